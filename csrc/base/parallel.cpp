@@ -49,7 +49,7 @@ struct Pool {
   std::atomic<uint64_t> pieces{0};
   std::atomic<unsigned> float_mode{0};
 
-  alignas(64) std::atomic<uint64_t> done{0};       // pieces ended or skipped
+  alignas(64) std::atomic<uint64_t> done{0};        // pieces ended or skipped
   std::atomic<uint32_t> caller_waits{0}, ended{0};  // `ended` is the word the caller sleeps on
   std::mutex error_lock;
   std::exception_ptr error;
@@ -61,7 +61,7 @@ struct Pool {
   std::atomic<bool> may_spin{true};
 
   alignas(64) std::atomic<bool> busy{false};  // owned by one caller; guards what follows
-  int started = 0;                             // workers
+  int started = 0;                            // workers
   bool start_failed = false;
   Worker* workers[kMaxThreads] = {};
 };
