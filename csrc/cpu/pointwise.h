@@ -162,6 +162,7 @@ void put_copy(LoopTable& t);
 void put_arith(LoopTable& t);
 void put_compare(LoopTable& t);
 void put_math(LoopTable& t);
+void put_trig(LoopTable& t);
 void put_activation(LoopTable& t);
 
 }  // namespace rl::RL_ISA

@@ -136,6 +136,7 @@ const LoopTable& table() {
     put_arith(t);
     put_compare(t);
     put_math(t);
+    put_trig(t);
     put_activation(t);
     return &t;
   }();

@@ -17,7 +17,7 @@ template <> struct FloatTraits<float> {
   static constexpr int kMantissa = 23;
   static constexpr Bits kOne = 0x3f800000u, kSqrtHalf = 0x3f3504f3u, kSign = 0x80000000u;
   static constexpr float kMagic = 0x1.8p23f;  // adding it leaves the rounded integer in the low bits
-  static constexpr float kExpHigh = 89.0f, kExpLow = -104.0f;
+  static constexpr float kExpHigh = 90.0f, kExpLow = -104.0f;
   static constexpr float kLn2Hi = 0x1.62e4p-1f, kLn2Lo = 0x1.7f7d1cp-20f;
   // (e^r - 1 - r) / r^2 on |r| <= ln(2)/2
   static constexpr float kExp[] = {0x1p-1f, 0x1.555486p-3f, 0x1.555454p-5f, 0x1.124148p-7f, 0x1.6dbc34p-10f};
@@ -27,7 +27,7 @@ template <> struct FloatTraits<double> {
   static constexpr int kMantissa = 52;
   static constexpr Bits kOne = 0x3ff0000000000000u, kSqrtHalf = 0x3fe6a09e667f3bcdu, kSign = 0x8000000000000000u;
   static constexpr double kMagic = 0x1.8p52;
-  static constexpr double kExpHigh = 710.0, kExpLow = -746.0;
+  static constexpr double kExpHigh = 711.0, kExpLow = -746.0;
   static constexpr double kLn2Hi = 0x1.62e42fee00000p-1, kLn2Lo = 0x1.a39ef35793c76p-33;
   static constexpr double kExp[] = {
       0x1.0000000000000p-1,  0x1.555555555555cp-3,  0x1.555555555555fp-5,  0x1.111111110e8a2p-7,
@@ -74,7 +74,7 @@ template <class T> RL_INLINE T with_sign(T x, T s) {
 // Evaluates c[0] + c[1] x + ... by Horner's rule.
 template <class T, int N> RL_INLINE T poly(T x, const T (&c)[N]) {
   T y = c[N - 1];
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int i = N - 2; i >= 0; --i) y = fma(y, x, c[i]);
   return y;
 }
@@ -119,10 +119,12 @@ template <class T> RL_INLINE T exp2(T x) {
   T n = (c + F::kMagic) - F::kMagic;
   return scale2(exp_of_rest((c - n) * T(0.69314718055994530942)), n);
 }
-template <class T> RL_INLINE T half_expm1(T x) {  // (e^x - 1) / 2
+template <class T> RL_INLINE T half_expm1(T x) {  // (e^x - 1) / 2; up to e^x = 2^128 or 2^1024, then constant
   using F = FloatTraits<T>;
-  T low = x < T(-50) ? T(-50) : x;
-  auto [n, r] = exp_split(low);
+  constexpr T kHigh = sizeof(T) == 4 ? T(89) : T(710);
+  T c = x > kHigh ? kHigh : x;
+  c = c < T(-50) ? T(-50) : c;
+  auto [n, r] = exp_split(c);
   T s = pow2_of((n - T(1)) + F::kMagic);
   T p = fma(r * r, poly(r, F::kExp), r);
   return fma(s, p, s - T(0.5));
@@ -138,10 +140,9 @@ template <class T> RL_INLINE T tanh(T x) {
   return abs_(x) < T(1e-30) ? x : with_sign(y, x);
 }
 template <class T> RL_INLINE T sinh(T x) {
-  T h = half_expm1(abs_(x));
-  T y = h + h / fma(T(2), h, T(1));
-  y = h > T(1e30) ? h : y;
-  return abs_(x) < T(1e-30) ? x : with_sign(y, x);
+  T a = abs_(x), h = half_expm1(a);
+  T y = a > T(40) ? half_exp(a) : h + h / fma(T(2), h, T(1));
+  return a < T(1e-30) ? x : with_sign(y, x);
 }
 template <class T> RL_INLINE T cosh(T x) {
   T h = half_exp(abs_(x));
