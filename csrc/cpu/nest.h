@@ -11,6 +11,12 @@ namespace rl::RL_ISA {
 
 inline constexpr int64_t kPieceBytes = 1 << 18;  // a piece of a memory-bound loop: some 30 us
 
+enum class Order : uint8_t {
+  Memory,    // as the operands lie in memory, the first one first
+  Repeated,  // the same, but dimensions along which the first operand repeats stay in row-major order
+  RowMajor,
+};
+
 template <int N> struct Nest {
   int ndim = 0;                  // at least 1
   int64_t total = 1;             // elements
@@ -18,7 +24,7 @@ template <int N> struct Nest {
   int64_t strides[kMaxDims][N];  // in bytes
   char* data[N];
 
-  explicit Nest(const View* const (&views)[N]) {
+  explicit Nest(const View* const (&views)[N], Order order = Order::Memory) {
     const View& first = *views[0];
     for (int k = 0; k < N; ++k) data[k] = static_cast<char*>(views[k]->data);
     for (int d = first.ndim - 1; d >= 0; --d) {
@@ -28,7 +34,7 @@ template <int N> struct Nest {
       int64_t row[N];
       for (int k = 0; k < N; ++k) row[k] = views[k]->strides[d] * itemsize(views[k]->dtype);
       int at = ndim++;
-      for (; at > 0 && inner(row, strides[at - 1]); --at) {
+      for (; at > 0 && inner(row, strides[at - 1], order); --at) {
         sizes[at] = sizes[at - 1];
         for (int k = 0; k < N; ++k) strides[at][k] = strides[at - 1][k];
       }
@@ -83,10 +89,12 @@ template <int N> struct Nest {
 
  private:
   // True when a dimension with strides `a` belongs inside one with strides `b`.
-  static bool inner(const int64_t* a, const int64_t* b) {
+  static bool inner(const int64_t* a, const int64_t* b, Order order) {
+    if (order == Order::RowMajor || (order == Order::Repeated && a[0] == 0 && b[0] == 0)) return false;
     for (int k = 0; k < N; ++k) {
       if (a[k] == 0 || b[k] == 0) continue;  // a broadcast dimension has no opinion
-      if (a[k] != b[k]) return a[k] < b[k];
+      int64_t x = a[k] < 0 ? -a[k] : a[k], y = b[k] < 0 ? -b[k] : b[k];
+      if (x != y) return x < y;
     }
     return false;
   }
