@@ -1,0 +1,72 @@
+#include <cstring>
+
+#include "cpu/index.h"
+#include "cpu/places.h"
+#include "cpu/transpose.h"
+
+namespace rl::RL_ISA {
+
+namespace {
+
+template <class U> void copy_row(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
+  if (out_step == sizeof(U) && in_step == sizeof(U)) {
+    std::memcpy(out, in, n * sizeof(U));
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      *reinterpret_cast<U*>(out + i * out_step) = *reinterpret_cast<const U*>(in + i * in_step);
+  }
+}
+
+template <class U>
+void copy_each(char* out, int64_t out_step, const char* in, int64_t in_step, const int64_t* offsets, int64_t n) {
+  if (out_step == sizeof(U) && in_step == 0) {
+    U* o = reinterpret_cast<U*>(out);
+    for (int64_t i = 0; i < n; ++i) o[i] = *reinterpret_cast<const U*>(in + offsets[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      *reinterpret_cast<U*>(out + i * out_step) = *reinterpret_cast<const U*>(in + offsets[i] + i * in_step);
+  }
+}
+
+template <class U, int K> void get_at(const View& out, const View& in, const Places& places) {
+  const View* views[2 + K] = {&out, &in};
+  for (int k = 0; k < K; ++k) views[2 + k] = &places.indices[k];
+  Nest<2 + K> nest(views);
+  PlaceSet<K> set(places, sizeof(U));
+  const int64_t* step = nest.strides[0];
+  bool rows = true;
+  for (int k = 0; k < K; ++k) rows &= step[2 + k] == 0;
+  // Random reads cost more than the bytes they move.
+  int64_t grain = rows && nest.sizes[0] >= 16 ? kPieceBytes / 2 / static_cast<int64_t>(sizeof(U)) : 16384;
+  if (rows) {
+    nest.parallel_runs(grain, [&](char* const* at, int64_t n) {
+      copy_row<U>(at[0], step[0], at[1] + set.resolve_one(at + 2), step[1], n);
+    });
+    return;
+  }
+  nest.parallel_runs(grain, [&](char* const* at, int64_t n) {
+    int64_t offsets[kChunk];
+    char* from[K];
+    for (int64_t i = 0; i < n; i += kChunk) {
+      int64_t m = n - i < kChunk ? n - i : kChunk;
+      for (int k = 0; k < K; ++k) from[k] = at[2 + k] + i * step[2 + k];
+      set.resolve(from, step + 2, m, offsets);
+      copy_each<U>(at[0] + i * step[0], step[0], at[1] + i * step[1], step[1], offsets, m);
+    }
+  });
+}
+
+}  // namespace
+
+void get(const View& out, const View& in, const Places& places) {
+  if (out.numel() == 0) return;
+  visit_size(itemsize(out.dtype), [&](auto u) {
+    using U = decltype(u);
+    if (places.count == 1) return get_at<U, 1>(out, in, places);
+    if (places.count == 2) return get_at<U, 2>(out, in, places);
+    Folded folded(places, sizeof(U));
+    get_at<U, 1>(out, in, folded.places());
+  });
+}
+
+}  // namespace rl::RL_ISA
