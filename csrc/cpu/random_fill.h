@@ -1,6 +1,5 @@
 // Shared by the kernels that draw random numbers: bulk drawing, and the order in which elements are filled.
 #pragma once
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -33,9 +32,12 @@ struct Order {
 inline Order address_order(const View& view, const View* follower = nullptr) {
   int dims[kMaxDims];
   int count = 0;
-  for (int i = 0; i < view.ndim; ++i)
-    if (view.sizes[i] != 1) dims[count++] = i;
-  std::stable_sort(dims, dims + count, [&](int a, int b) { return view.strides[a] > view.strides[b]; });
+  for (int i = 0; i < view.ndim; ++i) {
+    if (view.sizes[i] == 1) continue;
+    int k = count++;
+    for (; k > 0 && view.strides[dims[k - 1]] < view.strides[i]; --k) dims[k] = dims[k - 1];
+    dims[k] = i;
+  }
   Order order;
   for (int k = 0; k < count; ++k) {
     int d = dims[k];
