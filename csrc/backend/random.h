@@ -58,6 +58,9 @@ struct RandomKernels {
   // Gamma(alpha, 1), at least the smallest normal number. `out` may be float64 whatever the type of alpha, and then
   // all is computed in double.
   void (*gamma)(const View& out, const View& alpha, Generator& generator);
+  // How samples move with their parameters, for reparametrised gradients. Contiguous, of one type, float32 or float64.
+  void (*gamma_grad)(const View& out, const View& alpha, const View& sample);
+  void (*dirichlet_grad)(const View& out, const View& sample, const View& alpha, const View& total);
 };
 
 }  // namespace rl

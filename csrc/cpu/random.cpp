@@ -281,6 +281,8 @@ const RandomKernels random_kernels = {
     .poisson = cpu::poisson,
     .binomial = cpu::binomial,
     .gamma = cpu::gamma,
+    .gamma_grad = cpu::gamma_grad,
+    .dirichlet_grad = cpu::dirichlet_grad,
 };
 
 }  // namespace rl::RL_ISA

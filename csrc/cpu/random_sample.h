@@ -1,4 +1,5 @@
-// Sampling by rejection and search, one number after the other: compiled once, in random_sample.cpp.
+// Sampling by rejection and search, one number after the other: compiled once, in random_sample.cpp and
+// random_grad.cpp.
 #pragma once
 #include "backend/random.h"
 
@@ -10,5 +11,7 @@ void multinomial(const View& out, const View& weights, Generator& generator);
 void poisson(const View& out, const View& rate, Generator& generator);
 void binomial(const View& out, const View& count, const View& probability, Generator& generator);
 void gamma(const View& out, const View& alpha, Generator& generator);
+void gamma_grad(const View& out, const View& alpha, const View& sample);
+void dirichlet_grad(const View& out, const View& sample, const View& alpha, const View& total);
 
 }  // namespace rl::cpu
