@@ -7,7 +7,6 @@
 // What the op layer composes, as torch does:
 //   complex      uniform and normal fill view_as_real(out); normal with std / sqrt(2)
 //   normal       with tensor mean or std: normal(0, 1) (or normal(0, std) for a number std), then mul_(std), add_(mean)
-//   dropout      noise = empty_like(x); bernoulli(noise, 1 - p); noise /= 1 - p; x * noise
 //   multinomial  without replacement, or one sample: q = empty_like(p); exponential(q, 1); argmax or topk of p / q
 //   dirichlet    g = gamma(alpha) into float64; g / g.sum(-1, keepdim), cast, clamped to [min normal, nextafter(1, 0)]
 //   binomial, poisson, gamma   take contiguous inputs and fill a contiguous output
@@ -44,6 +43,10 @@ struct RandomKernels {
   // broadcast).
   void (*bernoulli)(const View& out, double p, Generator& generator);
   void (*bernoulli_each)(const View& out, const View& p, Generator& generator);
+
+  // mask = bernoulli(keep), out = x * (mask ? scale : 0): dropout in one pass, on the stream of `bernoulli`. All dense
+  // with the same strides; out and x of one floating type, mask bool.
+  void (*dropout)(const View& out, const View& mask, const View& x, double keep, double scale, Generator& generator);
 
   // 0 .. n-1 in random order into a vector of n elements, any stride, for every type but bool and the complex ones.
   void (*permutation)(const View& out, Generator& generator);

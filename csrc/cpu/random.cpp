@@ -249,15 +249,37 @@ void random_bits(const View& out, Generator& generator) {
   });
 }
 
+// u < p for u = k / 2^53, compared as integers: k < bound.
+int64_t bernoulli_bound(double p) { return static_cast<int64_t>(std::ceil(p * 0x1p53)); }
+
 void bernoulli(const View& out, double p, Generator& generator) {
-  // u < p for u = k / 2^53, compared as integers.
-  auto bound = static_cast<int64_t>(std::ceil(p * 0x1p53));
+  int64_t bound = bernoulli_bound(p);
   visit_real(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T one = to_element<T>(1), zero = to_element<T>(0);
     fill_from_bits<uint64_t, T>(out, generator, [=](uint64_t bits) {
       return static_cast<int64_t>(bits & Generator::kDoubleMask) < bound ? one : zero;
     });
+  });
+}
+
+void dropout(const View& out, const View& mask, const View& x, double keep, double scale, Generator& generator) {
+  int64_t bound = bernoulli_bound(keep), n = out.numel();
+  visit_floating(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const C factor = static_cast<C>(scale);
+    alignas(64) uint64_t bits[kBlock];
+    for (int64_t from = 0; from < n; from += kBlock) {
+      int64_t count = n - from < kBlock ? n - from : kBlock;
+      draw(generator, bits, count);
+      T* __restrict to = out.as<T>() + from;
+      const T* __restrict in = x.as<T>() + from;
+      uint8_t* __restrict kept = mask.as<uint8_t>() + from;
+      for (int64_t i = 0; i < count; ++i)
+        kept[i] = static_cast<int64_t>(bits[i] & Generator::kDoubleMask) < bound ? 1 : 0;
+      for (int64_t i = 0; i < count; ++i) to[i] = T(static_cast<C>(in[i]) * (kept[i] ? factor : C(0)));
+    }
   });
 }
 
@@ -276,6 +298,7 @@ const RandomKernels random_kernels = {
     .random_bits = random_bits,
     .bernoulli = bernoulli,
     .bernoulli_each = cpu::bernoulli_each,
+    .dropout = dropout,
     .permutation = cpu::permutation,
     .multinomial = cpu::multinomial,
     .poisson = cpu::poisson,
