@@ -163,6 +163,8 @@ void put_arith(LoopTable& t);
 void put_compare(LoopTable& t);
 void put_math(LoopTable& t);
 void put_trig(LoopTable& t);
+void put_divide(LoopTable& t);
+void put_misc(LoopTable& t);
 void put_activation(LoopTable& t);
 
 }  // namespace rl::RL_ISA

@@ -137,6 +137,8 @@ const LoopTable& table() {
     put_compare(t);
     put_math(t);
     put_trig(t);
+    put_divide(t);
+    put_misc(t);
     put_activation(t);
     return &t;
   }();
