@@ -10,15 +10,22 @@ namespace rl {
 
 // What a reduction computes. NaN takes part as in torch: Min and Max propagate it, NanSum skips it.
 enum class Reduce : uint8_t {
-  Sum,           // out: the input's type; for integers and bool any integer type, accumulated in int64
-  NanSum,        // floats: NaN counts as 0
-  Mean,          // floats and complex: the sum over the number of elements; NaN when there are none
-  Prod,          // as Sum
-  Min, Max,      // real types; the reduced count must not be 0
-  Any, All,      // every type; out: bool or uint8
+  Sum,     // out: the input's type; for integers and bool any integer type, accumulated in int64
+  NanSum,  // floats: NaN counts as 0
+  Mean,    // floats and complex: the sum over the number of elements; NaN when there are none
+  Prod,    // as Sum
+  Min,
+  Max,  // real types; the reduced count must not be 0
+  Any,
+  All,           // every type; out: bool or uint8
   CountNonzero,  // every type; out: int64
-  Norm0, Norm1, Norm2, NormInf, NormNegInf, NormP,  // floats and complex; out: the real type. (sum |x|^p)^(1/p)
-  SumSquares,    // floats and complex: sum |x|^2, out: the real type
+  Norm0,
+  Norm1,
+  Norm2,
+  NormInf,
+  NormNegInf,
+  NormP,       // floats and complex; out: the real type. (sum |x|^p)^(1/p)
+  SumSquares,  // floats and complex: sum |x|^2, out: the real type
   Count,
 };
 

@@ -51,8 +51,16 @@ template <class A> struct MeanOp : SumOp<A> {
   }
 };
 template <class A> struct ProdOp : Op<A> {
-  template <class X> [[gnu::always_inline]] A map(X x) const requires std::is_integral_v<A> { return static_cast<A>(x); }
-  template <class X> [[gnu::always_inline]] X map(X x) const requires(!std::is_integral_v<A>) { return x; }
+  template <class X> [[gnu::always_inline]] A map(X x) const
+    requires std::is_integral_v<A>
+  {
+    return static_cast<A>(x);
+  }
+  template <class X> [[gnu::always_inline]] X map(X x) const
+    requires(!std::is_integral_v<A>)
+  {
+    return x;
+  }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const { return wrap_mul(a, b); }
   A empty() const { return A(1); }
 };

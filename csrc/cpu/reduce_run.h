@@ -32,10 +32,12 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
       Vec<C> r = at(0);
       int64_t i = L;
       if (n >= K * L) {
-        Vec<C> a = r, b = at(L), c = at(2 * L), d = at(3 * L), e = at(4 * L), f = at(5 * L), g = at(6 * L), h = at(7 * L);
+        Vec<C> a = r, b = at(L), c = at(2 * L), d = at(3 * L), e = at(4 * L), f = at(5 * L), g = at(6 * L),
+               h = at(7 * L);
         for (i = K * L; i + K * L <= n; i += K * L) {
           a = merge(a, at(i)), b = merge(b, at(i + L)), c = merge(c, at(i + 2 * L)), d = merge(d, at(i + 3 * L));
-          e = merge(e, at(i + 4 * L)), f = merge(f, at(i + 5 * L)), g = merge(g, at(i + 6 * L)), h = merge(h, at(i + 7 * L));
+          e = merge(e, at(i + 4 * L)), f = merge(f, at(i + 5 * L)), g = merge(g, at(i + 6 * L)),
+          h = merge(h, at(i + 7 * L));
         }
         r = merge(merge(merge(a, b), merge(c, d)), merge(merge(e, f), merge(g, h)));
       }
@@ -65,9 +67,8 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
 }
 
 // n <= kBlock elements of any stride as a contiguous run of the compute type; `buffer` holds kBlock.
-template <class T>
-[[gnu::always_inline]] inline const compute_t<T>* contiguous_run(const T* p, int64_t stride, int64_t n,
-                                                                 compute_t<T>* buffer) {
+template <class T> [[gnu::always_inline]] inline const compute_t<T>* contiguous_run(const T* p, int64_t stride,
+                                                                                    int64_t n, compute_t<T>* buffer) {
   if constexpr (is_half_v<T>) {
     if (stride == 1) {
       widen(p, buffer, n);
@@ -110,9 +111,9 @@ typename Op::Acc reduce_row(const Op& op, const T* p, const ReducePlan& plan, in
 
 // `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
 // each, so that no accumulator takes many more additions than that.
-template <class Op, class T>
-void reduce_columns(const Op& op, const T* p, int64_t n, int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1,
-                    typename Op::Acc* result) {
+template <class Op, class T> void reduce_columns(const Op& op, const T* p, int64_t n, int64_t step,
+                                                 const ReducePlan& plan, int64_t r0, int64_t r1,
+                                                 typename Op::Acc* result) {
   using A = typename Op::Acc;
   using C = compute_t<T>;
   constexpr int kLevels = 3, kFan = 32;

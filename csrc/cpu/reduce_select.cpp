@@ -76,9 +76,8 @@ template <class T> void histogram_of(const View& out, const View& in, const View
 }  // namespace
 
 void select(Select what, int64_t k, const View* values, const View* indices, const View& in, int dim) {
-  visit_ordered(in.dtype, [&](auto tag) {
-    select_of<typename decltype(tag)::type>(what, k, values, indices, in, dim);
-  });
+  visit_ordered(in.dtype,
+                [&](auto tag) { select_of<typename decltype(tag)::type>(what, k, values, indices, in, dim); });
 }
 
 void histogram(const View& out, const View& in, const View* weights, double low, double high) {

@@ -99,7 +99,8 @@ template <class T> void variance_of(const View* var, const View* mean, const Vie
     int64_t estride = var ? plan.kout2[0] : plan.kout[0];
     for (int64_t j = 0; j < u.n; ++j) {
       if (v) {
-        double x = m[j].n == 0 ? std::numeric_limits<double>::quiet_NaN() : m[j].m2 / std::max(0.0, m[j].n - correction);
+        double x =
+            m[j].n == 0 ? std::numeric_limits<double>::quiet_NaN() : m[j].m2 / std::max(0.0, m[j].n - correction);
         v[j * plan.kout[0]] = static_cast<T>(static_cast<compute_t<T>>(root ? std::sqrt(x) : x));
       }
       if (e) {

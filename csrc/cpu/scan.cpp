@@ -14,17 +14,39 @@ constexpr int64_t kColumns = 256;
 constexpr int64_t kScanWork = 16384;
 
 // float32 totals run in double, half in float, integers modulo 2^64.
-template <class T> struct total_type { using type = T; };
-template <> struct total_type<float> { using type = double; };
-template <> struct total_type<float16> { using type = float; };
-template <> struct total_type<bfloat16> { using type = float; };
-template <> struct total_type<std::complex<float>> { using type = std::complex<double>; };
-template <> struct total_type<bool> { using type = uint64_t; };
-template <> struct total_type<uint8_t> { using type = uint64_t; };
-template <> struct total_type<int8_t> { using type = uint64_t; };
-template <> struct total_type<int16_t> { using type = uint64_t; };
-template <> struct total_type<int32_t> { using type = uint64_t; };
-template <> struct total_type<int64_t> { using type = uint64_t; };
+template <class T> struct total_type {
+  using type = T;
+};
+template <> struct total_type<float> {
+  using type = double;
+};
+template <> struct total_type<float16> {
+  using type = float;
+};
+template <> struct total_type<bfloat16> {
+  using type = float;
+};
+template <> struct total_type<std::complex<float>> {
+  using type = std::complex<double>;
+};
+template <> struct total_type<bool> {
+  using type = uint64_t;
+};
+template <> struct total_type<uint8_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int8_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int16_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int32_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int64_t> {
+  using type = uint64_t;
+};
 
 struct Plus {
   template <class A> static A empty() { return A(0); }
@@ -119,9 +141,8 @@ template <class Op, class T> void scan_of(const View& out, const View& in, int d
       scan_columns<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n, w, rows.step[0][0], rows.step[1][0]);
     });
   } else {
-    rows.each(kScanWork / (n * cost), [&](const int64_t* at) {
-      scan_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n);
-    });
+    rows.each(kScanWork / (n * cost),
+              [&](const int64_t* at) { scan_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n); });
   }
 }
 

@@ -34,7 +34,8 @@ template <class C> [[gnu::always_inline]] inline double lane_sum(const Vec<C>& v
 
 template <class C> C row_max(const C* x, int64_t n) {
   C m = kNegInf<C>;
-  for (int64_t i = 0; i < n; i += kBlock) m = MaxOp<C>{}.merge(m, reduce_block(MaxOp<C>{}, x + i, std::min(kBlock, n - i)));
+  for (int64_t i = 0; i < n; i += kBlock)
+    m = MaxOp<C>{}.merge(m, reduce_block(MaxOp<C>{}, x + i, std::min(kBlock, n - i)));
   return m;
 }
 
@@ -43,13 +44,19 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
   double total = 0;
   for (int64_t b = 0; b < n; b += kBlock) {
     int64_t end = std::min(n, b + kBlock);
-    Vec<C> s{};
-    for (int64_t i = b; i < end; i += kLanes<C>) {
-      Vec<C> e = exp_vec(load_part(x + i, end - i, kNegInf<C>) - m);
+    Vec<C> s{}, t{};
+    int64_t i = b;
+    for (; i + 2 * kLanes<C> <= end; i += 2 * kLanes<C>) {
+      Vec<C> e = exp_below_one(load_vec(x + i) - m), f = exp_below_one(load_vec(x + i + kLanes<C>) - m);
+      s += e, t += f;
+      if constexpr (write) store_vec(terms + i, e), store_vec(terms + i + kLanes<C>, f);
+    }
+    for (; i < end; i += kLanes<C>) {
+      Vec<C> e = exp_below_one(load_part(x + i, end - i, kNegInf<C>) - m);
       s += e;
       if constexpr (write) store_part(terms + i, end - i, e);
     }
-    total += lane_sum<C>(s);
+    total += lane_sum<C>(s + t);
   }
   return total;
 }
@@ -143,24 +150,25 @@ template <class F> void for_units(const ReducePlan& plan, int64_t cost, const F&
 template <class F> void for_rows(const ReducePlan& plan, int64_t cost, const F& work) {
   if (plan.outputs == 0 || plan.count == 0) return;
   int64_t per_line = plan.ksize[0];
-  parallel_for(0, plan.outputs, std::max<int64_t>(1, kPieceWork / (plan.count * cost)), [&](int64_t first, int64_t last) {
-    for (int64_t row = first; row < last; ++row) {
-      int64_t in = row % per_line * plan.kin[0], out = row % per_line * plan.kout[0], out2 = row % per_line * plan.kout2[0];
-      int64_t rest = row / per_line;
-      for (int d = 1; d < plan.kept && rest; ++d) {
-        int64_t i = rest % plan.ksize[d];
-        rest /= plan.ksize[d];
-        in += i * plan.kin[d], out += i * plan.kout[d], out2 += i * plan.kout2[d];
-      }
-      work(in, out, out2);
-    }
-  });
+  parallel_for(0, plan.outputs, std::max<int64_t>(1, kPieceWork / (plan.count * cost)),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t row = first; row < last; ++row) {
+                   int64_t in = row % per_line * plan.kin[0], out = row % per_line * plan.kout[0],
+                           out2 = row % per_line * plan.kout2[0];
+                   int64_t rest = row / per_line;
+                   for (int d = 1; d < plan.kept && rest; ++d) {
+                     int64_t i = rest % plan.ksize[d];
+                     rest /= plan.ksize[d];
+                     in += i * plan.kin[d], out += i * plan.kout[d], out2 += i * plan.kout2[d];
+                   }
+                   work(in, out, out2);
+                 }
+               });
 }
 
 // Columns side by side, up to kWidth: m and s hold their maxima and sums. Three readings of the rows.
-template <class T>
-void softmax_columns(bool log, const T* x, int64_t step, int64_t apart, T* y, int64_t ystep, int64_t yapart, int64_t n,
-                     int64_t rows) {
+template <class T> void softmax_columns(bool log, const T* x, int64_t step, int64_t apart, T* y, int64_t ystep,
+                                        int64_t yapart, int64_t n, int64_t rows) {
   using C = compute_t<T>;
   alignas(64) C m[kWidth], s[kWidth], e[kWidth];
   RunBuffer<T> buffer;
@@ -175,7 +183,7 @@ void softmax_columns(bool log, const T* x, int64_t step, int64_t apart, T* y, in
   for (int64_t r = 0; r < rows; ++r) {
     const C* v = row(r);
     for (int64_t j = 0; j < n; j += kLanes<C>) {
-      Vec<C> t = exp_vec(load_part(v + j, n - j, kNegInf<C>) - load_vec(m + j));
+      Vec<C> t = exp_below_one(load_part(v + j, n - j, kNegInf<C>) - load_vec(m + j));
       store_vec(e + j, t);
       store_vec(s + j, load_vec(s + j) + t);
     }
@@ -200,7 +208,8 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
   using C = compute_t<T>;
   OneRow rows(out, dim);
   ReducePlan plan(rows.view, in);
-  int64_t n = in.ndim ? in.sizes[dim] : 1, apart = in.ndim ? in.strides[dim] : 1, oapart = out.ndim ? out.strides[dim] : 1;
+  int64_t n = in.ndim ? in.sizes[dim] : 1, apart = in.ndim ? in.strides[dim] : 1,
+          oapart = out.ndim ? out.strides[dim] : 1;
   const T* x = in.as<T>();
   T* y = out.as<T>();
   // Half types round between the two steps of the column form: only the row form is exact for them.
@@ -226,7 +235,8 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   OneRow rows(dx, dim), rows2(dy, dim);
   ReducePlan plan(rows.view, y, &rows2.view);
   int64_t n = y.ndim ? y.sizes[dim] : 1;
-  int64_t yapart = y.ndim ? y.strides[dim] : 1, dapart = dy.ndim ? dy.strides[dim] : 1, xapart = dx.ndim ? dx.strides[dim] : 1;
+  int64_t yapart = y.ndim ? y.strides[dim] : 1, dapart = dy.ndim ? dy.strides[dim] : 1,
+          xapart = dx.ndim ? dx.strides[dim] : 1;
   if (plan.columns && yapart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1 && plan.kout2[0] <= 1 && !is_half_v<T>) {
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
       alignas(64) C s[kWidth] = {};

@@ -20,7 +20,8 @@ template <class Item> std::unique_ptr<Item[]> items_for(int64_t n) {
 }
 
 // What a sorted item stands for: its key, unless the key forgot the sign of 0 or the bits of NaN.
-template <class T, class Item> [[gnu::always_inline]] inline T value_of(const Item& item, const T* row, int64_t stride, bool flip) {
+template <class T, class Item>
+[[gnu::always_inline]] inline T value_of(const Item& item, const T* row, int64_t stride, bool flip) {
   if constexpr (is_floating_v<T>) {
     auto key = static_cast<KeyBits<T>>(key_of(item));
     if (flip) key = static_cast<KeyBits<T>>(~key);
@@ -66,15 +67,15 @@ template <class T> void sort_of(const View* values, const View* indices, const V
 }
 
 void sort(const View* values, const View* indices, const View& in, int dim, bool descending) {
-  bool done = visit_ordered(in.dtype, [&](auto tag) {
-    sort_of<typename decltype(tag)::type>(values, indices, in, dim, descending);
-  });
+  bool done = visit_ordered(
+      in.dtype, [&](auto tag) { sort_of<typename decltype(tag)::type>(values, indices, in, dim, descending); });
   CHECK(done, Runtime, "sort is not defined for ", info(in.dtype).name);
 }
 
 // The k smallest items of a row into `best` (room for 2k + 64), in no order. A full buffer is cut to its k
 // smallest, whose last is the bar that further elements must pass.
-template <class Item, class T> void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
+template <class Item, class T>
+void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
   constexpr int64_t kStep = 512;
   int64_t room = 2 * k + 64, held = 0;
   uint64_t bar = ~uint64_t(0);
@@ -129,9 +130,8 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
 }
 
 void topk(const View& values, const View& indices, const View& in, int64_t k, int dim, bool largest, bool sorted) {
-  bool done = visit_ordered(in.dtype, [&](auto tag) {
-    topk_of<typename decltype(tag)::type>(values, indices, in, k, dim, largest, sorted);
-  });
+  bool done = visit_ordered(
+      in.dtype, [&](auto tag) { topk_of<typename decltype(tag)::type>(values, indices, in, k, dim, largest, sorted); });
   CHECK(done, Runtime, "topk is not defined for ", info(in.dtype).name);
 }
 

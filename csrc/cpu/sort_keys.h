@@ -9,8 +9,9 @@
 
 namespace rl::RL_ISA {
 
-template <class T> using KeyBits = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t,
-                                   std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+template <class T> using KeyBits = std::conditional_t<
+    sizeof(T) == 1, uint8_t,
+    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 template <class T> inline constexpr bool has_nan = is_floating_v<T>;
 template <class T> inline constexpr KeyBits<T> kNanKey = static_cast<KeyBits<T>>(~KeyBits<T>(0));
@@ -75,10 +76,12 @@ WideItem* sort_items(WideItem* items, WideItem* room, int64_t n, int key_bits);
 
 // f(type_tag<T>{}) for the real types that have an order.
 template <class F> bool visit_ordered(DType t, F&& f) {
-  return visit_compute(t, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!is_complex_v<T>) f(type_tag<T>{});
-  }) && !is_complex(t);
+  return visit_compute(t,
+                       [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         if constexpr (!is_complex_v<T>) f(type_tag<T>{});
+                       }) &&
+         !is_complex(t);
 }
 
 // f(type_tag<Item>{}) for the item that fits n elements of T.

@@ -2,7 +2,6 @@
 // parallel over chunks of fixed size: each counts its digits, then writes behind its predecessors.
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "base/parallel.h"
 #include "cpu/sort_keys.h"
@@ -46,15 +45,32 @@ bool radix_pass(const Item* from, Item* to, int64_t n, int shift, uint32_t* coun
   return true;
 }
 
-template <int bits, class Item> Item* radix_sort(Item* items, Item* room, int64_t n, int key_bits) {
-  constexpr int kDigits = 1 << bits;
-  int64_t chunks = (n + kChunk - 1) / kChunk;
-  thread_local std::vector<uint32_t> counts;
-  thread_local std::vector<int64_t> starts;
-  auto cells = static_cast<size_t>(chunks * kDigits);
-  if (counts.size() < cells) counts.resize(cells), starts.resize(cells);
-  for (int shift = 0; shift < key_bits; shift += bits)
-    if (radix_pass<bits>(items, room, n, shift, counts.data(), starts.data())) std::swap(items, room);
+template <class Item> Item* radix_sort_large(Item* items, Item* room, int64_t n, int key_bits) {
+  auto cells = static_cast<size_t>((n + kChunk - 1) / kChunk * 256);
+  auto counts = std::make_unique_for_overwrite<uint32_t[]>(cells);
+  auto starts = std::make_unique_for_overwrite<int64_t[]>(cells);
+  for (int shift = 0; shift < key_bits; shift += 8)
+    if (radix_pass<8>(items, room, n, shift, counts.get(), starts.get())) std::swap(items, room);
+  return items;
+}
+
+// Fits one chunk: all digits are counted in one reading.
+template <int kDigitsOfKey, class Item> Item* radix_sort_small(Item* items, Item* room, int64_t n) {
+  uint32_t counts[kDigitsOfKey][256] = {};
+  for (int64_t i = 0; i < n; ++i)
+    for (int d = 0; d < kDigitsOfKey; ++d) ++counts[d][digit<8>(items[i], 8 * d)];
+  for (int d = 0; d < kDigitsOfKey; ++d) {
+    uint32_t* start = counts[d];
+    if (start[digit<8>(items[0], 8 * d)] == n) continue;  // one digit only: nothing to do
+    uint32_t sum = 0;
+    for (int v = 0; v < 256; ++v) {
+      uint32_t count = start[v];
+      start[v] = sum;
+      sum += count;
+    }
+    for (int64_t i = 0; i < n; ++i) room[start[digit<8>(items[i], 8 * d)]++] = items[i];
+    std::swap(items, room);
+  }
   return items;
 }
 
@@ -68,12 +84,17 @@ template <class Item> Item* sort_any(Item* items, Item* room, int64_t n, int key
     }
     return items;
   }
-  if (n < (key_bits <= 32 ? 160 : 700)) {
+  if (n < 10 * key_bits / 4) {  // counting costs as much as this many comparisons save
     std::sort(items, items + n);
     return items;
   }
-  if (n >= 16384 && key_bits >= 32) return radix_sort<11>(items, room, n, key_bits);
-  return radix_sort<8>(items, room, n, key_bits);
+  if (n > kChunk) return radix_sort_large(items, room, n, key_bits);
+  switch (key_bits) {
+    case 8: return radix_sort_small<1>(items, room, n);
+    case 16: return radix_sort_small<2>(items, room, n);
+    case 32: return radix_sort_small<4>(items, room, n);
+    default: return radix_sort_small<8>(items, room, n);
+  }
 }
 
 }  // namespace
@@ -81,6 +102,8 @@ template <class Item> Item* sort_any(Item* items, Item* room, int64_t n, int key
 PackedItem* sort_items(PackedItem* items, PackedItem* room, int64_t n, int key_bits) {
   return sort_any(items, room, n, key_bits);
 }
-WideItem* sort_items(WideItem* items, WideItem* room, int64_t n, int key_bits) { return sort_any(items, room, n, key_bits); }
+WideItem* sort_items(WideItem* items, WideItem* room, int64_t n, int key_bits) {
+  return sort_any(items, room, n, key_bits);
+}
 
 }  // namespace rl::RL_ISA

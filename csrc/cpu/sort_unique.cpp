@@ -14,9 +14,9 @@ namespace {
 
 // Numbers the groups of equal neighbours in a sequence of n. same(i): element i equals the one before it;
 // original(i): its place in the input. begin(group, i) is called at the start of each.
-template <class Same, class Original, class Begin>
-int64_t number_groups(int64_t n, int64_t* inverse, int64_t* counts, const Same& same, const Original& original,
-                      const Begin& begin) {
+template <class Same, class Original, class Begin> int64_t number_groups(int64_t n, int64_t* inverse, int64_t* counts,
+                                                                         const Same& same, const Original& original,
+                                                                         const Begin& begin) {
   int64_t groups = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (i == 0 || !same(i)) {
@@ -30,7 +30,8 @@ int64_t number_groups(int64_t n, int64_t* inverse, int64_t* counts, const Same& 
   return groups;
 }
 
-template <class T> int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, bool consecutive) {
+template <class T>
+int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, bool consecutive) {
   auto is_nan = [](uint64_t key) { return has_nan<T> && key == kNanKey<T>; };
   if (consecutive) {
     return number_groups(
@@ -56,9 +57,8 @@ template <class T> int64_t unique_of(T* values, int64_t* inverse, int64_t* count
   return groups;
 }
 
-template <class T>
-int64_t unique_rows_of(int64_t* first, int64_t* inverse, int64_t* counts, const T* x, int64_t rows, int64_t width,
-                       bool consecutive) {
+template <class T> int64_t unique_rows_of(int64_t* first, int64_t* inverse, int64_t* counts, const T* x, int64_t rows,
+                                          int64_t width, bool consecutive) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t(0));
   auto row = [&](int64_t i) { return x + order[static_cast<size_t>(i)] * width; };
@@ -139,8 +139,9 @@ int64_t unique_rows(const View& first, const View* inverse, const View* counts, 
   int64_t groups = 0;
   bool done = visit_ordered(in.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    groups = unique_rows_of<T>(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
-                               counts ? counts->as<int64_t>() : nullptr, in.as<T>(), in.sizes[0], in.sizes[1], consecutive);
+    groups =
+        unique_rows_of<T>(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
+                          counts ? counts->as<int64_t>() : nullptr, in.as<T>(), in.sizes[0], in.sizes[1], consecutive);
   });
   CHECK(done, NotImplemented, "unique is not defined for ", info(in.dtype).name);
   return groups;
