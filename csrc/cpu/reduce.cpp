@@ -19,6 +19,11 @@ void reduce(Reduce op, const View& out, const View& in, double p) {
   CHECK(done, NotImplemented, "this reduction is not defined for ", info(in.dtype).name);
 }
 
+void aminmax(const View& smallest, const View& largest, const View& in) {
+  reduce(Reduce::Min, smallest, in, 0);
+  reduce(Reduce::Max, largest, in, 0);
+}
+
 }  // namespace
 
 extern const ReduceKernels reduce_kernels;

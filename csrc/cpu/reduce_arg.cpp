@@ -17,8 +17,7 @@ template <bool largest, class C> [[gnu::always_inline]] inline bool better(C a, 
 }
 
 // Elements [r0, r1) of a row: the extremum block by block, then its place inside the block that had it.
-template <bool largest, class T>
-Place<compute_t<T>> place_in_row(const T* p, int64_t stride, int64_t r0, int64_t r1) {
+template <bool largest, class T> Place<compute_t<T>> place_in_row(const T* p, int64_t stride, int64_t r0, int64_t r1) {
   using C = compute_t<T>;
   using Op = std::conditional_t<largest, MaxOp<C>, MinOp<C>>;
   RunBuffer<T> buffer;
@@ -29,21 +28,26 @@ Place<compute_t<T>> place_in_row(const T* p, int64_t stride, int64_t r0, int64_t
     C m = reduce_block(Op{}, contiguous_run(p + r * stride, stride, n, buffer.get()), n);
     if (block < 0 || better<largest>(m, best.value)) best.value = m, block = r;
   }
-  const T* q = p + block * stride;
-  int64_t i = 0;
-  if (best.value != best.value) {
-    while (static_cast<C>(q[i * stride]) == static_cast<C>(q[i * stride])) ++i;
-  } else {
-    while (static_cast<C>(q[i * stride]) != best.value) ++i;
+  const C* q = contiguous_run(p + block * stride, stride, std::min(kBlock, r1 - block), buffer.get());
+  bool odd = best.value != best.value;
+  auto found = [&](int64_t at) { return odd ? q[at] != q[at] : q[at] == best.value; };
+  int64_t i = 0, n = std::min(kBlock, r1 - block);
+  for (; i + 32 <= n; i += 32) {  // 32 at a time without leaving early, then one by one
+    int some = 0;
+    if (odd)
+      for (int j = 0; j < 32; ++j) some |= q[i + j] != q[i + j];
+    else
+      for (int j = 0; j < 32; ++j) some |= q[i + j] == best.value;
+    if (some) break;
   }
+  while (!found(i)) ++i;
   best.index = block + i;
   return best;
 }
 
 // n rows side by side, `step` apart. Places are counted from r0 in 32 bits, to be of a float's width.
-template <bool largest, class T>
-void place_in_columns(const T* p, int64_t n, int64_t step, int64_t apart, int64_t r0, int64_t r1,
-                      Place<compute_t<T>>* out) {
+template <bool largest, class T> void place_in_columns(const T* p, int64_t n, int64_t step, int64_t apart, int64_t r0,
+                                                       int64_t r1, Place<compute_t<T>>* out) {
   using C = compute_t<T>;
   alignas(64) C value[kWidth];
   alignas(64) int32_t index[kWidth];

@@ -24,7 +24,7 @@ template <class T> [[gnu::always_inline]] inline T wrap_mul(T a, T b) {
 template <class A, class P = A, bool vector = is_real_float<A>> struct Op {
   using Acc = A;
   using Part = P;
-  static constexpr bool kVector = vector;
+  static constexpr bool kVector = vector, kOrders = false;
   A finish(A a) const { return a; }
 };
 
@@ -51,27 +51,40 @@ template <class A> struct MeanOp : SumOp<A> {
   }
 };
 template <class A> struct ProdOp : Op<A> {
-  template <class X> [[gnu::always_inline]] A map(X x) const requires std::is_integral_v<A> { return static_cast<A>(x); }
-  template <class X> [[gnu::always_inline]] X map(X x) const requires(!std::is_integral_v<A>) { return x; }
+  template <class X> [[gnu::always_inline]] A map(X x) const
+    requires std::is_integral_v<A>
+  {
+    return static_cast<A>(x);
+  }
+  template <class X> [[gnu::always_inline]] X map(X x) const
+    requires(!std::is_integral_v<A>)
+  {
+    return x;
+  }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const { return wrap_mul(a, b); }
   A empty() const { return A(1); }
 };
 
 // A NaN on either side wins: the comparison with NaN is false, so b is taken unless a itself is NaN.
 template <class A> struct MaxOp : Op<A> {
+  static constexpr bool kOrders = true;
   template <class X> [[gnu::always_inline]] X map(X x) const { return x; }
+  template <class X> [[gnu::always_inline]] X merge_numbers(X a, X b) const { return a > b ? a : b; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const {
-    if constexpr (std::is_integral_v<X>) return a > b ? a : b;
-    else if constexpr (is_real_float<X>) return (a > b) | (a != a) ? a : b;
-    else return ((a > b) | (a != a)) ? a : b;
+    X m = merge_numbers(a, b);
+    if constexpr (std::is_integral_v<X>) return m;
+    else return a == a ? m : a;
   }
   A empty() const { return std::numeric_limits<A>::lowest(); }
 };
 template <class A> struct MinOp : Op<A> {
+  static constexpr bool kOrders = true;
   template <class X> [[gnu::always_inline]] X map(X x) const { return x; }
+  template <class X> [[gnu::always_inline]] X merge_numbers(X a, X b) const { return a < b ? a : b; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const {
-    if constexpr (std::is_integral_v<X>) return a < b ? a : b;
-    else return ((a < b) | (a != a)) ? a : b;
+    X m = merge_numbers(a, b);
+    if constexpr (std::is_integral_v<X>) return m;
+    else return a == a ? m : a;
   }
   A empty() const { return std::numeric_limits<A>::max(); }
 };

@@ -8,8 +8,10 @@ template <class T> bool reduce_real(Reduce what, const View& out, const View& in
   using C = compute_t<T>;
   auto run = [&](const auto& op) {
     using A = typename std::remove_cvref_t<decltype(op)>::Acc;
-    if constexpr (__is_same(A, uint8_t)) reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_bool(out.dtype));
-    else if constexpr (__is_same(A, int64_t)) reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_int64(out.dtype));
+    if constexpr (__is_same(A, uint8_t))
+      reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_bool(out.dtype));
+    else if constexpr (__is_same(A, int64_t))
+      reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_int64(out.dtype));
     else reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_real<A>(out.dtype));
     return true;
   };

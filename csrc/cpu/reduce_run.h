@@ -12,32 +12,54 @@
 
 namespace rl::RL_ISA {
 
+// Eight vectors side by side, then one, then the lanes, then the rest. An operation with kOrders compares:
+// NaN is watched for apart, so that the comparison itself is one instruction.
 template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(const Op& op, const C* p, int64_t n) {
   using P = typename Op::Part;
   if constexpr (Op::kVector) {
-    constexpr int L = kLanes<C>;
+    constexpr int L = kLanes<C>, K = 8;
     if (n >= L) {
-      Vec<C> a = op.map(load_vec(p));
+      auto merge = [&](const auto& a, const auto& b) __attribute__((always_inline)) {
+        if constexpr (Op::kOrders) return op.merge_numbers(a, b);
+        else return op.merge(a, b);
+      };
+      decltype(Vec<C>{} == Vec<C>{}) odd{};
+      auto at = [&](int64_t i) __attribute__((always_inline)) {
+        Vec<C> x = op.map(load_vec(p + i));
+        if constexpr (Op::kOrders) odd |= x != x;
+        return x;
+      };
+      Vec<C> r = at(0);
       int64_t i = L;
-      if (n >= 4 * L) {
-        Vec<C> b = op.map(load_vec(p + L)), c = op.map(load_vec(p + 2 * L)), d = op.map(load_vec(p + 3 * L));
-        for (i = 4 * L; i + 4 * L <= n; i += 4 * L) {
-          a = op.merge(a, op.map(load_vec(p + i)));
-          b = op.merge(b, op.map(load_vec(p + i + L)));
-          c = op.merge(c, op.map(load_vec(p + i + 2 * L)));
-          d = op.merge(d, op.map(load_vec(p + i + 3 * L)));
+      if (n >= K * L) {
+        Vec<C> a = r, b = at(L), c = at(2 * L), d = at(3 * L), e = at(4 * L), f = at(5 * L), g = at(6 * L),
+               h = at(7 * L);
+        for (i = K * L; i + K * L <= n; i += K * L) {
+          a = merge(a, at(i)), b = merge(b, at(i + L)), c = merge(c, at(i + 2 * L)), d = merge(d, at(i + 3 * L));
+          e = merge(e, at(i + 4 * L)), f = merge(f, at(i + 5 * L)), g = merge(g, at(i + 6 * L)),
+          h = merge(h, at(i + 7 * L));
         }
-        a = op.merge(op.merge(a, b), op.merge(c, d));
+        r = merge(merge(merge(a, b), merge(c, d)), merge(merge(e, f), merge(g, h)));
       }
-      for (; i + L <= n; i += L) a = op.merge(a, op.map(load_vec(p + i)));
-      C lane[L];
-      store_vec(lane, a);
+      for (; i + L <= n; i += L) r = merge(r, at(i));
+      alignas(32) C lane[L];
+      store_vec(lane, r);
+      if constexpr (Op::kOrders) {
+        alignas(32) decltype(odd[0] + 0) flags[L];
+        __builtin_memcpy(flags, &odd, sizeof odd);
+        decltype(odd[0] + 0) some = 0;
+        for (int j = 0; j < L; ++j) some |= flags[j];
+        if (some) return std::numeric_limits<C>::quiet_NaN();
+      }
       for (int half = L / 2; half; half /= 2)
         for (int j = 0; j < half; ++j) lane[j] = op.merge(lane[j], lane[j + half]);
-      C r = lane[0];
-      for (; i < n; ++i) r = op.merge(r, op.map(p[i]));
-      return r;
+      C last = lane[0];
+      for (; i < n; ++i) last = op.merge(last, op.map(p[i]));
+      return last;
     }
+  }
+  if constexpr (!Op::kVector && !std::is_integral_v<P>) {  // in halves, as a block of vectors is in lanes
+    if (n > 64) return op.merge(reduce_block(op, p, n / 2), reduce_block(op, p + n / 2, n - n / 2));
   }
   P r = op.map(p[0]);
   for (int64_t i = 1; i < n; ++i) r = op.merge(r, op.map(p[i]));
@@ -45,9 +67,8 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
 }
 
 // n <= kBlock elements of any stride as a contiguous run of the compute type; `buffer` holds kBlock.
-template <class T>
-[[gnu::always_inline]] inline const compute_t<T>* contiguous_run(const T* p, int64_t stride, int64_t n,
-                                                                 compute_t<T>* buffer) {
+template <class T> [[gnu::always_inline]] inline const compute_t<T>* contiguous_run(const T* p, int64_t stride,
+                                                                                    int64_t n, compute_t<T>* buffer) {
   if constexpr (is_half_v<T>) {
     if (stride == 1) {
       widen(p, buffer, n);
@@ -90,9 +111,9 @@ typename Op::Acc reduce_row(const Op& op, const T* p, const ReducePlan& plan, in
 
 // `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
 // each, so that no accumulator takes many more additions than that.
-template <class Op, class T>
-void reduce_columns(const Op& op, const T* p, int64_t n, int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1,
-                    typename Op::Acc* result) {
+template <class Op, class T> void reduce_columns(const Op& op, const T* p, int64_t n, int64_t step,
+                                                 const ReducePlan& plan, int64_t r0, int64_t r1,
+                                                 typename Op::Acc* result) {
   using A = typename Op::Acc;
   using C = compute_t<T>;
   constexpr int kLevels = 3, kFan = 32;
@@ -134,8 +155,12 @@ void reduce_columns(const Op& op, const T* p, int64_t n, int64_t step, const Red
     }
     A* __restrict acc = level[0];
     if (used[0]++) {
+      int64_t j = 0;
+      if constexpr (Op::kVector)
+        for (; j + kLanes<A> <= n; j += kLanes<A>)
+          store_vec(acc + j, op.merge(load_vec(acc + j), op.map(load_vec(x + j))));
 #pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) acc[j] = op.merge(acc[j], static_cast<A>(op.map(x[j])));
+      for (; j < n; ++j) acc[j] = op.merge(acc[j], static_cast<A>(op.map(x[j])));
     } else {
 #pragma GCC ivdep
       for (int64_t j = 0; j < n; ++j) acc[j] = static_cast<A>(op.map(x[j]));
@@ -148,12 +173,20 @@ void reduce_columns(const Op& op, const T* p, int64_t n, int64_t step, const Red
       return op.merge(op.merge(static_cast<A>(op.map(x[j])), static_cast<A>(op.map(y[j]))),
                       op.merge(static_cast<A>(op.map(z[j])), static_cast<A>(op.map(w[j]))));
     };
+    int64_t j = 0;
+    if constexpr (Op::kVector) {
+      for (; j + kLanes<A> <= n; j += kLanes<A>) {
+        auto s = op.merge(op.merge(op.map(load_vec(x + j)), op.map(load_vec(y + j))),
+                          op.merge(op.map(load_vec(z + j)), op.map(load_vec(w + j))));
+        store_vec(acc + j, used[0] ? op.merge(load_vec(acc + j), s) : s);
+      }
+    }
     if (used[0]) {
 #pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) acc[j] = op.merge(acc[j], sum(j));
+      for (; j < n; ++j) acc[j] = op.merge(acc[j], sum(j));
     } else {
 #pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) acc[j] = sum(j);
+      for (; j < n; ++j) acc[j] = sum(j);
     }
     used[0] += 4;
   };

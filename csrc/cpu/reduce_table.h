@@ -7,7 +7,6 @@ namespace rl::RL_ISA {
 
 void variance(const View* var, const View* mean, const View& in, double correction, bool root);
 void extremum(bool largest, const View* values, const View& indices, const View& in, int dim);
-void aminmax(const View& smallest, const View& largest, const View& in);
 void select(Select what, int64_t k, const View* values, const View* indices, const View& in, int dim);
 void softmax(bool log, const View& out, const View& in, int dim);
 void softmax_grad(bool log, const View& dx, const View& dy, const View& y, int dim);
