@@ -10,7 +10,8 @@ namespace rl {
 struct CopyKernels {
   // out = in, cast to out's type. Same sizes, any strides, any two types. Floats are truncated towards zero
   // on the way to integers, complex numbers lose their imaginary part on the way to reals, and only zero
-  // becomes false. The two must not overlap, unless they are the same view.
+  // becomes false. The two must not overlap, unless they are the same view. `in` alone may have negative strides:
+  // that is how flips are made.
   void (*copy)(const View& out, const View& in);
   // out = value; `value` points to one element of out's type.
   void (*fill)(const View& out, const void* value);

@@ -33,6 +33,11 @@ template <class To, class From> inline To cast_one(From v) {
     return To(cast_one<typename To::value_type>(v), 0);
   } else if constexpr (__is_same(To, bool)) {
     return v != 0;
+  } else if constexpr (__is_same(To, bfloat16) && !__is_same(From, float) && !__is_same(From, double)) {
+    uint32_t u = std::bit_cast<uint32_t>(static_cast<float>(v));  // an integer is never NaN
+    To r;
+    r.bits = static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
+    return r;
   } else if constexpr (is_half_v<To>) {
     return To(static_cast<float>(v));
   } else if constexpr (__is_same(From, float) || __is_same(From, double)) {

@@ -13,6 +13,16 @@ namespace rl::RL_ISA {
 
 namespace {
 
+// value where `set`, without a branch: masks are often random.
+template <class U> inline U blended(U there, U value, uint8_t set) {
+  if constexpr (sizeof(U) == 16) {
+    return {blended(there.lo, value.lo, set), blended(there.hi, value.hi, set)};
+  } else {
+    U all = static_cast<U>(-static_cast<U>(set != 0));
+    return static_cast<U>((there & ~all) | (value & all));
+  }
+}
+
 constexpr int64_t kBlock = 16384;
 
 int64_t count_run(const char* bools, int64_t step, int64_t n) {
@@ -127,7 +137,7 @@ void masked_fill(const View& target, const View& mask, const void* value) {
       if (step[1] == 1 && step[0] == static_cast<int64_t>(sizeof(U))) {
         U* __restrict t = reinterpret_cast<U*>(at[0]);
         const uint8_t* __restrict m = reinterpret_cast<const uint8_t*>(at[1]);
-        for (int64_t i = 0; i < n; ++i) t[i] = m[i] ? v : t[i];
+        for (int64_t i = 0; i < n; ++i) t[i] = blended(t[i], v, m[i]);
       } else if (step[1] != 0 || *at[1]) {
         for (int64_t i = 0; i < n; ++i)
           if (at[1][i * step[1]]) *reinterpret_cast<U*>(at[0] + i * step[0]) = v;

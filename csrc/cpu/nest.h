@@ -48,6 +48,21 @@ template <int N> struct Nest {
     merge();
   }
 
+  // The nest of the rows: this one without its innermost dimension.
+  Nest rows() const {
+    Nest r = *this;
+    r.total /= sizes[0];
+    if (--r.ndim == 0) {
+      r.ndim = 1, r.sizes[0] = 1;
+      for (int k = 0; k < N; ++k) r.strides[0][k] = 0;
+    }
+    for (int d = 0; d + 1 < ndim; ++d) {
+      r.sizes[d] = sizes[d + 1];
+      for (int k = 0; k < N; ++k) r.strides[d][k] = strides[d + 1][k];
+    }
+    return r;
+  }
+
   // The pointers at the element of the given linear number; `index` receives its coordinates.
   void seek(int64_t linear, int64_t* index, char** at) const {
     for (int k = 0; k < N; ++k) at[k] = data[k];

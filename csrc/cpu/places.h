@@ -23,23 +23,30 @@ struct Index {
 [[noreturn, gnu::cold]] void fail_at(const Index& index, int dim, ErrorKind kind, const char* at, int64_t step,
                                      int64_t n);
 
+// offsets[i] (+)= index[i] * stride, false when an index is out of bounds. Strides that are powers of two are
+// shifts, which vectorise where 64-bit products do not.
 template <class I, bool kFirst>
 inline bool add_offsets(const Index& index, const char* at, int64_t step, int64_t n, int64_t* __restrict offsets) {
-  const uint64_t size = index.size;
-  const int64_t shift = index.wrap ? index.size : 0, stride = index.stride;
-  bool bad = false;
-  auto loop = [&](auto get) {
+  const int64_t last = index.size - 1, stride = index.stride, shift = index.wrap ? index.size : 0;
+  const bool power = stride > 0 && (stride & (stride - 1)) == 0;
+  const int bits = power ? __builtin_ctzll(stride) : 0;
+  int64_t bad = 0;  // its sign is set once an index or its distance to the end is negative
+  auto loop = [&](auto get, auto scale) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
       int64_t v = get(i);
-      v += v < 0 ? shift : 0;
-      bad |= static_cast<uint64_t>(v) >= size;
-      offsets[i] = v * stride + (kFirst ? 0 : offsets[i]);
+      v += shift & (v >> 63);
+      bad |= v | (last - v);
+      offsets[i] = scale(v) + (kFirst ? 0 : offsets[i]);
     }
   };
-  if (step == sizeof(I)) loop([=](int64_t i) -> int64_t { return reinterpret_cast<const I*>(at)[i]; });
-  else loop([=](int64_t i) -> int64_t { return *reinterpret_cast<const I*>(at + i * step); });
-  return !bad;
+  auto shifted = [=](int64_t v) { return static_cast<int64_t>(static_cast<uint64_t>(v) << bits); };
+  auto multiplied = [=](int64_t v) { return v * stride; };
+  auto dense = [=](int64_t i) -> int64_t { return reinterpret_cast<const I*>(at)[i]; };
+  auto strided = [=](int64_t i) -> int64_t { return *reinterpret_cast<const I*>(at + i * step); };
+  if (step == sizeof(I)) power ? loop(dense, shifted) : loop(dense, multiplied);
+  else power ? loop(strided, shifted) : loop(strided, multiplied);
+  return bad >= 0;
 }
 
 template <int K> struct PlaceSet {

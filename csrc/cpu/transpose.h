@@ -53,23 +53,23 @@ template <class U> inline void transpose_block(char* out, int64_t out_row, const
 }
 
 // out[i][j] = in[j][i] for i < rows, j < columns, where out's rows and in's rows are contiguous;
-// out_row and in_row are the bytes from one row to the next.
+// out_row and in_row are the bytes from one row to the next. Reads each row of `in` to its end before the next ones.
 template <class U>
 inline void transpose_tile(char* out, int64_t out_row, const char* in, int64_t in_row, int64_t rows, int64_t columns) {
   constexpr int64_t n = sizeof(U) < 16 ? 16 / sizeof(U) : 1;
-  int64_t i = 0;
+  int64_t j = 0;
   if constexpr (n > 1) {
-    for (; i + n <= rows; i += n) {
-      int64_t j = 0;
-      for (; j + n <= columns; j += n)
+    for (; j + n <= columns; j += n) {
+      int64_t i = 0;
+      for (; i + n <= rows; i += n)
         transpose_block<U>(out + i * out_row + j * sizeof(U), out_row, in + j * in_row + i * sizeof(U), in_row);
-      for (; j < columns; ++j)
-        for (int64_t k = i; k < i + n; ++k)
-          __builtin_memcpy(out + k * out_row + j * sizeof(U), in + j * in_row + k * sizeof(U), sizeof(U));
+      for (; i < rows; ++i)
+        for (int64_t k = j; k < j + n; ++k)
+          __builtin_memcpy(out + i * out_row + k * sizeof(U), in + k * in_row + i * sizeof(U), sizeof(U));
     }
   }
-  for (; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
+  for (; j < columns; ++j)
+    for (int64_t i = 0; i < rows; ++i)
       __builtin_memcpy(out + i * out_row + j * sizeof(U), in + j * in_row + i * sizeof(U), sizeof(U));
 }
 
