@@ -2,6 +2,7 @@
 
 #include "autograd/destination.h"
 #include "autograd/meta.h"
+#include "tensor/promote.h"
 
 namespace rl {
 
@@ -239,11 +240,6 @@ struct MoveSavedOutputs final : FieldVisitor {
   void other(const char*, PyObject* (*)(const void*), const void*) override {}
 };
 
-bool can_cast(DType from, DType to) {
-  if (is_complex(from) && !is_complex(to)) return false;
-  if (is_float(from) && !is_float(to) && !is_complex(to)) return false;
-  return from == DType::Bool || to != DType::Bool;
-}
 
 }  // namespace
 

@@ -9,10 +9,11 @@
 #include <tuple>
 
 #include "autograd/node.h"
-#include "base/generator.h"
 #include "tensor/tensor.h"
 
 namespace rl {
+
+class Generator;
 
 // A tensor argument that may be None.
 struct OptTensor : Tensor {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/meta.h"
+#include "tensor/promote.h"
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
@@ -246,11 +247,6 @@ std::string signature_text(const OpDef& def, const Overload& o) { return def.nam
 
 // out=
 
-bool can_cast(DType from, DType to) {
-  if (is_complex(from) && !is_complex(to)) return false;
-  if (is_float(from) && !is_float(to) && !is_complex(to)) return false;
-  return from == DType::Bool || to != DType::Bool;
-}
 
 void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
