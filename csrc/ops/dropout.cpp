@@ -134,11 +134,15 @@ static const Register registered([](Ops& ops) {
   const uint32_t flags = kInplace | kNoOut | kRandom;
   ops.def("dropout", dropout, "input, p, train", flags,
           "While training, zeroes elements with probability p and divides the others by 1 - p.");
-  ops.def("feature_dropout", feature_dropout, "input, p, train", flags, "Dropout of whole channels, the second dimension.");
-  ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags, "Dropout that keeps the mean and variance of SELU's output.");
+  ops.def("feature_dropout", feature_dropout, "input, p, train", flags,
+          "Dropout of whole channels, the second dimension.");
+  ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags,
+          "Dropout that keeps the mean and variance of SELU's output.");
   ops.def("feature_alpha_dropout", feature_alpha_dropout, "input, p, train", flags, "Alpha dropout of whole channels.");
-  ops.def("native_dropout", native_dropout, "input, p, train", kNoOut | kRandom, "Dropout, and the mask that was drawn.");
-  ops.def("native_dropout_backward", native_dropout_backward, "grad_output, mask, scale", kNoOut, "grad_output * mask * scale.");
+  ops.def("native_dropout", native_dropout, "input, p, train", kNoOut | kRandom,
+          "Dropout, and the mask that was drawn.");
+  ops.def("native_dropout_backward", native_dropout_backward, "grad_output, mask, scale", kNoOut,
+          "grad_output * mask * scale.");
 });
 
 }  // namespace rl::ops

@@ -162,8 +162,9 @@ Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
 static Tensor bernoulli_each_(const Tensor& self, const Tensor& p, Generator* generator) {
   if (!p.is_float()) no_kernel("bernoulli_tensor", p.dtype());
   if (self.is_complex()) no_kernel("bernoulli_tensor", self.dtype());
-  CHECK(IntSpan(broadcast_sizes(self.sizes(), p.sizes())) == self.sizes(), Runtime, "bernoulli_: probabilities of shape ",
-        to_text(p.sizes()), " do not broadcast to the tensor's shape ", to_text(self.sizes()));
+  CHECK(IntSpan(broadcast_sizes(self.sizes(), p.sizes())) == self.sizes(), Runtime,
+        "bernoulli_: probabilities of shape ", to_text(p.sizes()), " do not broadcast to the tensor's shape ",
+        to_text(self.sizes()));
   return fill_in_place<BernoulliFillBackward>("bernoulli_", self, [&](const View& out, const RandomKernels& kernels) {
     Ints strides = broadcast_strides(p, self.sizes());
     View each = {p.data(), out.sizes, strides.data(), out.ndim, p.dtype()};
@@ -178,8 +179,9 @@ namespace {
 int64_t cast_to(DType dtype, int64_t value) {
   double cast = dtype == DType::Float64   ? static_cast<double>(value)
                 : dtype == DType::Float32 ? static_cast<double>(static_cast<float>(value))
-                : dtype == DType::Float16 ? static_cast<double>(static_cast<float>(float16(static_cast<float>(value))))
-                                          : static_cast<double>(static_cast<float>(bfloat16(static_cast<float>(value))));
+                : dtype == DType::Float16
+                    ? static_cast<double>(static_cast<float>(float16(static_cast<float>(value))))
+                    : static_cast<double>(static_cast<float>(bfloat16(static_cast<float>(value))));
   return std::fabs(cast) < 0x1p63 ? static_cast<int64_t>(cast) : std::numeric_limits<int64_t>::min();
 }
 int64_t spacing(int64_t value, int digits) {
@@ -217,7 +219,8 @@ void check_bound(const char* name, int64_t value, DType dtype) {
                   (sizeof(T) == 8 || value <= static_cast<int64_t>(std::numeric_limits<T>::max()));
       CHECK(fits, Runtime, "random_: ", name, " = ", value, " is out of bounds for ", info(dtype).name);
     } else {
-      fail(ErrorKind::Runtime, "random_ handles only integral, floating-point and boolean types, not ", info(dtype).name);
+      fail(ErrorKind::Runtime, "random_ handles only integral, floating-point and boolean types, not ",
+           info(dtype).name);
     }
   });
 }
@@ -228,7 +231,8 @@ int64_t largest_integer(DType dtype) {
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_integral_v<T>)
-      largest = sizeof(T) == 8 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::numeric_limits<T>::max());
+      largest =
+          sizeof(T) == 8 ? std::numeric_limits<int64_t>::max() : static_cast<int64_t>(std::numeric_limits<T>::max());
   });
   return largest;
 }
@@ -248,8 +252,9 @@ Tensor random_from_to_(const Tensor& self, int64_t from, std::optional<int64_t> 
     if (is_float(dtype)) {
       from = first_castable(dtype, from);
       end = end_castable(dtype, end);
-      CHECK(from < end, Runtime, "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=",
-            from, " >= to=", end);
+      CHECK(from < end, Runtime,
+            "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got from=", from,
+            " >= to=", end);
     }
     check_bound("from", from, dtype);
     check_bound("to - 1", end - 1, dtype);
@@ -258,7 +263,8 @@ Tensor random_from_to_(const Tensor& self, int64_t from, std::optional<int64_t> 
     int64_t last = largest_integer(dtype);
     if (is_float(dtype)) from = first_castable(dtype, from);
     check_bound("from", from, dtype);
-    CHECK(from <= last, Runtime, "random_ expects 'from' to be at most ", last, " for ", info(dtype).name, ", got ", from);
+    CHECK(from <= last, Runtime, "random_ expects 'from' to be at most ", last, " for ", info(dtype).name, ", got ",
+          from);
     range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
   }
   return fill_in_place<RandomBackward>("random_", self, [&](const View& out, const RandomKernels& kernels) {
@@ -271,7 +277,8 @@ static Tensor random_to_(const Tensor& self, int64_t to, Generator* generator) {
   return random_from_to_(self, 0, to, generator);
 }
 static Tensor random_(const Tensor& self, Generator* generator) {
-  if (self.is_complex() || self.dtype() == DType::UInt16 || self.dtype() == DType::UInt32 || self.dtype() == DType::UInt64)
+  if (self.is_complex() || self.dtype() == DType::UInt16 || self.dtype() == DType::UInt32 ||
+      self.dtype() == DType::UInt64)
     no_kernel("random_kernel", self.dtype());
   return fill_in_place<RandomBackward>("random_", self, [&](const View& out, const RandomKernels& kernels) {
     kernels.random_any(out, generator_or_default(generator));

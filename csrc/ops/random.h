@@ -1,5 +1,7 @@
 // Random numbers. Every op draws from the generator given, or from the default one (null).
 #pragma once
+#include <optional>
+
 #include "autograd/record.h"
 #include "base/generator.h"
 #include "base/parallel.h"

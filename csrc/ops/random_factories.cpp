@@ -27,7 +27,8 @@ void check_common(const char* name, const Make& make) {
 
 Tensor finish(const Tensor& y, bool requires_grad) {
   if (!requires_grad) return y;
-  CHECK(is_differentiable(y.dtype()), Runtime, "Only Tensors of floating point and complex dtype can require gradients");
+  CHECK(is_differentiable(y.dtype()), Runtime,
+        "Only Tensors of floating point and complex dtype can require gradients");
   y->requires_grad = true;
   return y;
 }
@@ -40,7 +41,8 @@ Tensor target(const char* name, IntSpan size, const Make& make, DType fallback) 
   CHECK(!make.dtype || *make.dtype == out.dtype(), Runtime, name, ": dtype ", to_text(make.dtype.value_or(fallback)),
         " does not match dtype of out parameter (", to_text(out.dtype()), ")");
   CHECK(!make.device || make.device->type == out.device().type, Runtime, name, ": device ",
-        to_text(make.device.value_or(Device())), " does not match device of out parameter (", to_text(out.device()), ")");
+        to_text(make.device.value_or(Device())), " does not match device of out parameter (", to_text(out.device()),
+        ")");
   checked_numel(size);
   if (!(out.sizes() == size)) {
     int64_t bytes = checked_mul(checked_numel(size) + out->offset, out.item_size());
@@ -75,13 +77,13 @@ static Tensor rand(const Ints& size, Generator* generator, const OptTensor& out,
   Tensor y = target("rand", size, {out, dtype, layout, device, pin_memory, requires_grad}, default_dtype());
   return finish(uniform_(y, 0, 1, generator), requires_grad);
 }
-static Tensor randn(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout, Place device,
-                    Pin pin_memory, bool requires_grad) {
+static Tensor randn(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout,
+                    Place device, Pin pin_memory, bool requires_grad) {
   Tensor y = target("randn", size, {out, dtype, layout, device, pin_memory, requires_grad}, default_dtype());
   return finish(normal_(y, 0, 1, generator), requires_grad);
 }
-static Tensor randint(int64_t low, int64_t high, const Ints& size, Generator* generator, const OptTensor& out, Type dtype,
-                      Order layout, Place device, Pin pin_memory, bool requires_grad) {
+static Tensor randint(int64_t low, int64_t high, const Ints& size, Generator* generator, const OptTensor& out,
+                      Type dtype, Order layout, Place device, Pin pin_memory, bool requires_grad) {
   Tensor y = target("randint", size, {out, dtype, layout, device, pin_memory, requires_grad}, DType::Int64);
   return finish(random_from_to_(y, low, high, generator), requires_grad);
 }
@@ -90,8 +92,8 @@ static Tensor randint_below(int64_t high, const Ints& size, Generator* generator
   return randint(0, high, size, generator, out, dtype, layout, device, pin_memory, requires_grad);
 }
 
-static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin pin_memory,
-                        bool requires_grad, Format format) {
+static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device,
+                        Pin pin_memory, bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device, pin_memory, requires_grad};
   return finish(uniform_(target_like("rand_like", input, make, format), 0, 1, generator), requires_grad);
 }
@@ -100,8 +102,8 @@ static Tensor randn_like(const Tensor& input, Generator* generator, Type dtype, 
   Make make = {OptTensor(), dtype, layout, device, pin_memory, requires_grad};
   return finish(normal_(target_like("randn_like", input, make, format), 0, 1, generator), requires_grad);
 }
-static Tensor randint_like(const Tensor& input, int64_t low, int64_t high, Generator* generator, Type dtype, Order layout,
-                           Place device, Pin pin_memory, bool requires_grad, Format format) {
+static Tensor randint_like(const Tensor& input, int64_t low, int64_t high, Generator* generator, Type dtype,
+                           Order layout, Place device, Pin pin_memory, bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device, pin_memory, requires_grad};
   return finish(random_from_to_(target_like("randint_like", input, make, format), low, high, generator), requires_grad);
 }
@@ -195,18 +197,21 @@ static Tensor normal_of_size(double mean, double std, const Ints& size, Generato
 static const Register registered([](Ops& ops) {
   const uint32_t factory = kNoOut | kRandom | kFactory;
   ops.def("rand", rand, "size..., *, generator=None, " MAKE, factory, "Numbers drawn uniformly from [0, 1).");
-  ops.def("randn", randn, "size..., *, generator=None, " MAKE, factory, "Numbers drawn from the standard normal distribution.");
+  ops.def("randn", randn, "size..., *, generator=None, " MAKE, factory,
+          "Numbers drawn from the standard normal distribution.");
   ops.def("randint", randint_below, "high, size, *, generator=None, " MAKE, factory,
           "Integers drawn uniformly from [low, high); low is 0 when only one bound is given.");
   ops.def("randint", randint, "low, high, size, *, generator=None, " MAKE, factory);
-  ops.def("randperm", randperm, "n, *, generator=None, " MAKE, factory, "The integers from 0 to n - 1 in random order.");
+  ops.def("randperm", randperm, "n, *, generator=None, " MAKE, factory,
+          "The integers from 0 to n - 1 in random order.");
   ops.def("rand_like", rand_like, "input, *, " MAKE_LIKE, factory, "Like rand, with the shape and type of input.");
   ops.def("randn_like", randn_like, "input, *, " MAKE_LIKE, factory, "Like randn, with the shape and type of input.");
   ops.def("randint_like", randint_like_below, "input, high, *, " MAKE_LIKE, factory,
           "Like randint, with the shape and type of input.");
   ops.def("randint_like", randint_like, "input, low, high, *, " MAKE_LIKE, factory);
-  ops.def("normal", normal_of_tensors, "mean, std=1.0, *, generator=None", kRandom,
-          "Normal numbers, each with the mean and the standard deviation given for it; or `size` of them for two numbers.");
+  ops.def(
+      "normal", normal_of_tensors, "mean, std=1.0, *, generator=None", kRandom,
+      "Normal numbers, each with the mean and the standard deviation given for it; or `size` of them for two numbers.");
   ops.def("normal", normal_of_deviations, "mean, std, *, generator=None", kRandom);
   ops.def("normal", normal_of_size, "mean, std, size, *, generator=None, " MAKE, factory);
 });

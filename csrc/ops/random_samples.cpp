@@ -63,7 +63,8 @@ static Tensor poisson(const Tensor& input, Generator* generator) {
 }
 
 static Tensor binomial(const Tensor& count, const Tensor& prob, Generator* generator) {
-  CHECK(count.is_float(), Value, "binomial only supports floating-point dtypes for count, got: ", to_text(count.dtype()));
+  CHECK(count.is_float(), Value,
+        "binomial only supports floating-point dtypes for count, got: ", to_text(count.dtype()));
   CHECK(prob.is_float(), Value, "binomial only supports floating-point dtypes for prob, got: ", to_text(prob.dtype()));
   CHECK(count.dtype() == prob.dtype(), Runtime, "Found dtype ", to_text(prob.dtype()), " but expected ",
         to_text(count.dtype()));
@@ -80,8 +81,8 @@ static Tensor binomial(const Tensor& count, const Tensor& prob, Generator* gener
 // _standard_gamma_grad: how Gamma(alpha) samples y move with alpha, -(d cdf / d alpha) / pdf
 static Tensor standard_gamma_grad(const Tensor& input, const Tensor& output) {
   CHECK(input.sizes() == output.sizes() && input.dtype() == output.dtype(), Runtime,
-        "_standard_gamma_grad: expected two tensors alike, got ", to_text(input.dtype()), to_text(input.sizes()), " and ",
-        to_text(output.dtype()), to_text(output.sizes()));
+        "_standard_gamma_grad: expected two tensors alike, got ", to_text(input.dtype()), to_text(input.sizes()),
+        " and ", to_text(output.dtype()), to_text(output.sizes()));
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
   if (computes(y)) {
     NoGrad raw;
@@ -144,7 +145,8 @@ static Tensor sample_dirichlet(const Tensor& input, Generator* generator) {
           const double* from = gamma.data<double>() + row;
           double sum = 0;
           for (int64_t i = 0; i < n; ++i) sum += from[i];
-          for (int64_t i = 0; i < n; ++i) y.data<T>()[row + i] = std::min(most, std::max(least, static_cast<T>(from[i] / sum)));
+          for (int64_t i = 0; i < n; ++i)
+            y.data<T>()[row + i] = std::min(most, std::max(least, static_cast<T>(from[i] / sum)));
         }
       }
     });
@@ -202,7 +204,8 @@ template <class T> void check_weights(const Tensor& weights) {
     bool positive = false;
     for (int64_t i = 0; i < categories; ++i) {
       auto weight = static_cast<compute_t<T>>(w[i * weights.stride(-1)]);
-      CHECK(weight >= 0 && std::isfinite(weight), Runtime, "probability tensor contains either `inf`, `nan` or element < 0");
+      CHECK(weight >= 0 && std::isfinite(weight), Runtime,
+            "probability tensor contains either `inf`, `nan` or element < 0");
       positive = positive || weight > 0;
     }
     CHECK(positive, Runtime, "invalid multinomial distribution (sum of probabilities <= 0)");
@@ -213,7 +216,8 @@ template <class T> void check_weights(const Tensor& weights) {
 
 static Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, Generator* generator) {
   CHECK(input.dim() == 1 || input.dim() == 2, Runtime, "prob_dist must be 1 or 2 dim");
-  CHECK(input.is_float(), Runtime, "multinomial only supports floating-point dtypes for input, got: ", to_text(input.dtype()));
+  CHECK(input.is_float(), Runtime,
+        "multinomial only supports floating-point dtypes for input, got: ", to_text(input.dtype()));
   CHECK(num_samples > 0, Runtime, "cannot sample n_sample <= 0 samples");
   int64_t categories = input.size(-1);
   CHECK(replacement || num_samples <= categories, Runtime,
@@ -253,10 +257,14 @@ static const Register registered([](Ops& ops) {
           "How many of `count` trials succeed, each with probability `prob`.");
   ops.def("multinomial", multinomial, "input, num_samples, replacement=False, *, generator=None",
           kMethod | kRandom | kNotDifferentiable, "Indices drawn with the weights in each row of input.");
-  ops.def("_standard_gamma", standard_gamma, "input, generator=None", kRandom | kNoOut, "Gamma numbers of shape `input` and rate 1.");
-  ops.def("_standard_gamma_grad", standard_gamma_grad, "input, output", kNoOut, "How gamma samples move with their shape parameter.");
-  ops.def("_sample_dirichlet", sample_dirichlet, "input, generator=None", kRandom | kNoOut, "Dirichlet samples along the last dimension.");
-  ops.def("_dirichlet_grad", dirichlet_grad, "x, alpha, total", kNoOut, "How Dirichlet samples move with their concentrations.");
+  ops.def("_standard_gamma", standard_gamma, "input, generator=None", kRandom | kNoOut,
+          "Gamma numbers of shape `input` and rate 1.");
+  ops.def("_standard_gamma_grad", standard_gamma_grad, "input, output", kNoOut,
+          "How gamma samples move with their shape parameter.");
+  ops.def("_sample_dirichlet", sample_dirichlet, "input, generator=None", kRandom | kNoOut,
+          "Dirichlet samples along the last dimension.");
+  ops.def("_dirichlet_grad", dirichlet_grad, "x, alpha, total", kNoOut,
+          "How Dirichlet samples move with their concentrations.");
 });
 
 }  // namespace rl::ops
