@@ -51,7 +51,8 @@ void generator_dealloc(PyObject* self) {
 
 // Seeds may be written as signed or as unsigned 64-bit numbers.
 uint64_t seed_from(PyObject* value) {
-  CHECK(is_integer(value), Runtime, "manual_seed expected a long, but got ", Py_TYPE(value)->tp_name);
+  CHECK(is_integer(value) && !is_tensor(value), Runtime, "manual_seed expected a long, but got ",
+        Py_TYPE(value)->tp_name);
   PyObject* number = PyNumber_Index(value);
   if (!number) python_error();
   uint64_t seed = PyLong_AsUnsignedLongLong(number);
@@ -101,12 +102,21 @@ PyObject* no_offset(PyObject*, PyObject*) {
   PyErr_SetString(PyExc_RuntimeError, "CPU Generator does not use offset");
   return nullptr;
 }
+// Pickled as torch does: (class, (device,), (seed, offset, state)).
 PyObject* reduce(PyObject* self, PyObject*) {
-  PyObject* state = get_state(self, nullptr);
-  return state ? Py_BuildValue("(O(s)N)", reinterpret_cast<PyObject*>(Py_TYPE(self)), "cpu", state) : nullptr;
+  return guarded([&]() -> PyObject* {
+    PyObject* state = get_state(self, nullptr);
+    if (!state) return nullptr;
+    return Py_BuildValue("(O(N)(KON))", reinterpret_cast<PyObject*>(Py_TYPE(self)), device_object(Device()),
+                         static_cast<unsigned long long>(of(self).initial_seed()), Py_None, state);
+  });
 }
-PyObject* setstate(PyObject* self, PyObject* state) {
-  PyObject* done = set_state(self, state);
+PyObject* setstate(PyObject* self, PyObject* saved) {
+  if (!PyTuple_Check(saved) || PyTuple_GET_SIZE(saved) != 3) {
+    PyErr_SetString(PyExc_TypeError, "Generator.__setstate__ expects (seed, offset, state)");
+    return nullptr;
+  }
+  PyObject* done = set_state(self, PyTuple_GET_ITEM(saved, 2));
   if (!done) return nullptr;
   Py_DECREF(done);
   Py_RETURN_NONE;

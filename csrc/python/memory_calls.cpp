@@ -59,6 +59,7 @@ const Register registered([](Ops& ops) {
   ops.def("_memory_blocks", memory_blocks, "", kNoOut,
           "The live blocks of 16 KB and more, with the lines that made them.");
   ops.def("_memory_reset_peak", reset_peak, "", kNoOut, "Starts the peak anew from what is live.");
+  ops.def("_memory_raise_peak", raise_peak, "bytes", kNoOut, "Puts back a peak from before reset_peak.");
   ops.def("_memory_set_limit", put_limit, "bytes", kNoOut,
           "Makes allocations beyond so many live bytes fail; 0 for none.");
   ops.def("_memory_set_cache_limit", put_cache_limit, "bytes", kNoOut,
