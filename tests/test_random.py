@@ -180,8 +180,7 @@ def test_gradients_stop_at_samples():
 def test_dropout():
     x = rl.ones(1000, requires_grad=True)
     y = rl.dropout(x, 0.25, True)
-    values = set(numbers(y.detach()))
-    assert values == {0.0, pytest.approx(1 / 0.75)}
+    assert sorted(set(numbers(y.detach()))) == [0.0, pytest.approx(1 / 0.75)]
     (grad,) = rl.autograd.grad(y.sum(), x)
     assert numbers(grad) == numbers(y.detach())
     assert rl.dropout(x, 0.25, False) is x

@@ -13,13 +13,16 @@ void check_probability(const char* name, double p) {
   CHECK(p >= 0 && p <= 1, Runtime, name, " probability has to be between 0 and 1, but got ", p);
 }
 
-// 1 / keep as an element of the type holds it: what the kept elements are multiplied by.
+// What the kept elements are multiplied by is itself an element: rounded to the type.
+double rounded(double value, DType dtype) {
+  if (dtype == DType::Float64) return value;
+  float single = static_cast<float>(value);
+  return dtype == DType::Float16    ? static_cast<float>(float16(single))
+         : dtype == DType::BFloat16 ? static_cast<float>(bfloat16(single))
+                                    : single;
+}
 double kept_factor(double keep, DType dtype) {
-  if (dtype == DType::Float64) return 1.0 / keep;
-  float factor = 1.0f / static_cast<float>(keep);
-  return dtype == DType::Float16    ? static_cast<float>(float16(factor))
-         : dtype == DType::BFloat16 ? static_cast<float>(bfloat16(factor))
-                                    : factor;
+  return dtype == DType::Float64 ? 1 / keep : rounded(1.0f / static_cast<float>(keep), dtype);
 }
 
 // y = x * scale where the mask is drawn true, x * 0 elsewhere. Both take x's order of dimensions in memory.
@@ -71,7 +74,7 @@ static std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, 
   check_probability("dropout", p);
   if (!train.value_or(true)) return {clone(input), full(input.sizes(), Scalar(true), DType::Bool, input.device())};
   if (!input.is_float()) no_kernel("native_dropout", input.dtype());
-  double scale = p == 1 ? 0 : 1 / (1 - p);
+  double scale = p == 1 ? 0 : rounded(1 / (1 - p), input.dtype());
   Tensor y, mask;
   draw_dropout(input, 1 - p, scale, y, mask);
   y = record<NativeDropoutBackward>(y, {input}, [&](auto& n) {
@@ -111,7 +114,7 @@ Tensor noisy(const char* name, const Tensor& input, double p, bool train, bool f
       shift = add(mul(add(noise, Scalar(-1)), Scalar(kAlpha * a)), Scalar(kAlpha * a * p));
       noise = mul(noise, Scalar(a));
     } else {
-      noise = div(noise, Scalar(1 - p));
+      noise = mul(noise, Scalar(kept_factor(1 - p, input.dtype())));
     }
   }
   Tensor y = mul(input, noise);
