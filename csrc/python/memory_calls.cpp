@@ -51,7 +51,12 @@ void put_cache_limit(int64_t bytes) {
   set_cache_limit(bytes);
 }
 
-void collect_cycles() { PyGC_Collect(); }
+// Also where the program has switched the collector off: it is this or failing.
+void collect_cycles() {
+  int enabled = PyGC_Enable();
+  PyGC_Collect();
+  if (!enabled) PyGC_Disable();
+}
 
 const Register registered([](Ops& ops) {
   set_reclaim_hook(collect_cycles);
