@@ -79,7 +79,9 @@ def test_impossible_sizes():
 
 
 def test_holders_name_lines():
-    x = [rl.zeros(100_000) for _ in range(3)]  # the line to be found
+    x = []
+    for _ in range(3):
+        x.append(rl.zeros(100_000))  # the line to be found
     rows = [row for row in memory.holders() if "the line to be found" in row.source]
     assert len(rows) == 1
     assert rows[0].bytes == 1_200_000 and rows[0].blocks == 3

@@ -1,5 +1,6 @@
 // New tensors of random numbers: rand, randn, randint, randperm, normal, and their *_like forms.
 #include "backend/backend.h"
+#include "ops/factory.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/random.h"
@@ -14,28 +15,11 @@ struct Make {
   std::optional<DType> dtype;
   std::optional<Layout> layout;
   std::optional<Device> device;
-  std::optional<bool> pin_memory;
-  bool requires_grad;
 };
-
-void check_common(const char* name, const Make& make) {
-  CHECK(!make.layout || *make.layout == Layout::Strided, NotImplemented, name,
-        ": random numbers are made in strided memory only; make them dense and convert");
-  CHECK(!make.pin_memory.value_or(false), Runtime, name,
-        ": pin_memory=True requires an accelerator; there is no pinned memory allocator here");
-}
-
-Tensor finish(const Tensor& y, bool requires_grad) {
-  if (!requires_grad) return y;
-  CHECK(is_differentiable(y.dtype()), Runtime,
-        "Only Tensors of floating point and complex dtype can require gradients");
-  y->requires_grad = true;
-  return y;
-}
 
 // The tensor to fill: a new one, or `out` brought to the size asked for.
 Tensor target(const char* name, IntSpan size, const Make& make, DType fallback) {
-  check_common(name, make);
+  check_factory(make.layout, make.device);
   const Tensor& out = make.out;
   if (!out.defined()) return empty(size, make.dtype.value_or(fallback), make.device.value_or(Device()));
   CHECK(!make.dtype || *make.dtype == out.dtype(), Runtime, name, ": dtype ", to_text(make.dtype.value_or(fallback)),
@@ -53,15 +37,10 @@ Tensor target(const char* name, IntSpan size, const Make& make, DType fallback) 
 }
 
 // The tensor to fill, with the sizes of `like` and, unless told otherwise, its order of dimensions.
-Tensor target_like(const char* name, const Tensor& like, const Make& make, std::optional<MemoryFormat> format) {
-  check_common(name, make);
-  DType dtype = make.dtype.value_or(like.dtype());
-  Device device = make.device.value_or(like.device());
-  NoGrad raw;
-  MemoryFormat wanted = format.value_or(MemoryFormat::Preserve);
-  if (wanted == MemoryFormat::Preserve) return empty_strided(like.sizes(), dense_strides_like(like), dtype, device);
-  Tensor y = empty(like.sizes(), dtype, device);
-  return wanted == MemoryFormat::Contiguous ? y : clone(y, wanted);
+Tensor target_like(const Tensor& like, const Make& make, std::optional<MemoryFormat> format) {
+  check_factory(make.layout, make.device);
+  return empty_strided(like.sizes(), strides_for(like, format.value_or(MemoryFormat::Preserve)),
+                       make.dtype.value_or(like.dtype()), make.device.value_or(like.device()));
 }
 
 }  // namespace
@@ -70,52 +49,52 @@ using Format = std::optional<MemoryFormat>;
 using Type = std::optional<DType>;
 using Place = std::optional<Device>;
 using Order = std::optional<Layout>;
-using Pin = std::optional<bool>;
+using Pin = std::optional<bool>;  // there is no memory to pin: accepted and ignored
 
 static Tensor rand(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout, Place device,
-                   Pin pin_memory, bool requires_grad) {
-  Tensor y = target("rand", size, {out, dtype, layout, device, pin_memory, requires_grad}, default_dtype());
-  return finish(uniform_(y, 0, 1, generator), requires_grad);
+                   Pin, bool requires_grad) {
+  Tensor y = target("rand", size, {out, dtype, layout, device}, default_dtype());
+  return with_grad_flag(uniform_(y, 0, 1, generator), requires_grad);
 }
 static Tensor randn(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout,
-                    Place device, Pin pin_memory, bool requires_grad) {
-  Tensor y = target("randn", size, {out, dtype, layout, device, pin_memory, requires_grad}, default_dtype());
-  return finish(normal_(y, 0, 1, generator), requires_grad);
+                    Place device, Pin, bool requires_grad) {
+  Tensor y = target("randn", size, {out, dtype, layout, device}, default_dtype());
+  return with_grad_flag(normal_(y, 0, 1, generator), requires_grad);
 }
 static Tensor randint(int64_t low, int64_t high, const Ints& size, Generator* generator, const OptTensor& out,
-                      Type dtype, Order layout, Place device, Pin pin_memory, bool requires_grad) {
-  Tensor y = target("randint", size, {out, dtype, layout, device, pin_memory, requires_grad}, DType::Int64);
-  return finish(random_from_to_(y, low, high, generator), requires_grad);
+                      Type dtype, Order layout, Place device, Pin, bool requires_grad) {
+  Tensor y = target("randint", size, {out, dtype, layout, device}, DType::Int64);
+  return with_grad_flag(random_from_to_(y, low, high, generator), requires_grad);
 }
 static Tensor randint_below(int64_t high, const Ints& size, Generator* generator, const OptTensor& out, Type dtype,
-                            Order layout, Place device, Pin pin_memory, bool requires_grad) {
-  return randint(0, high, size, generator, out, dtype, layout, device, pin_memory, requires_grad);
+                            Order layout, Place device, Pin, bool requires_grad) {
+  return randint(0, high, size, generator, out, dtype, layout, device, {}, requires_grad);
 }
 
-static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device,
-                        Pin pin_memory, bool requires_grad, Format format) {
-  Make make = {OptTensor(), dtype, layout, device, pin_memory, requires_grad};
-  return finish(uniform_(target_like("rand_like", input, make, format), 0, 1, generator), requires_grad);
+static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin,
+                        bool requires_grad, Format format) {
+  Make make = {OptTensor(), dtype, layout, device};
+  return with_grad_flag(uniform_(target_like(input, make, format), 0, 1, generator), requires_grad);
 }
-static Tensor randn_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device,
-                         Pin pin_memory, bool requires_grad, Format format) {
-  Make make = {OptTensor(), dtype, layout, device, pin_memory, requires_grad};
-  return finish(normal_(target_like("randn_like", input, make, format), 0, 1, generator), requires_grad);
+static Tensor randn_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin,
+                         bool requires_grad, Format format) {
+  Make make = {OptTensor(), dtype, layout, device};
+  return with_grad_flag(normal_(target_like(input, make, format), 0, 1, generator), requires_grad);
 }
 static Tensor randint_like(const Tensor& input, int64_t low, int64_t high, Generator* generator, Type dtype,
-                           Order layout, Place device, Pin pin_memory, bool requires_grad, Format format) {
-  Make make = {OptTensor(), dtype, layout, device, pin_memory, requires_grad};
-  return finish(random_from_to_(target_like("randint_like", input, make, format), low, high, generator), requires_grad);
+                           Order layout, Place device, Pin, bool requires_grad, Format format) {
+  Make make = {OptTensor(), dtype, layout, device};
+  return with_grad_flag(random_from_to_(target_like(input, make, format), low, high, generator), requires_grad);
 }
 static Tensor randint_like_below(const Tensor& input, int64_t high, Generator* generator, Type dtype, Order layout,
-                                 Place device, Pin pin_memory, bool requires_grad, Format format) {
-  return randint_like(input, 0, high, generator, dtype, layout, device, pin_memory, requires_grad, format);
+                                 Place device, Pin, bool requires_grad, Format format) {
+  return randint_like(input, 0, high, generator, dtype, layout, device, {}, requires_grad, format);
 }
 
 static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Type dtype, Order layout, Place device,
-                       Pin pin_memory, bool requires_grad) {
+                       Pin, bool requires_grad) {
   CHECK(n >= 0, Runtime, "randperm: n must be non-negative, got ", n);
-  Tensor y = target("randperm", {n}, {out, dtype, layout, device, pin_memory, requires_grad}, DType::Int64);
+  Tensor y = target("randperm", {n}, {out, dtype, layout, device}, DType::Int64);
   if (y.is_complex() || y.dtype() == DType::Bool) no_kernel("randperm", y.dtype());
   // Every index must be a number of the type: integers up to the largest, floating types up to 2^digits.
   int64_t most = INT64_MAX;
@@ -137,7 +116,7 @@ static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Ty
   if (!y.device().is_meta() && n > 0)
     backend(y.device()).random->permutation(y.view(), generator_or_default(generator));
   bump_version(y);
-  return finish(y, requires_grad);
+  return with_grad_flag(y, requires_grad);
 }
 
 // normal with parameters per element: y = mean + std * n, n ~ N(0, 1)        no gradient passes through the sample
@@ -186,9 +165,9 @@ static Tensor normal_of_deviations(double mean, const Tensor& std, Generator* ge
   return record<NormalBackward>(y, {std});
 }
 static Tensor normal_of_size(double mean, double std, const Ints& size, Generator* generator, const OptTensor& out,
-                             Type dtype, Order layout, Place device, Pin pin_memory, bool requires_grad) {
-  Tensor y = target("normal", size, {out, dtype, layout, device, pin_memory, requires_grad}, default_dtype());
-  return finish(normal_(y, mean, std, generator), requires_grad);
+                             Type dtype, Order layout, Place device, Pin, bool requires_grad) {
+  Tensor y = target("normal", size, {out, dtype, layout, device}, default_dtype());
+  return with_grad_flag(normal_(y, mean, std, generator), requires_grad);
 }
 
 #define MAKE "out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
