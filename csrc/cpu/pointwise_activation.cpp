@@ -1,4 +1,6 @@
 // Activations of neural networks and their gradients. Comparisons are written so that a NaN stays a NaN.
+#include "cpu/isa.h"
+
 #include "cpu/pointwise.h"
 #include "cpu/simd_erf.h"
 

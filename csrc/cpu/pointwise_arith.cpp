@@ -1,4 +1,6 @@
 // Arithmetic that has one machine instruction or so per element: sums, products, quotients, bits.
+#include "cpu/isa.h"
+
 #include "cpu/arith.h"
 #include "cpu/pointwise.h"
 

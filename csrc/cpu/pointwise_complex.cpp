@@ -1,4 +1,6 @@
 // Functions of complex numbers, on the branches of C's standard library.
+#include "cpu/isa.h"
+
 #include <cmath>
 
 #include "cpu/arith.h"

@@ -1,4 +1,6 @@
 // Division that leaves a remainder, and powers.
+#include "cpu/isa.h"
+
 #include <cmath>
 
 #include "base/check.h"

@@ -1,4 +1,6 @@
 // The driver: runs a Loop over operands of any shape, and the block routines behind strided and half loops.
+#include "cpu/isa.h"
+
 #include "base/parallel.h"
 #include "cpu/pointwise.h"
 

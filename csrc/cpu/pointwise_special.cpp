@@ -1,4 +1,6 @@
 // Special functions. They are computed in double for float as well: none is short enough for SIMD to matter.
+#include "cpu/isa.h"
+
 #include <cmath>
 
 #include "cpu/pointwise.h"
