@@ -1,5 +1,7 @@
 // Reading and writing at computed places.
 #pragma once
+#include <optional>
+
 #include "autograd/record.h"
 #include "backend/index.h"
 #include "ops/view.h"
