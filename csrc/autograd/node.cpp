@@ -128,7 +128,7 @@ PyTypeObject* python_type(NodeType& type) {
                          {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                          {0, nullptr}};
   // Classes of nodes have no constructor: they are made by recorded calls only.
-  std::string name = std::string("torch.autograd.") + type.name;
+  std::string name = std::string("rushlight.autograd.") + type.name;
   PyType_Spec spec = {name.c_str(), static_cast<int>(type.size), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE, slots};
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));

@@ -6,6 +6,7 @@
 #include "autograd/record.h"
 #include "ops/arithmetic.h"
 #include "ops/cast.h"
+#include "ops/factory.h"
 #include "ops/gather.h"
 #include "ops/shape.h"
 #include "ops/view.h"
