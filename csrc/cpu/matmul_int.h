@@ -19,15 +19,18 @@ template <> struct wrap<bool> {
   using type = uint8_t;
 };
 
+// Unsigned and not promoted: arithmetic in it wraps.
+template <class T> using wide_t = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
 template <class T> inline constexpr bool is_integer = std::is_integral_v<T>;
 template <class T> T times(T x, T y) {
   if constexpr (std::is_same_v<T, bool>) return x && y;
-  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<wide_t<T>>(x) * static_cast<wide_t<T>>(y));
   else return x * y;
 }
 template <class T> T plus(T x, T y) {
   if constexpr (std::is_same_v<T, bool>) return x || y;
-  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<wide_t<T>>(x) + static_cast<wide_t<T>>(y));
   else return x + y;
 }
 
