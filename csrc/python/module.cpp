@@ -65,6 +65,7 @@ void put_num_threads(int64_t n) {
   set_num_threads(static_cast<int>(n));
 }
 std::string isa() { return cpu_isa(); }
+void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
 const Register registered([](Ops& ops) {
   ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
@@ -75,6 +76,7 @@ const Register registered([](Ops& ops) {
   ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
   ops.def("set_num_threads", put_num_threads, "int", kNoOut, "Sets how many threads kernels use. Results do not depend on it.");
   ops.def("_cpu_isa", isa, "", kNoOut);
+  ops.def("_set_library_path", set_library_path, "path", kNoOut);
 });
 
 PyObject* find_op(PyObject* module, PyObject* name) {
