@@ -1,0 +1,6 @@
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import backend  # noqa: E402, F401  (installs the stand-in package before any test imports rushlight)
