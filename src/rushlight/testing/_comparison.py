@@ -51,17 +51,15 @@ class _Mismatch(Exception):
 class _Settings:
     """How to compare: `assert_close`'s keyword arguments, with rtol and atol both given or both None."""
 
-    def __init__(
-        self, rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride
-    ):
+    def __init__(self, rtol, atol, equal_nan, allow_subclasses, **checks):
         if (rtol is None) != (atol is None):
             missing = "rtol" if rtol is None else "atol"
             raise ValueError(
                 f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
             )
         self.rtol, self.atol, self.equal_nan, self.allow_subclasses = rtol, atol, equal_nan, allow_subclasses
-        self.check_device, self.check_dtype = check_device, check_dtype
-        self.check_layout, self.check_stride = check_layout, check_stride
+        self.check_device, self.check_dtype = checks["check_device"], checks["check_dtype"]
+        self.check_layout, self.check_stride = checks["check_layout"], checks["check_stride"]
 
     def tolerances(self, *inputs):
         return default_tolerances(*inputs) if self.rtol is None else (self.rtol, self.atol)
@@ -128,7 +126,8 @@ def _walk(actual, expected, settings, path, out):
             if comparison is None:
                 raise _Mismatch(
                     TypeError,
-                    f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.",
+                    "No comparison pair was able to handle inputs of type "
+                    f"{type(actual)} and {type(expected)}.",
                 )
             out.append((path, comparison))
             return
@@ -304,7 +303,14 @@ def assert_close(
     """
     __tracebackhide__ = True
     settings = _Settings(
-        rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride
+        rtol,
+        atol,
+        equal_nan,
+        allow_subclasses,
+        check_device=check_device,
+        check_dtype=check_dtype,
+        check_layout=check_layout,
+        check_stride=check_stride,
     )
     pairs = []
     try:
