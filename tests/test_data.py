@@ -443,6 +443,15 @@ def test_no_descriptor_or_process_is_left():
     assert not multiprocessing.active_children()
 
 
+def test_a_loader_ends_while_a_younger_one_lives():
+    old, young = (iter(data.DataLoader(range(50), num_workers=1)) for _ in range(2))
+    next(old), next(young)
+    start = time.monotonic()
+    del old
+    assert time.monotonic() - start < 3
+    assert next(young).tolist() == [1]
+
+
 def test_out_of_order():
     class Slow(Squares):
         def __getitem__(self, i):

@@ -2,6 +2,7 @@
 
 import os
 import time
+from socket import SHUT_RDWR, socketpair
 
 from . import worker
 
@@ -36,14 +37,12 @@ class ProcessCrew:
     """Worker processes, each on a socket of its own: one that dies can block neither us nor the others."""
 
     def __init__(self, context, num_workers, base_seed, config):
-        import socket
-
         self._owner_pid = os.getpid()
         self._socks, self._processes = [], []
         forking = context.get_start_method() == "fork"
         try:
             for i in range(num_workers):
-                ours, theirs = socket.socketpair()
+                ours, theirs = socketpair()
                 self._socks.append(ours)
                 inherited = list(self._socks) if forking else []
                 process = context.Process(
@@ -111,7 +110,13 @@ class ProcessCrew:
         if os.getpid() != self._owner_pid:
             return  # a forked copy of the loader: not our children
         for sock in self._socks:
-            sock.close()  # a waiting worker reads the end of its socket and leaves
+            # A waiting worker reads the end of its socket and leaves. Closing alone would not do: workers of
+            # other loaders, forked later, hold copies of this descriptor.
+            try:
+                sock.shutdown(SHUT_RDWR)
+            except OSError:
+                pass
+            sock.close()
         deadline = time.monotonic() + JOIN_SECONDS
         for process in self._processes:
             process.join(max(0.0, deadline - time.monotonic()))
