@@ -29,6 +29,7 @@ def _shell(name):
         return getattr(importlib.import_module(twin), attribute)
 
     module.__getattr__ = fallback
+    module.__dir__ = lambda: dir(importlib.import_module(twin))
     return module
 
 
