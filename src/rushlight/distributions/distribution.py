@@ -159,20 +159,23 @@ class Distribution:
             return
         if not bool(support.check(value).all()):
             raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within "
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
+                "within "
                 f"the support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
     def _get_checked_instance(self, cls, _instance=None):
         if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotImplementedError(
-                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must "
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method "
+                "must "
                 "also define a custom .expand() method."
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
     def _expanded(self, cls, batch_shape, names, event_shape=None, _instance=None):
-        """A copy whose parameters `names` are expanded to the new batch shape, each with its own event dims."""
+        """A copy whose parameters `names` are expanded to the new batch shape, each with its own event "
+        "dims."""
         new = self._get_checked_instance(cls, _instance)
         batch_shape = _size(batch_shape)
         old_rank = len(self._batch_shape)
