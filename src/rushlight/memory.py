@@ -1,7 +1,8 @@
 """Where the memory of tensors goes: how much is live, how much was at the peak, and which lines hold it.
 
-`print(memory.summary())` reports all of it; `with memory.track() as t:` measures a block; `memory.set_limit(bytes)`
-turns a run that would exhaust the machine into an error that names the lines holding memory.
+`print(memory.summary())` reports all of it; `with memory.track() as t:` measures a block;
+`memory.set_limit(bytes)` turns a run that would exhaust the machine into an error that names the lines
+holding memory.
 """
 
 import contextlib
