@@ -1,0 +1,3 @@
+"""Utilities of models: clipping, vectors of parameters, packing, parametrisations, pruning."""
+
+from . import rnn
