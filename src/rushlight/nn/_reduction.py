@@ -11,7 +11,9 @@ def get_enum(reduction):
     if number is None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3
+        )
     return number
 
 
@@ -22,7 +24,8 @@ def legacy_get_string(size_average, reduce, emit_warning=True):
     result = "none" if not reduce else "mean" if size_average else "sum"
     if emit_warning:
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{result}' instead.", stacklevel=3
+            f"size_average and reduce args will be deprecated, please use reduction='{result}' instead.",
+            stacklevel=3,
         )
     return result
 

@@ -3,7 +3,12 @@
 import rushlight as rl
 
 __all__ = [
-    "Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin",
+    "Parameter",
+    "UninitializedParameter",
+    "is_lazy",
+    "Buffer",
+    "UninitializedBuffer",
+    "UninitializedTensorMixin",
 ]
 
 Tensor = rl.Tensor
@@ -44,7 +49,8 @@ class Parameter(Tensor, metaclass=_Kind):
         if type(out) is not type(data):
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
-                f"returns an instance of the same type, but return type {type(out).__name__} was found instead."
+                f"returns an instance of the same type, but return type {type(out).__name__} was found "
+                "instead."
             )
         out._is_param = True
         return out
@@ -116,7 +122,9 @@ class UninitializedTensorMixin:
         )
 
     def share_memory_(self):
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call the module once first")
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call the module once first"
+        )
 
     def __repr__(self):
         return f"<{type(self).__name__}>"
@@ -125,11 +133,16 @@ class UninitializedTensorMixin:
         return type(self), (self.requires_grad,)
 
     def __getattribute__(self, name):
-        if name.startswith("_") or name in UninitializedTensorMixin._allowed or name in ("shape", "__class__"):
+        if (
+            name.startswith("_")
+            or name in UninitializedTensorMixin._allowed
+            or name in ("shape", "__class__")
+        ):
             return super().__getattribute__(name)
         raise ValueError(
             f"Attempted to use an uninitialized parameter in Tensor.{name}. "
-            "It has no values before the module's first call; such a lazy module must be run once on an example "
+            "It has no values before the module's first call; such a lazy module must be run once on an "
+            "example "
             "of its input before its parameters are used"
         )
 

@@ -115,13 +115,15 @@ class BackwardHook:
             result = (result,)
         if len(result) != len(old):
             raise RuntimeError(
-                f"Backward {what} returned an invalid number of grad_{'output' if what == 'pre hook' else 'input'}, "
+                f"Backward {what} returned an invalid number of "
+                f"grad_{'output' if what == 'pre hook' else 'input'}, "
                 f"got {len(result)}, but expected {len(old)}"
             )
         return result
 
     def _wrap(self, args, attach):
-        """args with an identity node around their tensors; attach(node, places, number of args) adds hooks to it."""
+        """args with an identity node around their tensors; attach(node, places, number of args) adds "
+        "hooks to it."""
         if not isinstance(args, tuple):
             args = (args,)
         places = [i for i, a in enumerate(args) if isinstance(a, rl.Tensor)]
@@ -172,7 +174,8 @@ class BackwardHook:
                 result = hook(self.module, tuple(None for _ in range(max(self.n_inputs, 1))), current)
                 if result is not None and not (isinstance(result, tuple) and all(r is None for r in result)):
                     raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
+                        "Backward hook for Modules where no input requires gradient should always return "
+                        "None or None for all gradients."
                     )
             self.grad_outputs = None
         return self._gather(current, self.output_places)

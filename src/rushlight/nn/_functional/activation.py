@@ -63,7 +63,9 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
 def _rrelu_factor(input, lower, upper, training):
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but found {lower} and {upper}")
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, but found {lower} and {upper}"
+        )
     if not training:
         return None
     negative = input <= 0
@@ -130,7 +132,8 @@ def logsigmoid(input):
 
 def _get_softmax_dim(name, ndim, stacklevel):
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+        "argument.",
         stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1

@@ -15,18 +15,28 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     name = "batched (3-D)" if batched else "unbatched (2-D)"
     if key.dim() != query.dim() or value.dim() != query.dim():
         raise AssertionError(
-            f"For {name} `query`, expected `key` and `value` to be {query.dim()}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively"
+            f"For {name} `query`, expected `key` and `value` to be {query.dim()}-D but found {key.dim()}-D "
+            f"and {value.dim()}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != query.dim() - 1:
         raise AssertionError(
-            f"For {name} `query`, expected `key_padding_mask` to be `None` or {query.dim() - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
+            f"For {name} `query`, expected `key_padding_mask` to be `None` or {query.dim() - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
-            raise AssertionError(f"For {name} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead")
-        if not batched and attn_mask.dim() == 3 and attn_mask.shape != (num_heads, query.shape[0], key.shape[0]):
             raise AssertionError(
-                f"Expected `attn_mask` shape to be {(num_heads, query.shape[0], key.shape[0])} but got {attn_mask.shape}"
+                f"For {name} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                f"{attn_mask.dim()}-D tensor instead"
+            )
+        if (
+            not batched
+            and attn_mask.dim() == 3
+            and attn_mask.shape != (num_heads, query.shape[0], key.shape[0])
+        ):
+            raise AssertionError(
+                f"Expected `attn_mask` shape to be {(num_heads, query.shape[0], key.shape[0])} but got "
+                f"{attn_mask.shape}"
             )
     return batched
 
@@ -50,7 +60,9 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
         import warnings
 
         warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=2,
         )
     if floating:
         return mask
@@ -83,17 +95,24 @@ def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
 
 
 def _check_masks(attn_mask, key_padding_mask, need_weights, is_causal):
-    if key_padding_mask is not None and key_padding_mask.dtype != rl.bool and not key_padding_mask.is_floating_point():
+    if (
+        key_padding_mask is not None
+        and key_padding_mask.dtype != rl.bool
+        and not key_padding_mask.is_floating_point()
+    ):
         raise AssertionError("only bool and floating types of key_padding_mask are supported")
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` to create this mask."
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
         )
 
 
 def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
-    dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None,
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+    add_zero_attn,
+    dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
+    attn_mask=None,
     use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None,
     static_v=None, average_attn_weights=True, is_causal=False,
 ):  # fmt: skip
@@ -122,13 +141,17 @@ def multi_head_attention_forward(
             is_causal = False
 
     if embed_dim != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}")
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+        )
     head_dim = embed_dim // num_heads
     if head_dim * num_heads != embed_dim:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     if use_separate_proj_weight:
         if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
@@ -146,12 +169,15 @@ def multi_head_attention_forward(
     if attn_mask is not None:
         if attn_mask.dim() == 2:
             if attn_mask.shape != (tgt_len, src_len):
-                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(tgt_len, src_len)}.")
+                raise RuntimeError(
+                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(tgt_len, src_len)}."
+                )
             attn_mask = attn_mask.unsqueeze(0)
         elif attn_mask.dim() == 3:
             if attn_mask.shape != (bsz * num_heads, tgt_len, src_len):
                 raise RuntimeError(
-                    f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be {(bsz * num_heads, tgt_len, src_len)}."
+                    f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                    f"{(bsz * num_heads, tgt_len, src_len)}."
                 )
         else:
             raise RuntimeError(f"attn_mask's dimension {attn_mask.dim()} is not supported")
@@ -170,11 +196,15 @@ def multi_head_attention_forward(
 
     # (N * heads, length, head_dim)
     q = q.reshape(tgt_len, bsz * num_heads, head_dim).transpose(0, 1)
-    k = _static(static_k, "static_k", bsz * num_heads, head_dim) if static_k is not None else (
-        k.reshape(k.shape[0], bsz * num_heads, head_dim).transpose(0, 1)
+    k = (
+        _static(static_k, "static_k", bsz * num_heads, head_dim)
+        if static_k is not None
+        else (k.reshape(k.shape[0], bsz * num_heads, head_dim).transpose(0, 1))
     )
-    v = _static(static_v, "static_v", bsz * num_heads, head_dim) if static_v is not None else (
-        v.reshape(v.shape[0], bsz * num_heads, head_dim).transpose(0, 1)
+    v = (
+        _static(static_v, "static_v", bsz * num_heads, head_dim)
+        if static_v is not None
+        else (v.reshape(v.shape[0], bsz * num_heads, head_dim).transpose(0, 1))
     )
     if add_zero_attn:
         zero = (bsz * num_heads, 1, head_dim)
@@ -186,9 +216,13 @@ def multi_head_attention_forward(
 
     if key_padding_mask is not None:
         if key_padding_mask.shape != (bsz, src_len):
-            raise AssertionError(f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}")
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
+            )
         key_padding_mask = (
-            key_padding_mask.view(bsz, 1, 1, src_len).expand(-1, num_heads, -1, -1).reshape(bsz * num_heads, 1, src_len)
+            key_padding_mask.view(bsz, 1, 1, src_len)
+            .expand(-1, num_heads, -1, -1)
+            .reshape(bsz * num_heads, 1, src_len)
         )
         attn_mask = key_padding_mask if attn_mask is None else attn_mask + key_padding_mask
     dropout_p = dropout_p if training else 0.0
@@ -208,8 +242,10 @@ def multi_head_attention_forward(
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
 
     if attn_mask is not None:
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 and attn_mask.dim() == 3 else (
-            attn_mask.view(bsz, num_heads, -1, src_len)
+        attn_mask = (
+            attn_mask.unsqueeze(0)
+            if attn_mask.size(0) == 1 and attn_mask.dim() == 3
+            else (attn_mask.view(bsz, num_heads, -1, src_len))
         )
     q, k, v = (t.unflatten(0, (bsz, num_heads)) for t in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)

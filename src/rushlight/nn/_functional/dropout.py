@@ -65,8 +65,10 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     ndim = input.dim()
     if ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to provide "
-            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists "
+            "to provide "
+            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
         )
     if ndim == 2:
         batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
@@ -81,13 +83,16 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     ndim = input.dim()
     if ndim not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a future release.",
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an "
+            "error in a future release.",
             stacklevel=2,
         )
     if ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
-            "- input is interpreted as shape (N, C, L), where C is the channel dim. For (C, H, W), unsqueeze it first",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. For (C, H, W), "
+            "unsqueeze it first",
             stacklevel=2,
         )
     return _drop_channels(input, p, training, inplace)
@@ -99,7 +104,8 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     ndim = input.dim()
     if ndim not in (4, 5):
         warnings.warn(
-            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a future release.",
+            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an "
+            "error in a future release.",
             stacklevel=2,
         )
     if ndim == 4:

@@ -51,18 +51,24 @@ def _bags(offsets, count):
     return marks.cumsum(0)[:count] - 1
 
 
-def _check_bags(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset):
+def _check_bags(
+    input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
+):
     if weight.dtype == rl.long and input.is_floating_point():
-        raise ValueError("embedding_bag: Argument order of (weight, input) is the old one: expected (input, weight)")
+        raise ValueError(
+            "embedding_bag: Argument order of (weight, input) is the old one: expected (input, weight)"
+        )
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
+            f"have the same shape as the input ({input.shape})"
         )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2 and offsets is not None:
         raise ValueError(
-            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+            "length sequences. "
             f"However, found offsets of type {type(offsets)}"
         )
     if input.dim() == 1:
@@ -80,12 +86,14 @@ def _check_bags(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sa
         raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
-            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}')."
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+            f"mode='sum' (got mode='{mode}')."
         )
 
 
 def embedding_bag(
-    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
+    sparse=False,
     per_sample_weights=None, include_last_offset=False, padding_idx=None,
 ):  # fmt: skip
     """Sums, means or maxima of rows of `weight` over bags of indices.
@@ -96,11 +104,15 @@ def embedding_bag(
         include_last_offset: offsets has one more entry, the end of the last bag.
         padding_idx: a row that bags leave out.
     """
-    _check_bags(input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset)
+    _check_bags(
+        input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
+    )
     if input.dim() == 2:
         per_bag = input.size(1)
-        offsets = rl.arange(0, input.numel(), per_bag, device=input.device) if per_bag else rl.zeros(
-            input.size(0), dtype=rl.long, device=input.device
+        offsets = (
+            rl.arange(0, input.numel(), per_bag, device=input.device)
+            if per_bag
+            else rl.zeros(input.size(0), dtype=rl.long, device=input.device)
         )
         input = input.reshape(-1)
         include_last_offset = False
@@ -115,13 +127,22 @@ def embedding_bag(
         count, starts = offsets.size(0), offsets
     if offsets.numel():
         if int(offsets[0]) != 0:
-            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {int(offsets[0])}")
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                f"position 0. However, got {int(offsets[0])}"
+            )
         if int(offsets[-1]) > input.size(0):
-            raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.size(0)}) but got offsets[-1] of {int(offsets[-1])}")
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length({input.size(0)}) but got offsets[-1] "
+                f"of {int(offsets[-1])}"
+            )
     if padding_idx is not None:
         rows = weight.size(0)
         if not -rows <= padding_idx < rows:
-            raise RuntimeError(f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}")
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got "
+                f"{padding_idx}"
+            )
         padding_idx %= rows
     vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     bag = _bags(starts, input.size(0))

@@ -70,13 +70,20 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         align_corners: whether -1 and 1 are the centres of the corner pixels or their outer edges.
     """
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+            f"'{mode}'"
+        )
     if padding_mode not in GRID_SAMPLE_PADDING_MODES:
-        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
     if align_corners is None:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-            "Please specify align_corners=True if the old behavior is desired.", stacklevel=2,
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
         )
         align_corners = False
     n = input.dim() - 2
@@ -87,11 +94,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     if input.size(0) != grid.size(0) or grid.size(-1) != n:
         raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {n} in last dimension and the batch size of the input, "
+            f"grid_sampler(): expected grid to have size {n} in last dimension and the batch size of the "
+            "input, "
             f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
         )
     if 0 in input.shape[2:]:
-        raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)}")
+        raise RuntimeError(
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(input.shape)}"
+        )
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     sizes = input.shape[2:]
@@ -102,7 +113,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         weights = [_cubic(x - w) for x, w in zip(at, whole)]
         total = None
         for taps in itertools.product(range(4), repeat=n):
-            places = [_keep_inside(w + (k - 1), s, padding_mode, align_corners) for w, k, s in zip(whole, taps, sizes)]
+            places = [
+                _keep_inside(w + (k - 1), s, padding_mode, align_corners)
+                for w, k, s in zip(whole, taps, sizes)
+            ]
             weight = weights[0][taps[0]] * weights[1][taps[1]]
             term = _look_up(input, places) * weight.unsqueeze(1)
             total = term if total is None else total + term

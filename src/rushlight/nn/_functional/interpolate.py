@@ -113,7 +113,8 @@ def _sizes(input, size, scale_factor, mode, recompute):
                 raise ValueError(
                     "Input and output must have the same number of spatial dimensions, but got "
                     f"input with spatial dimensions of {list(input.shape[2:])} and output size of {size}. "
-                    "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+                    "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
+                    "o2, ...,oK) format."
                 )
             return [int(s) for s in size], None
         return [int(size)] * n, None
@@ -123,8 +124,10 @@ def _sizes(input, size, scale_factor, mode, recompute):
         if len(scale_factor) != n:
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got "
-                f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. "
-                "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+                f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape "
+                f"{scale_factor}. "
+                "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
+                "...,sK) format."
             )
         factors = [float(f) for f in scale_factor]
     else:
@@ -134,7 +137,13 @@ def _sizes(input, size, scale_factor, mode, recompute):
 
 
 def interpolate(
-    input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
 ):
     """Resizes (N, C, ...) over its last dimensions.
 
@@ -148,7 +157,8 @@ def interpolate(
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                "bicubic | trilinear"
             )
     elif align_corners is None:
         align_corners = False
@@ -157,12 +167,24 @@ def interpolate(
         raise ValueError("recompute_scale_factor is not meaningful when size is explicitly specified.")
     out, factors = _sizes(input, size, scale_factor, mode, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and n == 2):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
     want = {"linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3}.get(mode)
-    if n not in (1, 2, 3) or mode not in ("nearest", "nearest-exact", "area", "linear", "bilinear", "bicubic", "lanczos", "trilinear"):
+    if n not in (1, 2, 3) or mode not in (
+        "nearest",
+        "nearest-exact",
+        "area",
+        "linear",
+        "bilinear",
+        "bicubic",
+        "lanczos",
+        "trilinear",
+    ):
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
+            f"nearest-exact (got {mode})"
         )
     if want is not None and want != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {want + 2}D input")
@@ -174,7 +196,9 @@ def interpolate(
             f"{list(input.shape[2:])} and output {out}"
         )
     if 0 in input.shape[1:]:
-        raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}")
+        raise RuntimeError(
+            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}"
+        )
     if mode == "area":
         return (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[n - 1](input, out)
     exact = mode == "nearest-exact"
@@ -198,17 +222,25 @@ def interpolate(
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of `interpolate`."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """The old name of interpolate with mode='nearest'."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """The old name of interpolate with mode='bilinear', align_corners=True."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

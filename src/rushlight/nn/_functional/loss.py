@@ -18,7 +18,8 @@ def _broadcast(input, target, stacklevel=3):
     if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
-            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the "
+            "same size.",
             stacklevel=stacklevel,
         )
     return rl.broadcast_tensors(input, target)
@@ -78,12 +79,21 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 
 def cross_entropy(
-    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
 ):
     """nll_loss of log_softmax(x): x are scores (N, C, ...), targets classes or probabilities of classes."""
     if size_average is not None or reduce is not None:
         reduction = _reduction.legacy_get_string(size_average, reduce)
-    return core.cross_entropy_loss(input, target, weight, _reduction.get_enum(reduction), ignore_index, label_smoothing)
+    return core.cross_entropy_loss(
+        input, target, weight, _reduction.get_enum(reduction), ignore_index, label_smoothing
+    )
 
 
 def linear_cross_entropy(
@@ -93,16 +103,20 @@ def linear_cross_entropy(
     """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets (N, d1, ...)."""
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
         raise RuntimeError(
-            f"linear_cross_entropy: linear_bias must have the shape {tuple(linear_weight.shape[:-1])}, got {tuple(linear_bias.shape)}."
+            f"linear_cross_entropy: linear_bias must have the shape {tuple(linear_weight.shape[:-1])}, got "
+            f"{tuple(linear_bias.shape)}."
         )
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
     if linear_weight.dim() > 2 and input.dim() == 1:
         raise RuntimeError(
-            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, in_features)"
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
+            "batched input, (N, in_features)"
         )
     if weight is not None and weight.shape != linear_weight.shape[:1]:
-        raise RuntimeError(f"expected weight shape to be {tuple(linear_weight.shape[:1])}, got {tuple(weight.shape)}")
+        raise RuntimeError(
+            f"expected weight shape to be {tuple(linear_weight.shape[:1])}, got {tuple(weight.shape)}"
+        )
     shape = linear_weight.shape[:-1]
     flat = linear_weight.reshape(-1, linear_weight.size(-1)) if linear_weight.dim() > 2 else linear_weight
     logits = core.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1))
@@ -111,7 +125,12 @@ def linear_cross_entropy(
     if ignore_index is None:
         ignore_index = -100
     return cross_entropy(
-        logits, target, weight=weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
+        logits,
+        target,
+        weight=weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
     )
 
 
@@ -121,7 +140,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     number = _reduction.get_enum(reduction)
     if target.size() != input.size():
         raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is deprecated. "
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. "
             "Please ensure they have the same size."
         )
     if weight is not None:
@@ -192,7 +212,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
             var = var.unsqueeze(-1)
         elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
             # One dimension of size 1 and all others equal is a variance that broadcasts.
-            different = sum(a != b for a, b in zip(input.size(), var.size())) if input.dim() == var.dim() else 2
+            different = (
+                sum(a != b for a, b in zip(input.size(), var.size())) if input.dim() == var.dim() else 2
+            )
             if different != 1 or all(b == 1 or a == b for a, b in zip(input.size(), var.size())) is False:
                 raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
@@ -206,8 +228,16 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
     return _reduction.apply(loss, reduction)
 
 
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+def ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
+):
     """Connectionist temporal classification: -log of the probability of all alignments of targets to log_probs (T, N, C)."""
     return rl.ctc_loss(
-        log_probs, targets, input_lengths, target_lengths, blank, _reduction.get_enum(reduction), zero_infinity
+        log_probs,
+        targets,
+        input_lengths,
+        target_lengths,
+        blank,
+        _reduction.get_enum(reduction),
+        zero_infinity,
     )

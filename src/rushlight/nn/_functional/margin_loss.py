@@ -64,13 +64,21 @@ def multi_margin_loss(
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     if input.dim() > 2 or input.dim() == 0 and target.dim() > 1:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.size())}")
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.size())}"
+        )
     batch = input.reshape(-1, input.size(-1) if input.dim() else 1)
     classes = batch.size(1)
     if classes == 0:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.size())}")
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.size())}"
+        )
     if target.dim() > 1 or target.numel() != batch.size(0):
-        raise RuntimeError(f"inconsistent target size, expected {batch.size(0)} but got {list(target.size())}")
+        raise RuntimeError(
+            f"inconsistent target size, expected {batch.size(0)} but got {list(target.size())}"
+        )
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.size())}")
     index = target.reshape(-1, 1)
@@ -92,11 +100,23 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] + x[other])."""
     reduction = _reduction_of(size_average, reduce, reduction)
     _reduction.get_enum(reduction)
-    if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0) or (input.dim() == 1 and input.size(0) == 0):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.size())}")
+    if (
+        input.dim() > 2
+        or (input.dim() == 2 and input.size(1) == 0)
+        or (input.dim() == 1 and input.size(0) == 0)
+    ):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.size())}"
+        )
     if target.size() != input.size():
-        raise RuntimeError(f"inconsistent target size: {list(target.size())} for input of size: {list(input.size())}")
-    x, labels = input.reshape(-1, input.size(-1) if input.dim() else 1), target.reshape(-1, input.size(-1) if input.dim() else 1)
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.size())} for input of size: {list(input.size())}"
+        )
+    x, labels = (
+        input.reshape(-1, input.size(-1) if input.dim() else 1),
+        target.reshape(-1, input.size(-1) if input.dim() else 1),
+    )
     classes = x.size(1)
     valid = (labels < 0).cumsum(1) == 0
     if labels.numel() and int(labels.max()) >= classes or labels.numel() and int(labels.min()) < -1:
@@ -129,7 +149,16 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 def triplet_margin_loss(
-    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+    anchor,
+    positive,
+    negative,
+    margin=1.0,
+    p=2,
+    eps=1e-6,
+    swap=False,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
 ):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being the p-norm."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -138,7 +167,8 @@ def triplet_margin_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            "dimensions, but got: "
             f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
         )
     near = pairwise_distance(anchor, positive, p, eps)
@@ -158,7 +188,8 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            "dimensions, but got: "
             f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
         )
     distance = pairwise_distance if distance_function is None else distance_function

@@ -11,7 +11,9 @@ def _verify_batch_size(size):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
+):
     """Normalises each channel over batch and space; in training the running statistics are updated in place."""
     if training:
         _verify_batch_size(input.size())
@@ -23,7 +25,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 
 def instance_norm(
-    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-05,
 ):
     """Normalises each channel of each sample over space."""
     if use_input_stats:
@@ -33,7 +42,9 @@ def instance_norm(
             count *= n
         if count == 1:
             raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
-    return rl.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+    return rl.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
+    )
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
@@ -55,7 +66,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     for n in size[2:]:
         count *= n
     if count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {[size[0] * size[1] // num_groups, num_groups, *size[2:]]}")
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{[size[0] * size[1] // num_groups, num_groups, *size[2:]]}"
+        )
     return rl.group_norm(input, num_groups, weight, bias, eps)
 
 
@@ -65,7 +79,9 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
 
     ndim = input.dim()
     if ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {ndim} dimensions)"
+        )
     if input.numel() == 0:
         return input
     # Channels become the second to last dimension of a picture with one channel: a window of `size` of them.

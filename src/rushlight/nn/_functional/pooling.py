@@ -41,9 +41,7 @@ max_pool3d, max_pool3d_with_indices = _make_max_pool(3)
 
 def _unpool_output_size(input, kernel_size, stride, padding, output_size):
     n = len(kernel_size)
-    default = [
-        (input.size(i - n) - 1) * stride[i] + kernel_size[i] - 2 * padding[i] for i in range(n)
-    ]
+    default = [(input.size(i - n) - 1) * stride[i] + kernel_size[i] - 2 * padding[i] for i in range(n)]
     if output_size is None:
         return default
     output_size = list(output_size)
@@ -70,22 +68,30 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     if input.dim() not in (n + 1, n + 2):
         raise RuntimeError(
-            f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {input.dim()} dimensions."
+            f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with "
+            f"{input.dim()} dimensions."
         )
     if input.shape != indices.shape:
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but "
+            "got indices "
             f"tensor with shape: {list(indices.shape)}"
         )
     if 0 in input.shape[1:]:
-        raise RuntimeError(f"max_unpooling{n}d(): Expected input to have non-zero size for non-batch dimensions, but got {list(input.shape)}")
+        raise RuntimeError(
+            f"max_unpooling{n}d(): Expected input to have non-zero size for non-batch dimensions, but got "
+            f"{list(input.shape)}"
+        )
     planes = input.shape[:-n]
     flat, places = input.flatten(-n), indices.flatten(-n)
     total = 1
     for length in size:
         total *= length
     if places.numel() and (int(places.min()) < 0 or int(places.max()) >= total):
-        raise RuntimeError(f"Found an invalid max index: {int(places.max())} (output volumes are of size {'x'.join(map(str, size))}")
+        raise RuntimeError(
+            f"Found an invalid max index: {int(places.max())} (output volumes are of size "
+            f"{'x'.join(map(str, size))}"
+        )
     return input.new_zeros((*planes, total)).scatter(-1, places, flat).view((*planes, *size))
 
 
@@ -106,7 +112,9 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
 def _fractional(n, input, kernel_size, output_size, output_ratio, indices, samples):
     if output_size is None and output_ratio is None:
-        raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+        raise ValueError(
+            f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio"
+        )
     if output_size is None:
         ratio = _ntuple(n)(output_ratio)
         output_size = [int(input.size(i - n) * ratio[i]) for i in range(n)]

@@ -122,7 +122,9 @@ def _packed_layer(step, gates, state, w_hh, b_hh, w_hr, reverse, batch_sizes):
     return rl.cat(outputs), current
 
 
-def _run(step, input, batch_sizes, states, params, bias, num_layers, dropout, train, bidirectional, batch_first):
+def _run(
+    step, input, batch_sizes, states, params, bias, num_layers, dropout, train, bidirectional, batch_first
+):
     """All layers; states is a list with one state per layer and direction."""
     if batch_first:
         input = input.transpose(0, 1)
@@ -133,7 +135,9 @@ def _run(step, input, batch_sizes, states, params, bias, num_layers, dropout, tr
         outputs = []
         for d in range(directions):
             k = layer * directions + d
-            out, state = _layer(step, input, states[k], params[k * per : (k + 1) * per], bias, d == 1, batch_sizes)
+            out, state = _layer(
+                step, input, states[k], params[k * per : (k + 1) * per], bias, d == 1, batch_sizes
+            )
             outputs.append(out)
             last.append(state)
         input = outputs[0] if directions == 1 else rl.cat(outputs, -1)
@@ -158,7 +162,17 @@ def lstm(*args):
         batch_sizes = None
     states = list(zip(hx[0].unbind(0), hx[1].unbind(0)))
     out, last = _run(
-        _lstm_step, input, batch_sizes, states, params, bias, num_layers, dropout, train, bidirectional, batch_first
+        _lstm_step,
+        input,
+        batch_sizes,
+        states,
+        params,
+        bias,
+        num_layers,
+        dropout,
+        train,
+        bidirectional,
+        batch_first,
     )
     return out, rl.stack([h for h, _ in last]), rl.stack([c for _, c in last])
 
@@ -171,7 +185,17 @@ def _simple(step, args):
         input, hx, params, bias, num_layers, dropout, train, bidirectional, batch_first = args
         batch_sizes = None
     out, last = _run(
-        step, input, batch_sizes, list(hx.unbind(0)), params, bias, num_layers, dropout, train, bidirectional, batch_first
+        step,
+        input,
+        batch_sizes,
+        list(hx.unbind(0)),
+        params,
+        bias,
+        num_layers,
+        dropout,
+        train,
+        bidirectional,
+        batch_first,
     )
     return out, rl.stack(last)
 

@@ -21,7 +21,9 @@ def scaled_dot_product_attention(
     """
     for name, t in (("query", query), ("key", key), ("value", value)):
         if t.dim() < 2:
-            raise RuntimeError(f"scaled_dot_product_attention: expected {name} to have at least 2 dimensions, got {t.dim()}")
+            raise RuntimeError(
+                f"scaled_dot_product_attention: expected {name} to have at least 2 dimensions, got {t.dim()}"
+            )
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got "

@@ -28,10 +28,15 @@ def _check_pad(mode, length, before, after, shape):
     if mode == "circular" and (before > length or after > length):
         raise RuntimeError("Padding value causes wrapping around more than once.")
     if length == 0 and (before > 0 or after > 0):
-        raise RuntimeError(f"Expected a non-empty dimension to pad by {mode}, got input of shape {list(shape)}")
-    if length + before + after <= 0 and not (mode != "circular" and length + before + after == 0 and length == 0):
         raise RuntimeError(
-            f"input of shape {list(shape)} is too small: a dimension of size {length} padded by ({before}, {after}) is empty. "
+            f"Expected a non-empty dimension to pad by {mode}, got input of shape {list(shape)}"
+        )
+    if length + before + after <= 0 and not (
+        mode != "circular" and length + before + after == 0 and length == 0
+    ):
+        raise RuntimeError(
+            f"input of shape {list(shape)} is too small: a dimension of size {length} padded by ({before}, "
+            f"{after}) is empty. "
             "Calculated output size is too small"
         )
 
@@ -46,7 +51,8 @@ def pad(input, pad, mode="constant", value=None):
         raise RuntimeError(f"Padding length must be divisible by 2, but got {len(pad)}")
     if len(pad) // 2 > input.dim():
         raise RuntimeError(
-            f"Padding length should be less than or equal to two times the input dimension but got padding length "
+            "Padding length should be less than or equal to two times the input dimension but got padding "
+            "length "
             f"{len(pad)} and input of dimension {input.dim()}"
         )
     if mode == "constant":
@@ -63,7 +69,8 @@ def pad(input, pad, mode="constant", value=None):
         )
     if 0 in input.shape[1 if input.dim() == n + 2 else 0 :]:
         raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions "
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other "
+            "non-zero dimensions "
             f"for input, but got: {list(input.shape)}"
         )
     out = input
@@ -95,10 +102,13 @@ def _check_windows(name, **sizes):
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """Windows of pictures as columns: (N, C, H, W) to (N, C * kernel area, number of windows)."""
     kernel, dilation, padding, stride = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
-    _check_windows("unfold", kernel_size=(kernel, 1), dilation=(dilation, 1), padding=(padding, 0), stride=(stride, 1))
+    _check_windows(
+        "unfold", kernel_size=(kernel, 1), dilation=(dilation, 1), padding=(padding, 0), stride=(stride, 1)
+    )
     if input.dim() not in (3, 4) or 0 in input.shape[-3:]:
         raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            "dimensions for input, "
             f"but got: {list(input.shape)}"
         )
     x = input.unsqueeze(0) if input.dim() == 3 else input
@@ -106,8 +116,10 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     cols = _windows(x.size(3), kernel[1], dilation[1], padding[1], stride[1], x.device)
     if rows.size(1) < 1 or cols.size(1) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
-            f"calculated shape of the array of sliding blocks as ({rows.size(1)}, {cols.size(1)}), but its components must be at least one."
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, "
+            f"dilation={dilation}, padding={padding}, "
+            f"calculated shape of the array of sliding blocks as ({rows.size(1)}, {cols.size(1)}), but its "
+            "components must be at least one."
         )
     if padding != (0, 0):
         x = rl.constant_pad_nd(x, (padding[1], padding[1], padding[0], padding[0]), 0)
@@ -123,25 +135,36 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     size, kernel, dilation, padding, stride = (
         _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride),
     )  # fmt: skip
-    _check_windows("fold", output_size=(size, 1), kernel_size=(kernel, 1), dilation=(dilation, 1), padding=(padding, 0), stride=(stride, 1))
+    _check_windows(
+        "fold",
+        output_size=(size, 1),
+        kernel_size=(kernel, 1),
+        dilation=(dilation, 1),
+        padding=(padding, 0),
+        stride=(stride, 1),
+    )
     if input.dim() not in (2, 3) or 0 in input.shape[-2:]:
         raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            "dimensions for input, "
             f"but got: {list(input.shape)}"
         )
     x = input.unsqueeze(0) if input.dim() == 2 else input
     area = kernel[0] * kernel[1]
     if x.size(1) % area != 0:
         raise RuntimeError(
-            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={x.size(1)} and kernel_size={kernel}."
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={x.size(1)} and kernel_size={kernel}."
         )
     rows = _windows(size[0], kernel[0], dilation[0], padding[0], stride[0], x.device)
     cols = _windows(size[1], kernel[1], dilation[1], padding[1], stride[1], x.device)
     blocks = rows.size(1) * cols.size(1)
     if x.size(2) != blocks or blocks < 1:
         raise RuntimeError(
-            f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, "
-            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {rows.size(1)} * {cols.size(1)} = {blocks}, "
+            f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+            f"stride={stride}, "
+            "expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{rows.size(1)} * {cols.size(1)} = {blocks}, "
             f"but got input.size(2)={x.size(2)}."
         )
     n, c = x.size(0), x.size(1) // area
@@ -169,16 +192,23 @@ def affine_grid(theta, size, align_corners=None):
     if align_corners is None:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-            "Please specify align_corners=True if the old behavior is desired.", stacklevel=2,
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
         )
         align_corners = False
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     n = len(size) - 2
     if n not in (2, 3):
-        raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}.")
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got "
+            f"size {size}."
+        )
     if theta.dim() != 3 or theta.size(-2) != n or theta.size(-1) != n + 1:
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}.")
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got "
+            f"{theta.shape}."
+        )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     space = list(size[2:])

@@ -14,7 +14,13 @@ def annotate(error, module, args, kwargs):
     trace = getattr(error, _MARK, None)
     if trace is None:
         try:
-            trace = {"path": [], "module": module, "child": module, "text": _line(module), "given": _given(args, kwargs)}
+            trace = {
+                "path": [],
+                "module": module,
+                "child": module,
+                "text": _line(module),
+                "given": _given(args, kwargs),
+            }
             setattr(error, _MARK, trace)
         except (AttributeError, TypeError):  # an exception class without a __dict__
             return

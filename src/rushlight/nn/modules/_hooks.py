@@ -37,7 +37,9 @@ def call(self, args, kwargs):
                 _quietly(hook, self, args, None, kwargs if hook_id in global_forward_with_kwargs else None)
         for hook_id, hook in self._forward_hooks.items():
             if hook_id in self._forward_hooks_always_called and hook_id not in always_called:
-                _quietly(hook, self, args, None, kwargs if hook_id in self._forward_hooks_with_kwargs else None)
+                _quietly(
+                    hook, self, args, None, kwargs if hook_id in self._forward_hooks_with_kwargs else None
+                )
         raise
 
 
@@ -48,7 +50,10 @@ def _quietly(hook, module, args, result, kwargs):
         else:
             hook(module, args, kwargs, result)
     except Exception as e:
-        warnings.warn(f"module forward hook with always_call=True raised an exception that was silenced: {e}", stacklevel=3)
+        warnings.warn(
+            f"module forward hook with always_call=True raised an exception that was silenced: {e}",
+            stacklevel=3,
+        )
 
 
 def _backward_lists(self):
@@ -67,7 +72,8 @@ def _inner(self, args, kwargs, always_called):
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
                     raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                        f"{changed}."
                     )
                 args, kwargs = changed
         else:
@@ -100,7 +106,8 @@ def _inner(self, args, kwargs, always_called):
         if not isinstance(result, (rl.Tensor, tuple)):
             warnings.warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
-                f"but received {type(result)}", stacklevel=4,
+                f"but received {type(result)}",
+                stacklevel=4,
             )
         result = boundary.setup_output_hook(result)
     if old:

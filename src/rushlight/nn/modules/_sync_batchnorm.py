@@ -41,7 +41,9 @@ def sync_batch_norm(module, input):
     if module.track_running_stats:
         with rl.no_grad():
             module.num_batches_tracked.add_(1)
-            momentum = module.momentum if module.momentum is not None else 1.0 / float(module.num_batches_tracked)
+            momentum = (
+                module.momentum if module.momentum is not None else 1.0 / float(module.num_batches_tracked)
+            )
             module.running_mean.mul_(1 - momentum).add_(mean.detach() * momentum)
             module.running_var.mul_(1 - momentum).add_(var.detach() * (n / (n - 1)) * momentum)
     out = (input - mean.view(shape)) * (var + module.eps).rsqrt().view(shape)

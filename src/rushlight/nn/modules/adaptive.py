@@ -21,7 +21,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         div_value: how much narrower each next cluster is.
     """
 
-    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
+    def __init__(
+        self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None
+    ):
         super().__init__()
         made = {"device": device, "dtype": dtype}
         cutoffs = list(cutoffs)
@@ -32,7 +34,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             or len(set(cutoffs)) != len(cutoffs) or any(int(c) != c for c in cutoffs)
         ):  # fmt: skip
             raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value "
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
+                "where each value "
                 "is between 1 and n_classes-1"
             )
         self.in_features = in_features
@@ -49,7 +52,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             width = int(in_features // (div_value ** (i + 1)))
             classes = self.cutoffs[i + 1] - self.cutoffs[i]
             self.tail.append(
-                Sequential(Linear(in_features, width, bias=False, **made), Linear(width, classes, bias=False, **made))
+                Sequential(
+                    Linear(in_features, width, bias=False, **made), Linear(width, classes, bias=False, **made)
+                )
             )
 
     def reset_parameters(self):
@@ -64,10 +69,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if input_.size(0) != target_.size(0):
                 raise RuntimeError("Input and target should have the same size in the batch dimension.")
             if input_.dim() != 2:
-                raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}")
+                raise RuntimeError(
+                    f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}"
+                )
         elif target_.dim() == 0:
             if input_.dim() != 1:
-                raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input_.size()}")
+                raise RuntimeError(
+                    f"0D target tensor expects 1D input tensors, but found inputs with size {input_.size()}"
+                )
         else:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         batched = target_.dim() > 0
@@ -92,7 +101,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             used += rows.numel()
         if used != target.size(0):
             raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{target.min().item()}, {target.max().item()}] were found. "
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
             )
         head = F.log_softmax(self.head(input), dim=1)
         output = output + head.gather(1, head_index.unsqueeze(1)).squeeze()

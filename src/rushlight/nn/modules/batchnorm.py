@@ -8,7 +8,8 @@ from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d", "SyncBatchNorm",
+    "BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d",
+    "SyncBatchNorm",
 ]  # fmt: skip
 
 
@@ -19,7 +20,16 @@ class _NormBase(Module):
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
     ):
         super().__init__()
         made = {"device": device, "dtype": dtype}
@@ -69,7 +79,9 @@ class _NormBase(Module):
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:
             # Files of the first version do not count batches.
@@ -129,7 +141,15 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
     """Takes num_features from the first input."""
 
     def __init__(
-        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+        self,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
     ):
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=bias)
         made = {"device": device, "dtype": dtype}
@@ -186,7 +206,8 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over the batches of all processes of a group; a plain one in a single process."""
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None,
+        self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
+        process_group=None, device=None,
         dtype=None, *, bias=True,
     ):  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)

@@ -114,13 +114,17 @@ class Sequential(_Numbered):
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is given."
+            )
         out = Sequential()
         return out.extend(self).extend(other)
 
     def __iadd__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is given."
+            )
         return self.extend(other)
 
     def __mul__(self, other):
@@ -170,7 +174,9 @@ class ModuleList(_Numbered):
     def extend(self, modules):
         """Adds several modules at the end."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+            raise TypeError(
+                f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}"
+            )
         start = len(self)
         for i, module in enumerate(modules):
             self.add_module(str(start + i), module)
@@ -196,7 +202,8 @@ class ModuleList(_Numbered):
         if not runs:
             return self._get_name() + "()"
         lines = [
-            f"({a}): {_addindent(t, 2)}" if a == b else f"({a}-{b}): {b - a + 1} x {_addindent(t, 2)}" for a, b, t in runs
+            f"({a}): {_addindent(t, 2)}" if a == b else f"({a}-{b}): {b - a + 1} x {_addindent(t, 2)}"
+            for a, b, t in runs
         ]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
@@ -252,17 +259,24 @@ class ModuleDict(Module):
     def update(self, modules):
         """Adds or replaces modules from a mapping, or from pairs of name and module."""
         if not isinstance(modules, Iterable):
-            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(modules).__name__}"
+            )
         if isinstance(modules, (OrderedDict, ModuleDict, Mapping)):
             for key, module in modules.items():
                 self[key] = module
             return
         for i, pair in enumerate(modules):
             if not isinstance(pair, Iterable):
-                raise TypeError(f"ModuleDict update sequence element #{i} should be Iterable; is {type(pair).__name__}")
+                raise TypeError(
+                    f"ModuleDict update sequence element #{i} should be Iterable; is {type(pair).__name__}"
+                )
             pair = tuple(pair)
             if len(pair) != 2:
-                raise ValueError(f"ModuleDict update sequence element #{i} has length {len(pair)}; 2 is required")
+                raise ValueError(
+                    f"ModuleDict update sequence element #{i} has length {len(pair)}; 2 is required"
+                )
             self[pair[0]] = pair[1]
 
 
@@ -278,7 +292,9 @@ def _parameter_line(name, value):
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(str(n) for n in value.size())
         place = "" if not value.is_cuda else f" ({value.device})"
-        return f"  ({name}): {kind} containing: [{value.dtype} of size {size}{place}]".replace("rushlight.", "torch.")
+        return f"  ({name}): {kind} containing: [{value.dtype} of size {size}{place}]".replace(
+            "rushlight.", "torch."
+        )
     return f"  ({name}): Object of type: {type(value).__name__}"
 
 
@@ -323,7 +339,9 @@ class ParameterList(Module):
     def extend(self, values):
         """Adds several values at the end."""
         if not isinstance(values, ContainerABC) or isinstance(values, rl.Tensor):
-            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
+            raise TypeError(
+                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
+            )
         for value in values:
             self.append(value)
         return self
@@ -346,7 +364,10 @@ class ParameterDict(Module):
 
     def _name(self, key):
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is '{type(key).__name__}').")
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}')."
+            )
         return key
 
     def __getitem__(self, key):
@@ -441,7 +462,10 @@ class ParameterDict(Module):
     def update(self, parameters):
         """Adds or replaces values from a mapping, or from pairs of key and value."""
         if not isinstance(parameters, Iterable):
-            raise TypeError(f"ParametersDict.update should be called with an iterable of key/value pairs, but got {type(parameters).__name__}")
+            raise TypeError(
+                "ParametersDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(parameters).__name__}"
+            )
         if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs = parameters.items()
         elif isinstance(parameters, Mapping):
@@ -450,10 +474,15 @@ class ParameterDict(Module):
             pairs = []
             for i, pair in enumerate(parameters):
                 if not isinstance(pair, Iterable):
-                    raise TypeError(f"ParameterDict update sequence element #{i} should be Iterable; is {type(pair).__name__}")
+                    raise TypeError(
+                        f"ParameterDict update sequence element #{i} should be Iterable; is "
+                        f"{type(pair).__name__}"
+                    )
                 pair = tuple(pair)
                 if len(pair) != 2:
-                    raise ValueError(f"ParameterDict update sequence element #{i} has length {len(pair)}; 2 is required")
+                    raise ValueError(
+                        f"ParameterDict update sequence element #{i} has length {len(pair)}; 2 is required"
+                    )
                 pairs.append(pair)
         for key, value in pairs:
             self[key] = value

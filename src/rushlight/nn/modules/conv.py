@@ -12,7 +12,8 @@ from rushlight.nn.parameter import Parameter, UninitializedParameter
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
 ]  # fmt: skip
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -25,7 +26,8 @@ class _ConvNd(Module):
                      "out_channels", "kernel_size"]  # fmt: skip
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups, bias,
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
+        groups, bias,
         padding_mode, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
@@ -41,7 +43,9 @@ class _ConvNd(Module):
             if padding == "same" and any(s != 1 for s in stride):
                 raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _PADDING_MODES:
-            raise ValueError(f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'")
+            raise ValueError(
+                f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = kernel_size
@@ -81,7 +85,9 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self):
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        )
         if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
         if self.dilation != (1,) * len(self.dilation):
@@ -159,7 +165,8 @@ class _ConvTransposeNd(_ConvNd):
     _name = ""
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
+        bias=True,
         dilation=1, padding_mode="zeros", device=None, dtype=None,
     ):  # fmt: skip
         if padding_mode != "zeros":
@@ -170,7 +177,9 @@ class _ConvTransposeNd(_ConvNd):
             each(output_padding), groups, bias, padding_mode, device, dtype,
         )  # fmt: skip
 
-    def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
+    def _output_padding(
+        self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
+    ):
         """The output_padding that gives a result of output_size."""
         if output_size is None:
             return _ntuple(num_spatial_dims)(self.output_padding)
@@ -179,11 +188,13 @@ class _ConvTransposeNd(_ConvNd):
             output_size = output_size[-n:]
         if len(output_size) != n:
             raise ValueError(
-                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {input.dim()} elements (got {len(output_size)})"
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
+                f"elements (got {len(output_size)})"
             )
         dilation = dilation if dilation is not None else (1,) * n
         least = [
-            (input.size(i - n) - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + 1 for i in range(n)
+            (input.size(i - n) - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + 1
+            for i in range(n)
         ]
         most = [low + stride[i] - 1 for i, low in enumerate(least)]
         if any(not low <= size <= high for size, low, high in zip(output_size, least, most)):
@@ -246,18 +257,22 @@ class _LazyConvXdMixin(LazyModuleMixin):
         n = self._dims
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
-                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got input of size: {input.shape}"
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but "
+                f"got input of size: {input.shape}"
             )
         return input.shape[1] if input.dim() == n + 2 else input.shape[0]
 
 
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
-        self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
+        self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros",
         device=None, dtype=None,
     ):  # fmt: skip
         # The channels are set after: 0 of them are divisible by any number of groups.
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels
         if bias:
@@ -266,10 +281,24 @@ class _LazyConv(_LazyConvXdMixin):
 
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
-        self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
+        self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+        dilation=1,
         padding_mode="zeros", device=None, dtype=None,
     ):  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_channels = out_channels
         if bias:

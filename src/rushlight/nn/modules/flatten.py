@@ -40,17 +40,27 @@ class Unflatten(Module):
 
     def _require_tuple_tuple(self, input):
         if not isinstance(input, tuple):
-            raise TypeError(f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}"
+            )
         for i, pair in enumerate(input):
             if not isinstance(pair, tuple):
-                raise TypeError(f"unflattened_size must be a tuple of tuples, but found element of type {type(pair).__name__} at pos {i}")
+                raise TypeError(
+                    "unflattened_size must be a tuple of tuples, but found element of type "
+                    f"{type(pair).__name__} at pos {i}"
+                )
 
     def _require_tuple_int(self, input):
         if not isinstance(input, (tuple, list)):
-            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}"
+            )
         for i, size in enumerate(input):
             if not isinstance(size, int):
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {i}")
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {i}"
+                )
 
     def forward(self, input):
         return input.unflatten(self.dim, self.unflattened_size)

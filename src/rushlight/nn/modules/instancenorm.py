@@ -6,7 +6,8 @@ from rushlight.nn import functional as F
 from rushlight.nn.modules.batchnorm import _LazyNormBase, _NormBase
 
 __all__ = [
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
 ]  # fmt: skip
 
 
@@ -14,7 +15,16 @@ class _InstanceNorm(_NormBase):
     _dims = 0
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=False,
+        track_running_stats=False,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
@@ -26,7 +36,9 @@ class _InstanceNorm(_NormBase):
     def _get_no_batch_dim(self):
         return self._dims + 1
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         version = local_metadata.get("version", None)
         if version is None and not self.track_running_stats:
             # Very old files hold running statistics that were never meant to be used.
@@ -34,8 +46,10 @@ class _InstanceNorm(_NormBase):
             if found:
                 names = " and ".join(f'"{k}"' for k in found)
                 error_msgs.append(
-                    f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with track_running_stats=False. "
-                    "If state_dict is a checkpoint saved before 0.4.0, this may be expected: remove these keys from it"
+                    f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with "
+                    "track_running_stats=False. "
+                    "If state_dict is a checkpoint saved before 0.4.0, this may be expected: remove these "
+                    "keys from it"
                 )
                 for key in found:
                     state_dict.pop(key)
@@ -57,8 +71,10 @@ class _InstanceNorm(_NormBase):
             if self.affine:
                 raise ValueError(text)
             warnings.warn(
-                f"input's size at dim={feature_dim} does not match num_features. You can silence this warning by not "
-                "passing in num_features, which is not used because affine=False", stacklevel=2,
+                f"input's size at dim={feature_dim} does not match num_features. You can silence this "
+                "warning by not "
+                "passing in num_features, which is not used because affine=False",
+                stacklevel=2,
             )
         if input.dim() == self._get_no_batch_dim():
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
@@ -85,7 +101,15 @@ class InstanceNorm3d(_InstanceNorm):
 
 class _LazyInstance(_LazyNormBase):
     def __init__(
-        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+        self,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        device=None,
+        dtype=None,
+        *,
+        bias=True,
     ):
         super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 

@@ -25,7 +25,9 @@ class LazyModuleMixin:
                 if value is not None and name not in self._non_persistent_buffers_set:
                     destination[prefix + name] = value if is_lazy(value) or keep_vars else value.detach()
 
-    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _lazy_load_hook(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         """Gives lazy parameters the shapes of the loaded ones."""
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             key = prefix + name
@@ -44,7 +46,8 @@ class LazyModuleMixin:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(
-                f"module {self._get_name()} has not been fully initialized: its initialize_parameters left some "
+                f"module {self._get_name()} has not been fully initialized: its initialize_parameters left "
+                "some "
                 "parameter without a shape"
             )
         module._initialize_hook.remove()
@@ -54,4 +57,7 @@ class LazyModuleMixin:
             module.__class__ = module.cls_to_become
 
     def _replicate_for_data_parallel(self):
-        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward pass to correctly initialize the modules")
+        raise RuntimeError(
+            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward "
+            "pass to correctly initialize the modules"
+        )

@@ -15,7 +15,12 @@ class LinearCrossEntropyOptions:
     __slots__ = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
 
     def __init__(
-        self, allow_retain_graph=False, batch_chunk_size=None, chunking_method="auto", acc_policy="auto", acc_dtype=None
+        self,
+        allow_retain_graph=False,
+        batch_chunk_size=None,
+        chunking_method="auto",
+        acc_policy="auto",
+        acc_dtype=None,
     ):
         self.allow_retain_graph = allow_retain_graph
         self.batch_chunk_size = batch_chunk_size
@@ -27,7 +32,9 @@ class LinearCrossEntropyOptions:
         return f"{type(self).__name__}({', '.join(f'{k}={getattr(self, k)!r}' for k in self.__slots__)})"
 
     def __eq__(self, other):
-        return type(self) is type(other) and all(getattr(self, k) == getattr(other, k) for k in self.__slots__)
+        return type(self) is type(other) and all(
+            getattr(self, k) == getattr(other, k) for k in self.__slots__
+        )
 
     def __hash__(self):
         return hash(tuple(getattr(self, k) for k in self.__slots__))
@@ -46,6 +53,8 @@ class LinearCrossEntropyLoss(Module):
         weight=None, ignore_index=None, label_smoothing=0.0, options=None,
     ):  # fmt: skip
         super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         self.in_features = in_features
         self.num_classes = num_classes
         self.out_features = tuple(out_features)
@@ -71,7 +80,9 @@ class LinearCrossEntropyLoss(Module):
 
     def extra_repr(self):
         return (
-            f"in_features={self.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"in_features={self.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, "
+            f"ignore_index={self.ignore_index}, "
             f"label_smoothing={self.label_smoothing}, options={self.options}"
         )

@@ -11,8 +11,10 @@ from rushlight.nn.parameter import Buffer, Parameter, UninitializedTensorMixin
 from rushlight.utils.hooks import RemovableHandle
 
 __all__ = [
-    "register_module_forward_pre_hook", "register_module_forward_hook", "register_module_full_backward_pre_hook",
-    "register_module_backward_hook", "register_module_full_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_pre_hook", "register_module_forward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_backward_hook", "register_module_full_backward_hook",
+    "register_module_buffer_registration_hook",
     "register_module_module_registration_hook", "register_module_parameter_registration_hook", "Module",
 ]  # fmt: skip
 
@@ -64,7 +66,10 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
 
 def _set_global_backward(full):
     if _hooks.global_backward_is_full[0] is (not full):
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
+            "Please use only one of them."
+        )
     _hooks.global_backward_is_full[0] = full
 
 
@@ -125,7 +130,11 @@ class _LoadHook:
         return self.hook(module, *args, **kwargs)
 
     def __getstate__(self):
-        return {"hook": self.hook, "with_module": self.with_module, "module": self.module() if self.with_module else None}
+        return {
+            "hook": self.hook,
+            "with_module": self.with_module,
+            "module": self.module() if self.with_module else None,
+        }
 
     def __setstate__(self, state):
         self.hook, self.with_module = state["hook"], state["with_module"]
@@ -136,7 +145,9 @@ class _LoadHook:
 
 def _check_name(module, kind, name, own):
     if not isinstance(name, str):
-        raise TypeError(f"{kind} name should be a string. Got {type(name).__name__ if kind != 'module' else name}")
+        raise TypeError(
+            f"{kind} name should be a string. Got {type(name).__name__ if kind != 'module' else name}"
+        )
     if hasattr(module, name) and name not in own:
         raise KeyError(f"attribute '{name}' already exists")
     if "." in name:
@@ -166,9 +177,13 @@ class Module:
         if not self.call_super_init:
             name = type(self).__name__
             if kwargs:
-                raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+                raise TypeError(
+                    f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+                )
             if args:
-                raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+                raise TypeError(
+                    f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+                )
         self.__dict__.update(
             training=True,
             _parameters={},
@@ -217,7 +232,9 @@ class Module:
         """Compiles this module's calls, in place, with `rushlight.compile`."""
         global _hooked
         _hooked = True
-        self.__dict__["_compiled_call_impl"] = rl.compile(lambda *a, **k: _hooks.call(self, a, k), *args, **kwargs)
+        self.__dict__["_compiled_call_impl"] = rl.compile(
+            lambda *a, **k: _hooks.call(self, a, k), *args, **kwargs
+        )
 
     # Registration
 
@@ -233,7 +250,10 @@ class Module:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name(self, "buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None "
+                "required)"
+            )
         self._buffers[name] = _registered(_hooks.global_buffer_registration, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -247,11 +267,16 @@ class Module:
         _check_name(self, "parameter", name, self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
-                raise TypeError(f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+                raise TypeError(
+                    f"cannot assign '{_typename(param)}' object to parameter '{name}' (torch.nn.Parameter "
+                    "or None required)"
+                )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                    f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                    "explicitly. "
+                    f"To express '{name}' as a function of another Tensor, compute the value in the "
+                    "forward() method."
                 )
             param = _registered(_hooks.global_parameter_registration, self, name, param)
         self._parameters[name] = param
@@ -358,7 +383,9 @@ class Module:
         """
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
 
         def convert(t):
             kind = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
@@ -413,14 +440,20 @@ class Module:
     def register_backward_hook(self, hook):
         """Adds a backward hook of the old kind; prefer `register_full_backward_hook`."""
         if self._is_full_backward_hook is True:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
+                "use only one of them."
+            )
         self._is_full_backward_hook = False
         return _register(self._backward_hooks, hook)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Adds hook(module, grad_input, grad_output), called when both are known; it may return another grad_input."""
         if self._is_full_backward_hook is False:
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them.")
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
+                "use only one of them."
+            )
         self._is_full_backward_hook = True
         return _register(self._backward_hooks, hook, prepend)
 
@@ -445,7 +478,10 @@ class Module:
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously registered via register_state_dict_post_hook")
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
+            )
         return _register(self._state_dict_hooks, hook, call_hook=False)
 
     def register_state_dict_pre_hook(self, hook):
@@ -453,7 +489,9 @@ class Module:
         return _register(self._state_dict_pre_hooks, hook, call_hook=False)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return _register(self._load_state_dict_pre_hooks, _LoadHook(hook, self if with_module else None), call_hook=False)
+        return _register(
+            self._load_state_dict_pre_hooks, _LoadHook(hook, self if with_module else None), call_hook=False
+        )
 
     def register_load_state_dict_pre_hook(self, hook):
         """Adds hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)."""
@@ -501,7 +539,8 @@ class Module:
         if args:
             warnings.warn(
                 "Positional args are being deprecated, use kwargs instead: destination, prefix, keep_vars",
-                FutureWarning, stacklevel=2,
+                FutureWarning,
+                stacklevel=2,
             )
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
@@ -527,7 +566,9 @@ class Module:
                 destination = changed
         return destination
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         """Reads this module's own parameters and buffers, not its children's; reports into the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -551,7 +592,7 @@ class Module:
         if strict:
             for key in state_dict:
                 if key.startswith(prefix) and key != prefix + _EXTRA_STATE_KEY_SUFFIX:
-                    first, _, rest = key[len(prefix):].partition(".")
+                    first, _, rest = key[len(prefix) :].partition(".")
                     if first not in (self._modules if rest else own):
                         unexpected_keys.append(key)
 
@@ -573,8 +614,10 @@ class Module:
             return
         if not lazy and param.is_meta and not value.is_meta and not assign:
             warnings.warn(
-                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
-                "model, which is a no-op. (Did you mean to pass `assign=True`?)", stacklevel=4,
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                "current "
+                "model, which is a no-op. (Did you mean to pass `assign=True`?)",
+                stacklevel=4,
             )
         try:
             with rl.no_grad():
@@ -628,19 +671,26 @@ class Module:
             for hook in module._load_state_dict_post_hooks.values():
                 if hook(module, incompatible) is not None:
                     raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+                        "return new "
                         "values, if incompatible_keys need to be modified, it should be done inplace."
                     )
 
         load(self, state_dict, "")
         if strict:
             if unexpected:
-                errors.insert(0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected)))
+                errors.insert(
+                    0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected))
+                )
             if missing:
-                errors.insert(0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing)))
+                errors.insert(
+                    0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing))
+                )
         if errors:
             raise RuntimeError(
-                "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors))
+                "Error(s) in loading state_dict for {}:\n\t{}".format(
+                    type(self).__name__, "\n\t".join(errors)
+                )
             )
         return _IncompatibleKeys(missing, unexpected)
 
@@ -648,7 +698,11 @@ class Module:
 
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
         seen = set()
-        for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+        for path, module in (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        ):
             for name, value in get_members_fn(module):
                 if value is None or value in seen:
                     continue
@@ -706,7 +760,9 @@ class Module:
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+                yield from module.named_modules(
+                    memo, prefix + ("." if prefix else "") + name, remove_duplicate
+                )
 
     # Modes
 
@@ -751,13 +807,19 @@ class Module:
         for name in (
             "_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks",
             "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks_with_kwargs",
-            "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+            "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+            "_load_state_dict_post_hooks",
         ):  # fmt: skip
             if name not in own:
                 own[name] = OrderedDict()
         own.setdefault("_non_persistent_buffers_set", set())
         own.setdefault("_is_full_backward_hook", None)
-        if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
+        if (
+            own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+        ):
             _hooked = True
 
     def __getstate__(self):
@@ -775,7 +837,9 @@ class Module:
             hint = f"; was {type(self).__name__}.__init__ left without calling super().__init__()?"
         else:
             hint = ""
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}", name=name, obj=self)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'{hint}", name=name, obj=self
+        )
 
     def __setattr__(self, name, value):
         own = self.__dict__
@@ -788,7 +852,10 @@ class Module:
             return
         if params is not None and name in params:
             if value is not None:
-                raise TypeError(f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None "
+                    "expected)"
+                )
             self.register_parameter(name, value)
             return
         modules = own.get("_modules")
@@ -800,7 +867,10 @@ class Module:
             return
         if modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None "
+                    "expected)"
+                )
             modules[name] = _registered(_hooks.global_module_registration, self, name, value)
             return
         buffers = own.get("_buffers")
@@ -809,13 +879,20 @@ class Module:
             if known or (value is not None and isinstance(value, Buffer)):
                 if buffers is None:
                     raise AttributeError("cannot assign buffer before Module.__init__() call")
-                persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
+                persistent = (
+                    value.persistent
+                    if isinstance(value, Buffer)
+                    else name not in self._non_persistent_buffers_set
+                )
                 if not known:
                     _forget(own, name, "_parameters", "_modules")
                 self.register_buffer(name, value, persistent)
                 return
         elif buffers is not None and name in buffers:
-            raise TypeError(f"cannot assign '{_typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+            raise TypeError(
+                f"cannot assign '{_typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or "
+                "None expected)"
+            )
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name):
@@ -829,7 +906,9 @@ class Module:
         object.__delattr__(self, name)
 
     def __dir__(self):
-        names = itertools.chain(dir(type(self)), self.__dict__, self._parameters, self._modules, self._buffers)
+        names = itertools.chain(
+            dir(type(self)), self.__dict__, self._parameters, self._modules, self._buffers
+        )
         return sorted({name for name in names if not name[0].isdigit()})
 
     def _replicate_for_data_parallel(self):
@@ -882,7 +961,9 @@ def _typename(x):
     return rl.typename(x)
 
 
-def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None):
+def _parse_to(
+    *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None
+):
     """(device, dtype, non_blocking, memory_format) of the arguments that `to` takes in their three forms."""
     rest = list(args)
     if tensor is not None:
@@ -894,7 +975,9 @@ def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, me
         dtype = rest.pop(0)
     elif rest:
         if rest[0] is not None and not isinstance(rest[0], (str, int, rl.device)):
-            raise TypeError(f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})")
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})"
+            )
         device = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], rl.dtype)):
             dtype = rest.pop(0)
@@ -903,7 +986,10 @@ def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, me
     if rest:
         copy = rest.pop(0)
     if rest or not isinstance(non_blocking, bool) or not isinstance(copy, bool):
-        raise TypeError("to() received an invalid combination of arguments: expected (device, dtype, non_blocking), (dtype, non_blocking) or (tensor, non_blocking)")
+        raise TypeError(
+            "to() received an invalid combination of arguments: expected (device, dtype, non_blocking), "
+            "(dtype, non_blocking) or (tensor, non_blocking)"
+        )
     if device is not None and not isinstance(device, rl.device):
         device = rl.device(device)
     return device, dtype, non_blocking, memory_format

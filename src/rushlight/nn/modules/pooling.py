@@ -5,8 +5,10 @@ from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple
 
 __all__ = [
-    "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d", "AvgPool2d",
-    "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "AdaptiveMaxPool1d",
+    "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
+    "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
 ]  # fmt: skip
 
@@ -14,7 +16,9 @@ __all__ = [
 class _MaxPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if stride is not None else kernel_size
@@ -25,7 +29,8 @@ class _MaxPoolNd(Module):
 
     def extra_repr(self):
         return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, "
             f"ceil_mode={self.ceil_mode}"
         )
 
@@ -35,7 +40,13 @@ class MaxPool1d(_MaxPoolNd):
 
     def forward(self, input):
         return F.max_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
 
@@ -44,7 +55,13 @@ class MaxPool2d(_MaxPoolNd):
 
     def forward(self, input):
         return F.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
 
@@ -53,7 +70,13 @@ class MaxPool3d(_MaxPoolNd):
 
     def forward(self, input):
         return F.max_pool3d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
         )
 
 
@@ -125,7 +148,13 @@ class AvgPool1d(_AvgPoolNd):
 
 class _AvgPoolDivisor(_AvgPoolNd):
     def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
     ):
         super().__init__()
         self.kernel_size = kernel_size
@@ -141,7 +170,13 @@ class AvgPool2d(_AvgPoolDivisor):
 
     def forward(self, input):
         return F.avg_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
         )
 
 
@@ -150,7 +185,13 @@ class AvgPool3d(_AvgPoolDivisor):
 
     def forward(self, input):
         return F.avg_pool3d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
         )
 
     def __setstate__(self, state):
@@ -193,7 +234,12 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
     def forward(self, input):
         return F.fractional_max_pool2d(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
         )
 
 
@@ -204,7 +250,12 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     def forward(self, input):
         return F.fractional_max_pool3d(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
         )
 
 

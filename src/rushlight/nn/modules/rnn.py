@@ -35,7 +35,8 @@ class RNNBase(Module):
     __jit_unused_properties__ = ["all_weights"]
 
     def __init__(
-        self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+        self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+        bidirectional=False,
         proj_size=0, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
@@ -50,11 +51,15 @@ class RNNBase(Module):
         self.proj_size = proj_size
         directions = 2 if bidirectional else 1
         if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element "
+                "being zeroed"
+            )
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=2,
+                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                stacklevel=2,
             )
         for name, value in (("bias", bias), ("batch_first", batch_first)):
             if not isinstance(value, bool):
@@ -124,12 +129,17 @@ class RNNBase(Module):
 
     def check_input(self, input, batch_sizes):
         if input.dtype != self._flat_weights[0].dtype and not rl.is_autocast_enabled():
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({self._flat_weights[0].dtype})")
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({self._flat_weights[0].dtype})"
+            )
         want = 2 if batch_sizes is not None else 3
         if input.dim() != want:
             raise RuntimeError(f"input must have {want} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                f"{input.size(-1)}"
+            )
 
     def get_expected_hidden_size(self, input, batch_sizes):
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
@@ -165,8 +175,17 @@ class RNNBase(Module):
             if hx is not None:
                 for one in hx if isinstance(hx, tuple) else (hx,):
                     if one.dim() != 3:
-                        raise RuntimeError(f"For batched 3-D input, hx should also be 3-D but got {one.dim()}-D tensor")
-            return data, batch_sizes, sorted_indices, unsorted_indices, True, self.permute_hidden(hx, sorted_indices) if hx is not None else None
+                        raise RuntimeError(
+                            f"For batched 3-D input, hx should also be 3-D but got {one.dim()}-D tensor"
+                        )
+            return (
+                data,
+                batch_sizes,
+                sorted_indices,
+                unsorted_indices,
+                True,
+                self.permute_hidden(hx, sorted_indices) if hx is not None else None,
+            )
         if input.dim() not in (2, 3):
             raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         batched = input.dim() == 3
@@ -178,7 +197,10 @@ class RNNBase(Module):
             if any(one.dim() != want for one in states):
                 kind = f"For {'batched 3-D' if batched else 'unbatched 2-D'} input, hx"
                 if isinstance(hx, tuple):
-                    raise RuntimeError(f"{kind} and cx should also be {want}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+                    raise RuntimeError(
+                        f"{kind} and cx should also be {want}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
+                        "tensors"
+                    )
                 raise RuntimeError(f"{kind} should also be {want}-D but got {hx.dim()}-D tensor")
             if not batched:
                 hx = tuple(s.unsqueeze(1) for s in hx) if isinstance(hx, tuple) else hx.unsqueeze(1)
@@ -196,7 +218,14 @@ class RNNBase(Module):
         return output, hidden
 
     def _options(self, packed):
-        common = (self._weights_now(), self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
+        common = (
+            self._weights_now(),
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
         return common if packed else (*common, self.batch_first)
 
     def extra_repr(self):
@@ -368,13 +397,19 @@ class RNNCellBase(Module):
             if state.dim() not in (1, 2):
                 raise ValueError(f"{name}: Expected hidden to be 1D or 2D, got {state.dim()}D instead")
             if state.size(-1) != self.hidden_size:
-                raise RuntimeError(f"hidden has inconsistent hidden_size: got {state.size(-1)}, expected {self.hidden_size}")
+                raise RuntimeError(
+                    f"hidden has inconsistent hidden_size: got {state.size(-1)}, expected {self.hidden_size}"
+                )
         if input.size(-1) != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.size(-1)} expected {self.input_size}")
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.size(-1)} expected {self.input_size}"
+            )
         if input.dim() == 2:
             for state in states:
                 if state.dim() == 2 and state.size(0) != input.size(0):
-                    raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden batch size {state.size(0)}")
+                    raise RuntimeError(
+                        f"Input batch size {input.size(0)} doesn't match hidden batch size {state.size(0)}"
+                    )
 
     def _one_state(self, cell, input, hx):
         self._check(input, () if hx is None else (hx,))

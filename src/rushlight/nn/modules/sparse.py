@@ -33,10 +33,19 @@ class Embedding(Module):
         sparse: makes the gradient of the table a sparse tensor.
     """
 
-    __constants__ = ["num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"]
+    __constants__ = [
+        "num_embeddings",
+        "embedding_dim",
+        "padding_idx",
+        "max_norm",
+        "norm_type",
+        "scale_grad_by_freq",
+        "sparse",
+    ]
 
     def __init__(
-        self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+        self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
+        scale_grad_by_freq=False,
         sparse=False, _weight=None, _freeze=False, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
@@ -68,7 +77,13 @@ class Embedding(Module):
 
     def forward(self, input):
         return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
         )
 
     def extra_repr(self):
@@ -87,12 +102,20 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
+        cls,
+        embeddings,
+        freeze=True,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        sparse=False,
     ):
         """An Embedding of a given table, which is not trained unless freeze=False."""
         rows, cols = _check_table(embeddings)
         return cls(
-            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, _freeze=freeze, padding_idx=padding_idx,
+            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, _freeze=freeze,
+            padding_idx=padding_idx,
             max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
         )  # fmt: skip
 
@@ -104,7 +127,8 @@ class EmbeddingBag(Module):
                      "include_last_offset", "padding_idx"]  # fmt: skip
 
     def __init__(
-        self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+        self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+        mode="mean",
         sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
@@ -130,7 +154,8 @@ class EmbeddingBag(Module):
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         return F.embedding_bag(
-            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode,
+            self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )  # fmt: skip
 
@@ -149,14 +174,17 @@ class EmbeddingBag(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+        cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+        sparse=False,
         include_last_offset=False, padding_idx=None,
     ):  # fmt: skip
         """An EmbeddingBag of a given table, which is not trained unless freeze=False."""
         rows, cols = _check_table(embeddings)
         out = cls(
-            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, max_norm=max_norm, norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse, include_last_offset=include_last_offset,
+            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse,
+            include_last_offset=include_last_offset,
             padding_idx=padding_idx,
         )  # fmt: skip
         out.weight.requires_grad = not freeze

@@ -12,7 +12,13 @@ from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.normalization import LayerNorm
 
-__all__ = ["Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer"]
+__all__ = [
+    "Transformer",
+    "TransformerEncoder",
+    "TransformerDecoder",
+    "TransformerEncoderLayer",
+    "TransformerDecoderLayer",
+]
 
 
 def _generate_square_subsequent_mask(sz, device=None, dtype=None):
@@ -42,7 +48,9 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None):
     if is_causal is not None or mask is None:
         return bool(is_causal)
     sz = size if size is not None else mask.size(-2)
-    causal = _generate_square_subsequent_mask(sz, device=mask.device, dtype=mask.dtype if mask.is_floating_point() else None)
+    causal = _generate_square_subsequent_mask(
+        sz, device=mask.device, dtype=mask.dtype if mask.is_floating_point() else None
+    )
     if mask.dtype == rl.bool:
         causal = causal != 0
     return mask.size() == causal.size() and bool((mask == causal).all())
@@ -59,13 +67,24 @@ class Transformer(Module):
     """
 
     def __init__(
-        self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
+        self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048,
+        dropout=0.1,
         activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
         norm_first=False, bias=True, device=None, dtype=None,
     ):  # fmt: skip
         made = {"device": device, "dtype": dtype}
         super().__init__()
-        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+        layer = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            bias,
+        )
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
@@ -93,10 +112,14 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
         return self.decoder(
-            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal,
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
         )  # fmt: skip
 
     @staticmethod
@@ -129,11 +152,17 @@ class TransformerEncoder(Module):
             src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
         )
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
-        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False) if len(self.layers) else False
+        batch_first = (
+            getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
+            if len(self.layers)
+            else False
+        )
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
         output = src
         for layer in self.layers:
-            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
+            output = layer(
+                output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask
+            )
         return output if self.norm is None else self.norm(output)
 
 
@@ -149,15 +178,21 @@ class TransformerDecoder(Module):
         self.norm = norm
 
     def forward(
-        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
         tgt_is_causal=None, memory_is_causal=False,
     ):  # fmt: skip
         output = tgt
-        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False) if len(self.layers) else False
+        batch_first = (
+            getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
+            if len(self.layers)
+            else False
+        )
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, batch_first))
         for layer in self.layers:
             output = layer(
-                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
                 memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
                 memory_is_causal=memory_is_causal,
             )  # fmt: skip
@@ -170,12 +205,15 @@ class TransformerEncoderLayer(Module):
     __constants__ = ["norm_first"]
 
     def __init__(
-        self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
+        self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+        batch_first=False,
         norm_first=False, bias=True, device=None, dtype=None,
     ):  # fmt: skip
         made = {"device": device, "dtype": dtype}
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
@@ -200,7 +238,13 @@ class TransformerEncoderLayer(Module):
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         x = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
+            x,
+            x,
+            x,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            need_weights=False,
+            is_causal=is_causal,
         )[0]
         return self.dropout1(x)
 
@@ -214,7 +258,8 @@ class TransformerDecoderLayer(Module):
     __constants__ = ["norm_first"]
 
     def __init__(
-        self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
+        self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+        batch_first=False,
         norm_first=False, bias=True, device=None, dtype=None,
     ):  # fmt: skip
         made = {"device": device, "dtype": dtype}
@@ -235,7 +280,8 @@ class TransformerDecoderLayer(Module):
         self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
     def forward(
-        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
         tgt_is_causal=False, memory_is_causal=False,
     ):  # fmt: skip
         x = tgt
@@ -251,13 +297,25 @@ class TransformerDecoderLayer(Module):
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         x = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+            x,
+            x,
+            x,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            is_causal=is_causal,
+            need_weights=False,
         )[0]
         return self.dropout1(x)
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         x = self.multihead_attn(
-            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+            x,
+            mem,
+            mem,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            is_causal=is_causal,
+            need_weights=False,
         )[0]
         return self.dropout2(x)
 

@@ -36,7 +36,9 @@ class Upsample(Module):
         super().__setstate__(state)
 
     def extra_repr(self):
-        what = f"scale_factor={self.scale_factor!r}" if self.scale_factor is not None else f"size={self.size!r}"
+        what = (
+            f"scale_factor={self.scale_factor!r}" if self.scale_factor is not None else f"size={self.size!r}"
+        )
         return f"{what}, mode={self.mode!r}"
 
 

@@ -13,7 +13,8 @@ _Fields = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices",
 
 
 class PackedSequence(_Fields):
-    """Sequences laid step by step: batch_sizes[t] rows of `data` belong to step t, longest sequences first."""
+    """Sequences laid step by step: batch_sizes[t] rows of `data` belong to step t, longest sequences "
+    "first."""
 
     __slots__ = ()
 
@@ -22,11 +23,14 @@ class PackedSequence(_Fields):
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # the old way: (data, batch_sizes) in one tuple
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
-                raise AssertionError("PackedSequence: expected batch_sizes, or (data, batch_sizes) as the only argument")
+                raise AssertionError(
+                    "PackedSequence: expected batch_sizes, or (data, batch_sizes) as the only argument"
+                )
             data, batch_sizes = data
         if batch_sizes.device.type != "cpu":
             raise ValueError(
-                f"batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually; got one on {batch_sizes.device}"
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                f"manually; got one on {batch_sizes.device}"
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
@@ -119,23 +123,33 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         input = input.index_select(0 if batch_first else 1, order)
     steps_first = input.transpose(0, 1) if batch_first else input
     if lengths.device.type != "cpu":
-        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} {lengths.dtype} tensor")
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} "
+            f"{lengths.dtype} tensor"
+        )
     if steps_first.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     if lengths.dim() != 1 or lengths.size(0) != steps_first.size(1):
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} (batch_size={steps_first.size(1)})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} "
+            f"(batch_size={steps_first.size(1)})"
         )
     count = lengths.tolist()
     if count[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if any(a < b for a, b in zip(count, count[1:])):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+            "requirement if you do not need ONNX exportability."
         )
     if count[0] > steps_first.size(0):
-        raise RuntimeError(f"Expected sequences no longer than the padded length {steps_first.size(0)}, but got a length of {count[0]}")
+        raise RuntimeError(
+            f"Expected sequences no longer than the padded length {steps_first.size(0)}, but got a length "
+            f"of {count[0]}"
+        )
     # Rows in use at each step, then one slice of rows for each run of steps with as many of them.
     sizes, pieces = [], []
     start, rows = 0, len(count)
@@ -177,7 +191,9 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     """Stacks sequences (length, ...) of different lengths, padded: (longest, N, ...) or (N, longest, ...)."""
     if not isinstance(sequences, (list, tuple)):
         if not hasattr(sequences, "__iter__"):
-            raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+            raise RuntimeError(
+                f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+            )
         sequences = sequences.unbind(0) if isinstance(sequences, rl.Tensor) else tuple(sequences)
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
@@ -189,7 +205,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     for s in sequences:
         if list(s.shape[1:]) != rest:
             raise RuntimeError(
-                f"The size of tensors must match except in the first dimension: expected (length, {rest}), got {list(s.shape)}"
+                f"The size of tensors must match except in the first dimension: expected (length, {rest}), "
+                f"got {list(s.shape)}"
             )
         missing = longest - s.size(0)
         if missing:
@@ -216,5 +233,3 @@ def unpack_sequence(packed_sequences):
     """The list of sequences in a PackedSequence."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
-
-
