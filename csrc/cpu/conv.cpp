@@ -118,54 +118,70 @@ template <class T> struct Conv {
     });
   }
 
-  // dw = dy columns', summed over images in order. Slices of input and output channels are independent.
+  // dw = dy columns', summed over images in order. The work is cut into slices of channels, which need nothing of each
+  // other, or, where the filters are few, into runs of images with sums of their own, added in order.
   void weight(T* dw, const T* dy, const T* x) const {
     if (s.batch == 0 || plane == 0) {
       std::fill(dw, dw + s.out_channels * rows, T(0));
       return;
     }
-    // Some 16 tasks; a slice of input channels builds its own columns, one of output channels only multiplies.
-    int64_t want = std::max<int64_t>(1, 16 / s.groups), slices = std::min(cg, want);
-    int64_t slice = (cg + slices - 1) / slices;
-    slices = (cg + slice - 1) / slice;
-    int64_t parts = slices >= 4 ? 1 : std::min<int64_t>(std::max<int64_t>(og / 8, 1), 4), part = (og + parts - 1) / parts;
-    parts = (og + part - 1) / part;
-    int64_t k_slice = slice * s.taps(), tile = tile_places(k_slice, plane, sizeof(T));
-    int64_t images = plane < 96 && s.batch > 1 ? std::min<int64_t>(s.batch, std::max<int64_t>(1, 256 / plane)) : 1;
-    parallel_for(0, s.groups * slices * parts, 1, [&](int64_t first, int64_t last) {
-      bool gather = images > 1;
-      int64_t width = gather ? images * plane : tile;
-      Scratch<T> columns(direct && !gather ? 1 : k_slice * width), sides(gather ? part * width : 1);
-      for (int64_t t = first; t < last; ++t) {
-        int64_t o0 = t % parts * part, o1 = std::min(og, o0 + part), u = t / parts;
-        int64_t c0 = u % slices * slice, c1 = std::min(cg, c0 + slice), g = u / slices, k = (c1 - c0) * s.taps();
-        T* to = dw + (g * og + o0) * rows + c0 * s.taps();
-        bool started = false;
-        auto image = [&](int64_t n) { return x + (n * s.in_channels + g * cg + c0) * in_plane; };
-        auto side = [&](int64_t n) { return dy + (n * s.out_channels + g * og + o0) * plane; };
-        if (gather) {
-          for (int64_t n0 = 0; n0 < s.batch; n0 += images) {
-            int64_t n1 = std::min(s.batch, n0 + images), places = (n1 - n0) * plane;
-            for (int64_t n = n0; n < n1; ++n) {
-              to_columns(s, image(n), c1 - c0, 0, plane, columns.get() + (n - n0) * plane, places);
-              for (int64_t o = 0; o < o1 - o0; ++o)
-                std::copy(side(n) + o * plane, side(n) + (o + 1) * plane, sides.get() + o * places + (n - n0) * plane);
-            }
-            conv_gemm(false, true, o1 - o0, k, places, sides.get(), places, columns.get(), places, started ? T(1) : T(0), to, rows);
-            started = true;
-          }
-          continue;
+    constexpr int64_t kRuns = 8;
+    if (og * rows <= 65536 && s.batch >= kRuns) {
+      int64_t size = s.out_channels * rows;
+      Scratch<T> sums((kRuns - 1) * size);
+      parallel_for(0, kRuns * s.groups, 1, [&](int64_t first, int64_t last) {
+        for (int64_t t = first; t < last; ++t) {
+          int64_t run = t % kRuns, g = t / kRuns;
+          T* to = run ? sums.get() + (run - 1) * size : dw;
+          weight_part(to, dy, x, g, 0, cg, 0, og, s.batch * run / kRuns, s.batch * (run + 1) / kRuns);
         }
-        for (int64_t n = 0; n < s.batch; ++n)
-          for (int64_t p0 = 0; p0 < plane; p0 += tile) {
-            int64_t p1 = std::min(plane, p0 + tile);
-            const T* col = direct ? image(n) + p0 : columns.get();
-            if (!direct) to_columns(s, image(n), c1 - c0, p0, p1, columns.get(), p1 - p0);
-            conv_gemm(false, true, o1 - o0, k, p1 - p0, side(n) + p0, plane, col, direct ? plane : p1 - p0, started ? T(1) : T(0), to, rows);
-            started = true;
-          }
+      });
+      parallel_for(0, size, 8192, [&](int64_t first, int64_t last) {
+        for (int64_t r = 0; r < kRuns - 1; ++r)
+          for (int64_t i = first; i < last; ++i) dw[i] += sums[r * size + i];
+      });
+      return;
+    }
+    int64_t slice = std::min(cg, std::max((cg + 7) / 8, (127 + s.taps()) / s.taps())), slices = (cg + slice - 1) / slice;
+    int64_t part = slices * s.groups >= 4 ? og : std::min(og, std::max<int64_t>((og + 3) / 4, 16)), parts = (og + part - 1) / part;
+    parallel_for(0, s.groups * slices * parts, 1, [&](int64_t first, int64_t last) {
+      for (int64_t t = first; t < last; ++t) {
+        int64_t o = t % parts * part, c = t / parts % slices * slice, g = t / parts / slices;
+        weight_part(dw, dy, x, g, c, std::min(cg, c + slice), o, std::min(og, o + part), 0, s.batch);
       }
     });
+  }
+
+  // dw of some channels of a group, from the images [n0, n1)
+  void weight_part(T* dw, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1, int64_t o0, int64_t o1, int64_t n0,
+                   int64_t n1) const {
+    int64_t k = (c1 - c0) * s.taps(), m = o1 - o0, tile = tile_places(k, plane, sizeof(T));
+    // Images of small pictures are put side by side, for longer sums in one product.
+    int64_t images = plane < 96 ? std::min(n1 - n0, std::max<int64_t>(1, 256 / plane)) : 1;
+    bool gather = images > 1;
+    Scratch<T> columns(direct && !gather ? 1 : k * (gather ? images * plane : tile)), sides(gather ? m * images * plane : 1);
+    T* to = dw + (g * og + o0) * rows + c0 * s.taps();
+    T beta = T(0);
+    auto image = [&](int64_t n) { return x + (n * s.in_channels + g * cg + c0) * in_plane; };
+    auto side = [&](int64_t n) { return dy + (n * s.out_channels + g * og + o0) * plane; };
+    for (int64_t n = n0; n < n1 && gather; n += images) {
+      int64_t count = std::min(images, n1 - n), places = count * plane;
+      for (int64_t i = 0; i < count; ++i) {
+        to_columns(s, image(n + i), c1 - c0, 0, plane, columns.get() + i * plane, places);
+        for (int64_t o = 0; o < m; ++o)
+          std::copy(side(n + i) + o * plane, side(n + i) + (o + 1) * plane, sides.get() + o * places + i * plane);
+      }
+      conv_gemm(false, true, m, k, places, sides.get(), places, columns.get(), places, beta, to, rows);
+      beta = T(1);
+    }
+    for (int64_t n = n0; n < n1 && !gather; ++n)
+      for (int64_t p0 = 0; p0 < plane; p0 += tile) {
+        int64_t places = std::min(plane - p0, tile);
+        const T* col = direct ? image(n) + p0 : columns.get();
+        if (!direct) to_columns(s, image(n), c1 - c0, p0, p0 + places, columns.get(), places);
+        conv_gemm(false, true, m, k, places, side(n) + p0, plane, col, direct ? plane : places, beta, to, rows);
+        beta = T(1);
+      }
   }
 };
 

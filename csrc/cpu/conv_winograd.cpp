@@ -8,6 +8,7 @@ namespace rl::RL_ISA {
 namespace {
 
 constexpr int kTile = 4, kIn = 6, kPoints = 36;
+constexpr int kBlock = 64;  // channels of filters transformed side by side
 
 // Tiles that one task transforms and multiplies at a time: its scratch should fit the second-level cache.
 int64_t tiles_at_once(const ConvShape& s) {
@@ -15,27 +16,33 @@ int64_t tiles_at_once(const ConvShape& s) {
   return std::min<int64_t>(128, std::max<int64_t>(24, fit));
 }
 
-// w to u (36, O, C)
-void transform_weights(const ConvShape& s, const float* w, bool flipped, float* u) {
+// w to u (36, O, C). Blocks of channels go through a buffer, so that both sides are read and written in runs.
+void transform_weights(const ConvShape& s, const float* w, bool flipped, float* u, int64_t step) {
   int64_t O = s.out_channels, C = s.in_channels;
   parallel_for(0, O, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, C)), [&](int64_t first, int64_t last) {
+    float g[9][kBlock], t[kIn * 3][kBlock], r[kPoints][kBlock];
+    auto points = [](const float* a, const float* b, const float* c, float* out, int64_t gap) {
+      for (int i = 0; i < kBlock; ++i) {
+        float even = a[i] * (1.0f / 24) + c[i] * (1.0f / 6), odd = b[i] * (1.0f / 12), ends = a[i] + c[i];
+        out[i] = a[i] * 0.25f;
+        out[gap + i] = (ends + b[i]) * (-1.0f / 6);
+        out[2 * gap + i] = (ends - b[i]) * (-1.0f / 6);
+        out[3 * gap + i] = even + odd;
+        out[4 * gap + i] = even - odd;
+        out[5 * gap + i] = c[i];
+      }
+    };
     for (int64_t o = first; o < last; ++o)
-      for (int64_t c = 0; c < C; ++c) {
-        float g[9], t[kIn][3];
-        const float* from = flipped ? w + (c * O + o) * 9 : w + (o * C + c) * 9;
-        for (int i = 0; i < 9; ++i) g[i] = from[flipped ? 8 - i : i];
-        auto points = [](float a, float b, float c, float* r, int step) {
-          r[0] = a * 0.25f;
-          r[step] = (a + b + c) * (-1.0f / 6);
-          r[2 * step] = (a - b + c) * (-1.0f / 6);
-          r[3 * step] = a * (1.0f / 24) + b * (1.0f / 12) + c * (1.0f / 6);
-          r[4 * step] = a * (1.0f / 24) - b * (1.0f / 12) + c * (1.0f / 6);
-          r[5 * step] = c;
-        };
-        for (int j = 0; j < 3; ++j) points(g[j], g[3 + j], g[6 + j], &t[0][j], 3);
-        float r[kPoints];
-        for (int i = 0; i < kIn; ++i) points(t[i][0], t[i][1], t[i][2], r + i * kIn, 1);
-        for (int p = 0; p < kPoints; ++p) u[(p * O + o) * C + c] = r[p];
+      for (int64_t c0 = 0; c0 < C; c0 += kBlock) {
+        int n = static_cast<int>(std::min<int64_t>(kBlock, C - c0));
+        if (n < kBlock) std::memset(g, 0, sizeof g);
+        for (int c = 0; c < n; ++c) {
+          const float* from = flipped ? w + ((c0 + c) * O + o) * 9 : w + (o * C + c0 + c) * 9;
+          for (int i = 0; i < 9; ++i) g[i][c] = from[flipped ? 8 - i : i];
+        }
+        for (int j = 0; j < 3; ++j) points(g[j], g[3 + j], g[6 + j], t[j], 3 * kBlock);
+        for (int i = 0; i < kIn; ++i) points(t[3 * i], t[3 * i + 1], t[3 * i + 2], r[kIn * i], kBlock);
+        for (int p = 0; p < kPoints; ++p) std::copy(r[p], r[p] + n, u + p * step + o * C + c0);
       }
   });
 }
@@ -135,25 +142,28 @@ bool winograd_serves(const ConvShape& s) {
 void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
   Plan plan{s};
   int64_t O = s.out_channels, C = s.in_channels;
-  Scratch<float> u(kPoints * O * C);
-  transform_weights(s, w, flipped, u.get());
+  // Planes are set apart by more than their size, else all 36 would fall into the same sets of the cache.
+  int64_t u_step = O * C + 16;
+  Scratch<float> u(kPoints * u_step);
+  transform_weights(s, w, flipped, u.get(), u_step);
   int64_t rows = s.batch * plan.high, at_once = std::max<int64_t>(1, tiles_at_once(s) / plan.wide);
   at_once = std::min(at_once, std::max<int64_t>(1, rows / 4));
   int64_t blocks = (rows + at_once - 1) / at_once, ld = at_once * plan.wide;
+  int64_t v_step = C * ld + 16, m_step = O * ld + 16;
   int64_t work_size = std::max(2 * kIn * plan.span, (kIn + 1) * kTile * plan.wide) + 4 * (plan.wide + 1);
   parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
-    Scratch<float> v(kPoints * C * ld), m(kPoints * O * ld), work(work_size);
+    Scratch<float> v(kPoints * v_step), m(kPoints * m_step), work(work_size);
     for (int64_t block = first; block < last; ++block) {
       int64_t r0 = block * at_once, r1 = std::min(rows, r0 + at_once), count = (r1 - r0) * plan.wide;
       for (int64_t c = 0; c < C; ++c)
         for (int64_t r = r0; r < r1; ++r)
-          plan.take_row(x + (r / plan.high * C + c) * s.in_plane(), r % plan.high, v.get() + c * ld + (r - r0) * plan.wide, C * ld,
+          plan.take_row(x + (r / plan.high * C + c) * s.in_plane(), r % plan.high, v.get() + c * ld + (r - r0) * plan.wide, v_step,
                         work.get());
       for (int p = 0; p < kPoints; ++p)
-        conv_gemm(false, false, O, count, C, u.get() + p * O * C, C, v.get() + p * C * ld, ld, 0.0f, m.get() + p * O * ld, ld);
+        conv_gemm(false, false, O, count, C, u.get() + p * u_step, C, v.get() + p * v_step, ld, 0.0f, m.get() + p * m_step, ld);
       for (int64_t o = 0; o < O; ++o)
         for (int64_t r = r0; r < r1; ++r)
-          plan.give_row(m.get() + o * ld + (r - r0) * plan.wide, O * ld, bias ? bias[o] : 0.0f,
+          plan.give_row(m.get() + o * ld + (r - r0) * plan.wide, m_step, bias ? bias[o] : 0.0f,
                         y + (r / plan.high * O + o) * s.out_plane(), r % plan.high, work.get());
     }
   });
