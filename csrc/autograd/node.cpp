@@ -123,19 +123,18 @@ extern const inquiry kNodeClear = node_clear;
 
 PyTypeObject* python_type(NodeType& type) {
   if (type.python) return type.python;
-  PyType_Slot slots[] = {{0, nullptr}};
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+                         {0, nullptr}};
   // Classes of nodes have no constructor: they are made by recorded calls only.
-  PyType_Spec spec = {type.name, static_cast<int>(type.size), 0,
+  std::string name = std::string("rushlight.autograd.") + type.name;
+  PyType_Spec spec = {name.c_str(), static_cast<int>(type.size), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE, slots};
-  PyObject* made = PyType_FromSpecWithBases(&spec, reinterpret_cast<PyObject*>(g_node_type));
-  if (!made) {
-    PyErr_Clear();
-    fail(ErrorKind::Runtime, "could not make the class of ", type.name);
-  }
-  PyObject* module = PyUnicode_FromString("torch.autograd");
-  PyObject_SetAttrString(made, "__module__", module);
-  Py_XDECREF(module);
-  PyErr_Clear();
+  PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
+  PyObject* made = PyType_FromSpecWithBases(&spec, bases);
+  Py_XDECREF(bases);
+  if (!made) throw Error(ErrorKind::Runtime, "");
   type.python = reinterpret_cast<PyTypeObject*>(made);
   return type.python;
 }

@@ -40,7 +40,7 @@ Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
 }
 
 // mul: y = a b        da = dy conj(b), db = dy conj(a)
-static Value conj(const Value& v) {
+static Value conj_value(const Value& v) {
   if (v.is_tensor()) return v.tensor.is_complex() ? Value(conj(v.tensor)) : v;
   return v.number.is_complex() ? Value(Scalar(std::conj(v.number.to_complex128()))) : v;
 }
@@ -48,7 +48,7 @@ struct MulBackward : Node {
   static constexpr const char* kName = "MulBackward0";
   SavedValue self, other;
   Grads backward(const Grads& dy) {
-    return {needs(0) ? mul(dy[0], conj(other.unpack(*this))) : Tensor(), needs(1) ? mul(dy[0], conj(self.unpack(*this))) : Tensor()};
+    return {needs(0) ? mul(dy[0], conj_value(other.unpack(*this))) : Tensor(), needs(1) ? mul(dy[0], conj_value(self.unpack(*this))) : Tensor()};
   }
   FIELDS(self, other)
 };
@@ -67,8 +67,8 @@ struct DivBackward : Node {
   Grads backward(const Grads& dy) {
     Value b = other.unpack(*this);
     Grads dx(2);
-    if (needs(0)) dx[0] = div(dy[0], conj(b));
-    if (needs(1)) dx[1] = neg(mul(dy[0], conj(Value(div(div(self.unpack(*this), b), b)))));
+    if (needs(0)) dx[0] = div(dy[0], conj_value(b));
+    if (needs(1)) dx[1] = neg(mul(dy[0], conj(div(div(self.unpack(*this), b), b))));
     return dx;
   }
   FIELDS(self, other)

@@ -13,6 +13,7 @@
 #include "python/errors.h"
 #include "python/node_type.h"
 #include "python/op_object.h"
+#include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
 #include "tensor/promote.h"
@@ -65,6 +66,7 @@ void put_num_threads(int64_t n) {
   set_num_threads(static_cast<int>(n));
 }
 std::string isa() { return cpu_isa(); }
+void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
 const Register registered([](Ops& ops) {
   ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
@@ -75,6 +77,7 @@ const Register registered([](Ops& ops) {
   ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
   ops.def("set_num_threads", put_num_threads, "int", kNoOut, "Sets how many threads kernels use. Results do not depend on it.");
   ops.def("_cpu_isa", isa, "", kNoOut);
+  ops.def("_set_library_path", set_library_path, "path", kNoOut);
 });
 
 PyObject* find_op(PyObject* module, PyObject* name) {
@@ -95,11 +98,11 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace rl;
   PyObject* m = PyModule_Create(&kModule);
   if (!m) return nullptr;
-  g_out_of_memory_error = PyErr_NewExceptionWithDoc("torch.OutOfMemoryError", "There is not enough memory, or the limit was reached.", PyExc_RuntimeError, nullptr);
-  g_linalg_error = PyErr_NewExceptionWithDoc("torch.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
+  g_out_of_memory_error = PyErr_NewExceptionWithDoc("rushlight.OutOfMemoryError", "There is not enough memory, or the limit was reached.", PyExc_RuntimeError, nullptr);
+  g_linalg_error = PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
-  if (install_value_types(m) < 0 || install_tensor_type(m) < 0 || install_node_type(m) < 0) return nullptr;
+  if (install_value_types(m) < 0 || install_tensor_type(m) < 0 || install_node_type(m) < 0 || install_storage_type(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);
   if (PyErr_Occurred()) return nullptr;
@@ -120,7 +123,10 @@ PyMODINIT_FUNC PyInit__C() {
                   [](IntSpan s, DType t, Device d) { return ops::zeros(s, t, d); },
                   [](const Tensor& t) { return ops::clone(t); },
                   [](const Tensor& t, IntSpan a, IntSpan b, int64_t o) { return ops::as_strided(t, a, b, o); },
-                  nullptr,
+                  [](const Tensor& t) {
+                    PyObject* argument = t.object();
+                    return Tensor::own(reinterpret_cast<TensorObject*>(call_op("real", &argument, 1)));
+                  },
                   ops::embed,
                   ops::copy_into};
   return m;

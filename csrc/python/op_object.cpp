@@ -551,6 +551,12 @@ void install_ops(PyObject* module, PyObject* ops) {
   }
 }
 
+PyObject* write_result(const char* name, PyObject* out, PyObject* result) {
+  OpDef named;
+  named.name = name;
+  return finish_out(named, out, Py_NewRef(result));
+}
+
 PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count) {
   OpDef* def = table().at(name);
   for (Overload& o : def->overloads) {

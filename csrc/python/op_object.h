@@ -11,6 +11,9 @@ bool torch_function_enabled();
 void set_torch_function_enabled(bool on);
 extern PyObject* g_disabled_torch_function;  // the marker that Parameter carries
 
+// Writes the result of f(..., out=out) and returns what the call returns: out, or a tuple of them. New reference.
+PyObject* write_result(const char* name, PyObject* out, PyObject* result);
+
 // Calls an op by its C++ registration, as Python would (slots and composed code).
 PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count);
 

@@ -560,8 +560,9 @@ int install_tensor_type(PyObject* module) {
   PyType_Spec spec = {"rushlight.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, all};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return -1;
-  g_disabled_torch_function = PyCFunction_New(
-      new PyMethodDef{"_disabled_torch_function_impl", [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); }, METH_VARARGS, nullptr}, nullptr);
+  static PyMethodDef disabled = {"_disabled_torch_function_impl",
+                                 [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); }, METH_VARARGS, nullptr};
+  g_disabled_torch_function = PyCFunction_NewEx(&disabled, nullptr, nullptr);
   PyModule_AddObjectRef(module, "_disabled_torch_function_impl", g_disabled_torch_function);
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type));
 }

@@ -84,7 +84,7 @@ def _inner(self, args, kwargs, always_called):
     full, old, pre = _backward_lists(self)
     boundary = None
     if full or pre:
-        from rushlight.utils.hooks import BackwardHook
+        from rushlight.nn.modules._backward_hook import BackwardHook
 
         boundary = BackwardHook(self, full, pre)
         args = boundary.setup_input_hook(args)
