@@ -7,4 +7,5 @@
 #include "ops/arithmetic.h"
 #include "ops/cast.h"
 #include "ops/factory.h"
+#include "ops/random.h"
 #include "ops/view.h"
