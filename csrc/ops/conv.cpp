@@ -129,7 +129,7 @@ static Ints each(IntSpan values, int64_t n, const char* name, const char* what) 
 }
 
 static void check_types(const Tensor& x, const Tensor& w, const OptTensor& bias) {
-  auto type_of = [](const Tensor& t) { return std::string("torch.") + (t.device().is_cpu() ? "" : t.device().name() + ".") + info(t.dtype()).legacy + "Tensor"; };
+  auto type_of = [](const Tensor& t) { return text("torch.", t.device().is_cpu() ? "" : t.device().name(), t.device().is_cpu() ? "" : ".", info(t.dtype()).legacy, "Tensor"); };
   CHECK(x.dtype() == w.dtype() && x.device() == w.device(), Runtime, "Input type (", type_of(x), ") and weight type (", type_of(w), ") should be the same");
   if (bias)
     CHECK(x.dtype() == bias.dtype() && x.device() == bias.device(), Runtime, "Input type (", type_of(x), ") and bias type (", type_of(bias), ") should be the same");

@@ -1,12 +1,23 @@
-"""The core's ops that PyTorch keeps in torch._C._nn, found once and then plain names of this module."""
+"""The core's functions of neural networks, found once and then plain names of this module.
+
+They are registered as "nn.functional.<name>" where PyTorch shows them there, as "_nn.<name>" where it hides them in
+torch._C._nn, and without a prefix where they are functions of the package too.
+"""
 
 import rushlight as rl
+from rushlight._compose import functions_of
+
+_shown = functions_of("nn.functional")
+_hidden = functions_of("_nn")
 
 
 def __getattr__(name):
-    for home in (getattr(rl._C, "_nn", None), rl._C, rl):
-        op = getattr(home, name, None)
-        if op is not None:
-            globals()[name] = op
-            return op
-    raise AttributeError(f"the core has no op '{name}'")
+    for home in (_hidden, _shown):
+        if name in home:
+            globals()[name] = home[name]
+            return home[name]
+    op = getattr(rl, name, None)
+    if op is None:
+        raise AttributeError(f"the core has no op '{name}'")
+    globals()[name] = op
+    return op

@@ -73,6 +73,10 @@ _CORE = {
 }  # fmt: skip
 
 
+# Where the core has a whole function of this namespace, it replaces the one written above.
+globals().update(_core._shown)
+
+
 def __getattr__(name):
     if name in _CORE:
         value = getattr(_core, name)

@@ -127,7 +127,7 @@ def sigmoid(input):
 
 def logsigmoid(input):
     """log(sigmoid(x)), without underflow."""
-    return core.log_sigmoid(input)
+    return core.logsigmoid(input)
 
 
 def _get_softmax_dim(name, ndim, stacklevel):

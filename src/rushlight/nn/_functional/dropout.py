@@ -4,10 +4,6 @@ import warnings
 
 import rushlight as rl
 
-# The value that selu tends to for large negative inputs, with its sign changed: scale * alpha.
-_SELU_FLOOR = 1.7580993408473766
-
-
 def _check(p):
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
@@ -19,44 +15,23 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return rl.dropout_(input, p, training) if inplace else rl.dropout(input, p, training)
 
 
-def _channel_noise(input, p):
-    if input.dim() < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return input.new_empty((*input.shape[:2], *[1] * (input.dim() - 2))).bernoulli_(1 - p)
-
-
 def _drop_channels(input, p, training, inplace):
     """Channel dropout of an input (N, C, ...)."""
-    if p == 0 or not training or input.numel() == 0:
-        return input
-    if p == 1:
-        return input.mul_(0) if inplace else input * input.new_zeros(())
-    noise = _channel_noise(input, p).div_(1 - p)
-    return input.mul_(noise) if inplace else input * noise
-
-
-def _drop_alpha(input, p, training, inplace, noise_of):
-    if p == 0 or not training or input.numel() == 0:
-        return input
-    if p == 1:
-        return input.mul_(0) if inplace else input * input.new_zeros(())
-    noise = noise_of(input, p)
-    a = 1.0 / ((_SELU_FLOOR**2 * p + 1) * (1 - p)) ** 0.5
-    b = (noise - 1).mul_(_SELU_FLOOR * a).add_(_SELU_FLOOR * a * p)
-    noise.mul_(a)
-    return input.mul_(noise).add_(b) if inplace else input * noise + b
+    return rl.feature_dropout_(input, p, training) if inplace else rl.feature_dropout(input, p, training)
 
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout for selu: sets elements to its floor, and keeps mean 0 and variance 1."""
     _check(p)
-    return _drop_alpha(input, p, training, inplace, lambda x, p: rl.empty_like(x).bernoulli_(1 - p))
+    return rl.alpha_dropout_(input, p, training) if inplace else rl.alpha_dropout(input, p, training)
 
 
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels."""
     _check(p)
-    return _drop_alpha(input, p, training, inplace, _channel_noise)
+    if inplace:
+        return rl.feature_alpha_dropout_(input, p, training)
+    return rl.feature_alpha_dropout(input, p, training)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):

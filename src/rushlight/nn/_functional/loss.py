@@ -157,7 +157,7 @@ def binary_cross_entropy_with_logits(
     _reduction.get_enum(reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    log_sigmoid = core.log_sigmoid(input)
+    log_sigmoid = core.logsigmoid(input)
     if pos_weight is None:
         loss = (1 - target) * input - log_sigmoid
     else:

@@ -9,7 +9,7 @@ from rushlight.nn._functional.loss import _reduction_of
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + e^(-y x)) for y in {-1, 1}."""
     reduction = _reduction_of(size_average, reduce, reduction)
-    return _reduction.apply(-core.log_sigmoid(target * input), reduction)
+    return _reduction.apply(-core.logsigmoid(target * input), reduction)
 
 
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
@@ -135,7 +135,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """Binary cross entropy of each class, averaged over classes."""
     reduction = _reduction_of(size_average, reduce, reduction)
-    loss = -(target * core.log_sigmoid(input) + (1 - target) * core.log_sigmoid(-input))
+    loss = -(target * core.logsigmoid(input) + (1 - target) * core.logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
     classes = input.dim() - 1
