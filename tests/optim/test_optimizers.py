@@ -157,7 +157,7 @@ def test_differentiable_steps_carry_gradients(name):
         opt.step()
         (p**2).sum().backward()
         results.append(start.grad.numpy())
-    np.testing.assert_allclose(*results, rtol=1e-9)
+    np.testing.assert_allclose(*results, rtol=1e-6)  # PyTorch keeps the step count in float32 here
 
 
 def test_lr_may_be_a_tensor():
