@@ -1,0 +1,34 @@
+// A backend is a table of kernels, one group per family. Ops ask for the backend of a device and call it; they know no
+// device themselves. `cpu` computes, `meta` does nothing.
+#pragma once
+#include "backend/copy.h"
+#include "backend/index.h"
+#include "backend/linalg.h"
+#include "backend/matmul.h"
+#include "backend/fft.h"
+#include "backend/pointwise.h"
+#include "backend/random.h"
+#include "backend/reduce.h"
+#include "backend/sort.h"
+#include "base/device.h"
+
+namespace rl {
+
+struct Backend {
+  const PointwiseKernels* pointwise;
+  const CopyKernels* copy;
+  const IndexKernels* index;
+  const ReduceKernels* reduce;
+  const SortKernels* sort;
+  const MatmulKernels* matmul;
+  const LinalgKernels* linalg;
+  const FftKernels* fft;
+  const RandomKernels* random;
+};
+
+// The backend of a device; an error naming the device if it has none.
+const Backend& backend(Device device);
+extern const Backend* g_cpu;
+const char* cpu_isa();  // "avx2" or "baseline": what was chosen at import
+
+}  // namespace rl
