@@ -5,6 +5,7 @@
 #include "backend/index.h"
 #include "backend/linalg.h"
 #include "backend/matmul.h"
+#include "backend/optim.h"
 #include "backend/fft.h"
 #include "backend/pointwise.h"
 #include "backend/random.h"
@@ -24,6 +25,7 @@ struct Backend {
   const LinalgKernels* linalg;
   const FftKernels* fft;
   const RandomKernels* random;
+  const OptimKernels* optim;
 };
 
 // The backend of a device; an error naming the device if it has none.

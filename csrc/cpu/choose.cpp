@@ -16,9 +16,10 @@ namespace rl {
   extern const MatmulKernels matmul_kernels;                                                               \
   extern const FftKernels fft_kernels;                                                                     \
   extern const RandomKernels random_kernels;                                                               \
+  extern const OptimKernels optim_kernels;                                                                 \
   static const Backend backend = {&pointwise_kernels, &copy_kernels,   &index_kernels,                     \
                                   &reduce_kernels,    &sort_kernels,   &matmul_kernels,                    \
-                                  &cpu::linalg_kernels, &fft_kernels,  &random_kernels};                   \
+                                  &cpu::linalg_kernels, &fft_kernels,  &random_kernels, &optim_kernels};   \
   }
 RL_TABLES(baseline)
 #ifdef __x86_64__

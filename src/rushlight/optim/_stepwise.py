@@ -112,7 +112,7 @@ def number(x):
 
 def run_fused(name, *args):
     """Runs the fused step `name` of the core; False when these tensors need the composed formula."""
-    step = getattr(rl._C, name, None)
+    step = rl._C.ops.get("_optim." + name)
     return step is not None and step(*args)
 
 

@@ -105,8 +105,8 @@ def sgd(
     _differentiable=False,
 ):
     """One step of SGD on lists of tensors; a buffer that is None starts as the first gradient, undamped."""
-    fresh = [buffer is None for buffer in momentum_buffer_list]
-    if True in fresh:
+    fresh = [int(buffer is None) for buffer in momentum_buffer_list]
+    if 1 in fresh:
         for i, new in enumerate(fresh):
             if new:
                 momentum_buffer_list[i] = zeros_like(params[i])
