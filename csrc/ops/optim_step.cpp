@@ -44,8 +44,7 @@ class Step {
       }
       Tensor g = grads[i];
       if (!alike(p, g)) {
-        if (!g.device().is_cpu() || g.dtype() != p.dtype() || g.numel() != p.numel() || g.dim() != p.dim())
-          return false;
+        if (!g.device().is_cpu() || g.dtype() != p.dtype() || !(g.sizes() == p.sizes())) return false;
         Tensor copy = empty_like(p);
         copy_into(copy, g);
         copies_.push_back(g = copy);
@@ -75,10 +74,10 @@ class Step {
 
  private:
   static bool alike(const Tensor& p, const Tensor& t) {
-    if (!t.device().is_cpu() || t.dtype() != p.dtype() || t.numel() != p.numel() || t.dim() != p.dim()) return false;
+    if (!t.device().is_cpu() || t.dtype() != p.dtype() || !(t.sizes() == p.sizes())) return false;
     if (p.is_contiguous() && t.is_contiguous()) return true;
     for (int64_t d = 0; d < p.dim(); ++d)
-      if (p.sizes()[d] != t.sizes()[d] || (p.sizes()[d] > 1 && p.strides()[d] != t.strides()[d])) return false;
+      if (p.sizes()[d] > 1 && p.strides()[d] != t.strides()[d]) return false;
     return true;
   }
   bool uniform(DType dtype) const {
