@@ -6,4 +6,6 @@
 #include "autograd/record.h"
 #include "ops/arithmetic.h"
 #include "ops/cast.h"
+#include "ops/factory.h"
+#include "ops/random.h"
 #include "ops/view.h"
