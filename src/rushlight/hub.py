@@ -233,6 +233,7 @@ def _hubconf(folder):
         from rushlight._alias import install_as_torch
 
         install_as_torch()
+    _forget_others(folder)
     sys.path.insert(0, folder)
     try:
         spec = importlib.util.spec_from_file_location(MODULE_HUBCONF, path)
@@ -247,6 +248,19 @@ def _hubconf(folder):
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(folder)
+
+
+_used_folders = set()
+
+
+def _forget_others(folder):
+    """Drops modules of other repositories whose names (models, utils ...) this one uses for its own."""
+    _used_folders.add(os.path.join(folder, ""))
+    own = {name.removesuffix(".py") for name in os.listdir(folder)}
+    for name, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None) or ""
+        if name.split(".")[0] in own and any(file.startswith(f) for f in _used_folders if f != folder + os.sep):
+            del sys.modules[name]
 
 
 def _entry(module, model, folder):
