@@ -1,4 +1,6 @@
-"""`python -m rushlight script.py args` (or `rushlight run script.py`): runs a PyTorch script on rushlight, unchanged."""
+"""`python -m rushlight script.py args` (or `rushlight run script.py`): runs a PyTorch script on rushlight,
+unchanged.
+"""
 
 import os
 import runpy

@@ -1,7 +1,7 @@
 """install_as_torch(): `import torch` gives rushlight, `import torchvision` gives rushlight.vision.
 
-A finder at the front of sys.meta_path answers for those names with our own modules, which are then one object under
-both names. An installed PyTorch is left as it is on disk, and nothing of it is loaded.
+A finder at the front of sys.meta_path answers for those names with our own modules, which are then one object
+under both names. An installed PyTorch is left as it is on disk, and nothing of it is loaded.
 """
 
 import importlib
@@ -67,7 +67,7 @@ def _distribution(name, version):
     class Distribution(importlib.metadata.Distribution):
         def read_text(self, filename):
             if filename == "METADATA":
-                return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: provided by rushlight\n"
+                return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: by rushlight\n"
             return None
 
         def locate_file(self, path):
@@ -93,7 +93,8 @@ def install_as_torch():
     if loaded is not None and loaded is not sys.modules.get("rushlight"):
         raise RuntimeError(
             f"PyTorch itself is already imported (from {getattr(loaded, '__file__', 'somewhere')}): call "
-            "rushlight.install_as_torch() before anything imports torch, or run `python -m rushlight script.py`"
+            "rushlight.install_as_torch() before anything imports torch, or run `python -m rushlight "
+            "script.py`"
         )
     sys.meta_path.insert(0, _finder)
 

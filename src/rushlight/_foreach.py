@@ -1,14 +1,44 @@
 """torch._foreach_*: one operation on lists of tensors, as optimizers published elsewhere use them.
 
-Each name maps to an operation of single tensors; lists, numbers and tensors of one element may follow the first list.
+Each name maps to an operation of single tensors; lists, numbers and tensors of one element may follow the first
+list.
 """
 
 import rushlight as rl
 
-_UNARY = (
-    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round "
-    "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc zero"
-).split()
+_UNARY = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "frac",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "zero",
+]
 _BINARY = ("add", "sub", "mul", "div", "pow", "clamp_min", "clamp_max", "maximum", "minimum", "copy", "lerp")
 _TERNARY = ("addcmul", "addcdiv")
 

@@ -86,7 +86,8 @@ def _parse_repo_info(github):
     parts = match.groups() if match else ()
     if not match or any(part in (".", "..") for p in parts if p for part in p.split("/")):
         raise ValueError(
-            f"{github!r} is not a repository: write owner/name or owner/name:branch (a folder needs source='local')"
+            f"{github!r} is not a repository: write owner/name or owner/name:branch (a folder needs "
+            "source='local')"
         )
     return parts
 
@@ -203,8 +204,10 @@ def _check_repo_is_trusted(owner, name, cached, trust_repo, calling_fn="load"):
         return
     try:
         answer = input(
-            f"The repository {owner}_{name} does not belong to the list of trusted repositories and as such cannot be "
-            "downloaded. Do you trust this repository and wish to add it to the trusted list of repositories (y/N)?"
+            f"The repository {owner}_{name} does not belong to the list of trusted repositories and as such "
+            "cannot be "
+            "downloaded. Do you trust this repository and wish to add it to the trusted list of "
+            "repositories (y/N)?"
         )
     except EOFError:
         raise RuntimeError(
@@ -259,7 +262,9 @@ def _forget_others(folder):
     own = {name.removesuffix(".py") for name in os.listdir(folder)}
     for name, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None) or ""
-        if name.split(".")[0] in own and any(file.startswith(f) for f in _used_folders if f != folder + os.sep):
+        if name.split(".")[0] in own and any(
+            file.startswith(f) for f in _used_folders if f != folder + os.sep
+        ):
             del sys.modules[name]
 
 
@@ -274,7 +279,9 @@ def _entry(module, model, folder):
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
-    """Downloads an address to a file, which appears only when complete; hash_prefix begins its SHA-256 sum."""
+    """Downloads an address to a file, which appears only when complete; hash_prefix begins its SHA-256
+    sum.
+    """
     if _offline() and not url.startswith("file:"):
         raise RuntimeError(f"RUSHLIGHT_OFFLINE forbids to fetch {url}")
     from urllib.request import Request, urlopen

@@ -71,7 +71,7 @@ class Problem:
     def closure(self):
         self.opt.zero_grad()
         loss = 0
-        for p, t in zip(self.params, self.targets):
+        for p, t in zip(self.params, self.targets, strict=False):
             loss = loss + ((p - t).abs() ** 2).sum() + 0.3 * (p - t).abs().sum()
         loss.backward()
         return loss
@@ -86,7 +86,7 @@ class Problem:
 
 def same(mine, theirs, tolerance=1e-6):
     assert len(mine) == len(theirs)
-    for a, b in zip(mine, theirs):
+    for a, b in zip(mine, theirs, strict=False):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
@@ -128,7 +128,7 @@ def test_continues_from_a_state_dict(name, kwargs):
     first.run(3)
     second = Problem(rl, name, kwargs)
     with rl.no_grad():
-        for p, q in zip(second.params, first.params):
+        for p, q in zip(second.params, first.params, strict=False):
             p.copy_(q)
     second.opt.load_state_dict(copy.deepcopy(first.opt.state_dict()))
     same(second.run(3), first.run(3), 1e-8)  # counters are float32, loaded as float64
@@ -318,8 +318,7 @@ def test_swap_in_params_and_state():
         opt.step()
     assert p.tolist() == before and opt.state[p]["step"].item() == 1 and state["state"][0]["step"].item() == 2
     assert other.tolist() != [5.0, 5.0] and opt.param_groups[0]["params"][0] is p
-    with pytest.raises(RuntimeError, match="parameter groups given"):
-        with rl.optim.swap_in_optimizer_params_and_state(
-            opt, {"p": other}, {"state": {}, "param_groups": []}
-        ):
-            pass
+    swap = rl.optim.swap_in_optimizer_params_and_state
+    wrong = {"state": {}, "param_groups": []}
+    with pytest.raises(RuntimeError, match="parameter groups given"), swap(opt, {"p": other}, wrong):
+        pass

@@ -1,5 +1,6 @@
 """Every scheduler against PyTorch: rates, momentum, last rates, saving, warnings and refusals."""
 
+import importlib
 import pickle
 import warnings
 
@@ -11,7 +12,7 @@ import rushlight.optim.lr_scheduler
 import rushlight.optim.swa_utils
 
 torch = pytest.importorskip("torch")
-import torch.optim.swa_utils  # noqa: E402
+importlib.import_module("torch.optim.swa_utils")
 
 
 class Decay:

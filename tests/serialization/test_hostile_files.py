@@ -1,5 +1,6 @@
 """Files that are broken, mistaken or malicious: a clear error each time, and no code is ever run."""
 
+import contextlib
 import io
 import os
 import pickle
@@ -121,8 +122,12 @@ def test_archives_packed_again_are_read():
 
 
 def tensor_program(size, stride, offset, count=6):
-    number = lambda n: b"\x8a\x09" + n.to_bytes(9, "little", signed=True)
-    row = lambda values: b"(" + b"".join(map(number, values)) + b"t"
+    def number(n):
+        return b"\x8a\x09" + n.to_bytes(9, "little", signed=True)
+
+    def row(values):
+        return b"(" + b"".join(map(number, values)) + b"t"
+
     storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu"
     storage += number(count) + b"tQ"
     return (
@@ -187,10 +192,8 @@ def test_random_damage_never_crashes(zipped):
             data[rng.randrange(len(data))] = rng.randrange(256)
         if rng.random() < 0.3:
             del data[rng.randrange(len(data)) :]
-        try:
+        with contextlib.suppress(ALLOWED):
             load(bytes(data))
-        except ALLOWED:
-            pass
 
 
 def test_every_truncation_is_an_error():

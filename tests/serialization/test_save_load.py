@@ -206,9 +206,13 @@ def test_map_location():
 
 
 def old_tar():
-    """A checkpoint in the layout of PyTorch 0.1: storages, a view of one, tensors, and the pickle of a dict."""
+    """A checkpoint in the layout of PyTorch 0.1: storages, a view of one, tensors, and the pickle of a
+    dict.
+    """
     storages = io.BytesIO()
-    name = lambda n: type(n, (), {"__module__": "torch", "__qualname__": n})
+
+    def name(n):
+        return type(n, (), {"__module__": "torch", "__qualname__": n})
 
     class Named(pickle._Pickler):
         def save_global(self, obj, name=None):

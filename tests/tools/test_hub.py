@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server(tmp_path, monkeypatch):
     Handler.files, Handler.asked = {}, []
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("RUSHLIGHT_HUB_HOST", f"http://127.0.0.1:{httpd.server_port}")
     monkeypatch.setattr(rl.hub, "_hub_dir", str(tmp_path / "hub"))
     yield Handler

@@ -1,4 +1,6 @@
-"""autocast: which type the matrix operations of a region are to run in, kept per thread and per kind of device."""
+"""autocast: which type the matrix operations of a region are to run in, kept per thread and per kind of
+device.
+"""
 
 import functools
 import threading
@@ -164,7 +166,9 @@ def _cast(value, device_type, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """For the forward of an autograd.Function: casts its inputs inside autocast regions, and leaves the region."""
+    """For the forward of an autograd.Function: casts its inputs inside autocast regions, and leaves the
+    region.
+    """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if fwd is None:

@@ -20,7 +20,10 @@ def _fresh():
 
 
 class GradScaler:
-    """scale(loss).backward(); step(optimizer); update(). The scale falls when gradients are not finite, else grows."""
+    """scale(loss).backward(); step(optimizer); update().
+
+    The scale falls when gradients are not finite, else grows.
+    """
 
     def __init__(
         self,
@@ -114,7 +117,9 @@ class GradScaler:
         return result
 
     def update(self, new_scale=None):
-        """Sets the scale of the next iteration: smaller after an overflow, larger after many steps without."""
+        """Sets the scale of the next iteration: smaller after an overflow, larger after many steps
+        without.
+        """
         if not self._enabled:
             return
         self._check_scale("update")
@@ -209,7 +214,8 @@ class GradScaler:
         if self._enabled:
             if self._per_optimizer_states:
                 raise AssertionError(
-                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end "
+                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the "
+                    "end "
                     "after scaler.update()."
                 )
             state.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker())

@@ -1,4 +1,7 @@
-"""Switches and questions about computing libraries. Settings are kept and read back; none of them changes a result."""
+"""Switches and questions about computing libraries.
+
+Settings are kept and read back; none of them changes a result.
+"""
 
 import contextlib
 import sys

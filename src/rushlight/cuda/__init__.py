@@ -61,12 +61,32 @@ def _none(name):
     return needs_a_device
 
 
-for _name in (
-    "init current_device set_device synchronize get_device_name get_device_capability get_device_properties "
-    "current_stream default_stream set_stream current_blas_handle can_device_access_peer get_rng_state "
-    "initial_seed mem_get_info get_sync_debug_mode set_sync_debug_mode utilization temperature power_draw "
-    "clock_rate memory_usage get_device_index cudart"
-).split():
+for _name in [
+    "init",
+    "current_device",
+    "set_device",
+    "synchronize",
+    "get_device_name",
+    "get_device_capability",
+    "get_device_properties",
+    "current_stream",
+    "default_stream",
+    "set_stream",
+    "current_blas_handle",
+    "can_device_access_peer",
+    "get_rng_state",
+    "initial_seed",
+    "mem_get_info",
+    "get_sync_debug_mode",
+    "set_sync_debug_mode",
+    "utilization",
+    "temperature",
+    "power_draw",
+    "clock_rate",
+    "memory_usage",
+    "get_device_index",
+    "cudart",
+]:
     globals()[_name] = _none(_name)
 
 
@@ -179,7 +199,7 @@ class _TensorType(type):
         raise TypeError(f"type torch.cuda.{cls.__name__} not available. {_NONE}.")
 
 
-for _name in "Float Double Half BFloat16 Long Int Short Char Byte Bool".split():
+for _name in ["Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"]:
     for _kind in ("Tensor", "Storage"):
         globals()[_name + _kind] = _TensorType(_name + _kind, (), {"__module__": __name__, "is_cuda": True})
 

@@ -105,7 +105,8 @@ def init_process_group(
     size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", 1))
     if size != 1:
         raise RuntimeError(
-            f"init_process_group: {size} processes were asked for, but only one is supported; start one process"
+            f"init_process_group: {size} processes were asked for, but only one is supported; start one "
+            "process"
         )
     group.WORLD = ProcessGroup(backend or "gloo")
 

@@ -1,4 +1,6 @@
-"""TorchScript's names. Code runs as it is: decorators return what they are given, after checking that they can."""
+"""TorchScript's names. Code runs as it is: decorators return what they are given, after checking that they
+can.
+"""
 
 import builtins
 import contextlib

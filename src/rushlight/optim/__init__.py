@@ -1,4 +1,7 @@
-"""Optimizers and learning-rate schedulers. Each class lives in the file of its name and is imported when first used."""
+"""Optimizers and learning-rate schedulers.
+
+Each class lives in the file of its name and is imported when first used.
+"""
 
 from rushlight.optim.optimizer import Optimizer as Optimizer
 

@@ -26,11 +26,11 @@ class Adafactor(StepwiseOptimizer):
         maximize=False,
     ):
         check_rate(lr, "Learning rate should be >= 0 but is: {}")
-        check(0.0 >= beta2_decay, f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        check(eps[0] is None or 0.0 <= eps[0], f"epsilon1 should be >= 0 but is: {eps[0]}")
-        check(0.0 <= eps[1], f"epsilon2 should be >= 0 but is: {eps[1]}")
-        check(1.0 <= d, f"Clipping threshold d should be >= 1 but is: {d}")
-        check(0.0 <= weight_decay, f"weight_decay should be >= 0 but is: {weight_decay}")
+        check(beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        check(eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
+        check(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
+        check(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
+        check(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
         defaults = {
             "lr": lr,
             "beta2_decay": beta2_decay,
@@ -55,7 +55,10 @@ class Adafactor(StepwiseOptimizer):
 
     def _apply(self, group, params, grads, states):
         eps1, eps2 = group["eps"]
-        get = lambda name: [state.get(name) for state in states]
+
+        def get(name):
+            return [state.get(name) for state in states]
+
         adafactor(
             params,
             grads,

@@ -1,4 +1,6 @@
-"""Line search for a step that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6)."""
+"""Line search for a step that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and
+3.6).
+"""
 
 from typing import NamedTuple
 

@@ -9,7 +9,9 @@ __all__ = ["Muon"]
 
 
 class Muon(StepwiseOptimizer):
-    """p -= lr * scale * orthogonal(momentum), for the 2-d parameters of hidden layers; give others to AdamW."""
+    """p -= lr * scale * orthogonal(momentum), for the 2-d parameters of hidden layers; give others to
+    AdamW.
+    """
 
     step_is_tensor = False
 
@@ -26,8 +28,8 @@ class Muon(StepwiseOptimizer):
         adjust_lr_fn=None,
     ):
         check_rate(lr, "Learning rate should be >= 0 but is: {}")
-        check(0.0 <= momentum, f"momentum should be >= 0 but is: {momentum}")
-        check(0.0 <= weight_decay, f"weight decay should be >= 0 but is: {weight_decay}")
+        check(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
+        check(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
         check(
             adjust_lr_fn in (None, "original", "match_rms_adamw"),
             f"Adjust learning rate function {adjust_lr_fn} is not supported",
@@ -108,7 +110,9 @@ def muon(
 
 
 def orthogonal(matrix, coefficients, steps, eps):
-    """About U V^T of the matrix U S V^T: a few Newton-Schulz iterations x -> a x + (b x x^T + c (x x^T)^2) x, in bfloat16."""
+    """About U V^T of the matrix U S V^T: a few Newton-Schulz iterations x -> a x + (b x x^T + c (x x^T)^2)
+    x, in bfloat16.
+    """
     check(steps < 100, "Number of steps must be less than 100 for computational efficiency")
     check(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients

@@ -8,7 +8,8 @@ __all__ = ["swap_in_optimizer_params_and_state"]
 
 @contextlib.contextmanager
 def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_optim_state):
-    """Within the block, optimizer.step() acts on these parameters and this state; its own come back afterwards.
+    """Within the block, optimizer.step() acts on these parameters and this state; its own come back
+    afterwards.
 
     swapin_parameters: {name: tensor} in the order of the optimizer's parameters.
     swapin_optim_state: a dict in the form of optimizer.state_dict(); its tensors are changed in place.

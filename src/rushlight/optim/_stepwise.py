@@ -69,7 +69,7 @@ def check(condition, message):
 def check_rate(lr, message="Invalid learning rate: {}"):
     if isinstance(lr, rl.Tensor):
         check(lr.numel() == 1, "Tensor lr must be 1-element")
-    check(0.0 <= lr, message.format(lr))
+    check(lr >= 0.0, message.format(lr))
 
 
 def check_betas(betas):
@@ -117,7 +117,9 @@ def run_fused(name, *args):
 
 
 def real_rows(maximize, params, grads, *rows):
-    """(param, grad, state...) of each parameter for an elementwise formula: complex ones as pairs of real numbers."""
+    """(param, grad, state...) of each parameter for an elementwise formula: complex ones as pairs of real
+    numbers.
+    """
     for p, grad, *state in zip(params, grads, *rows, strict=True):
         if maximize:
             grad = -grad

@@ -17,7 +17,9 @@ __all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(StepwiseOptimizer):
-    """delta = grad * sqrt(acc + eps) / sqrt(v + eps), v and acc running means of grad^2 and delta^2; p -= lr * delta."""
+    """delta = grad * sqrt(acc + eps) / sqrt(v + eps), v and acc running means of grad^2 and delta^2; p -= lr
+    * delta.
+    """
 
     added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
@@ -36,8 +38,8 @@ class Adadelta(StepwiseOptimizer):
     ):
         check_rate(lr)
         check(0.0 <= rho <= 1.0, f"Invalid rho value: {rho}")
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         defaults = {
             "lr": lr,
             "rho": rho,

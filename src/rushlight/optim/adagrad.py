@@ -37,13 +37,13 @@ class Adagrad(StepwiseOptimizer):
         fused=None,
     ):
         check_rate(lr)
-        check(0.0 <= lr_decay, f"Invalid lr_decay value: {lr_decay}")
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
+        check(lr_decay >= 0.0, f"Invalid lr_decay value: {lr_decay}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         check(
-            0.0 <= initial_accumulator_value,
+            initial_accumulator_value >= 0.0,
             f"Invalid initial_accumulator_value value: {initial_accumulator_value}",
         )
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
         defaults = {
             "lr": lr,
             "lr_decay": lr_decay,

@@ -23,7 +23,7 @@ __all__ = ["Adam", "adam"]
 class Adam(StepwiseOptimizer):
     """p -= lr * m_hat / (sqrt(v_hat) + eps), m and v running means of the gradient and of its square.
 
-    amsgrad keeps the largest v seen. decoupled_weight_decay shrinks p itself instead of adding to the gradient.
+    amsgrad keeps the largest v seen. decoupled_weight_decay shrinks p itself not through the gradient.
     """
 
     sparse_message = "Adam does not support sparse gradients, please consider SparseAdam instead"
@@ -59,9 +59,9 @@ class Adam(StepwiseOptimizer):
                 "lr as a Tensor is not supported for capturable=False and foreach=True",
             )
         check_rate(lr)
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
         check_betas(betas)
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         _check_tensor_betas(betas, foreach and not capturable)
         defaults = {
             "lr": lr,

@@ -36,9 +36,9 @@ class Adamax(StepwiseOptimizer):
         capturable=False,
     ):
         check_rate(lr)
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
         check_betas(betas)
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         defaults = {
             "lr": lr,
             "betas": betas,

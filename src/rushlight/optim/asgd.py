@@ -18,7 +18,9 @@ __all__ = ["ASGD", "asgd"]
 
 
 class ASGD(StepwiseOptimizer):
-    """SGD whose rate falls as lr / (1 + lambd * lr * t)^alpha; state "ax" averages the parameters from step t0 on."""
+    """SGD whose rate falls as lr / (1 + lambd * lr * t)^alpha; state "ax" averages the parameters from step
+    t0 on.
+    """
 
     added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
@@ -36,7 +38,7 @@ class ASGD(StepwiseOptimizer):
         capturable=False,
     ):
         check_rate(lr)
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         defaults = {
             "lr": lr,
             "lambd": lambd,

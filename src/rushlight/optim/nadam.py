@@ -19,7 +19,9 @@ __all__ = ["NAdam", "nadam"]
 
 
 class NAdam(StepwiseOptimizer):
-    """Adam that looks one step ahead, its momentum warmed up as mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)."""
+    """Adam that looks one step ahead, its momentum warmed up as mu_t = beta1 * (1 - 0.96^(t *
+    momentum_decay) / 2).
+    """
 
     added_options = {
         "maximize": False,
@@ -45,10 +47,10 @@ class NAdam(StepwiseOptimizer):
         differentiable=False,
     ):
         check_rate(lr)
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
         check_betas(betas)
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
-        check(0.0 <= momentum_decay, f"Invalid momentum_decay value: {momentum_decay}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check(momentum_decay >= 0.0, f"Invalid momentum_decay value: {momentum_decay}")
         defaults = {
             "lr": lr,
             "betas": betas,

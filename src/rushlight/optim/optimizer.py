@@ -75,7 +75,8 @@ class Optimizer:
         groups = list(params)
         if not groups:
             raise ValueError(
-                "optimizer got an empty parameter list (a generator such as model.parameters() can be used only once)"
+                "optimizer got an empty parameter list (a generator such as model.parameters() can be used "
+                "only once)"
             )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
@@ -200,7 +201,8 @@ class Optimizer:
         for i, (mine, theirs) in enumerate(zip(groups, saved, strict=True)):
             if len(mine["params"]) != len(theirs["params"]):
                 raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group "
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    "optimizer's group "
                     f"(group {i}: {len(theirs['params'])} saved, {len(mine['params'])} here)"
                 )
         owner = {}
@@ -249,7 +251,9 @@ class Optimizer:
         raise NotImplementedError
 
     def add_param_group(self, param_group):
-        """Adds a dict with "params" (tensors, or (name, tensor) pairs) and the options that differ from the defaults."""
+        """Adds a dict with "params" (tensors, or (name, tensor) pairs) and the options that differ from the
+        defaults.
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -257,7 +261,8 @@ class Optimizer:
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors "
+                "optimizer parameters need to be organized in ordered collections, but the ordering of "
+                "tensors "
                 "in sets will change between runs. Please use a list instead."
             )
         params = list(params)
@@ -293,7 +298,8 @@ class Optimizer:
         mine = {id(p) for p in param_group["params"]}
         if len(mine) != len(param_group["params"]):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "optimizer contains a parameter group with duplicate parameters; in future, this will "
+                "cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=4,
             )

@@ -20,7 +20,9 @@ __all__ = ["RAdam", "radam"]
 
 
 class RAdam(StepwiseOptimizer):
-    """Adam with a rectified step: plain momentum while rho_t <= 5, then Adam scaled by the rectification r_t."""
+    """Adam with a rectified step: plain momentum while rho_t <= 5, then Adam scaled by the rectification
+    r_t.
+    """
 
     added_options = {
         "foreach": None,
@@ -45,9 +47,9 @@ class RAdam(StepwiseOptimizer):
         differentiable=False,
     ):
         check_rate(lr)
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
         check_betas(betas)
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         defaults = {
             "lr": lr,
             "betas": betas,

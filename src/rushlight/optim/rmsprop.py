@@ -17,7 +17,9 @@ __all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(StepwiseOptimizer):
-    """p -= lr * grad / (sqrt(v) + eps), v a running mean of grad^2 (centered: of the variance); optional momentum."""
+    """p -= lr * grad / (sqrt(v) + eps), v a running mean of grad^2 (centered: of the variance); optional
+    momentum.
+    """
 
     added_options = {
         "momentum": 0,
@@ -43,10 +45,10 @@ class RMSprop(StepwiseOptimizer):
         differentiable=False,
     ):
         check_rate(lr)
-        check(0.0 <= eps, f"Invalid epsilon value: {eps}")
-        check(0.0 <= momentum, f"Invalid momentum value: {momentum}")
-        check(0.0 <= weight_decay, f"Invalid weight_decay value: {weight_decay}")
-        check(0.0 <= alpha, f"Invalid alpha value: {alpha}")
+        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
+        check(momentum >= 0.0, f"Invalid momentum value: {momentum}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check(alpha >= 0.0, f"Invalid alpha value: {alpha}")
         defaults = {
             "lr": lr,
             "momentum": momentum,

@@ -17,7 +17,9 @@ __all__ = ["Rprop", "rprop"]
 
 
 class Rprop(StepwiseOptimizer):
-    """A step grows by etas[1] while the gradient keeps its sign, shrinks by etas[0] (and waits) when it turns."""
+    """A step grows by etas[1] while the gradient keeps its sign, shrinks by etas[0] (and waits) when it
+    turns.
+    """
 
     added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 

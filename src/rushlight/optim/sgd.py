@@ -15,7 +15,10 @@ __all__ = ["SGD", "sgd"]
 
 
 class SGD(StepwiseOptimizer):
-    """buf = momentum * buf + (1 - dampening) * grad; p -= lr * buf. Nesterov: p -= lr * (grad + momentum * buf)."""
+    """buf = momentum * buf + (1 - dampening) * grad; p -= lr * buf.
+
+    Nesterov: p -= lr * (grad + momentum * buf).
+    """
 
     sparse_message = None
     added_options = {
@@ -82,7 +85,7 @@ class SGD(StepwiseOptimizer):
             maximize=group["maximize"],
             _differentiable=group["differentiable"],
         )
-        for state, buffer in zip(states, buffers):
+        for state, buffer in zip(states, buffers, strict=False):
             state["momentum_buffer"] = buffer
 
 

@@ -25,8 +25,8 @@ class SparseAdam(StepwiseOptimizer):
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check_rate(lr)
-        check(0.0 < lr, f"Invalid learning rate: {lr}")
-        check(0.0 < eps, f"Invalid epsilon value: {eps}")
+        check(lr > 0.0, f"Invalid learning rate: {lr}")
+        check(eps > 0.0, f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse, complexes = [], []

@@ -1,4 +1,6 @@
-"""Averages of a model's weights over training: stochastic weight averaging and exponential moving averages."""
+"""Averages of a model's weights over training: stochastic weight averaging and exponential moving
+averages.
+"""
 
 import itertools
 import math
@@ -75,7 +77,8 @@ def _move_towards(averages, values, weight):
 
 
 class AveragedModel(nn.Module):
-    """A copy of a model whose parameters are averages of the model's; call update_parameters(model) to add to them.
+    """A copy of a model whose parameters are averages of the model's; call update_parameters(model) to add
+    to them.
 
     avg_fn(average, new, count) or multi_avg_fn(averages, news, count) say how; the default is the mean.
     use_buffers averages buffers too; otherwise they are copied.

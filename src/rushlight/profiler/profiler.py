@@ -27,7 +27,9 @@ def supported_activities():
 
 
 def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """step number -> what to do: skip some, then wait, warm up and record in turns, `repeat` times (0: for ever)."""
+    """step number -> what to do: skip some, then wait, warm up and record in turns, `repeat` times (0: for
+    ever).
+    """
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError(f"Invalid profiler schedule arguments: {wait}, {warmup}, {active}, {repeat}")
     cycle = wait + warmup + active
@@ -145,7 +147,10 @@ def _time(us):
 
 
 class profile:
-    """with profile(schedule=..., on_trace_ready=...) as p: ...; p.step(). Times the regions that record_function names."""
+    """with profile(schedule=..., on_trace_ready=...) as p: ...; p.step().
+
+    Times the regions that record_function names.
+    """
 
     def __init__(
         self,

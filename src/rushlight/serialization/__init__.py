@@ -20,7 +20,7 @@ from rushlight.serialization._options import set_default_load_endianness as set_
 from rushlight.serialization._options import set_default_mmap_options as set_default_mmap_options
 from rushlight.serialization._save import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
 from rushlight.serialization._save import save as save
-from rushlight.serialization._sniff import is_zipfile as _is_zipfile
+from rushlight.serialization._sniff import is_zipfile as _is_zipfile  # noqa: F401
 
 __all__ = [
     "LoadEndianness",

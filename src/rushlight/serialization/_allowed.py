@@ -1,4 +1,6 @@
-"""The names that a file may ask for when nothing in it may run: tensors, storages, plain containers, what the user adds."""
+"""The names that a file may ask for when nothing in it may run: tensors, storages, plain containers, what
+the user adds.
+"""
 
 import collections
 import contextlib
@@ -9,10 +11,24 @@ from rushlight import _utils
 from rushlight.serialization._storage import STORAGE_NAMES, LoadedStorage, StorageType
 from rushlight.serialization._vm import UnpicklingError
 
-_DTYPES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex32 complex64 complex128"
-).split()
+_DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+]
 _LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
@@ -100,7 +116,9 @@ def _user_globals():
 
 
 def add_safe_globals(safe_globals):
-    """Lets weights_only loads create and call these classes and functions (or (object, "module.name") pairs)."""
+    """Lets weights_only loads create and call these classes and functions (or (object, "module.name")
+    pairs).
+    """
     given = _user_globals()
     given.extend(g for g in safe_globals if g not in given)
 

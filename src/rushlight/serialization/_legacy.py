@@ -1,4 +1,6 @@
-"""Files older than PyTorch 1.6: a stream of pickles followed by raw storages; and the tar files of before 2018."""
+"""Files older than PyTorch 1.6: a stream of pickles followed by raw storages; and the tar files of before
+2018.
+"""
 
 import io
 import struct
@@ -13,7 +15,9 @@ MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 
 
 def load_stream(data, reader, name):
-    """(object, end) of: magic number, protocol, system, object, keys of storages, then each storage's count and bytes."""
+    """(object, end) of: magic number, protocol, system, object, keys of storages, then each storage's count
+    and bytes.
+    """
     no_storages = _no_storages
     pos = 0
     header = []
@@ -29,7 +33,8 @@ def load_stream(data, reader, name):
         header.append(value)
         if header[0] != MAGIC_NUMBER:
             raise RuntimeError(
-                f"Invalid magic number; corrupt file? ({name} is a plain pickle, not a file that torch.save wrote)"
+                f"Invalid magic number; corrupt file? ({name} is a plain pickle, not a file that torch.save "
+                "wrote)"
             )
     magic, protocol, system = header
     if protocol != 1001:
@@ -78,7 +83,8 @@ def _fill(target, dtype, data, pos, swap, name):
     length = target.numel()
     if count * dtype.itemsize != length or pos + length > len(data):
         raise UnpicklingError(
-            f"{name} is truncated or damaged: a storage should have {length} bytes, {len(data) - pos} are left"
+            f"{name} is truncated or damaged: a storage should have {length} bytes, {len(data) - pos} are "
+            "left"
         )
     if length:
         import numpy

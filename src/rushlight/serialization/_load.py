@@ -59,14 +59,17 @@ def _check_seekable(f):
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
-                f"{type(f).__name__!r} object has no attribute {method!r}. You can only torch.load from a file that "
-                "is seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+                f"{type(f).__name__!r} object has no attribute {method!r}. You can only torch.load from a "
+                "file that "
+                "is seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from "
+                "it instead."
             )
     try:
         f.seek(f.tell())
     except io.UnsupportedOperation as e:
         raise io.UnsupportedOperation(
-            f"{e}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
+            f"{e}. You can only torch.load from a file that is seekable. Please pre-load the data into a "
+            "buffer "
             "like io.BytesIO and try to load from it instead."
         ) from None
 
@@ -233,11 +236,9 @@ def finished(value):
 def get_unsafe_globals_in_checkpoint(f):
     """The names a zip checkpoint asks for that a weights_only load would refuse."""
     known = {**plain_names(), **callables(), **user_names()}
-    opened = open(f, "rb") if isinstance(f, (str, os.PathLike)) else None
-    try:
-        archive = ZipReader(opened or f, str(f))
-        names = [file_name(*n.rpartition(".")[::2]) for n in globals_of(archive.read("data.pkl"))]
-    finally:
-        if opened:
-            opened.close()
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as opened:
+            return get_unsafe_globals_in_checkpoint(opened)
+    archive = ZipReader(f, getattr(f, "name", type(f).__name__))
+    names = [file_name(*n.rpartition(".")[::2]) for n in globals_of(archive.read("data.pkl"))]
     return [n for n in dict.fromkeys(names) if n not in known]

@@ -7,7 +7,9 @@ _packages = []  # (priority, tag function, restore function)
 
 
 def register_package(priority, tagger, deserializer):
-    """Teaches save and load a device: tagger(storage) -> location or None, deserializer(storage, location)."""
+    """Teaches save and load a device: tagger(storage) -> location or None, deserializer(storage,
+    location).
+    """
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda row: row[0])
 
@@ -44,12 +46,18 @@ def default_restore_location(storage, location):
 def mapper(map_location):
     """place(loaded storage, location) -> loaded storage, for any form of map_location."""
     if map_location is None:
-        target = lambda location: location
+
+        def target(location):
+            return location
     elif isinstance(map_location, dict):
-        target = lambda location: str(map_location.get(location, location))
+
+        def target(location):
+            return str(map_location.get(location, location))
     elif isinstance(map_location, (str, bytes, rl.device)):
         name = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
-        target = lambda location: name
+
+        def target(location):
+            return name
     elif callable(map_location):
         return lambda stored, location: _by_function(map_location, stored, location)
     else:

@@ -91,7 +91,10 @@ def _write_zip(obj, f, name, pickle_module, protocol, without_byteorder):
 
 def _write_legacy(obj, f, name, pickle_module, protocol, without_byteorder):
     storages = _Storages()
-    entry = lambda *parts: ("storage", *storages.add(*parts), None)
+
+    def entry(*parts):
+        return ("storage", *storages.add(*parts), None)
+
     pickled = _pickle(obj, pickle_module, protocol, entry)
     info = {
         "protocol_version": PROTOCOL_VERSION,

@@ -21,7 +21,8 @@ def explain(head, size):
         )
     if head.startswith(b"version https://git-lfs"):
         return (
-            "it is a Git LFS pointer, a note of where the real file is: run `git lfs install && git lfs pull` "
+            "it is a Git LFS pointer, a note of where the real file is: run `git lfs install && git lfs "
+            "pull` "
             "in the repository, or download the file itself"
         )
     if low.startswith(b"{"):

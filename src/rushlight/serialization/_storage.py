@@ -76,7 +76,7 @@ class LoadedStorage:
             return rl.empty_strided(size, stride, dtype=dtype, device="meta")
         item = rl.empty(0, dtype=dtype).element_size()
         available = self.nbytes() // item
-        last = offset + sum((n - 1) * s for n, s in zip(size, stride))
+        last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=False))
         if 0 not in size and last >= available:
             raise ValueError(
                 f"the tensor needs element {last} of a storage that has {available}: the file is damaged"

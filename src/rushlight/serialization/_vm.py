@@ -1,7 +1,7 @@
 """A reader of pickles that builds data and nothing else.
 
-A pickle is a program for a small stack machine. This one knows the instructions that make numbers, strings and
-containers; the two that could run code (look up a name, call it) go through functions given by the caller.
+A pickle is a program for a small stack machine. This one knows the instructions that make numbers, strings
+and containers; the two that could run code (look up a name, call it) go through functions of the caller.
 """
 
 import pickle
@@ -54,7 +54,8 @@ def scan(data, pos=0):
 _ARGUMENTS = {
     # containers and the stack
     b"(": "", b"]": "", b"}": "", b")": "", b"\x8f": "", b"a": "", b"e": "", b"s": "", b"u": "", b"\x90": "",
-    b"\x91": "", b"t": "", b"\x85": "", b"\x86": "", b"\x87": "", b"d": "", b"l": "", b"0": "", b"1": "", b"2": "",
+    b"\x91": "",
+    b"t": "", b"\x85": "", b"\x86": "", b"\x87": "", b"d": "", b"l": "", b"0": "", b"1": "", b"2": "",
     b".": "",
     # constants and numbers
     b"N": "", b"\x88": "", b"\x89": "", b"K": "<B", b"M": "<H", b"J": "<i", b"\x8a": "<B", b"\x8b": "<i",
@@ -92,7 +93,8 @@ def globals_of(data, pos=0):
 
 
 class Machine:
-    """Runs one pickle. Hooks: find(module, name), call(function, args), new(cls, args, kwargs), build(object, state),
+    """Runs one pickle. Hooks: find(module, name), call(function, args), new(cls, args, kwargs),
+    build(object, state),
     persistent(id)."""
 
     def __init__(self, find, call, new, build, persistent, encoding="utf-8"):

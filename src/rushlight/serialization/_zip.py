@@ -1,4 +1,6 @@
-"""Zip archives as PyTorch writes them: entries stored as they are, each beginning at a multiple of 64 bytes."""
+"""Zip archives as PyTorch writes them: entries stored as they are, each beginning at a multiple of 64
+bytes.
+"""
 
 import struct
 import zipfile
@@ -86,7 +88,8 @@ class ZipReader:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
             raise RuntimeError(
                 f"PytorchStreamReader failed reading zip archive: failed finding central directory of {name} "
-                f"({e}). The file is truncated or damaged, as after a download that broke off or a full disk: "
+                f"({e}). The file is truncated or damaged, as after a download that broke off or a full "
+                "disk: "
                 "get it again"
             ) from None
         self.archive = archive
@@ -152,7 +155,8 @@ class ZipReader:
         # A sum of zero means that the writer left sums out.
         if info.CRC and zlib.crc32(view) != info.CRC:
             raise RuntimeError(
-                f"{self.name} is damaged: the bytes of entry {entry} do not match their checksum; get the file again"
+                f"{self.name} is damaged: the bytes of entry {entry} do not match their checksum; get the "
+                "file again"
             )
 
     def _inflate(self, entry, info):

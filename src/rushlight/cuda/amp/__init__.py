@@ -14,7 +14,8 @@ class autocast(rushlight.amp.autocast):
 
     def __init__(self, enabled=True, dtype=None, cache_enabled=True):
         warnings.warn(
-            "`torch.cuda.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cuda', args...)` "
+            "`torch.cuda.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cuda', "
+            "args...)` "
             "instead.",
             FutureWarning,
             stacklevel=2,
@@ -29,7 +30,8 @@ class GradScaler(rushlight.amp.GradScaler):
         self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True
     ):
         warnings.warn(
-            "`torch.cuda.amp.GradScaler(args...)` is deprecated. Please use `torch.amp.GradScaler('cuda', args...)` "
+            "`torch.cuda.amp.GradScaler(args...)` is deprecated. Please use `torch.amp.GradScaler('cuda', "
+            "args...)` "
             "instead.",
             FutureWarning,
             stacklevel=2,

@@ -11,7 +11,8 @@ _DOCS = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-a
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
-    "Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, "
+    "Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different "
+    "from None, "
     "the closed form is used instead of the new chainable form, where available."
 )
 
@@ -50,7 +51,9 @@ def per_group(name, optimizer, value):
 
 
 class LRScheduler:
-    """Subclasses define get_lr(): the rates of the groups at self.last_epoch, from self.base_lrs or the present ones."""
+    """Subclasses define get_lr(): the rates of the groups at self.last_epoch, from self.base_lrs or the
+    present ones.
+    """
 
     _get_lr_called_within_step = False
     _is_initial = False
@@ -104,14 +107,16 @@ class LRScheduler:
     def _check_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warnings.warn(
-                "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. "
                 f"Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_DOCS}",
                 UserWarning,
                 stacklevel=3,
             )
         elif not getattr(self.optimizer, "_opt_called", False):
             warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call `optimizer.step()` first, "
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call `optimizer.step()` "
+                "first, "
                 f"else the first value of the learning rate schedule is skipped. {_DOCS}",
                 UserWarning,
                 stacklevel=3,

@@ -16,8 +16,10 @@ class _Compound(LRScheduler):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                    f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional "
+                    "kwargs to be "
+                    f"specified when calling `step`, but got one at index {i} in the given schedulers "
+                    "sequence."
                 )
             if scheduler.optimizer is not optimizer:
                 raise ValueError(
@@ -35,7 +37,7 @@ class _Compound(LRScheduler):
 
     def load_state_dict(self, state_dict):
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
-        for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"]):
+        for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"], strict=False):
             scheduler.load_state_dict(saved)
 
 
@@ -48,13 +50,16 @@ class SequentialLR(_Compound):
         self._take(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones "
+                "Sequential Schedulers expects number of schedulers provided to be one more than the "
+                "number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of "
+                "milestones "
                 f"to be equal to {len(milestones)}"
             )
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
-        # Every scheduler made its first step when it was created: take them back, and let only the first begin.
+        # Every scheduler made its first step when it was created: take them back, and let only the first
+        # begin.
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()

@@ -47,7 +47,9 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing over T_0 epochs, then again over T_0 * T_mult, and so on, from the initial rate each time."""
+    """Cosine annealing over T_0 epochs, then again over T_0 * T_mult, and so on, from the initial rate each
+    time.
+    """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
         if T_0 <= 0 or not isinstance(T_0, int):

@@ -125,7 +125,7 @@ class CyclicLR(_MomentumCycler):
 class OneCycleLR(_MomentumCycler):
     """Up from max_lr / div_factor to max_lr, then down to a final_div_factor-th of where it began, once.
 
-    The number of steps is total_steps, or epochs * steps_per_epoch. three_phase adds a symmetric descent first.
+    The number of steps is total_steps, or epochs * steps_per_epoch. three_phase adds a symmetric descent.
     """
 
     def __init__(

@@ -6,7 +6,9 @@ from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_
 
 
 class _FunctionScheduler(LRScheduler):
-    """Holds one function for each group; plain functions are not saved, callable objects are (by their __dict__)."""
+    """Holds one function for each group; plain functions are not saved, callable objects are (by their
+    __dict__).
+    """
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         self.optimizer = optimizer
@@ -29,7 +31,7 @@ class _FunctionScheduler(LRScheduler):
     def load_state_dict(self, state_dict):
         saved = state_dict["lr_lambdas"]
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
-        for fn, attributes in zip(self.lr_lambdas, saved):
+        for fn, attributes in zip(self.lr_lambdas, saved, strict=False):
             if attributes is not None:
                 fn.__dict__.update(attributes)
 
