@@ -1,7 +1,7 @@
 """torch._foreach_*: one operation on lists of tensors, as optimizers published elsewhere use them.
 
-Each name maps to an operation of single tensors; lists, numbers and tensors of one element may follow the first
-list.
+Each name maps to an operation of single tensors; lists, numbers and tensors of one element may follow
+the first list.
 """
 
 import rushlight as rl
