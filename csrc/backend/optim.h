@@ -44,6 +44,10 @@ struct OptimGroup {
 struct OptimKernels {
   // Updates all rows, in parallel over pieces of all of them. dtype: float16, bfloat16, float32 or float64.
   void (*step)(DType dtype, const OptimGroup& group, const OptimRow* rows, int64_t count);
+  // out[i] = the sum of |x|^order over row i's data[0], order 1 or 2; the largest |x| for order infinity.
+  void (*powers)(DType dtype, double order, const OptimRow* rows, int64_t count, double* out);
+  // Multiplies data[0] of all rows by a number.
+  void (*scale)(DType dtype, double factor, const OptimRow* rows, int64_t count);
 };
 
 }  // namespace rl

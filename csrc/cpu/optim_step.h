@@ -51,4 +51,8 @@ template <class C> inline C towards(C a, C b, C w) {
   return w < C(0.5) ? mul_add(w, b - a, a) : b - (b - a) * (C(1) - w);
 }
 
+// In optim_norm.cpp.
+void powers(DType dtype, double order, const OptimRow* rows, int64_t count, double* out);
+void scale(DType dtype, double factor, const OptimRow* rows, int64_t count);
+
 }  // namespace rl::RL_ISA
