@@ -26,6 +26,11 @@ def __getattr__(name):
     import importlib
     import importlib.util
 
+    from ._lazy import find
+
+    home = find(name)
+    if home:
+        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
