@@ -148,8 +148,12 @@ Node* new_node(NodeType& type) {
     PyErr_Clear();
     fail(ErrorKind::OutOfMemory, "out of memory for a graph node");
   }
+  return construct_node(type, raw, python);
+}
+
+Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
   type.construct(raw);
-  // The constructor begins the object's life, so the header is written after it. _PyObject_GC_New counted the class.
+  // The constructor begins the object's life, so the header is written after it. The allocation counted the class.
   Node* node = reinterpret_cast<Node*>(raw);
   Py_SET_REFCNT(reinterpret_cast<PyObject*>(node), 1);
   reinterpret_cast<PyObject*>(node)->ob_type = python;
@@ -164,7 +168,9 @@ Node* new_node(NodeType& type) {
   return node;
 }
 
-void track_node(Node* node) { PyObject_GC_Track(node); }
+void track_node(Node* node) {
+  if (!PyObject_GC_IsTracked(reinterpret_cast<PyObject*>(node))) PyObject_GC_Track(node);
+}
 
 bool Node::needs_any() const {
   for (const Edge& e : edges)

@@ -8,5 +8,6 @@
 #include "ops/cast.h"
 #include "ops/factory.h"
 #include "ops/gather.h"
+#include "ops/random.h"
 #include "ops/shape.h"
 #include "ops/view.h"

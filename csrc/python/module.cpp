@@ -11,6 +11,8 @@
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/errors.h"
+#include "python/function_node.h"
+#include "python/generator_type.h"
 #include "python/node_type.h"
 #include "python/op_object.h"
 #include "python/storage_type.h"
@@ -102,7 +104,8 @@ PyMODINIT_FUNC PyInit__C() {
   g_linalg_error = PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
-  if (install_value_types(m) < 0 || install_tensor_type(m) < 0 || install_node_type(m) < 0 || install_storage_type(m) < 0) return nullptr;
+  for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type, install_function_node, install_generator_type})
+    if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);
   if (PyErr_Occurred()) return nullptr;

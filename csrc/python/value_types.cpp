@@ -24,12 +24,8 @@ PyObject* g_dtypes[kDTypes];
 PyObject *g_layouts[7], *g_formats[4];
 
 PyObject* named_repr(PyObject* self) { return PyUnicode_FromString(reinterpret_cast<Named*>(self)->text); }
-PyObject* named_reduce(PyObject* self, PyObject*) {  // pickled by name, as torch does
-  const char* dot = std::strchr(reinterpret_cast<Named*>(self)->text, '.');
-  PyObject* module = PyImport_ImportModule("rushlight");
-  if (!module) return nullptr;
-  PyObject* getattr = PyObject_GetAttrString(PyImport_AddModule("builtins"), "getattr");
-  return Py_BuildValue("(N(Ns))", getattr, module, dot + 1);
+PyObject* named_reduce(PyObject* self, PyObject*) {  // pickled by name: rushlight.float32
+  return PyUnicode_FromString(std::strchr(reinterpret_cast<Named*>(self)->text, '.') + 1);
 }
 PyObject* named_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr},
