@@ -9,5 +9,6 @@
 #include "ops/factory.h"
 #include "ops/random.h"
 #include "ops/gather.h"
+#include "ops/random.h"
 #include "ops/shape.h"
 #include "ops/view.h"
