@@ -128,7 +128,7 @@ PyTypeObject* python_type(NodeType& type) {
                          {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                          {0, nullptr}};
   // Classes of nodes have no constructor: they are made by recorded calls only.
-  std::string name = std::string("torch.autograd.") + type.name;
+  std::string name = std::string("rushlight.autograd.") + type.name;
   PyType_Spec spec = {name.c_str(), static_cast<int>(type.size), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE, slots};
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
@@ -148,8 +148,12 @@ Node* new_node(NodeType& type) {
     PyErr_Clear();
     fail(ErrorKind::OutOfMemory, "out of memory for a graph node");
   }
+  return construct_node(type, raw, python);
+}
+
+Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
   type.construct(raw);
-  // The constructor begins the object's life, so the header is written after it. _PyObject_GC_New counted the class.
+  // The constructor begins the object's life, so the header is written after it. The allocation counted the class.
   Node* node = reinterpret_cast<Node*>(raw);
   Py_SET_REFCNT(reinterpret_cast<PyObject*>(node), 1);
   reinterpret_cast<PyObject*>(node)->ob_type = python;
@@ -164,7 +168,9 @@ Node* new_node(NodeType& type) {
   return node;
 }
 
-void track_node(Node* node) { PyObject_GC_Track(node); }
+void track_node(Node* node) {
+  if (!PyObject_GC_IsTracked(reinterpret_cast<PyObject*>(node))) PyObject_GC_Track(node);
+}
 
 bool Node::needs_any() const {
   for (const Edge& e : edges)

@@ -189,6 +189,8 @@ template <class N> NodeType NodeTypeOf<N>::type = {
 };
 
 Node* new_node(NodeType& type);   // not yet tracked by the collector: call track_node when it is whole
+// Begins the life of a node in memory that Python allocated for an object of class `python`.
+Node* construct_node(NodeType& type, void* raw, PyTypeObject* python);
 void track_node(Node* node);
 void release_saved(Node& node, const Site& by);
 uint64_t next_sequence();

@@ -154,6 +154,9 @@ void reset_peak() {
   if (cache.stats.peak_bytes > high_water) high_water = cache.stats.peak_bytes;
   cache.stats.peak_bytes = cache.stats.live_bytes;
 }
+void raise_peak(int64_t bytes) {
+  if (bytes > cache.stats.peak_bytes) cache.stats.peak_bytes = bytes;
+}
 void set_memory_limit(int64_t bytes) {
   cache.live_limit = bytes > 0 ? bytes : INT64_MAX;
   if (cache.stats.cached_bytes > cache.live_limit) shrink_cache(cache.live_limit);

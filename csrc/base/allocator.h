@@ -97,6 +97,7 @@ inline void deallocate(void* memory, size_t bytes) {
 
 inline MemoryStats memory_stats() { return detail::cache.stats; }
 void reset_peak();
+void raise_peak(int64_t bytes);  // to at least so many, after a measurement that reset it
 
 // Live bytes may not pass `bytes`; 0 for no limit. What is live already stays.
 void set_memory_limit(int64_t bytes);

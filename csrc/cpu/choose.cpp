@@ -20,7 +20,9 @@ namespace rl {
                                   &reduce_kernels,    &sort_kernels,   &matmul_kernels,                    \
                                   &cpu::linalg_kernels, &fft_kernels,  &random_kernels};                   \
   }
+#ifdef RL_BASELINE
 RL_TABLES(baseline)
+#endif
 #ifdef __x86_64__
 RL_TABLES(avx2)
 #endif
@@ -34,12 +36,18 @@ struct Choice {
 
 // RUSHLIGHT_ISA=baseline forces the plain kernels, for tests.
 Choice choose() {
+#ifdef RL_BASELINE
   const char* forced = std::getenv("RUSHLIGHT_ISA");
   if (forced && std::string_view(forced) == "baseline") return {"baseline", &baseline::backend};
+#endif
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) return {"avx2", &avx2::backend};
 #endif
+#ifdef RL_BASELINE
   return {"baseline", &baseline::backend};
+#else
+  return {"none", nullptr};
+#endif
 }
 const Choice g_choice = choose();
 

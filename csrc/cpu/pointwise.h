@@ -36,7 +36,13 @@ template <auto F, class P, class... A> RL_INLINE auto call(const P& p, A... a) {
     return F(a...);
   }
 }
-template <auto F, class T, class... A> using result_t = decltype(call<F>(Params<T>(LoopParams{}), A{}...));
+// An operation of two bools would be an int by C++'s promotions: the elements written must be what the caller allocated.
+template <class R, class T> struct result_check {
+  static_assert(!__is_same(R, int) || __is_same(T, int), "the lambda of this operation returns int by promotion");
+  using type = R;
+};
+template <auto F, class T, class... A>
+using result_t = typename result_check<decltype(call<F>(Params<T>(LoopParams{}), A{}...)), T>::type;
 
 // Runs n elements whose operands are contiguous.
 using FlatLoop = void (*)(char* const* data, int64_t n, const LoopParams& params);
@@ -46,6 +52,10 @@ void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const*
 // Runs a float loop on half or bfloat16 operands; a result that is not of the half type is written as it is.
 void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
               const LoopParams& params);
+
+// Runs a complex64 loop on complex32 operands; the result is complex32 (parts = 2), float16 (1) or as the loop's (0).
+void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                      const LoopParams& params);
 
 // The plain loops. Bit i of kScalars says that input i is one element for all.
 // The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not at all.
@@ -119,6 +129,11 @@ void loop_half(char* const* data, const int64_t* strides, int64_t n, const LoopP
   run_half(kFloat, __is_same(H, bfloat16), kHalfResult, kInputs, data, strides, n, params);
 }
 
+template <Loop kComplex, int kInputs, int kParts>
+void loop_complex_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  run_complex_half(kComplex, kParts, kInputs, data, strides, n, params);
+}
+
 // Loops by operation and type; null where a type has none.
 class LoopTable {
  public:
@@ -157,6 +172,20 @@ template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
   put_half<&loop3<F, float>, 3, true>(t, op);
 }
 
+// complex64, complex128 and complex32
+template <auto F> void unary_complex(LoopTable& t, Pointwise op) {
+  using C = std::complex<float>;
+  using R = result_t<F, C, C>;
+  unary<F, C, std::complex<double>>(t, op);
+  t.at(op, DType::Complex32) = &loop_complex_half<&loop1<F, C>, 1, is_complex_v<R> ? 2 : __is_same(R, float) ? 1 : 0>;
+}
+template <auto F, bool kCheap = false> void binary_complex(LoopTable& t, Pointwise op) {
+  using C = std::complex<float>;
+  t.at(op, DType::Complex64) = &loop2<F, C, kCheap>;
+  t.at(op, DType::Complex128) = &loop2<F, std::complex<double>, kCheap>;
+  t.at(op, DType::Complex32) = &loop_complex_half<&loop2<F, C, kCheap>, 2, is_complex_v<result_t<F, C, C, C>> ? 2 : 0>;
+}
+
 // Each group of operations fills its rows; pointwise_run.cpp calls them all.
 void put_copy(LoopTable& t);
 void put_arith(LoopTable& t);
@@ -165,6 +194,8 @@ void put_math(LoopTable& t);
 void put_trig(LoopTable& t);
 void put_divide(LoopTable& t);
 void put_misc(LoopTable& t);
+void put_complex(LoopTable& t);
+void put_special(LoopTable& t);
 void put_activation(LoopTable& t);
 
 }  // namespace rl::RL_ISA

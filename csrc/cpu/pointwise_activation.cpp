@@ -1,4 +1,6 @@
 // Activations of neural networks and their gradients. Comparisons are written so that a NaN stays a NaN.
+#include "cpu/isa.h"
+
 #include "cpu/pointwise.h"
 #include "cpu/simd_erf.h"
 
@@ -49,18 +51,19 @@ void put_piecewise(LoopTable& t) {
   };
   unary_floats<kHardtanh>(t, Hardtanh);
   unary<kHardtanh, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Hardtanh);
-  binary_floats<[](auto dy, auto x, const auto& p) { return (x <= p.d0) | (x >= p.d1) ? decltype(x)(0) : dy; }>(t, HardtanhGrad);
+  binary_floats<[](auto dy, auto x, const auto& p) { return (x > p.d0) & (x < p.d1) ? dy : decltype(x)(0); }>(t, HardtanhGrad);
 
   unary_floats<[](auto x) { return clamp(x + 3, decltype(x)(0), decltype(x)(6)) / 6; }>(t, Hardsigmoid);
   binary_floats<[](auto dy, auto x) { return (x > -3) & (x < 3) ? dy * decltype(x)(1.0 / 6) : decltype(x)(0); }>(t, HardsigmoidGrad);
   unary_floats<[](auto x) { return x * clamp(x + 3, decltype(x)(0), decltype(x)(6)) / 6; }>(t, Hardswish);
   binary_floats<[](auto dy, auto x) {
     using T = decltype(x);
-    return x <= -3 ? T(0) : (x < 3 ? dy * (x / 3 + T(0.5)) : dy);
+    const T inside = x >= 3 ? dy : dy * (x / 3 + T(0.5));
+    return x <= -3 ? T(0) : inside;
   }>(t, HardswishGrad);
 
   unary_floats<[](auto x, const auto& p) { return abs_(x) <= p.d0 ? decltype(x)(0) : x; }>(t, Hardshrink);
-  binary_floats<[](auto dy, auto x, const auto& p) { return abs_(x) <= p.d0 ? decltype(x)(0) : dy; }>(t, HardshrinkGrad);
+  binary_floats<[](auto dy, auto x, const auto& p) { return (abs_(x) > p.d0) ? dy : decltype(x)(0); }>(t, HardshrinkGrad);
   unary_floats<[](auto x, const auto& p) {
     using T = decltype(x);
     return abs_(x) <= p.d0 ? T(0) : x - with_sign(T(p.d0), x);
@@ -108,9 +111,12 @@ void put_smooth(LoopTable& t) {
     return (z > p.d1) ? dy : dy * sigmoid(z);
   }, false>(t, SoftplusGrad);
   unary_floats<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
-  binary_floats<[](auto dy, auto x) { return dy * sigmoid(-x); }, false>(t, LogSigmoidGrad);
+  binary_floats<[](auto dy, auto x) {
+    const auto z = exp(-abs_(x));
+    return dy * ((x < 0 ? 1 : z) / (1 + z));
+  }, false>(t, LogSigmoidGrad);
   binary_floats<[](auto dy, auto y) { return dy * (1 - y) * y; }>(t, SigmoidGrad);
-  binary_floats<[](auto dy, auto y) { return dy * (1 - y * y); }>(t, TanhGrad);
+  binary_floats<[](auto dy, auto y) { return dy * fma(-y, y, decltype(y)(1)); }>(t, TanhGrad);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Arithmetic that has one machine instruction or so per element: sums, products, quotients, bits.
+#include "cpu/isa.h"
+
 #include "cpu/arith.h"
 #include "cpu/pointwise.h"
 
@@ -29,6 +31,7 @@ template <auto Plain, auto Scaled> void put_scaled(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float64) = &scaled_loop<Plain, Scaled, double>;
   t.at(op, DType::Complex64) = &scaled_loop<Plain, Scaled, c64>;
   t.at(op, DType::Complex128) = &scaled_loop<Plain, Scaled, c128>;
+  t.at(op, DType::Complex32) = &loop_complex_half<&scaled_loop<Plain, Scaled, c64>, 2, 2>;
   put_half<&scaled_loop<Plain, Scaled, float>, 2, true>(t, op);
 }
 // Operations that do not care about the sign of an integer are made once per width.
@@ -86,14 +89,14 @@ void put_arith(LoopTable& t) {
 
   binary_integers<kMul>(t, Mul);
   binary_floats<kMul>(t, Mul);
-  binary<kMul, c64, c128>(t, Mul);
+  binary_complex<kMul, true>(t, Mul);
   constexpr auto kAnd = [](auto x, auto y) { return static_cast<decltype(x)>(x & y); };
   constexpr auto kOr = [](auto x, auto y) { return static_cast<decltype(x)>(x | y); };
   constexpr auto kXor = [](auto x, auto y) { return static_cast<decltype(x)>(x ^ y); };
   t.at(Mul, DType::Bool) = &loop2<kAnd, uint8_t>;
 
   binary_floats<[](auto x, auto y) { return x / y; }>(t, Div);
-  binary<[](auto x, auto y) { return div_(x, y); }, c64, c128>(t, Div);
+  binary_complex<[](auto x, auto y) { return div_(x, y); }, true>(t, Div);
 
   binary_integers<kAnd>(t, BitwiseAnd);
   binary_integers<kOr>(t, BitwiseOr);
@@ -123,15 +126,15 @@ void put_arith(LoopTable& t) {
 
   unary_integers<[](auto x) { return static_cast<decltype(x)>(0 - x); }>(t, Neg);
   unary_floats<[](auto x) { return -x; }>(t, Neg);
-  unary<[](auto x) { return -x; }, c64, c128>(t, Neg);
+  unary_complex<[](auto x) { return -x; }>(t, Neg);
   unary<[](auto x) { return static_cast<decltype(x)>(x < 0 ? 0u - x : x); }, int8_t, int16_t, int32_t, int64_t>(t, Abs);
   unary_floats<[](auto x) { return abs_(x); }>(t, Abs);
   t.at(Abs, DType::UInt8) = t.at(Copy, DType::UInt8);
   unary_floats<[](auto x) { return x * x; }>(t, Square);
-  unary<[](auto x) { return mul_(x, x); }, c64, c128>(t, Square);
+  unary_complex<[](auto x) { return mul_(x, x); }>(t, Square);
   unary_integers<[](auto x) { return mul_(x, x); }>(t, Square);
   unary_floats<[](auto x) { return 1 / x; }>(t, Reciprocal);
-  unary<[](auto x) { return div_(decltype(x)(1), x); }, c64, c128>(t, Reciprocal);
+  unary_complex<[](auto x) { return div_(decltype(x)(1), x); }>(t, Reciprocal);
 
   constexpr auto kSign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };
   unary<kSign, int8_t, int16_t, int32_t, int64_t>(t, Sign);

@@ -1,4 +1,6 @@
 // Loops that move elements without looking inside: they are made once per item size.
+#include "cpu/isa.h"
+
 #include "cpu/pointwise.h"
 
 namespace rl::RL_ISA {

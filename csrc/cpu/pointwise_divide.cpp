@@ -1,4 +1,6 @@
 // Division that leaves a remainder, and powers.
+#include "cpu/isa.h"
+
 #include <cmath>
 
 #include "base/check.h"
@@ -95,6 +97,17 @@ template <auto F> void binary_signed(LoopTable& t, Pointwise op) {
   binary<F, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, op);
 }
 
+// The quotient of half types is rounded to the half type before its fraction is cut.
+template <class H> void trunc_div_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  constexpr Loop kDiv = &loop2<[](auto x, auto y) { return x / y; }, float, false>;
+  constexpr Loop kTrunc = &loop1<[](auto x) { return std::trunc(x); }, float>;
+  constexpr bool kBrain = std::is_same_v<H, bfloat16>;
+  run_half(kDiv, kBrain, true, 2, data, strides, n, params);
+  char* again[] = {data[0], data[0]};
+  const int64_t steps[] = {strides[0], strides[0]};
+  run_half(kTrunc, kBrain, true, 1, again, steps, n, params);
+}
+
 // Negative exponents: 1 and -1 have integer powers, the others round to 0.
 template <class T> RL_INLINE T pow_int(T x, T n) {
   if (std::is_signed_v<T> && n < 0) {
@@ -139,8 +152,9 @@ template <class T> RL_INLINE T gcd(T x, T y) {
 template <class T> RL_INLINE T lcm(T x, T y) {
   const T g = gcd(x, y);
   if (g == 0) return T(0);
-  const T m = mul_(is_minus_one(g) ? negate(x) : static_cast<T>(x / g), y);
-  return std::is_signed_v<T> && m < 0 ? negate(m) : m;
+  using W = decltype(x + 0);  // narrow types overflow only when the result is stored
+  const W m = mul_(static_cast<W>(is_minus_one(g) ? negate(x) : x / g), static_cast<W>(y));
+  return static_cast<T>(m < 0 ? negate(m) : m);
 }
 
 }  // namespace
@@ -152,6 +166,8 @@ void put_divide(LoopTable& t) {
   binary_signed<[](auto x, auto y) { return fmod_int(x, y); }>(t, Fmod);
   binary_signed<[](auto x, auto y) { return remainder_int(x, y); }>(t, Remainder);
   binary_floats<[](auto x, auto y) { return std::trunc(x / y); }>(t, TruncDiv);
+  t.at(TruncDiv, DType::Float16) = &trunc_div_half<float16>;
+  t.at(TruncDiv, DType::BFloat16) = &trunc_div_half<bfloat16>;
   divide_floats<Part::Floor>(t, FloorDiv);
   divide_floats<Part::Fmod>(t, Fmod);
   divide_floats<Part::Remainder>(t, Remainder);

@@ -1,4 +1,6 @@
 // Powers, exponentials and logarithms of real numbers.
+#include "cpu/isa.h"
+
 #include "cpu/pointwise.h"
 
 namespace rl::RL_ISA {

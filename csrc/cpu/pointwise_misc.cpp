@@ -1,4 +1,6 @@
 // Tests on one element, bounds, mixtures of two and three operands.
+#include "cpu/isa.h"
+
 #include <cmath>
 
 #include "cpu/arith.h"
@@ -45,6 +47,16 @@ template <class T> RL_INLINE T lerp(T x, T y, T w) {
 template <class T> RL_INLINE std::complex<T> lerp(std::complex<T> x, std::complex<T> y, std::complex<T> w) {
   const std::complex<T> d = y - x;
   return w.real() * w.real() + w.imag() * w.imag() < T(0.25) ? x + mul_(w, d) : y - mul_(d, std::complex<T>(1) - w);
+}
+// The next 16-bit float from x towards y. Magnitudes are ordered as their bits; those above kInfinity are NaN.
+template <uint16_t kInfinity> uint16_t next_half(uint16_t x, uint16_t y) {
+  const int ax = x & 0x7fff, ay = y & 0x7fff;
+  if (ax > kInfinity || ay > kInfinity) return static_cast<uint16_t>(kInfinity | 0x200);
+  const int vx = x & 0x8000 ? -ax : ax, vy = y & 0x8000 ? -ay : ay;
+  if (vx == vy) return y;
+  const int next = vx < vy ? vx + 1 : vx - 1;
+  const bool negative = next < 0 || (next == 0 && vx < 0);
+  return static_cast<uint16_t>(negative ? 0x8000 | -next : next);
 }
 template <class T> RL_INLINE T div_any(T x, T y) {
   if constexpr (is_complex_v<T>) {
@@ -124,6 +136,17 @@ void put_misc(LoopTable& t) {
   binary_floats<[](auto x, auto y) { return hypot(x, y); }, false>(t, Hypot);
   binary_floats<[](auto x, auto y) { return with_sign(x, y); }>(t, Copysign);
   binary<[](auto x, auto y) { return std::nextafter(x, y); }, float, double>(t, Nextafter);
+  t.at(Nextafter, DType::Float16) = &loop2<[](auto x, auto y) { return next_half<0x7c00>(x, y); }, uint16_t, false>;
+  t.at(Nextafter, DType::BFloat16) = &loop2<[](auto x, auto y) { return next_half<0x7f80>(x, y); }, uint16_t, false>;
+  unary_floats<[](auto x) {
+    int exponent;
+    return std::frexp(x, &exponent);
+  }>(t, FrexpMantissa);
+  unary_floats<[](auto x) {
+    int exponent = 0;
+    (void)std::frexp(x, &exponent);
+    return static_cast<decltype(x)>(exponent);
+  }>(t, FrexpExponent);
   constexpr auto kHeaviside = [](auto x, auto y) {
     using T = decltype(x);
     return x == 0 ? y : T((x > 0) ? 1 : 0);

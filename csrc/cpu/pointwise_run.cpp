@@ -1,4 +1,6 @@
 // The driver: runs a Loop over operands of any shape, and the block routines behind strided and half loops.
+#include "cpu/isa.h"
+
 #include "base/parallel.h"
 #include "cpu/pointwise.h"
 
@@ -127,6 +129,24 @@ void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* 
   }
 }
 
+void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                      const LoopParams& params) {
+  alignas(64) float buffer[4][2 * kBlock];
+  char* at[4];
+  int64_t steps[4] = {parts ? parts * 4 : strides[0], 8, 8, 8};
+  for (int k = 0; k < 4; ++k) at[k] = reinterpret_cast<char*>(buffer[k]);
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t m = n - first < kBlock ? n - first : kBlock;
+    for (int k = 1; k <= inputs; ++k) {
+      for (int64_t i = 0; i < m; ++i) widen<false>(buffer[k] + 2 * i, data[k] + (first + i) * strides[k], 2, 2);
+    }
+    char* to = data[0] + first * strides[0];
+    if (parts == 0) at[0] = to;
+    loop(at, steps, m, params);
+    for (int64_t i = 0; i < m && parts; ++i) narrow<false>(to + i * strides[0], 2, buffer[0] + parts * i, parts);
+  }
+}
+
 namespace {
 
 const LoopTable& table() {
@@ -139,6 +159,8 @@ const LoopTable& table() {
     put_trig(t);
     put_divide(t);
     put_misc(t);
+    put_complex(t);
+    put_special(t);
     put_activation(t);
     return &t;
   }();
@@ -311,11 +333,8 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
       if (s.strides[k][inner] < 64) continue;
       for (int d = 0; d < inner; ++d) {
         if (s.strides[k][d] > 0 && s.strides[k][d] < 64 && s.sizes[d] >= 8) {
-          // The inner dimension itself is tiled, just outside of d.
-          swap_dims(s, d, inner);
-          for (int e = d; e + 1 < inner; ++e) swap_dims(s, e, e + 1);
-          if (inner > 0 && s.ndim > 1) swap_dims(s, inner - 1, inner), swap_dims(s, inner - 1, inner);
-          return run_tiled(loop, s, inner - 1, data, params, cost);
+          swap_dims(s, d, inner);  // the inner dimension stays inner, but in tiles that are repeated along d
+          return run_tiled(loop, s, d, data, params, cost);
         }
       }
     }

@@ -1,4 +1,6 @@
 // Trigonometry, the error function and the roundings of real numbers.
+#include "cpu/isa.h"
+
 #include <cmath>
 
 #include "cpu/pointwise.h"

@@ -1,4 +1,6 @@
 // The table of reductions, and the choice of a type's group.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 

@@ -1,4 +1,6 @@
 // Extrema and the place where they stand first. NaN is larger than all and smaller than all.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 

@@ -1,4 +1,6 @@
 // Reductions of complex numbers.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_ops.h"
 
 namespace rl::RL_ISA {

@@ -1,4 +1,6 @@
 // Reductions of float32 and float64.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_real.h"
 
 namespace rl::RL_ISA {

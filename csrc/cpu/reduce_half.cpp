@@ -1,4 +1,6 @@
 // Reductions of float16 and bfloat16, accumulated in float32.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_real.h"
 
 namespace rl::RL_ISA {

@@ -1,4 +1,6 @@
 // Reductions of integers and bool: sums and products in int64, the others in the type itself.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_ops.h"
 
 namespace rl::RL_ISA {

@@ -1,4 +1,6 @@
 // Order statistics along a dimension, and histograms.
+#include "cpu/isa.h"
+
 #include <algorithm>
 #include <memory>
 

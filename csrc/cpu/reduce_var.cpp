@@ -1,5 +1,7 @@
 // Variance in one reading: blocks small enough to stay in cache are read twice (mean, then squared distances
 // from it) and joined by Chan's formula, so nothing cancels.
+#include "cpu/isa.h"
+
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 

@@ -1,4 +1,6 @@
 // Running totals and running extrema along one dimension.
+#include "cpu/isa.h"
+
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,6 @@
 // softmax, log_softmax, their gradients and logsumexp along one dimension.
+#include "cpu/isa.h"
+
 #include <cmath>
 #include <vector>
 

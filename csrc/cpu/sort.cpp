@@ -1,4 +1,6 @@
 // sort and topk along a dimension, and the table of sorting kernels.
+#include "cpu/isa.h"
+
 #include "backend/sort.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Distinct elements and rows, and the place of values in sorted rows.
+#include "cpu/isa.h"
+
 #include <algorithm>
 #include <memory>
 #include <numeric>

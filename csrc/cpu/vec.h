@@ -1,4 +1,4 @@
-// Vectors of 32 bytes by the compiler's own extension: one register with AVX2, two with SSE2.
+// Vectors by the compiler's own extension, as wide as a register.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -8,11 +8,17 @@
 
 namespace rl::RL_ISA {
 
+#ifdef __AVX__
+inline constexpr int kVecBytes = 32;
+#else
+inline constexpr int kVecBytes = 16;
+#endif
+
 template <class T> struct VecOf {
-  typedef T type __attribute__((vector_size(32)));
+  typedef T type __attribute__((vector_size(kVecBytes)));
 };
 template <class T> using Vec = typename VecOf<T>::type;
-template <class T> inline constexpr int kLanes = 32 / sizeof(T);
+template <class T> inline constexpr int kLanes = kVecBytes / sizeof(T);
 
 template <class T> [[gnu::always_inline]] inline Vec<T> load_vec(const T* p) {
   Vec<T> v;

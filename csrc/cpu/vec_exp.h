@@ -26,7 +26,7 @@ template <class T> [[gnu::always_inline]] inline Vec<T> fill_vec(T x) { return V
 // rounds to an integer and leaves it in the low bits. 2^n is multiplied in as two factors so that subnormal
 // results come out right.
 [[gnu::always_inline]] inline Vec<float> exp_vec(Vec<float> x) {
-  typedef int32_t Int __attribute__((vector_size(32)));
+  using Int = Vec<int32_t>;
   constexpr float kRound = 12582912.0f, kLow = -110.0f, kHigh = 100.0f;
   x = x < kLow ? Vec<float>{} + kLow : x;
   x = x > kHigh ? Vec<float>{} + kHigh : x;
@@ -40,20 +40,20 @@ template <class T> [[gnu::always_inline]] inline Vec<T> fill_vec(T x) { return V
   p = mul_add(p, r * r, r) + 1.0f;
   Vec<float> half = n * 0.5f + kRound;
   Int whole, first;
-  __builtin_memcpy(&whole, &t, 32);
-  __builtin_memcpy(&first, &half, 32);
+  __builtin_memcpy(&whole, &t, sizeof(Int));
+  __builtin_memcpy(&first, &half, sizeof(Int));
   Int bias = Int{} + 0x4b400000;  // the bits of kRound
   Int a = first - bias, b = whole - bias - a;
   a = (a + 127) << 23;
   b = (b + 127) << 23;
   Vec<float> fa, fb;
-  __builtin_memcpy(&fa, &a, 32);
-  __builtin_memcpy(&fb, &b, 32);
+  __builtin_memcpy(&fa, &a, sizeof(Int));
+  __builtin_memcpy(&fb, &b, sizeof(Int));
   return p * fa * fb;
 }
 
 [[gnu::always_inline]] inline Vec<double> exp_vec(Vec<double> x) {
-  typedef int64_t Int __attribute__((vector_size(32)));
+  using Int = Vec<int64_t>;
   constexpr double kRound = 6755399441055744.0, kLow = -760.0, kHigh = 720.0;
   x = x < kLow ? Vec<double>{} + kLow : x;
   x = x > kHigh ? Vec<double>{} + kHigh : x;
@@ -74,21 +74,21 @@ template <class T> [[gnu::always_inline]] inline Vec<T> fill_vec(T x) { return V
   p = mul_add(p, r * r, r) + 1.0;
   Vec<double> half = n * 0.5 + kRound;
   Int whole, first;
-  __builtin_memcpy(&whole, &t, 32);
-  __builtin_memcpy(&first, &half, 32);
+  __builtin_memcpy(&whole, &t, sizeof(Int));
+  __builtin_memcpy(&first, &half, sizeof(Int));
   Int bias = Int{} + 0x4338000000000000;
   Int a = first - bias, b = whole - bias - a;
   a = (a + 1023) << 52;
   b = (b + 1023) << 52;
   Vec<double> fa, fb;
-  __builtin_memcpy(&fa, &a, 32);
-  __builtin_memcpy(&fb, &b, 32);
+  __builtin_memcpy(&fa, &a, sizeof(Int));
+  __builtin_memcpy(&fb, &b, sizeof(Int));
   return p * fa * fb;
 }
 
 // For x <= 0, as in softmax: one factor is enough when results below the smallest normal number are 0.
 [[gnu::always_inline]] inline Vec<float> exp_below_one(Vec<float> x) {
-  typedef int32_t Int __attribute__((vector_size(32)));
+  using Int = Vec<int32_t>;
   constexpr float kRound = 12582912.0f, kLow = -87.33f;
   Vec<float> t = mul_add(x, fill_vec(1.44269504f), fill_vec(kRound)), n = t - kRound;
   Vec<float> r = mul_add(n, fill_vec(-1.42860677e-6f), mul_add(n, fill_vec(-0.693145752f), x));
@@ -98,12 +98,12 @@ template <class T> [[gnu::always_inline]] inline Vec<T> fill_vec(T x) { return V
   p = mul_add(p, r, fill_vec<float>(0.5f));
   p = mul_add(p, r * r, r) + 1.0f;
   Int whole;
-  __builtin_memcpy(&whole, &t, 32);
+  __builtin_memcpy(&whole, &t, sizeof(Int));
   whole = whole << 23;  // the rounding constant's own bits leave at the top
   Int bits;
-  __builtin_memcpy(&bits, &p, 32);
+  __builtin_memcpy(&bits, &p, sizeof(Int));
   bits += whole;  // p is in [0.7, 1.5): adding to its exponent is multiplying by 2^n
-  __builtin_memcpy(&p, &bits, 32);
+  __builtin_memcpy(&p, &bits, sizeof(Int));
   p = x < kLow ? Vec<float>{} : p;
   return x == x ? p : x;
 }

@@ -6,4 +6,8 @@
 #include "autograd/record.h"
 #include "ops/arithmetic.h"
 #include "ops/cast.h"
+#include "ops/factory.h"
+#include "ops/random.h"
+#include "ops/gather.h"
+#include "ops/shape.h"
 #include "ops/view.h"

@@ -11,8 +11,11 @@
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/errors.h"
+#include "python/function_node.h"
+#include "python/generator_type.h"
 #include "python/node_type.h"
 #include "python/op_object.h"
+#include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
 #include "tensor/promote.h"
@@ -97,11 +100,12 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace rl;
   PyObject* m = PyModule_Create(&kModule);
   if (!m) return nullptr;
-  g_out_of_memory_error = PyErr_NewExceptionWithDoc("torch.OutOfMemoryError", "There is not enough memory, or the limit was reached.", PyExc_RuntimeError, nullptr);
-  g_linalg_error = PyErr_NewExceptionWithDoc("torch.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
+  g_out_of_memory_error = PyErr_NewExceptionWithDoc("rushlight.OutOfMemoryError", "There is not enough memory, or the limit was reached.", PyExc_RuntimeError, nullptr);
+  g_linalg_error = PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
-  if (install_value_types(m) < 0 || install_tensor_type(m) < 0 || install_node_type(m) < 0) return nullptr;
+  for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type, install_function_node, install_generator_type})
+    if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);
   if (PyErr_Occurred()) return nullptr;
@@ -122,7 +126,10 @@ PyMODINIT_FUNC PyInit__C() {
                   [](IntSpan s, DType t, Device d) { return ops::zeros(s, t, d); },
                   [](const Tensor& t) { return ops::clone(t); },
                   [](const Tensor& t, IntSpan a, IntSpan b, int64_t o) { return ops::as_strided(t, a, b, o); },
-                  nullptr,
+                  [](const Tensor& t) {
+                    PyObject* argument = t.object();
+                    return Tensor::own(reinterpret_cast<TensorObject*>(call_op("real", &argument, 1)));
+                  },
                   ops::embed,
                   ops::copy_into};
   return m;

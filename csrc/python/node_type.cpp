@@ -181,7 +181,7 @@ int install_node_type(PyObject* module) {
                          {Py_tp_methods, kMethods},
                          {Py_tp_members, kMembers},
                          {0, nullptr}};
-  PyType_Spec spec = {"torch.autograd.graph.Node", sizeof(Node), 0,
+  PyType_Spec spec = {"rushlight.autograd.graph.Node", sizeof(Node), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   g_node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   return g_node_type ? PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(g_node_type)) : -1;

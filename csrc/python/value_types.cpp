@@ -24,12 +24,8 @@ PyObject* g_dtypes[kDTypes];
 PyObject *g_layouts[7], *g_formats[4];
 
 PyObject* named_repr(PyObject* self) { return PyUnicode_FromString(reinterpret_cast<Named*>(self)->text); }
-PyObject* named_reduce(PyObject* self, PyObject*) {  // pickled by name, as torch does
-  const char* dot = std::strchr(reinterpret_cast<Named*>(self)->text, '.');
-  PyObject* module = PyImport_ImportModule("rushlight");
-  if (!module) return nullptr;
-  PyObject* getattr = PyObject_GetAttrString(PyImport_AddModule("builtins"), "getattr");
-  return Py_BuildValue("(N(Ns))", getattr, module, dot + 1);
+PyObject* named_reduce(PyObject* self, PyObject*) {  // pickled by name: rushlight.float32
+  return PyUnicode_FromString(std::strchr(reinterpret_cast<Named*>(self)->text, '.') + 1);
 }
 PyObject* named_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr},
@@ -261,9 +257,9 @@ PyObject* size_object(IntSpan sizes) {
 }
 
 int install_value_types(PyObject* m) {
-  g_dtype_type = named_type("torch.dtype", kDTypeMethods, kDTypeGetSet);
-  g_layout_type = named_type("torch.layout", kNamedMethods, nullptr);
-  g_format_type = named_type("torch.memory_format", kNamedMethods, nullptr);
+  g_dtype_type = named_type("rushlight.dtype", kDTypeMethods, kDTypeGetSet);
+  g_layout_type = named_type("rushlight.layout", kNamedMethods, nullptr);
+  g_format_type = named_type("rushlight.memory_format", kNamedMethods, nullptr);
   if (!g_dtype_type || !g_layout_type || !g_format_type) return -1;
   for (int i = 0; i < kDTypes; ++i) {
     static std::string texts[kDTypes];
@@ -289,7 +285,7 @@ int install_value_types(PyObject* m) {
                                 {Py_tp_getset, kDeviceGetSet},
                                 {Py_tp_methods, kDeviceMethods},
                                 {0, nullptr}};
-  PyType_Spec device_spec = {"torch.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
+  PyType_Spec device_spec = {"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
   g_device_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&device_spec));
   PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
                               {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
@@ -298,7 +294,7 @@ int install_value_types(PyObject* m) {
                               {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
                               {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
                               {0, nullptr}};
-  PyType_Spec size_spec = {"torch.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, size_slots};
+  PyType_Spec size_spec = {"rushlight.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, size_slots};
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyTuple_Type));
   g_size_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&size_spec, bases));
   Py_XDECREF(bases);

@@ -15,6 +15,7 @@ from ._names import *  # noqa: E402, F403
 from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
 from . import autograd  # noqa: E402
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 from ._compose import compose as _compose  # noqa: E402
 
 _compose(globals())

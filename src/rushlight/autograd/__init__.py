@@ -3,6 +3,8 @@
 from .. import _C
 from .._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
+from .function import Function
+
 _run = _C.ops["_run_backward"]
 Tensor = _C.Tensor
 
@@ -91,4 +93,4 @@ def _batched(roots, wanted, batches, retain, create_graph, allow_unused, materia
     return tuple(None if column[0] is None else stack(column) for column in zip(*results))
 
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
