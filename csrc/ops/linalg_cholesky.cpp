@@ -1,8 +1,4 @@
 // Positive-definite and symmetric matrices: Cholesky's factor, LDL.
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include "backend/backend.h"
 #include "ops/linalg.h"
 #include "ops/matmul.h"
@@ -69,7 +65,7 @@ static Tensor cholesky_inverse(const Tensor& l, bool upper) {
   check_square(name, l);
   check_linalg_type(name, l);
   if (will_record({l})) {
-    Tensor one = eye(rows(l), rows(l), l.dtype(), l.device());
+    Tensor one = identity(rows(l), rows(l), l.dtype(), l.device());
     Tensor half = solve_triangular(upper ? mH(l) : l, one, false, true, false);
     return matmul(mH(half), half);
   }

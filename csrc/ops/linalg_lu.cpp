@@ -1,8 +1,4 @@
 // LU decompositions and determinants.
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -60,7 +56,7 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
     p = permutation(pivots, m, lu.dtype());
   }
   if (unpack_data) {
-    l = add(tril(narrow(lu, -1, 0, k), -1), eye(m, k, lu.dtype(), lu.device()));
+    l = add(tril(narrow(lu, -1, 0, k), -1), identity(m, k, lu.dtype(), lu.device()));
     u = triu(narrow(lu, -2, 0, k));
   }
   return {p, l, u};
@@ -79,17 +75,8 @@ static Tensor lu_gradient(const Tensor& lu, const Tensor& pivots, const Tensor& 
   if (m > k) up = sub(up, matmul(mH(narrow(l, -2, k, m - k)), narrow(dl, -2, k, m - k)));
   Tensor inner = solve_triangular(mH(l1), add(tril(low, -1), triu(up)), true, true, true);
   Tensor first = solve_triangular(mH(u1), inner, false, false, false);  // (k, k)
-  // Put the parts side by side (wide) or one below the other (tall) by products with slices of identities.
-  if (n > k) {
-    Tensor second = solve_triangular(mH(l1), narrow(du, -1, k, n - k), true, true, true);
-    Tensor whole = eye(n, n, lu.dtype(), lu.device());
-    first = add(matmul(first, narrow(whole, 0, 0, k)), matmul(second, narrow(whole, 0, k, n - k)));
-  }
-  if (m > k) {
-    Tensor second = solve_triangular(mH(u1), narrow(dl, -2, k, m - k), false, false, false);
-    Tensor whole = eye(m, m, lu.dtype(), lu.device());
-    first = add(matmul(narrow(whole, 1, 0, k), first), matmul(narrow(whole, 1, k, m - k), second));
-  }
+  if (n > k) first = cat({first, solve_triangular(mH(l1), narrow(du, -1, k, n - k), true, true, true)}, -1);
+  if (m > k) first = cat({first, solve_triangular(mH(u1), narrow(dl, -2, k, m - k), false, false, false)}, -2);
   return matmul(p, first);
 }
 struct LuFactorBackward : Node {
@@ -215,7 +202,7 @@ Determinants determinants(const char* name, const Tensor& a) {
 // A^-H times `scale`, from the LU; zeros on U's diagonal are replaced by `tiny` where it is not 0.
 Tensor scaled_inverse(const Tensor& lu, const Tensor& pivots, const Tensor& scale) {
   int64_t n = cols(lu);
-  Tensor x = column_copy(mul(eye(n, n, lu.dtype(), lu.device()), unsqueeze(unsqueeze(scale, -1), -1)));
+  Tensor x = column_copy(mul(identity(n, n, lu.dtype(), lu.device()), unsqueeze(unsqueeze(scale, -1), -1)));
   if (!lu.device().is_meta()) g_cpu->linalg->lu_solve(lu.view(), pivots.view(), x.view(), lu.is_complex() ? 'C' : 'T');
   return x;
 }

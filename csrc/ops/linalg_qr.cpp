@@ -1,8 +1,4 @@
 // QR decompositions and products of Householder's reflections.
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include <algorithm>
 
 #include "backend/backend.h"
@@ -40,18 +36,14 @@ struct QrBackward : Node {
       dr1 = narrow(dr, -1, 0, k);
     }
     Tensor kk = matmul(mH(q), dq), g = matmul(triu(dr1), mH(r1));
-    Tensor on_diagonal = diagonal(g);
+    Tensor on_diagonal = diagonal_of(g);
     if (q.is_complex()) {
-      Tensor turn = diagonal(kk);
-      on_diagonal = add(as_complex(real_of(diagonal(g))), sub(turn, as_complex(real_of(turn))));
+      Tensor turn = diagonal_of(kk);
+      on_diagonal = add(as_complex(real_of(diagonal_of(g))), sub(turn, as_complex(real_of(turn))));
     }
-    Tensor c = add(add(tril(add(sub(kk, mH(kk)), mH(g)), -1), triu(g, 1)), diagonal_matrix(on_diagonal));
+    Tensor c = add(add(tril(add(sub(kk, mH(kk)), mH(g)), -1), triu(g, 1)), diag_embed(on_diagonal));
     Tensor da = solve_triangular(mH(r1), add(dq, matmul(q, sub(c, kk))), false, false, false);
-    if (n > k) {
-      Tensor whole = eye(n, n, q.dtype(), q.device());
-      da = add(matmul(da, narrow(whole, 0, 0, k)), matmul(wide, narrow(whole, 0, k, n - k)));
-    }
-    return {da};
+    return {n > k ? cat({da, wide}, -1) : da};
   }
   FIELDS(self, Q, R, mode)
 };
@@ -106,7 +98,7 @@ static std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
 // Composed of ops: this is how the products below are differentiated.
 static Tensor reflect(const Tensor& a, const Tensor& tau, Tensor x, bool adjoint) {
   int64_t m = rows(a), k = tau.sizes()[tau.dim() - 1];
-  Tensor unit = eye(m, cols(a), a.dtype(), a.device()), vectors = add(tril(a, -1), unit);
+  Tensor unit = identity(m, cols(a), a.dtype(), a.device()), vectors = add(tril(a, -1), unit);
   for (int64_t step = 0; step < k; ++step) {
     int64_t i = adjoint ? step : k - 1 - step;
     Tensor v = narrow(vectors, -1, i, 1), t = unsqueeze(narrow(tau, -1, i, 1), -1);
@@ -124,7 +116,7 @@ static Tensor householder_product(const Tensor& a, const Tensor& tau) {
   CHECK(a.dim() - tau.dim() == 1 && batch_of(tau, 1) == batch_of(a), Runtime, name, ": Expected tau to have one dimension less than input and the same batch, got ",
         to_text(a.sizes()), " and ", to_text(tau.sizes()));
   check_same_type(name, a, tau);
-  if (will_record({a, tau})) return reflect(a, tau, eye(rows(a), cols(a), a.dtype(), a.device()), false);
+  if (will_record({a, tau})) return reflect(a, tau, identity(rows(a), cols(a), a.dtype(), a.device()), false);
   Tensor q = column_copy(a);
   if (!a.device().is_meta() && q.numel()) g_cpu->linalg->orgqr(q.view(), tau.view());
   return q;

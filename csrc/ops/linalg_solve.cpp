@@ -1,8 +1,4 @@
 // Systems of equations: inverse, solve, triangular systems, least squares, the pseudo-inverse.
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

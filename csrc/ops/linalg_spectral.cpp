@@ -1,8 +1,4 @@
 // Eigenvalues and singular values.
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -20,7 +16,7 @@ namespace {
 // (..., n, n) of x_j - x_i, ones on the diagonal.
 Tensor differences(const Tensor& x) {
   int64_t n = x.sizes()[x.dim() - 1];
-  return add(sub(unsqueeze(x, -2), unsqueeze(x, -1)), eye(n, n, x.dtype(), x.device()));
+  return add(sub(unsqueeze(x, -2), unsqueeze(x, -1)), identity(n, n, x.dtype(), x.device()));
 }
 Tensor skew(const Tensor& x) { return sub(x, mH(x)); }
 bool uses_upper(const char* name, const std::string& uplo) {
@@ -46,9 +42,9 @@ struct EighBackward : Node {
     }
     Tensor k = matmul(vh, dy[1]);
     int64_t n = rows(v);
-    Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), eye(n, n, v.dtype(), v.device()));
+    Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), identity(n, n, v.dtype(), v.device()));
     Tensor inner = div(mul(k, off), differences(w));
-    if (dw.defined()) inner = add(inner, diagonal_matrix(dw));
+    if (dw.defined()) inner = add(inner, diag_embed(dw));
     return {matmul(matmul(v, inner), vh)};
   }
   FIELDS(eigenvalues, eigenvectors)
@@ -82,11 +78,11 @@ struct EigBackward : Node {
     if (!dy[0].defined() && !dy[1].defined()) return {Tensor()};
     if (!dy[1].defined()) return {solve(vh, scale_rows(vh, dy[0]))};
     Tensor k = matmul(vh, dy[1]);
-    Tensor lengths = as_complex(real_of(diagonal(k)));
+    Tensor lengths = as_complex(real_of(diagonal_of(k)));
     int64_t n = rows(v);
-    Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), eye(n, n, v.dtype(), v.device()));
+    Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), identity(n, n, v.dtype(), v.device()));
     Tensor inner = div(mul(sub(k, scale_columns(matmul(vh, v), lengths)), off), conj(differences(w)));
-    if (dy[0].defined()) inner = add(inner, diagonal_matrix(dy[0]));
+    if (dy[0].defined()) inner = add(inner, diag_embed(dy[0]));
     return {solve(vh, matmul(inner, vh))};
   }
   FIELDS(eigenvalues, eigenvectors)
@@ -147,14 +143,14 @@ struct SvdBackward : Node {
     Tensor ku = matmul(mH(u), du), kv = matmul(vh, mH(dvh)), su = skew(ku), sv = skew(kv);
     Tensor inner = add(scale_columns(div(su, e), sc), scale_rows(div(sv, e), sc));
     int64_t size = k;
-    Tensor off = sub(full({size, size}, Scalar(1), u.dtype(), u.device()), eye(size, size, u.dtype(), u.device()));
+    Tensor off = sub(full({size, size}, Scalar(1), u.dtype(), u.device()), identity(size, size, u.dtype(), u.device()));
     inner = mul(inner, off);
     Tensor on_diagonal = dy[1].defined() ? cast(dy[1], u.dtype()) : Tensor();
     if (u.is_complex()) {
-      Tensor turn = div(diagonal(su), mul(s, Scalar(2)));
+      Tensor turn = div(diagonal_of(su), mul(s, Scalar(2)));
       on_diagonal = on_diagonal.defined() ? add(on_diagonal, turn) : turn;
     }
-    if (on_diagonal.defined()) inner = add(inner, diagonal_matrix(on_diagonal));
+    if (on_diagonal.defined()) inner = add(inner, diag_embed(on_diagonal));
     Tensor da = matmul(matmul(u, inner), vh);
     if (m > k && dy[0].defined()) da = add(da, matmul(div(sub(du, matmul(u, ku)), unsqueeze(s, -2)), vh));
     if (n > k && dy[2].defined()) da = add(da, matmul(u, div(sub(dvh, matmul(mH(kv), vh)), unsqueeze(s, -1))));
