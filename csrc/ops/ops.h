@@ -7,6 +7,8 @@
 #include "ops/arithmetic.h"
 #include "ops/cast.h"
 #include "ops/factory.h"
+#include "ops/linalg.h"
+#include "ops/matmul.h"
 #include "ops/random.h"
 #include "ops/gather.h"
 #include "ops/random.h"
