@@ -172,7 +172,7 @@ def test_dependent_constraints():
     assert constraints.is_dependent(ours.Uniform.support)
     assert not constraints.is_dependent(ours.Uniform(0.0, 1.0).support)
     with pytest.raises(NotImplementedError):
-        constraints.dependent.event_dim
+        _ = constraints.dependent.event_dim
     assert constraints.dependent(event_dim=2).event_dim == 2
 
 
