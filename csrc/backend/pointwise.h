@@ -17,7 +17,7 @@ enum class Pointwise : uint16_t {
   BesselJ0, BesselJ1, BesselY0, BesselY1, ModifiedBesselI0, ModifiedBesselI1, ModifiedBesselK0, ModifiedBesselK1,
   ScaledModifiedBesselK0, ScaledModifiedBesselK1, SphericalBesselJ0, AiryAi,
   Ceil, Floor, Round /* half to even; i0 = decimals */, Trunc, Frac, Conj, Angle /* complex -> real */,
-  BitwiseNot, NanToNum /* d0 nan, d1 +inf, d2 -inf */,
+  BitwiseNot, FrexpMantissa, FrexpExponent /* as a number of the same type */, NanToNum /* d0 nan, d1 +inf, d2 -inf */,
   Clamp /* s0 = min, s1 = max as scalars of the type; i0: bit 0 has min, bit 1 has max */,
   // out(bool) = f(x)
   LogicalNot, IsNan, IsInf, IsFinite, IsPosInf, IsNegInf, Signbit,

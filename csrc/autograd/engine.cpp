@@ -1,0 +1,333 @@
+#include "autograd/engine.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "autograd/hooks.h"
+#include "autograd/meta.h"
+#include "autograd/record.h"
+
+namespace rl {
+namespace {
+
+uint64_t g_runs = 0;
+thread_local int t_depth = 0;
+thread_local std::vector<PyObject*> t_callbacks;
+
+struct Later {
+  bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
+};
+
+// A place where a gradient is wanted by `inputs=`.
+struct Capture {
+  Node* node;
+  uint32_t nr;
+  int64_t input;
+};
+
+class Run {
+ public:
+  explicit Run(const BackwardCall& call) : call_(call), id_(++g_runs) {}
+  ~Run() {
+    for (Node* n : visited_) {
+      n->incoming.clear();
+      n->captured = false;
+      n->run = 0;
+      Py_DECREF(reinterpret_cast<PyObject*>(n));
+    }
+    for (Suspended& s : suspended_) {  // an outer run's bookkeeping on nodes that this run shared with it
+      s.node->run = s.run;
+      s.node->pending = s.pending;
+      s.node->needed = s.needed;
+      s.node->captured = s.captured;
+      s.node->incoming = std::move(s.incoming);
+    }
+  }
+
+  Tensors go() {
+    site_ = Site::here();
+    results_.resize(call_.accumulate ? 0 : call_.inputs.size());
+    collect_inputs();
+    std::vector<Edge> roots;
+    for (const Tensor& t : call_.roots) roots.push_back(gradient_edge(t.get()));
+    for (Edge& e : roots) discover(e.node);
+    count();
+    for (size_t i = 0; i < roots.size(); ++i) send(roots[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
+    for (Edge& e : roots)
+      if (e.node->pending == 0) push_once(e.node);
+    loop();
+    return std::move(results_);
+  }
+
+ private:
+  struct Suspended {
+    Node* node;
+    uint64_t run;
+    uint32_t pending;
+    bool needed, captured;
+    Grads incoming;
+  };
+
+  // Marks the nodes where gradients of `inputs` arrive.
+  void collect_inputs() {
+    for (int64_t i = 0; i < call_.inputs.size(); ++i) {
+      Edge e = gradient_edge(call_.inputs[i].get());
+      CHECK(e.node, Runtime, "One of the differentiated Tensors does not require grad");
+      enter(e.node);
+      e.node->captured = true;
+      captures_.push_back({e.node, e.nr, i});
+    }
+  }
+
+  void enter(Node* n) {
+    if (n->run == id_) return;
+    if (n->run) {
+      suspended_.push_back({n, n->run, n->pending, n->needed, n->captured, std::move(n->incoming)});
+      n->incoming.clear();
+    }
+    n->run = id_;
+    n->pending = 0;
+    n->needed = call_.inputs.empty();
+    n->captured = false;
+    Py_INCREF(reinterpret_cast<PyObject*>(n));
+    visited_.push_back(n);
+  }
+
+  // All nodes reachable from the root, by a loop: parents are listed before their children finish.
+  void discover(Node* root) {
+    enter(root);
+    std::vector<std::pair<Node*, int64_t>> stack;
+    auto open = [&](Node* n) {
+      if (n->pending & kOpened) return;
+      n->pending |= kOpened;
+      stack.push_back({n, 0});
+    };
+    open(root);
+    while (!stack.empty()) {
+      auto& [n, next] = stack.back();
+      if (next == n->edges.size()) {
+        order_.push_back(n);
+        stack.pop_back();
+        continue;
+      }
+      Node* child = n->edges[next++].node;
+      if (!child) continue;
+      enter(child);
+      open(child);
+    }
+  }
+
+  // How many gradients each node waits for, and which nodes lead to a wanted input.
+  void count() {
+    for (Node* n : order_) {  // children first
+      n->pending &= ~kOpened;
+      if (n->captured) n->needed = true;
+      for (Edge& e : n->edges)
+        if (e.node && e.node->needed) n->needed = true;
+    }
+    for (Node* n : order_)
+      if (n->needed || call_.inputs.empty())
+        for (Edge& e : n->edges)
+          if (e.node) ++e.node->pending;
+  }
+
+  void push_once(Node* n) {
+    if (n->pending & kOpened) return;
+    n->pending |= kOpened;
+    heap_.push_back(n);
+    std::push_heap(heap_.begin(), heap_.end(), Later());
+  }
+
+  void loop() {
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later());
+      Node* n = heap_.back();
+      heap_.pop_back();
+      run(*n);
+    }
+  }
+
+  void run(Node& n) {
+    Grads dy = std::move(n.incoming);
+    n.incoming.clear();
+    dy.resize(std::max<int64_t>(n.results.size(), 1));
+    run_tensor_hooks(n, dy);
+    if (n.captured) take_captures(n, dy);
+    bool leaf = n.type == &NodeTypeOf<AccumulateGrad>::type;
+    // With inputs= only the wanted leaves accumulate.
+    bool execute = call_.inputs.empty() || (leaf ? n.captured && call_.accumulate : n.needed && leads_on(n));
+    if (!execute) return;
+    bool any = false;
+    for (Tensor& g : dy) any |= g.defined();
+    Grads dx;
+    if (any || n.type->undefined_ok) {
+      if (!n.type->undefined_ok)
+        for (int64_t i = 0; i < dy.size(); ++i)
+          if (!dy[i].defined()) dy[i] = g_engine_ops.zeros(n.results[i].sizes, n.results[i].dtype, n.results[i].device);
+      run_pre_hooks(n, dy);
+      NoGrad mode(call_.create_graph);
+      dx = call_backward(n, dy);
+      run_post_hooks(n, dx, dy);
+    }
+    if (!call_.retain_graph && !leaf) release_saved(n, site_);
+    dx.resize(n.edges.size());
+    if (t_grad_mode.anomaly && t_grad_mode.anomaly_check_nan) check_nan(n, dx);
+    dy.clear();
+    for (int64_t i = 0; i < n.edges.size(); ++i) {
+      Edge& e = n.edges[i];
+      if (!e.node) continue;
+      if (dx[i].defined()) send(e, std::move(dx[i]), &n);
+      if (--e.node->pending == 0) push_once(e.node);
+    }
+  }
+
+  bool leads_on(Node& n) {
+    for (Edge& e : n.edges)
+      if (e.node && e.node->needed) return true;
+    return false;
+  }
+
+  Grads call_backward(Node& n, const Grads& dy) {
+    try {
+      return n.type->backward(n, dy);
+    } catch (Error& e) {
+      if (!e.message().empty() && n.site && e.message().find("recorded at") == std::string::npos &&
+          e.message().find("saved for backward") == std::string::npos)
+        e.message() += text("\n  in the backward of ", n.type->name, ", recorded at ", n.site.describe());
+      throw;
+    }
+  }
+
+  // Checks a gradient against the forward result it belongs to, and adds it to what is there.
+  void send(Edge& e, Tensor g, Node* from) {
+    ResultMeta& meta = e.node->results[e.nr];
+    NoGrad mode(call_.create_graph);
+    if (!(g.sizes() == IntSpan(meta.sizes))) {
+      CHECK(expandable(meta.sizes, g.sizes()), Runtime, "Function ", from ? from->type->name : "backward",
+            " returned an invalid gradient at index ", static_cast<int64_t>(e.nr), " - got ", to_text(g.sizes()),
+            " but expected shape compatible with ", to_text(IntSpan(meta.sizes)));
+      g = g_engine_ops.sum_to(g, meta.sizes);
+    }
+    if (g.dtype() != meta.dtype) {
+      if (is_complex(g.dtype()) && !is_complex(meta.dtype)) g = g_engine_ops.real(g);
+      if (g.dtype() != meta.dtype) g = g_engine_ops.cast(g, meta.dtype);
+    }
+    Grads& in = e.node->incoming;
+    if (in.size() <= e.nr) in.resize(std::max<int64_t>(e.nr + 1, e.node->results.size()));
+    Tensor& slot = in[e.nr];
+    if (!slot.defined()) slot = std::move(g);
+    else if (!call_.create_graph && owned_alone(slot)) g_engine_ops.add_inplace(slot, g);
+    else slot = g_engine_ops.add(slot, g);
+  }
+
+  static bool owned_alone(const Tensor& t) {
+    return Py_REFCNT(t.object()) == 1 && t.storage()->refs == 1 && !t->grad_fn && Py_TYPE(t.object()) == g_tensor_type &&
+           non_overlapping_and_dense(t.sizes(), t.strides());
+  }
+
+  static bool expandable(IntSpan small, IntSpan big) {
+    if (small.size() > big.size()) return false;
+    for (int64_t i = 1; i <= small.size(); ++i)
+      if (small[small.size() - i] != big[big.size() - i] && small[small.size() - i] != 1) return false;
+    return true;
+  }
+
+  void take_captures(Node& n, const Grads& dy) {
+    for (Capture& c : captures_)
+      if (c.node == &n && !call_.accumulate && c.nr < dy.size()) results_[c.input] = dy[c.nr];
+    if (!call_.accumulate) return;
+    // backward(inputs=...) into a non-leaf: its gradient accumulates there.
+    for (Capture& c : captures_)
+      if (c.node == &n && n.type != &NodeTypeOf<AccumulateGrad>::type && dy[c.nr].defined()) {
+        TensorObject* t = call_.inputs[c.input].get();
+        Tensor sum = t->grad ? g_engine_ops.add(Tensor::borrow(t->grad), dy[c.nr]) : dy[c.nr];
+        TensorObject* old = std::exchange(t->grad, reinterpret_cast<TensorObject*>(sum.release()));
+        Py_XDECREF(old);
+      }
+  }
+
+  void check_nan(Node& n, const Grads& dx);
+
+  static constexpr uint32_t kOpened = 1u << 31;
+  const BackwardCall& call_;
+  uint64_t id_;
+  Site site_;
+  std::vector<Node*> visited_, order_, heap_;
+  std::vector<Capture> captures_;
+  std::vector<Suspended> suspended_;
+  Tensors results_;
+};
+
+void Run::check_nan(Node& n, const Grads& dx) {
+  for (int64_t i = 0; i < dx.size(); ++i)
+    if (dx[i].defined() && has_nan(dx[i])) {
+      std::string message = text("Function '", n.type->name, "' returned nan values in its ", i, "th output.");
+      if (n.site) message += text("\n  the forward call that made it: ", n.site.describe());
+      fail(ErrorKind::Runtime, message);
+    }
+}
+
+}  // namespace
+
+Tensors run_backward(const BackwardCall& call) {
+  struct Depth {
+    Depth() { ++t_depth; }
+    ~Depth() { --t_depth; }
+  };
+  Tensors results;
+  {
+    Depth depth;
+    Run run(call);
+    results = run.go();
+  }
+  if (t_depth == 0 && !t_callbacks.empty()) {
+    std::vector<PyObject*> callbacks = std::move(t_callbacks);
+    t_callbacks.clear();
+    bool failed = false;
+    for (PyObject* f : callbacks) {
+      PyObject* r = failed ? nullptr : PyObject_CallNoArgs(f);
+      failed |= r == nullptr;
+      Py_XDECREF(r);
+      Py_DECREF(f);
+    }
+    if (failed) throw Error(ErrorKind::Runtime, "");
+  }
+  return results;
+}
+
+bool in_backward() { return t_depth > 0; }
+void queue_callback(PyObject* f) { t_callbacks.push_back(Py_NewRef(f)); }
+
+// dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.
+Grads AccumulateGrad::backward(const Grads& dy) {
+  if (!dy[0].defined() || !variable.defined()) return {};
+  TensorObject* v = variable.get();
+  Tensor g = dy[0];
+  if (!v->grad) {
+    // Two references: the engine's and ours.
+    bool ours = Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;
+    bool same_layout = g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous());
+    if (grad_enabled()) {
+      if (!g->grad_fn && !ours) g = g_engine_ops.clone(g);
+    } else if (!ours || !same_layout) {
+      Tensor laid = empty_strided(variable.sizes(), non_overlapping_and_dense(variable.sizes(), variable.strides())
+                                  ? variable.strides() : IntSpan(contiguous_strides(variable.sizes())), g.dtype(), g.device());
+      g_engine_ops.copy(laid, g);
+      g = laid;
+    }
+    v->grad = reinterpret_cast<TensorObject*>(g.release());
+  } else if (!grad_enabled()) {
+    Tensor have = Tensor::borrow(v->grad);
+    g_engine_ops.add_inplace(have, g);
+    bump_version(have);
+  } else {
+    Tensor sum = g_engine_ops.add(Tensor::borrow(v->grad), g);
+    TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(sum.release()));
+    Py_DECREF(old);
+  }
+  run_post_accumulate_hooks(variable);
+  return {};
+}
+
+}  // namespace rl

@@ -1,0 +1,24 @@
+// backward(): from the roots to the leaves, each node once, when all gradients of its results are there.
+#pragma once
+#include "autograd/node.h"
+
+namespace rl {
+
+struct BackwardCall {
+  Span<Tensor> roots;
+  Span<Tensor> gradients;      // one per root, defined
+  bool retain_graph = false;
+  bool create_graph = false;
+  Span<Tensor> inputs;         // empty: all leaves
+  bool accumulate = true;      // into .grad of leaves (backward) or returned (grad)
+};
+
+// The gradients of `inputs`, undefined where unreachable; empty when accumulating.
+Tensors run_backward(const BackwardCall& call);
+
+// True while a backward runs in this thread.
+bool in_backward();
+// Runs f when the current backward ends (DDP-style callbacks).
+void queue_callback(PyObject* f);
+
+}  // namespace rl

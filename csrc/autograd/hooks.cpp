@@ -1,0 +1,145 @@
+#include "autograd/hooks.h"
+
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+
+namespace rl {
+namespace {
+
+[[noreturn]] void python_error() { throw Error(ErrorKind::Runtime, ""); }
+
+PyObject* or_none(const Tensor& t) { return Py_NewRef(t.defined() ? t.object() : Py_None); }
+
+// f(g) for each f of a dict, each result replacing g unless it is None.
+void run_dict(PyObject* dict, Tensor& g) {
+  if (!dict || PyDict_GET_SIZE(dict) == 0) return;
+  PyObject* list = PyDict_Values(dict);  // hooks may remove themselves while they run
+  if (!list) python_error();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* arg = or_none(g);
+    PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), arg);
+    Py_DECREF(arg);
+    if (!result) {
+      Py_DECREF(list);
+      python_error();
+    }
+    if (result == Py_None) {
+      Py_DECREF(result);
+      continue;
+    }
+    if (!is_tensor(result)) {
+      Py_DECREF(result);
+      Py_DECREF(list);
+      fail(ErrorKind::Type, "expected hook to return a Tensor or None");
+    }
+    Tensor replaced = Tensor::own(reinterpret_cast<TensorObject*>(result));
+    if (g.defined() && !(replaced.sizes() == g.sizes())) {
+      Py_DECREF(list);
+      fail(ErrorKind::Runtime, "hook '' has changed the size of value: expected ", to_text(g.sizes()), ", got ", to_text(replaced.sizes()));
+    }
+    g = std::move(replaced);
+  }
+  Py_DECREF(list);
+}
+
+PyObject* as_tuple(const Grads& grads) {
+  PyObject* t = PyTuple_New(grads.size());
+  if (!t) python_error();
+  for (int64_t i = 0; i < grads.size(); ++i) PyTuple_SET_ITEM(t, i, or_none(grads[i]));
+  return t;
+}
+
+// Replaces the gradients by the tuple (or single tensor) that a hook returned.
+void replace(Grads& grads, PyObject* result) {
+  if (result == Py_None) return;
+  if (is_tensor(result) && grads.size() == 1) {
+    grads[0] = Tensor::borrow(result);
+    return;
+  }
+  CHECK(PyTuple_Check(result) && PyTuple_GET_SIZE(result) == grads.size(), Runtime,
+        "hook must return None or a tuple of ", grads.size(), " gradients");
+  for (int64_t i = 0; i < grads.size(); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(result, i);
+    CHECK(item == Py_None || is_tensor(item), Type, "expected hook to return Tensors or None");
+    grads[i] = item == Py_None ? Tensor() : Tensor::borrow(item);
+  }
+}
+
+}  // namespace
+
+void run_tensor_hooks(Node& node, Grads& dy) {
+  if (node.type == &NodeTypeOf<AccumulateGrad>::type) {
+    TensorObject* v = static_cast<AccumulateGrad&>(node).variable.get();
+    if (v && v->extra && v->extra->hooks) run_dict(v->extra->hooks, dy[0]);
+    return;
+  }
+  if (!node.hooks) return;
+  // By index: a hook may register further hooks.
+  for (int64_t i = 0; i < node.hooks->tensor_hooks.size(); ++i) {
+    auto [nr, dict] = node.hooks->tensor_hooks[i];
+    if (nr < dy.size() && dy[nr].defined()) run_dict(dict, dy[nr]);
+  }
+  for (int64_t i = 0; i < node.hooks->retain_grad.size(); ++i) {
+    auto [nr, weak] = node.hooks->retain_grad[i];
+    PyObject* o = PyWeakref_GetObject(weak);
+    if (!o || o == Py_None || nr >= dy.size() || !dy[nr].defined()) continue;
+    Tensor t = Tensor::borrow(o);
+    Tensor sum = t->grad ? g_engine_ops.add(Tensor::borrow(t->grad), dy[nr])
+                         : grad_enabled() || dy[nr]->grad_fn ? dy[nr] : g_engine_ops.clone(dy[nr]);
+    TensorObject* old = std::exchange(t->grad, reinterpret_cast<TensorObject*>(sum.release()));
+    Py_XDECREF(old);
+  }
+}
+
+void run_pre_hooks(Node& node, Grads& dy) {
+  if (!node.hooks || !node.hooks->pre || PyDict_GET_SIZE(node.hooks->pre) == 0) return;
+  PyObject* list = PyDict_Values(node.hooks->pre);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* args = as_tuple(dy);
+    PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), args);
+    Py_DECREF(args);
+    if (!result) {
+      Py_DECREF(list);
+      python_error();
+    }
+    replace(dy, result);
+    Py_DECREF(result);
+  }
+  Py_DECREF(list);
+}
+
+void run_post_hooks(Node& node, Grads& dx, const Grads& dy) {
+  if (!node.hooks || !node.hooks->post || PyDict_GET_SIZE(node.hooks->post) == 0) return;
+  dx.resize(node.edges.size());
+  PyObject* list = PyDict_Values(node.hooks->post);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject *inputs = as_tuple(dx), *outputs = as_tuple(dy);
+    PyObject* result = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(list, i), inputs, outputs, nullptr);
+    Py_DECREF(inputs);
+    Py_DECREF(outputs);
+    if (!result) {
+      Py_DECREF(list);
+      python_error();
+    }
+    replace(dx, result);
+    Py_DECREF(result);
+  }
+  Py_DECREF(list);
+}
+
+void run_post_accumulate_hooks(const Tensor& leaf) {
+  if (!leaf->extra || !leaf->extra->post_accumulate_hooks) return;
+  PyObject* list = PyDict_Values(leaf->extra->post_accumulate_hooks);
+  if (!list) python_error();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), leaf.object());
+    if (!result) {
+      Py_DECREF(list);
+      python_error();
+    }
+    Py_DECREF(result);
+  }
+  Py_DECREF(list);
+}
+
+}  // namespace rl

@@ -1,0 +1,60 @@
+// The rare things a tensor carries for autograd, kept off the tensor itself.
+#pragma once
+#include <Python.h>
+
+#include "autograd/node.h"
+
+namespace rl {
+
+struct TensorExtra {
+  PyObject* hooks = nullptr;                  // dict id -> f(grad); the tensor's register_hook
+  PyObject* post_accumulate_hooks = nullptr;  // dict id -> f(tensor)
+  bool retains_grad = false;
+};
+TensorExtra& extra_of(TensorObject* t);
+
+// The end of the line for a leaf: adds the gradient to variable.grad.
+struct AccumulateGrad : Node {
+  static constexpr const char* kName = "AccumulateGrad";
+  static constexpr bool kUndefinedOk = true;
+  Tensor variable;
+  Grads backward(const Grads& dy);
+  ~AccumulateGrad();
+};
+AccumulateGrad* accumulator_of(TensorObject* leaf);  // a new reference
+
+// dy of a view given by its strides in the base's memory: what lies in one place is summed there.
+struct AsStridedBackward : Node {
+  static constexpr const char* kName = "AsStridedBackward0";
+  Ints base_sizes, base_strides, size, stride;
+  int64_t storage_offset = 0;
+  int64_t distance = 0;  // of the view's first element from the base's
+  void describe(const TensorObject* base, const TensorObject* view);
+  Grads backward(const Grads& dy);
+  FIELDS(size, storage_offset, stride)
+};
+
+// The few ops that the engine itself needs; filled by the op layer.
+struct EngineOps {
+  Tensor (*add)(const Tensor&, const Tensor&);
+  void (*add_inplace)(const Tensor& into, const Tensor&);
+  Tensor (*sum_to)(const Tensor&, IntSpan sizes);
+  Tensor (*cast)(const Tensor&, DType);
+  Tensor (*zeros)(IntSpan, DType, Device);
+  Tensor (*clone)(const Tensor&);
+  Tensor (*as_strided)(const Tensor&, IntSpan sizes, IntSpan strides, int64_t offset);
+  Tensor (*real)(const Tensor&);
+  // A tensor with the base's sizes and strides, dy summed into the places of the view, zero elsewhere.
+  Tensor (*embed)(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides, int64_t distance);
+  void (*copy)(const Tensor& into, const Tensor& from);  // raw: no history, no counting
+};
+extern EngineOps g_engine_ops;
+
+// Hooks that saving passes through (torch.autograd.graph.saved_tensors_hooks); null when none are active.
+struct SavedHooks {
+  PyObject *pack, *unpack;
+};
+extern thread_local SmallVector<SavedHooks, 2>* t_saved_hooks;
+extern const char* t_saved_hooks_disabled;  // the message when hooks are disabled, else null
+
+}  // namespace rl

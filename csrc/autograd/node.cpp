@@ -1,0 +1,315 @@
+#include "autograd/node.h"
+
+#include <string>
+#include <vector>
+
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "autograd/record.h"
+
+namespace rl {
+
+thread_local GradMode t_grad_mode;
+thread_local SmallVector<SavedHooks, 2>* t_saved_hooks = nullptr;
+const char* t_saved_hooks_disabled = nullptr;
+PyTypeObject* g_node_type = nullptr;
+EngineOps g_engine_ops;
+
+namespace {
+
+uint64_t g_sequence = 0;
+
+// Nodes that died while another node was being destroyed: freed by a loop, so that a chain of a million nodes needs
+// no deep stack.
+thread_local bool t_destroying = false;
+thread_local std::vector<Node*> t_dying;
+
+void destroy_node(Node* node) {
+  PyTypeObject* type = Py_TYPE(node);
+  if (node->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(node));
+  Py_CLEAR(node->dict);
+  if (NodeHooks* h = std::exchange(node->hooks, nullptr)) {
+    for (auto& t : h->tensor_hooks) Py_XDECREF(t.hook);
+    for (auto& t : h->retain_grad) Py_XDECREF(t.hook);
+    Py_XDECREF(h->pre);
+    Py_XDECREF(h->post);
+    Py_XDECREF(h->post_accumulate);
+    delete h;
+  }
+  node->type->destroy(*node);
+  PyObject_GC_Del(node);
+  Py_DECREF(type);
+}
+
+void node_dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  t_dying.push_back(reinterpret_cast<Node*>(self));
+  if (t_destroying) return;
+  t_destroying = true;
+  while (!t_dying.empty()) {
+    Node* node = t_dying.back();
+    t_dying.pop_back();
+    destroy_node(node);
+  }
+  t_destroying = false;
+}
+
+struct TraverseFields final : FieldVisitor {
+  visitproc visit;
+  void* arg;
+  int result = 0;
+  void saved(const char*, Saved& s) override {
+    if (!result) result = s.traverse(visit, arg);
+  }
+  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
+    for (Saved& s : list) saved("", s);
+  }
+  void other(const char*, PyObject* (*)(const void*), const void*) override {}
+};
+
+int node_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Node* node = reinterpret_cast<Node*>(self);
+  Py_VISIT(node->dict);
+  for (Edge& e : node->edges) Py_VISIT(reinterpret_cast<PyObject*>(e.node));
+  for (Tensor& t : node->incoming) Py_VISIT(t.object());
+  if (NodeHooks* h = node->hooks) {
+    for (auto& t : h->tensor_hooks) Py_VISIT(t.hook);
+    for (auto& t : h->retain_grad) Py_VISIT(t.hook);
+    Py_VISIT(h->pre);
+    Py_VISIT(h->post);
+    Py_VISIT(h->post_accumulate);
+  }
+  if (node->type == &NodeTypeOf<AccumulateGrad>::type) Py_VISIT(static_cast<AccumulateGrad*>(node)->variable.object());
+  TraverseFields fields;
+  fields.visit = visit;
+  fields.arg = arg;
+  node->type->fields(*node, fields);
+  return fields.result;
+}
+
+struct ReleaseFields final : FieldVisitor {
+  void saved(const char*, Saved& s) override { s.reset(); }
+  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
+    for (Saved& s : list) s.reset();
+  }
+  void other(const char*, PyObject* (*)(const void*), const void*) override {}
+};
+
+int node_clear(PyObject* self) {
+  Node* node = reinterpret_cast<Node*>(self);
+  Py_CLEAR(node->dict);
+  ReleaseFields fields;
+  node->type->fields(*node, fields);
+  node->edges.clear();
+  node->incoming.clear();
+  if (NodeHooks* h = node->hooks) {
+    for (auto& t : h->tensor_hooks) Py_CLEAR(t.hook);
+    for (auto& t : h->retain_grad) Py_CLEAR(t.hook);
+    Py_CLEAR(h->pre);
+    Py_CLEAR(h->post);
+    Py_CLEAR(h->post_accumulate);
+  }
+  if (node->type == &NodeTypeOf<AccumulateGrad>::type) static_cast<AccumulateGrad*>(node)->variable = Tensor();
+  return 0;
+}
+
+}  // namespace
+
+// Slots for the Python face of nodes (python/node_type.cpp builds the class).
+extern const destructor kNodeDealloc = node_dealloc;
+extern const traverseproc kNodeTraverse = node_traverse;
+extern const inquiry kNodeClear = node_clear;
+
+PyTypeObject* python_type(NodeType& type) {
+  if (type.python) return type.python;
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+                         {0, nullptr}};
+  // Classes of nodes have no constructor: they are made by recorded calls only.
+  std::string name = std::string("rushlight.autograd.") + type.name;
+  PyType_Spec spec = {name.c_str(), static_cast<int>(type.size), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE, slots};
+  PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
+  PyObject* made = PyType_FromSpecWithBases(&spec, bases);
+  Py_XDECREF(bases);
+  if (!made) throw Error(ErrorKind::Runtime, "");
+  type.python = reinterpret_cast<PyTypeObject*>(made);
+  return type.python;
+}
+
+uint64_t next_sequence() { return ++g_sequence; }
+
+Node* new_node(NodeType& type) {
+  PyTypeObject* python = python_type(type);
+  PyObject* raw = _PyObject_GC_New(python);
+  if (!raw) {
+    PyErr_Clear();
+    fail(ErrorKind::OutOfMemory, "out of memory for a graph node");
+  }
+  return construct_node(type, raw, python);
+}
+
+Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
+  type.construct(raw);
+  // The constructor begins the object's life, so the header is written after it. The allocation counted the class.
+  Node* node = reinterpret_cast<Node*>(raw);
+  Py_SET_REFCNT(reinterpret_cast<PyObject*>(node), 1);
+  reinterpret_cast<PyObject*>(node)->ob_type = python;
+  node->dict = node->weakrefs = nullptr;
+  node->type = &type;
+  node->hooks = nullptr;
+  node->released = false;
+  node->run = 0;
+  node->pending = 0;
+  node->needed = node->captured = false;
+  node->sequence = 0;
+  return node;
+}
+
+void track_node(Node* node) {
+  if (!PyObject_GC_IsTracked(reinterpret_cast<PyObject*>(node))) PyObject_GC_Track(node);
+}
+
+bool Node::needs_any() const {
+  for (const Edge& e : edges)
+    if (e.node) return true;
+  return false;
+}
+
+NodeHooks& hooks_of(Node& node) {
+  if (!node.hooks) node.hooks = new NodeHooks;
+  return *node.hooks;
+}
+
+void release_saved(Node& node, const Site& by) {
+  ReleaseFields fields;
+  node.type->fields(node, fields);
+  node.released = true;
+  node.freed = by;
+}
+
+// Saved tensors.
+
+int Saved::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(tensor_.object());
+  Py_VISIT(packed_);
+  Py_VISIT(unpack_hook_);
+  return 0;
+}
+
+void Saved::reset() {
+  tensor_ = Tensor();
+  Py_CLEAR(packed_);
+  Py_CLEAR(unpack_hook_);
+}
+
+namespace {
+
+Saved pack(const Tensor& t, int32_t nr) {
+  Saved s;
+  s.output_nr_ = nr;
+  s.version_ = t.version();
+  if (t_saved_hooks && !t_saved_hooks->empty()) {
+    SavedHooks hooks = t_saved_hooks->back();
+    NoGrad guard;
+    Tensor given = nr >= 0 ? t : t;
+    s.packed_ = PyObject_CallOneArg(hooks.pack, given.object());
+    if (!s.packed_) throw Error(ErrorKind::Runtime, "");  // the Python error is set
+    s.unpack_hook_ = Py_NewRef(hooks.unpack);
+    return s;
+  }
+  s.tensor_ = t;
+  return s;
+}
+
+[[gnu::cold]] std::string modified_message(const Saved& s, Node& node) {
+  const Tensor& t = s.tensor_;
+  std::string what = text("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+                          info(t.dtype()).legacy, "Tensor ", to_text(t.sizes()), "]");
+  Node* maker = s.output_nr_ >= 0 ? &node : t->grad_fn;
+  if (maker) what += text(", which is output ", static_cast<int64_t>(s.output_nr_ >= 0 ? static_cast<uint32_t>(s.output_nr_) : t->output_nr), " of ", maker->type->name, ",");
+  what += text(" is at version ", static_cast<int64_t>(t.version()), "; expected version ", static_cast<int64_t>(s.version_), " instead.");
+  if (node.site) what += text("\n  saved for backward by ", node.type->name, " at ", node.site.describe());
+  if (const Site& w = t->version->last_write) what += text("\n  changed in place at ", w.describe());
+  what += "\n  Write the change out of place (x = x + 1, not x += 1), or change a clone(), or do it after backward().";
+  return what;
+}
+
+[[gnu::cold]] std::string freed_message(Node& node) {
+  std::string what =
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+      "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+      "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+      "after calling backward.";
+  if (node.site) what += text("\n  ", node.type->name, " was recorded at ", node.site.describe());
+  if (node.freed) what += text("\n  its saved tensors were freed by the backward at ", node.freed.describe());
+  what += "\n  If this value comes from an earlier step (a hidden state, a shared stem, a generator's output), detach() it; if both "
+          "losses need it, sum them or call the first backward with retain_graph=True.";
+  return what;
+}
+
+}  // namespace
+
+Saved save(const Tensor& input) { return input.defined() ? pack(input, -1) : Saved(); }
+
+Saved save_output(Node& node, const Tensor& output, int32_t nr) {
+  (void)node;
+  return pack(alias(output), nr);
+}
+
+Tensor Saved::unpack(Node& node) const {
+  if (packed_) {
+    PyObject* result = PyObject_CallOneArg(unpack_hook_, packed_);
+    if (!result) throw Error(ErrorKind::Runtime, "");
+    if (!is_tensor(result)) {
+      Py_DECREF(result);
+      fail(ErrorKind::Type, "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
+    }
+    return Tensor::own(reinterpret_cast<TensorObject*>(result));
+  }
+  if (!tensor_.defined()) {
+    if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
+    return {};
+  }
+  if (tensor_.version() != version_) throw Error(ErrorKind::Runtime, modified_message(*this, node));
+  if (output_nr_ < 0 || !grad_enabled()) return tensor_;
+  // A saved result, wanted with its history: an alias that remembers this node.
+  Tensor with_history = alias(tensor_);
+  with_history->grad_fn = &node;
+  Py_INCREF(reinterpret_cast<PyObject*>(&node));
+  with_history->output_nr = static_cast<uint32_t>(output_nr_);
+  with_history->requires_grad = true;
+  return with_history;
+}
+
+// What Python sees of plain fields.
+
+void FieldVisitor::operator()(const char* name, SavedValue& v) {
+  if (v.is_tensor) return saved(name, v.tensor);
+  other(name, [](const void* p) -> PyObject* {
+    const Scalar& s = static_cast<const SavedValue*>(p)->number;
+    return s.is_complex() ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
+         : s.is_integral() ? PyLong_FromLongLong(s.to_int()) : PyFloat_FromDouble(s.to_double());
+  }, &v);
+}
+void FieldVisitor::operator()(const char* name, const int64_t& v) {
+  other(name, [](const void* p) { return PyLong_FromLongLong(*static_cast<const int64_t*>(p)); }, &v);
+}
+void FieldVisitor::operator()(const char* name, const double& v) {
+  other(name, [](const void* p) { return PyFloat_FromDouble(*static_cast<const double*>(p)); }, &v);
+}
+void FieldVisitor::operator()(const char* name, const bool& v) {
+  other(name, [](const void* p) { return PyBool_FromLong(*static_cast<const bool*>(p)); }, &v);
+}
+void FieldVisitor::operator()(const char* name, const Ints& v) {
+  other(name, [](const void* p) -> PyObject* {
+    const Ints& list = *static_cast<const Ints*>(p);
+    PyObject* result = PyTuple_New(list.size());
+    for (int64_t i = 0; result && i < list.size(); ++i) PyTuple_SET_ITEM(result, i, PyLong_FromLongLong(list[i]));
+    return result;
+  }, &v);
+}
+
+}  // namespace rl

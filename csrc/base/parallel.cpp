@@ -1,0 +1,407 @@
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <new>
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace rl {
+namespace {
+
+// Note [How a piece is claimed]
+// `ticket` holds (generation of the loop, next piece). A thread reads it, reads the loop's description, and claims
+// the piece by compare-and-swap: success proves that the loop is still the one it read about, and an unfinished loop
+// cannot be replaced. So nobody ever waits for a thread that holds no piece, and a worker that wakes late, or is
+// preempted between the two reads, can do no harm.
+constexpr int kPieceBits = 36;
+constexpr uint64_t kPieceMask = (uint64_t{1} << kPieceBits) - 1;  // as a piece number: the loop is being written
+
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kSpinNanoseconds = 5000;
+constexpr int64_t kCalmNanoseconds = 100'000'000;  // no spinning for so long after other load was seen
+constexpr int kCallerWakes = 4, kWorkerWakes = 2;  // waking is a tree, so that no thread pays for waking all
+
+struct Worker {
+  pthread_t thread;
+  std::atomic<bool> stop{false};
+};
+
+struct Pool {
+  // The loop in progress.
+  alignas(64) std::atomic<uint64_t> ticket{kPieceMask};
+  std::atomic<const FunctionRef<void(int64_t, int64_t)>*> body{nullptr};
+  std::atomic<int64_t> begin{0}, end{0}, grain{1};
+  std::atomic<uint64_t> pieces{0};
+  std::atomic<unsigned> float_mode{0};
+
+  alignas(64) std::atomic<uint64_t> done{0};        // pieces ended or skipped
+  std::atomic<uint32_t> caller_waits{0}, ended{0};  // `ended` is the word the caller sleeps on
+  std::mutex error_lock;
+  std::exception_ptr error;
+  uint64_t error_piece = 0;
+
+  alignas(64) std::atomic<uint32_t> epoch{0};  // the word idle workers sleep on; counts loops
+  std::atomic<int> sleepers{0};
+  std::atomic<int64_t> calm_until{0};
+  std::atomic<bool> may_spin{true};
+
+  alignas(64) std::atomic<bool> busy{false};  // owned by one caller; guards what follows
+  int started = 0;                            // workers
+  bool start_failed = false;
+  Worker* workers[kMaxThreads] = {};
+};
+
+// Never destroyed: workers may be asleep on it while the process exits.
+alignas(64) std::byte pool_memory[sizeof(Pool)];
+Pool* pool_instance = nullptr;
+std::once_flag pool_once;
+std::atomic<int> wanted_threads{0};  // 0: not decided yet
+LongWork long_work{nullptr, nullptr};
+thread_local bool inside_loop = false;
+
+int64_t now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
+}
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+void sleep_on(std::atomic<uint32_t>& word, uint32_t seen) {
+#ifdef __linux__
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+#else
+  word.wait(seen);
+#endif
+}
+void wake(std::atomic<uint32_t>& word, int count) {
+#ifdef __linux__
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+#else
+  for (int i = 0; i < count; ++i) word.notify_one();
+#endif
+}
+
+// How often the kernel took the CPU from this thread although it could have run on: others want it too.
+int64_t times_preempted() {
+#ifdef __linux__
+  rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+#else
+  return 0;
+#endif
+}
+
+// Spins until ready() for some microseconds; false when it is time to sleep.
+template <class Ready> bool spin(Pool& pool, Ready ready) {
+  if (ready()) return true;
+  if (!pool.may_spin.load(std::memory_order_relaxed)) return false;
+  int64_t start = now();
+  if (start < pool.calm_until.load(std::memory_order_relaxed)) return false;
+  while (true) {
+    for (int i = 0; i < 8; ++i) {
+      pause();
+      if (ready()) return true;
+    }
+    if (now() - start > kSpinNanoseconds) return false;
+  }
+}
+
+// The caller's rounding and denormal mode, so that a piece computes the same bits wherever it runs.
+inline unsigned float_mode() {
+#if defined(__x86_64__) || defined(__i386__)
+  return _mm_getcsr() & ~0x3fu;  // without the sticky exception flags
+#else
+  return 0;
+#endif
+}
+inline void set_float_mode([[maybe_unused]] unsigned mode) {
+#if defined(__x86_64__) || defined(__i386__)
+  if (float_mode() != mode) _mm_setcsr(mode);
+#endif
+}
+
+void wake_workers(Pool& pool, uint64_t pieces_left, int at_most) {
+  int sleepers = pool.sleepers.load(std::memory_order_seq_cst);
+  if (sleepers <= 0 || pieces_left == 0) return;
+  uint64_t count = static_cast<uint64_t>(sleepers < at_most ? sleepers : at_most);
+  wake(pool.epoch, static_cast<int>(count < pieces_left ? count : pieces_left));
+}
+
+void finish_pieces(Pool& pool, uint64_t count, uint64_t pieces) {
+  if (pool.done.fetch_add(count, std::memory_order_seq_cst) + count != pieces) return;
+  if (pool.caller_waits.load(std::memory_order_seq_cst)) {
+    pool.ended.fetch_add(1, std::memory_order_seq_cst);
+    wake(pool.ended, 1);
+  }
+}
+
+// Keeps the error of the lowest piece, which is the same in every run: lower pieces have all been handed out.
+// Returns how many later pieces will now never be.
+uint64_t fail_piece(Pool& pool, uint64_t generation, uint64_t piece, uint64_t pieces) {
+  {
+    std::lock_guard lock(pool.error_lock);
+    if (!pool.error || piece < pool.error_piece) {
+      pool.error = std::current_exception();
+      pool.error_piece = piece;
+    }
+  }
+  uint64_t seen = pool.ticket.load(std::memory_order_acquire);
+  while ((seen & kPieceMask) < pieces) {
+    if (pool.ticket.compare_exchange_weak(seen, generation | pieces, std::memory_order_acq_rel))
+      return pieces - (seen & kPieceMask);
+  }
+  return 0;
+}
+
+// Runs pieces of the loop in progress until none is left to hand out. See Note [How a piece is claimed].
+void run_pieces(Pool& pool, bool worker) {
+  bool first = worker;
+  while (true) {
+    uint64_t seen = pool.ticket.load(std::memory_order_acquire), piece = seen & kPieceMask;
+    uint64_t pieces = pool.pieces.load(std::memory_order_acquire);
+    if (piece >= pieces) {
+      // Also taken while another loop is being written; its caller wakes workers afterwards.
+      if (pool.ticket.load(std::memory_order_acquire) == seen || !worker) return;
+      continue;
+    }
+    auto* body = pool.body.load(std::memory_order_acquire);
+    int64_t grain = pool.grain.load(std::memory_order_acquire), end = pool.end.load(std::memory_order_acquire);
+    int64_t begin = pool.begin.load(std::memory_order_acquire);
+    unsigned mode = pool.float_mode.load(std::memory_order_acquire);
+    if (!pool.ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
+    if (first) {
+      first = false;
+      set_float_mode(mode);
+      wake_workers(pool, pieces - piece - 1, kWorkerWakes);
+    }
+    int64_t from = begin + static_cast<int64_t>(piece) * grain;
+    int64_t to = end - from > grain ? from + grain : end;
+    uint64_t skipped = 0;
+    try {
+      (*body)(from, to);
+    } catch (...) {
+      skipped = fail_piece(pool, seen & ~kPieceMask, piece, pieces);
+    }
+    finish_pieces(pool, 1 + skipped, pieces);
+  }
+}
+
+struct StartArguments {
+  Pool* pool;
+  Worker* worker;
+};
+
+void* worker_main(void* memory) {
+  auto [pool_pointer, self] = *static_cast<StartArguments*>(memory);
+  delete static_cast<StartArguments*>(memory);
+  Pool& pool = *pool_pointer;
+  inside_loop = true;
+  int64_t preempted = times_preempted();
+  uint32_t seen = 0;  // a loop may have been opened before this thread ran
+  while (true) {
+    auto ready = [&] { return pool.epoch.load(std::memory_order_acquire) != seen; };
+    if (!spin(pool, ready)) {
+      int64_t count = times_preempted();
+      if (count != preempted) pool.calm_until.store(now() + kCalmNanoseconds, std::memory_order_relaxed);
+      preempted = count;
+      pool.sleepers.fetch_add(1, std::memory_order_seq_cst);
+      while (!ready()) sleep_on(pool.epoch, seen);
+      pool.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    if (self->stop.load(std::memory_order_acquire)) return nullptr;
+    seen = pool.epoch.load(std::memory_order_acquire);
+    run_pieces(pool, true);
+  }
+}
+
+// The pool's threads do not exist in a forked child: it begins with a fresh pool. The old one's memory may be in any
+// state (another thread may have been inside a loop), so it is overwritten, not destroyed.
+void after_fork_in_child() {
+  if (pool_instance) pool_instance = new (pool_memory) Pool;
+  inside_loop = false;
+}
+
+Pool& the_pool() {
+  std::call_once(pool_once, [] {
+    pool_instance = new (pool_memory) Pool;
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  });
+  return *pool_instance;
+}
+
+void stop_workers(Pool& pool) {
+  for (int i = 0; i < pool.started; ++i) pool.workers[i]->stop.store(true, std::memory_order_release);
+  pool.epoch.fetch_add(1, std::memory_order_seq_cst);
+  wake(pool.epoch, kMaxThreads);
+  for (int i = 0; i < pool.started; ++i) {
+    pthread_join(pool.workers[i]->thread, nullptr);
+    delete pool.workers[i];
+  }
+  pool.started = 0;
+}
+
+void start_workers(Pool& pool, int count) {
+  // Signals are for the program's own threads; those a fault raises must stay deliverable.
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  while (pool.started < count) {
+    Worker* worker = new Worker;
+    auto* arguments = new StartArguments{&pool, worker};
+    if (pthread_create(&worker->thread, nullptr, worker_main, arguments) != 0) {
+      delete arguments;
+      delete worker;
+      pool.start_failed = true;  // out of threads: carry on with those there are
+      break;
+    }
+    pool.workers[pool.started++] = worker;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void size_pool(Pool& pool, int threads) {
+  int workers = threads - 1;
+  if (pool.started > workers) {
+    stop_workers(pool);
+    pool.start_failed = false;
+  }
+  if (pool.started == workers || pool.start_failed) return;
+  pool.may_spin.store(threads <= usable_cpus(), std::memory_order_relaxed);
+  start_workers(pool, workers);
+}
+
+// The pool belongs to the caller (`busy`). Returns the error of a piece, if any.
+std::exception_ptr run_on_pool(Pool& pool, int64_t begin, int64_t end, int64_t grain, uint64_t pieces,
+                               const FunctionRef<void(int64_t, int64_t)>& body) {
+  uint64_t generation = (pool.ticket.load(std::memory_order_relaxed) | kPieceMask) + 1;
+  pool.ticket.store(generation | kPieceMask, std::memory_order_seq_cst);
+  pool.body.store(&body, std::memory_order_release);
+  pool.begin.store(begin, std::memory_order_release);
+  pool.end.store(end, std::memory_order_release);
+  pool.grain.store(grain, std::memory_order_release);
+  pool.pieces.store(pieces, std::memory_order_release);
+  pool.float_mode.store(float_mode(), std::memory_order_release);
+  pool.done.store(0, std::memory_order_release);
+  pool.ticket.store(generation, std::memory_order_release);
+  pool.epoch.fetch_add(1, std::memory_order_seq_cst);
+  wake_workers(pool, pieces - 1, kCallerWakes);
+
+  run_pieces(pool, false);
+  auto ended = [&] { return pool.done.load(std::memory_order_acquire) == pieces; };
+  if (!spin(pool, ended)) {
+    pool.caller_waits.store(1, std::memory_order_seq_cst);
+    while (true) {
+      uint32_t seen = pool.ended.load(std::memory_order_seq_cst);
+      if (pool.done.load(std::memory_order_seq_cst) == pieces) break;
+      sleep_on(pool.ended, seen);
+    }
+    pool.caller_waits.store(0, std::memory_order_relaxed);
+  }
+  std::exception_ptr error;
+  std::swap(error, pool.error);
+  return error;
+}
+
+int threads_from_environment() {
+  for (const char* name : {"RUSHLIGHT_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char* value = std::getenv(name);
+    if (!value) continue;
+    char* rest;
+    long n = std::strtol(value, &rest, 10);  // OMP_NUM_THREADS may list the levels of nesting: "4,2"
+    if (rest != value && n >= 1) return n > kMaxThreads ? kMaxThreads : static_cast<int>(n);
+  }
+  return 0;
+}
+
+// Runs the hooks around a long loop and marks this thread as inside one.
+class LongLoop {
+ public:
+  LongLoop() : hooks_(long_work), token_(hooks_.begin ? hooks_.begin() : nullptr) { inside_loop = true; }
+  ~LongLoop() {
+    inside_loop = false;
+    if (hooks_.end) hooks_.end(token_);
+  }
+  LongLoop(const LongLoop&) = delete;
+
+ private:
+  LongWork hooks_;
+  void* token_;
+};
+
+void run_inline(int64_t begin, int64_t end, int64_t grain, const FunctionRef<void(int64_t, int64_t)>& body) {
+  for (int64_t from = begin; from < end;) {
+    int64_t to = end - from > grain ? from + grain : end;
+    body(from, to);
+    from = to;
+  }
+}
+
+}  // namespace
+
+void parallel_for(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
+  if (begin >= end) return;
+  if (grain < 1) grain = 1;
+  if (end - begin <= grain) return body(begin, end);
+  if (inside_loop) return run_inline(begin, end, grain, body);
+
+  LongLoop long_loop;
+  uint64_t pieces = (static_cast<uint64_t>(end - begin) - 1) / static_cast<uint64_t>(grain) + 1;
+  int threads = num_threads();
+  if (threads == 1 || pieces >= kPieceMask) return run_inline(begin, end, grain, body);
+  Pool& pool = the_pool();
+  // Another thread of the program is in a loop: the cores are taken, so this one works alone.
+  if (pool.busy.exchange(true, std::memory_order_acquire)) return run_inline(begin, end, grain, body);
+  std::exception_ptr error;
+  {
+    struct Release {
+      Pool& pool;
+      ~Release() { pool.busy.store(false, std::memory_order_release); }
+    } release{pool};
+    size_pool(pool, threads);
+    error = run_on_pool(pool, begin, end, grain, pieces, body);
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+int num_threads() {
+  int n = wanted_threads.load(std::memory_order_relaxed);
+  if (n > 0) return n;
+  n = threads_from_environment();
+  if (n == 0) n = usable_cpus();
+  if (n > kMaxThreads) n = kMaxThreads;
+  int undecided = 0;
+  return wanted_threads.compare_exchange_strong(undecided, n) ? n : undecided;
+}
+
+void set_num_threads(int n) {
+  wanted_threads.store(n < 1 ? 1 : n > kMaxThreads ? kMaxThreads : n, std::memory_order_relaxed);
+}
+
+bool in_parallel() { return inside_loop; }
+
+void set_long_work_hooks(LongWork hooks) { long_work = hooks; }
+
+}  // namespace rl

@@ -1,0 +1,275 @@
+// Fourier transforms of any dimensions: one pass over lines per dimension.
+#include "backend/fft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "cpu/fft_plan.h"
+#include "cpu/isa.h"
+#include "cpu/scratch.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+// The lines of a pass along one dimension: where each starts in the input and in the result.
+struct Lines {
+  int ndim = 0;
+  int64_t sizes[kMaxDims], from[kMaxDims], to[kMaxDims];
+  int64_t count = 1;
+
+  Lines(const View& out, const View& in, int dim) {
+    for (int d = 0; d < out.ndim; ++d) {
+      if (d == dim || out.sizes[d] == 1) continue;
+      sizes[ndim] = out.sizes[d], from[ndim] = in.strides[d], to[ndim] = out.strides[d];
+      count *= out.sizes[d];
+      ++ndim;
+    }
+    // Neighbouring lines should be neighbours in memory: the smallest stride runs fastest.
+    for (int i = 1; i < ndim; ++i)
+      for (int j = i; j > 0 && to[j] > to[j - 1]; --j)
+        std::swap(to[j], to[j - 1]), std::swap(from[j], from[j - 1]), std::swap(sizes[j], sizes[j - 1]);
+  }
+  void start(int64_t line, int64_t& in, int64_t& out) const {
+    in = out = 0;
+    for (int d = ndim - 1; d >= 0; --d) {
+      int64_t i = d ? line % sizes[d] : line;
+      line /= sizes[d];
+      in += i * from[d], out += i * to[d];
+    }
+  }
+};
+
+inline constexpr int64_t kMostLanes = 16;
+
+// Runs body(first line, lanes, from[], to[], x, y) over groups of lines, each with two buffers of `rows` rows.
+// Long contiguous lines go one by one, which keeps them in the first cache; the others in groups, which makes
+// vectors out of short lines and full cache lines out of strided ones.
+template <class T, class F> void for_lines(const Lines& lines, int64_t rows, bool contiguous, F body) {
+  if (lines.count == 0) return;
+  int64_t most = sizeof(T) == 4 ? kMostLanes : kMostLanes / 2;
+  int64_t lanes =
+      contiguous ? std::clamp<int64_t>(512 / rows, 1, most) : std::clamp<int64_t>(4096 / rows, most / 2, most);
+  lanes = std::min(lanes, lines.count);
+  int64_t groups = (lines.count + lanes - 1) / lanes;
+  double cost = static_cast<double>(rows) * lanes * (4 + std::log2(static_cast<double>(rows) + 1));
+  int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(60000 / cost));
+  parallel_for(0, groups, grain, [&](int64_t first, int64_t last) {
+    int64_t buffer = checked_mul(2 * rows, lanes);
+    Scratch<T> x(buffer), y(buffer);
+    for (int64_t g = first; g < last; ++g) {
+      int64_t begin = g * lanes, width = std::min(lanes, lines.count - begin);
+      int64_t from[kMostLanes], to[kMostLanes];
+      for (int64_t l = 0; l < width; ++l) lines.start(begin + l, from[l], to[l]);
+      body(width, from, to, x.get(), y.get());
+    }
+  });
+}
+
+// n elements of each line into rows of re and im. Lanes side by side in memory are read row by row.
+template <class T>
+void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n, int64_t lanes, T* re, T* im) {
+  const T* p = reinterpret_cast<const T*>(src);
+  bool side_by_side = lanes > 1 && stride != 1;
+  for (int64_t l = 1; l < lanes && side_by_side; ++l) side_by_side = from[l] == from[0] + l;
+  if (side_by_side) {
+    for (int64_t k = 0; k < n; ++k) {
+      const T* row = p + 2 * (from[0] + k * stride);
+      for (int64_t l = 0; l < lanes; ++l) re[k * lanes + l] = row[2 * l], im[k * lanes + l] = row[2 * l + 1];
+    }
+    return;
+  }
+  for (int64_t l = 0; l < lanes; ++l) {
+    const T* line = p + 2 * from[l];
+    for (int64_t k = 0; k < n; ++k)
+      re[k * lanes + l] = line[2 * k * stride], im[k * lanes + l] = line[2 * k * stride + 1];
+  }
+}
+
+template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t stride, int64_t n, int64_t lanes,
+                                const T* re, const T* im, T scale) {
+  T* p = reinterpret_cast<T*>(dst);
+  bool side_by_side = lanes > 1 && stride != 1;
+  for (int64_t l = 1; l < lanes && side_by_side; ++l) side_by_side = to[l] == to[0] + l;
+  if (side_by_side) {
+    for (int64_t k = 0; k < n; ++k) {
+      T* row = p + 2 * (to[0] + k * stride);
+      for (int64_t l = 0; l < lanes; ++l)
+        row[2 * l] = re[k * lanes + l] * scale, row[2 * l + 1] = im[k * lanes + l] * scale;
+    }
+    return;
+  }
+  for (int64_t l = 0; l < lanes; ++l) {
+    T* line = p + 2 * to[l];
+    for (int64_t k = 0; k < n; ++k)
+      line[2 * k * stride] = re[k * lanes + l] * scale, line[2 * k * stride + 1] = im[k * lanes + l] * scale;
+  }
+}
+
+template <class T> void c2c_pass(const View& out, const View& in, int dim, bool forward, T scale) {
+  int64_t n = out.sizes[dim], is = in.strides[dim], os = out.strides[dim];
+  auto plan = fft_plan<T>(n);
+  Lines lines(out, in, dim);
+  auto *src = in.as<std::complex<T>>(), *dst = out.as<std::complex<T>>();
+  int64_t rows = plan->rows();
+  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
+    T *re = x, *im = x + rows * lanes;
+    // the inverse is the forward transform with real and imaginary parts exchanged
+    gather(src, from, is, n, lanes, forward ? re : im, forward ? im : re);
+    T* z = plan->run(x, y, lanes);
+    T *zr = z, *zi = z + rows * lanes;
+    scatter(dst, to, os, n, lanes, forward ? zr : zi, forward ? zi : zr, scale);
+  });
+}
+
+template <class T> void r2c_pass(const View& out, const View& in, int dim, bool forward, T scale) {
+  int64_t n = in.sizes[dim], h = n / 2, kept = h + 1, is = in.strides[dim], os = out.strides[dim];
+  bool even = n % 2 == 0;
+  auto plan = fft_plan<T>(even ? h : n);
+  Lines lines(out, in, dim);
+  const T* src = in.as<T>();
+  auto* dst = out.as<std::complex<T>>();
+  int64_t rows = std::max(plan->rows(), kept);
+  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
+    int64_t imag = plan->rows() * lanes;
+    T *re = x, *im = x + imag;
+    for (int64_t l = 0; l < lanes; ++l) {
+      const T* line = src + from[l];
+      if (even) {  // neighbours become one complex number
+        for (int64_t k = 0; k < h; ++k)
+          re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
+      } else {
+        for (int64_t k = 0; k < n; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
+      }
+    }
+    T* z = plan->run(x, y, lanes);
+    T *zr = z, *zi = z + imag;
+    if (even) {
+      // X_k = (Z_k + conj Z_{h-k}) / 2 - i w^k (Z_k - conj Z_{h-k}) / 2, w = exp(-2 pi i / n)
+      T* o = z == x ? y : x;
+      T *outr = o, *outi = o + rows * lanes;
+      for (int64_t k = 0; k <= h; ++k) {
+        int64_t a = k == h ? 0 : k, b = k == 0 ? 0 : h - k;
+        T wr = plan->half_turns[2 * k], wi = plan->half_turns[2 * k + 1];
+#pragma GCC ivdep
+        for (int64_t l = 0; l < lanes; ++l) {
+          T ar = zr[a * lanes + l], ai = zi[a * lanes + l], br = zr[b * lanes + l], bi = -zi[b * lanes + l];
+          T sr = (ar + br) / 2, si = (ai + bi) / 2, dr = (ar - br) / 2, di = (ai - bi) / 2;
+          outr[k * lanes + l] = sr + (wr * di + wi * dr);
+          outi[k * lanes + l] = si - (wr * dr - wi * di);
+        }
+      }
+      zr = outr, zi = outi;
+    }
+    if (!forward)
+      for (int64_t q = 0; q < kept * lanes; ++q) zi[q] = -zi[q];
+    scatter(dst, to, os, kept, lanes, zr, zi, scale);
+  });
+}
+
+template <class T> void c2r_pass(const View& out, const View& in, int dim, bool forward, T scale) {
+  int64_t n = out.sizes[dim], h = n / 2, is = in.strides[dim], os = out.strides[dim];
+  bool even = n % 2 == 0;
+  auto plan = fft_plan<T>(even ? h : n);
+  Lines lines(out, in, dim);
+  auto* src = in.as<std::complex<T>>();
+  T* dst = out.as<T>();
+  int64_t rows = std::max(plan->rows(), h + 1);
+  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
+    T *xr = y, *xi = y + rows * lanes;
+    gather(src, from, is, h + 1, lanes, xr, xi);
+    if (forward)
+      for (int64_t q = 0; q < (h + 1) * lanes; ++q) xi[q] = -xi[q];
+    // a real result leaves no room for imaginary parts of the first and, of even lengths, the middle value
+    for (int64_t l = 0; l < lanes; ++l) {
+      xi[l] = T(0);
+      if (even) xi[h * lanes + l] = T(0);
+    }
+    int64_t imag = plan->rows() * lanes;
+    // the inverse transform: real and imaginary parts are exchanged going in and coming out
+    T *zi = x, *zr = x + imag;
+    if (even) {
+      for (int64_t k = 0; k < h; ++k) {
+        int64_t b = h - k;
+        T wr = plan->half_turns[2 * k], wi = -plan->half_turns[2 * k + 1];
+#pragma GCC ivdep
+        for (int64_t l = 0; l < lanes; ++l) {
+          T ar = xr[k * lanes + l], ai = xi[k * lanes + l], br = xr[b * lanes + l], bi = -xi[b * lanes + l];
+          T sr = ar + br, si = ai + bi, dr = ar - br, di = ai - bi;
+          T er = wr * dr - wi * di, ei = wr * di + wi * dr;
+          zr[k * lanes + l] = sr - ei, zi[k * lanes + l] = si + er;
+        }
+      }
+    } else {
+      for (int64_t k = 0; k < n; ++k)
+        for (int64_t l = 0; l < lanes; ++l) {
+          int64_t b = k <= h ? k : n - k;
+          zr[k * lanes + l] = xr[b * lanes + l], zi[k * lanes + l] = k <= h ? xi[b * lanes + l] : -xi[b * lanes + l];
+        }
+    }
+    T* z = plan->run(x, y, lanes);
+    T *ri = z, *rr = z + imag;
+    for (int64_t l = 0; l < lanes; ++l) {
+      T* line = dst + to[l];
+      if (even) {
+        for (int64_t k = 0; k < h; ++k)
+          line[2 * k * os] = rr[k * lanes + l] * scale, line[(2 * k + 1) * os] = ri[k * lanes + l] * scale;
+      } else {
+        for (int64_t k = 0; k < n; ++k) line[k * os] = rr[k * lanes + l] * scale;
+      }
+    }
+  });
+}
+
+// Passes over dims[first .. last), reading `in` once and then working on `out`.
+template <class T>
+void c2c_passes(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+  for (int i = 0; i < ndims; ++i)
+    c2c_pass<T>(out, i ? out : in, dims[i], forward, i + 1 == ndims ? static_cast<T>(scale) : T(1));
+}
+
+template <class F> void visit_real(DType t, F f) {
+  switch (to_real(t)) {
+    case DType::Float32: return f(float{});
+    case DType::Float64: return f(double{});
+    default: fail(ErrorKind::Runtime, "fft: there is no transform for '", info(t).legacy, "'");
+  }
+}
+
+void c2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+  if (out.numel() == 0) return;
+  visit_real(out.dtype, [&](auto x) { c2c_passes<decltype(x)>(out, in, dims, ndims, forward, scale); });
+}
+
+void r2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+  if (out.numel() == 0) return;
+  visit_real(out.dtype, [&](auto x) {
+    using T = decltype(x);
+    r2c_pass<T>(out, in, dims[ndims - 1], forward, ndims == 1 ? static_cast<T>(scale) : T(1));
+    if (ndims > 1) c2c_passes<T>(out, out, dims, ndims - 1, forward, scale);
+  });
+}
+
+void c2r(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+  if (out.numel() == 0) return;
+  visit_real(out.dtype, [&](auto x) {
+    using T = decltype(x);
+    if (ndims == 1) return c2r_pass<T>(out, in, dims[0], forward, static_cast<T>(scale));
+    // the other dimensions first, in complex scratch memory
+    int64_t strides[kMaxDims], total = 1;
+    for (int d = in.ndim - 1; d >= 0; --d) strides[d] = total, total = checked_mul(total, in.sizes[d]);
+    Scratch<std::complex<T>> scratch(total);
+    View middle{scratch.get(), in.sizes, strides, in.ndim, in.dtype};
+    c2c_passes<T>(middle, in, dims, ndims - 1, forward, 1.0);
+    c2r_pass<T>(out, middle, dims[ndims - 1], forward, static_cast<T>(scale));
+  });
+}
+
+}  // namespace
+
+extern const FftKernels fft_kernels;
+const FftKernels fft_kernels = {c2c, r2c, c2r};
+
+}  // namespace rl::RL_ISA

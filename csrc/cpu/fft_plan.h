@@ -1,0 +1,40 @@
+// How to transform a line of n complex numbers, and the tables for it.
+//
+// A line is kept as separate real and imaginary arrays of n rows, each row holding the same element of `lanes`
+// lines side by side: every butterfly runs along a row, which the compiler turns into vectors.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cpu/isa.h"
+
+namespace rl::RL_ISA {
+
+// cos and sin of 2 pi k / n, correctly rounded or nearly so
+struct Root {
+  double re, im;
+};
+Root unit_root(uint64_t k, uint64_t n);
+
+template <class T> struct FftPlan {
+  int64_t n = 0;
+  std::vector<int> radices;  // their product is n; empty when the chirp transform is used
+  std::vector<T> twiddles;   // per stage: (p, u) -> exp(-2 pi i p u / n_stage), u = 1 .. r - 1, re then im
+  std::vector<T> roots;      // exp(-2 pi i k / r) of the general radices, in their order, re then im
+  // The chirp transform (Bluestein) for lengths with large prime factors: a convolution of length `chirp->n`.
+  std::shared_ptr<const FftPlan> chirp;
+  std::vector<T> chirp_factor;    // exp(-pi i k^2 / n), re then im, n of each
+  std::vector<T> chirp_spectrum;  // of the conjugate chirp, divided by chirp->n, re then im
+  std::vector<T> half_turns;      // exp(-2 pi i k / (2 n)), k = 0 .. n: for real lines of length 2 n
+
+  // x and y: 2 * rows() * lanes numbers each, re first. The result is in the buffer that is returned.
+  T* run(T* x, T* y, int64_t lanes) const;
+  int64_t rows() const { return chirp ? chirp->n : n; }
+  size_t bytes() const;
+};
+
+// The plan for lines of n; kept for the next call, in a store of bounded size.
+template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n);
+
+}  // namespace rl::RL_ISA

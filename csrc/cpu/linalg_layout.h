@@ -1,0 +1,130 @@
+// Batches of matrices in the order LAPACK wants: column-major, in place where the view already is.
+#pragma once
+#include <algorithm>
+#include <climits>
+
+#include "backend/linalg.h"
+#include "base/check.h"
+#include "base/parallel.h"
+#include "cpu/blas.h"
+#include "cpu/lapack.h"
+#include "cpu/scratch.h"
+
+namespace rl::cpu {
+
+// Position of batch item `index` in a view whose last `inner` dimensions belong to the item.
+inline int64_t batch_offset(const View& v, int64_t index, int inner) {
+  int64_t offset = 0;
+  for (int d = v.ndim - inner - 1; d >= 0; --d) {
+    offset += index % v.sizes[d] * v.strides[d];
+    index /= v.sizes[d];
+  }
+  return offset;
+}
+inline int64_t batch_count(const View& v, int inner) {
+  int64_t n = 1;
+  for (int d = 0; d < v.ndim - inner; ++d) n *= v.sizes[d];
+  return n;
+}
+inline int rows_of(const View& v) {
+  CHECK(v.sizes[v.ndim - 2] <= INT_MAX / 2, Runtime, "linalg: a matrix of ", v.sizes[v.ndim - 2], " rows is too large");
+  return static_cast<int>(v.sizes[v.ndim - 2]);
+}
+inline int cols_of(const View& v) {
+  CHECK(v.sizes[v.ndim - 1] <= INT_MAX / 2, Runtime, "linalg: a matrix of ", v.sizes[v.ndim - 1],
+        " columns is too large");
+  return static_cast<int>(v.sizes[v.ndim - 1]);
+}
+
+enum class Access { Read, Write, ReadWrite };
+
+// One matrix of a batch, column-major. Results reach the view when the object ends, unless it is Read.
+// Read matrices that a routine overwrites are copied always (`own`).
+template <class T> class ColMajor {
+ public:
+  ColMajor(const View& v, int64_t index, Access access, bool own = false)
+      : rows_(rows_of(v)), cols_(cols_of(v)), rs_(v.strides[v.ndim - 2]), cs_(v.strides[v.ndim - 1]), access_(access) {
+    view_ = v.as<T>() + batch_offset(v, index, 2);
+    bool in_order = (rs_ == 1 || rows_ <= 1) && (cols_ <= 1 || (cs_ >= std::max(rows_, 1) && cs_ <= INT_MAX));
+    if (in_order && !own) {
+      data_ = view_;
+      ld_ = cols_ <= 1 ? std::max(rows_, 1) : static_cast<int>(cs_);
+      access_ = Access::Read;
+      return;
+    }
+    ld_ = std::max(rows_, 1);
+    scratch_.reset(checked_mul(rows_, cols_));
+    data_ = scratch_.get();
+    if (access != Access::Write)
+      for (int64_t j = 0; j < cols_; ++j)
+        for (int64_t i = 0; i < rows_; ++i) data_[j * ld_ + i] = view_[i * rs_ + j * cs_];
+  }
+  ~ColMajor() {
+    if (access_ == Access::Read) return;
+    for (int64_t j = 0; j < cols_; ++j)
+      for (int64_t i = 0; i < rows_; ++i) view_[i * rs_ + j * cs_] = data_[j * ld_ + i];
+  }
+  ColMajor(const ColMajor&) = delete;
+  ColMajor& operator=(const ColMajor&) = delete;
+  T* data() const { return data_; }
+  int ld() const { return ld_; }
+  T& at(int64_t i, int64_t j) const { return data_[j * ld_ + i]; }
+
+ private:
+  int rows_, cols_, ld_;
+  int64_t rs_, cs_;
+  Access access_;
+  T *view_, *data_;
+  Scratch<T> scratch_;
+};
+
+// One vector of a batch, contiguous.
+template <class T> class Column {
+ public:
+  Column(const View& v, int64_t index, Access access)
+      : n_(v.sizes[v.ndim - 1]), stride_(v.strides[v.ndim - 1]), access_(access), scratch_(n_) {
+    view_ = v.as<T>() + batch_offset(v, index, 1);
+    if (access != Access::Write)
+      for (int64_t i = 0; i < n_; ++i) scratch_[i] = view_[i * stride_];
+  }
+  ~Column() {
+    if (access_ == Access::Read) return;
+    for (int64_t i = 0; i < n_; ++i) view_[i * stride_] = scratch_[i];
+  }
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
+  T* data() const { return scratch_.get(); }
+
+ private:
+  int64_t n_, stride_;
+  Access access_;
+  T* view_;
+  Scratch<T> scratch_;
+};
+
+template <class T> T& item(const View& v, int64_t index) { return v.as<T>()[batch_offset(v, index, 0)]; }
+
+// f(index) over the batch, in parallel when an item's work (in floating-point operations) leaves enough of it.
+template <class F> void for_batch(int64_t count, double flops, F f) {
+  blas::single_threaded();
+  int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(5e4 / std::max(flops, 500.0)));
+  parallel_for(0, count, grain, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) f(i);
+  });
+}
+
+// Calls f(type_tag<T>) for the four types LAPACK knows.
+template <class F> void visit_lapack(DType t, F f) {
+  switch (t) {
+    case DType::Float32: return f(type_tag<float>{});
+    case DType::Float64: return f(type_tag<double>{});
+    case DType::Complex64: return f(type_tag<std::complex<float>>{});
+    case DType::Complex128: return f(type_tag<std::complex<double>>{});
+    default: fail(ErrorKind::Runtime, "linalg: there is no decomposition for '", info(t).legacy, "'");
+  }
+}
+
+// The optimal workspace that a query (lwork = -1) wrote.
+template <class T> int work_size(T query) { return std::max(1, static_cast<int>(std::real(query))); }
+
+}  // namespace rl::cpu

@@ -1,0 +1,153 @@
+// Singular values, and eigenvalues of general matrices.
+#include "cpu/linalg.h"
+#include "cpu/linalg_layout.h"
+
+namespace rl::cpu {
+namespace {
+
+template <class T> struct Svd {
+  using R = lapack::real_t<T>;
+  int m, n, code = 0;
+  char job;
+  T *a, *u, *vh;
+  int lda, ldu, ldvh;
+  R* s;
+
+  void divide_and_conquer() {
+    int64_t least = std::min(m, n), most = std::max(m, n);
+    int64_t real =
+        job == 'N' ? 7 * least : std::max(5 * least * least + 5 * least, 2 * most * least + 2 * least * least + least);
+    Scratch<R> rwork(lapack::is_complex<T> ? real : 1);
+    Scratch<int> iwork(8 * least);
+    run([&](T* work, int size) {
+      if constexpr (lapack::is_complex<T>)
+        lapack::gesdd<T>(job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), iwork.get(), &code);
+      else lapack::gesdd<T>(job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, iwork.get(), &code);
+    });
+  }
+  void qr_iteration() {
+    Scratch<R> rwork(5 * static_cast<int64_t>(std::min(m, n)));
+    run([&](T* work, int size) {
+      if constexpr (lapack::is_complex<T>)
+        lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), &code);
+      else lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, &code);
+    });
+  }
+  template <class F> void run(F f) {
+    T query;
+    f(&query, -1);
+    int size = work_size(query);
+    Scratch<T> work(size);
+    f(work.get(), size);
+  }
+};
+
+}  // namespace
+
+void svd(const View& a, const View* u, const View& s, const View* vh, const View& info, SvdDriver driver) {
+  int m = rows_of(a), n = cols_of(a), least = std::min(m, n);
+  if (!least) {  // full bases of an empty matrix are identities
+    visit_lapack(a.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      int64_t count = batch_count(a, 2);
+      for (int64_t i = 0; i < count; ++i) item<int>(info, i) = 0;
+      for (const View* v : {u, vh}) {
+        if (!v) continue;
+        for (int64_t i = 0; i < count; ++i) {
+          ColMajor<T> x(*v, i, Access::Write);
+          for (int64_t c = 0; c < cols_of(*v); ++c)
+            for (int64_t r = 0; r < rows_of(*v); ++r) x.at(r, c) = T(r == c);
+        }
+      }
+    });
+    return;
+  }
+  bool full = u && (cols_of(*u) > least || rows_of(*vh) > least);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = lapack::real_t<T>;
+    for_batch(batch_count(a, 2), (u ? 20.0 : 4.0) * m * n * least, [&](int64_t i) {
+      ColMajor<T> x(a, i, Access::Read, true);
+      Column<R> values(s, i, Access::Write);
+      Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', x.data(), nullptr, nullptr, x.ld(), 1, 1, values.data()};
+      auto solve = [&] {
+        if (driver == SvdDriver::QrIteration) job.qr_iteration();
+        else job.divide_and_conquer();
+      };
+      if (u) {
+        ColMajor<T> left(*u, i, Access::Write), right(*vh, i, Access::Write);
+        job.u = left.data(), job.ldu = left.ld(), job.vh = right.data(), job.ldvh = right.ld();
+        solve();
+      } else {
+        T none;
+        job.u = job.vh = &none;
+        solve();
+      }
+      item<int>(info, i) = job.code;
+    });
+  });
+}
+
+void eig(const View& a, const View& values, const View* vectors, const View& info) {
+  int n = rows_of(a);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = lapack::real_t<T>;
+    using C = std::complex<R>;
+    for_batch(batch_count(a, 2), 25.0 * n * n * n, [&](int64_t i) {
+      int code = 0;
+      if (n) {
+        ColMajor<T> x(a, i, Access::Read, true);
+        Column<C> w(values, i, Access::Write);
+        char job = vectors ? 'V' : 'N';
+        T none, query;
+        if constexpr (lapack::is_complex<T>) {
+          Scratch<R> rwork(2 * static_cast<int64_t>(n));
+          auto run = [&](T* v, int ldv) {
+            auto call = [&](T* work, int size) {
+              lapack::geev<T>('N', job, n, x.data(), x.ld(), w.data(), &none, 1, v, ldv, work, size, rwork.get(),
+                              &code);
+            };
+            call(&query, -1);
+            int size = work_size(query);
+            Scratch<T> work(size);
+            call(work.get(), size);
+          };
+          if (vectors) {
+            ColMajor<C> v(*vectors, i, Access::Write);
+            run(v.data(), v.ld());
+          } else {
+            run(&none, 1);
+          }
+        } else {
+          Scratch<R> re(n), im(n), v(vectors ? static_cast<int64_t>(n) * n : 1);
+          int ldv = vectors ? n : 1;
+          auto call = [&](T* work, int size) {
+            lapack::geev<T>('N', job, n, x.data(), x.ld(), re.get(), im.get(), &none, 1, v.get(), ldv, work, size,
+                            &code);
+          };
+          call(&query, -1);
+          int size = work_size(query);
+          Scratch<T> work(size);
+          call(work.get(), size);
+          for (int j = 0; j < n; ++j) w.data()[j] = C(re[j], im[j]);
+          if (vectors) {  // conjugate pairs share two real columns: their real and imaginary parts
+            ColMajor<C> out(*vectors, i, Access::Write);
+            for (int64_t j = 0; j < n; ++j) {
+              bool pair = im[j] != 0 && j + 1 < n;
+              for (int64_t r = 0; r < n; ++r) {
+                R x0 = v[j * n + r], x1 = pair ? v[(j + 1) * n + r] : R(0);
+                out.at(r, j) = C(x0, x1);
+                if (pair) out.at(r, j + 1) = C(x0, -x1);
+              }
+              j += pair;
+            }
+          }
+        }
+      }
+      item<int>(info, i) = code;
+    });
+  });
+}
+
+}  // namespace rl::cpu

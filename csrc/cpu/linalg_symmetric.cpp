@@ -1,0 +1,145 @@
+// Symmetric and Hermitian matrices: Cholesky, Bunch and Kaufman's LDL, eigenvalues.
+#include "cpu/linalg.h"
+#include "cpu/linalg_layout.h"
+
+namespace rl::cpu {
+namespace {
+
+template <class T> T conjugate(T x) {
+  if constexpr (lapack::is_complex<T>) return std::conj(x);
+  else return x;
+}
+
+}  // namespace
+
+void cholesky(const View& a, const View& info, bool upper) {
+  int n = rows_of(a);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_batch(batch_count(a, 2), n * 1.0 * n * n / 3, [&](int64_t i) {
+      int code = 0;
+      if (n) {
+        ColMajor<T> x(a, i, Access::ReadWrite);
+        lapack::potrf<T>(upper ? 'U' : 'L', n, x.data(), x.ld(), &code);
+        for (int64_t c = 0; c < n; ++c)
+          for (int64_t r = upper ? c + 1 : 0; r < (upper ? n : c); ++r) x.at(r, c) = T(0);
+      }
+      item<int>(info, i) = code;
+    });
+  });
+}
+
+void cholesky_inverse(const View& a, const View& info, bool upper) {
+  int n = rows_of(a);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_batch(batch_count(a, 2), n * 1.0 * n * n, [&](int64_t i) {
+      int code = 0;
+      if (n) {
+        ColMajor<T> x(a, i, Access::ReadWrite);
+        lapack::potri<T>(upper ? 'U' : 'L', n, x.data(), x.ld(), &code);
+        for (int64_t c = 0; c < n; ++c)
+          for (int64_t r = 0; r < c; ++r)
+            if (upper) x.at(c, r) = conjugate(x.at(r, c));
+            else x.at(r, c) = conjugate(x.at(c, r));
+      }
+      item<int>(info, i) = code;
+    });
+  });
+}
+
+void cholesky_solve(const View& factor, const View& b, bool upper) {
+  int n = rows_of(factor), k = cols_of(b);
+  if (!n || !k) return;
+  visit_lapack(b.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
+      ColMajor<T> x(factor, i, Access::Read), y(b, i, Access::ReadWrite);
+      int code = 0;
+      lapack::potrs<T>(upper ? 'U' : 'L', n, k, x.data(), x.ld(), y.data(), y.ld(), &code);
+    });
+  });
+}
+
+void ldl_factor(const View& a, const View& pivots, const View& info, bool hermitian) {
+  int n = rows_of(a);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_batch(batch_count(a, 2), n * 1.0 * n * n / 3, [&](int64_t i) {
+      int code = 0;
+      if (n) {
+        ColMajor<T> x(a, i, Access::ReadWrite);
+        Column<int> p(pivots, i, Access::Write);
+        auto run = [&](T* work, int size) {
+          if (hermitian) lapack::hetrf<T>('L', n, x.data(), x.ld(), p.data(), work, size, &code);
+          else lapack::sytrf<T>('L', n, x.data(), x.ld(), p.data(), work, size, &code);
+        };
+        T query;
+        run(&query, -1);
+        int size = work_size(query);
+        Scratch<T> work(size);
+        run(work.get(), size);
+      }
+      item<int>(info, i) = code;
+    });
+  });
+}
+
+void ldl_solve(const View& ld, const View& pivots, const View& b, bool hermitian) {
+  int n = rows_of(ld), k = cols_of(b);
+  if (!n || !k) return;
+  visit_lapack(b.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
+      ColMajor<T> x(ld, i, Access::Read), y(b, i, Access::ReadWrite);
+      Column<int> p(pivots, i, Access::Read);
+      for (int j = 0; j < n; ++j) {  // pairs of negative pivots mark 2x2 blocks
+        int v = p.data()[j];
+        CHECK(v != 0 && v <= n && v >= -n, Runtime, "ldl_solve: pivots must be between 1 and ", n,
+              " in magnitude, got ", v);
+        if (v < 0) {
+          CHECK(j + 1 < n && p.data()[j + 1] < 0 && p.data()[j + 1] >= -n, Runtime,
+                "ldl_solve: a negative pivot stands alone");
+          ++j;
+        }
+      }
+      int code = 0;
+      if (hermitian) lapack::hetrs<T>('L', n, k, x.data(), x.ld(), p.data(), y.data(), y.ld(), &code);
+      else lapack::sytrs<T>('L', n, k, x.data(), x.ld(), p.data(), y.data(), y.ld(), &code);
+    });
+  });
+}
+
+void eigh(const View& a, const View& values, const View& info, bool upper, bool vectors) {
+  int n = rows_of(a);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using R = lapack::real_t<T>;
+    for_batch(batch_count(a, 2), (vectors ? 9.0 : 2.0) * n * n * n, [&](int64_t i) {
+      int code = 0;
+      if (n) {
+        ColMajor<T> x(a, i, Access::ReadWrite);
+        Column<R> w(values, i, Access::Write);
+        auto run = [&](T* work, int lwork, R* rwork, int lrwork, int* iwork, int liwork) {
+          char job = vectors ? 'V' : 'N', uplo = upper ? 'U' : 'L';
+          if constexpr (lapack::is_complex<T>)
+            lapack::syevd<T>(job, uplo, n, x.data(), x.ld(), w.data(), work, lwork, rwork, lrwork, iwork, liwork,
+                             &code);
+          else lapack::syevd<T>(job, uplo, n, x.data(), x.ld(), w.data(), work, lwork, iwork, liwork, &code);
+        };
+        T query;
+        R rquery = 1;
+        int iquery;
+        run(&query, -1, &rquery, -1, &iquery, -1);
+        int size = work_size(query), rsize = work_size(rquery), isize = std::max(1, iquery);
+        Scratch<T> work(size);
+        Scratch<R> rwork(rsize);
+        Scratch<int> iwork(isize);
+        run(work.get(), size, rwork.get(), rsize, iwork.get(), isize);
+      }
+      item<int>(info, i) = code;
+    });
+  });
+}
+
+}  // namespace rl::cpu

@@ -1,0 +1,82 @@
+// Products of float16 and bfloat16: operands widened to float, the product taken there, the result rounded once.
+#include "cpu/isa.h"
+//
+#include "cpu/matmul.h"
+#include "cpu/matmul_dot.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+// The matrices of an operand as contiguous floats, with the strides that its view then has.
+template <class T> struct Widened {
+  Scratch<float> data;
+  int64_t strides[kMaxDims];
+  View view;
+
+  explicit Widened(const View& v) {
+    const View* views[kOperands] = {&v, nullptr, nullptr, nullptr};
+    Matrix<T> m = matrix<T>(v);
+    // Transposed matrices are widened in their own order: contiguous reads, and BLAS transposes for free.
+    bool transposed = m.rs == 1 && m.cs != 1;
+    if (transposed) m = m.transposed();
+    int64_t area = checked_mul(m.rows, m.cols), count = 1;
+    for (int d = v.ndim - 3; d >= 0; --d) {
+      strides[d] = v.strides[d] == 0 ? 0 : area * count;
+      if (v.strides[d] != 0) count = checked_mul(count, v.sizes[d]);
+    }
+    strides[v.ndim - 2] = transposed ? 1 : m.cols;
+    strides[v.ndim - 1] = transposed ? m.cols : 1;
+    Batch batch(views, v.ndim);
+    if (batch.count > 0 && area > 0) pack_batch(m, batch, 0, data);
+    view = {data.get(), v.sizes, strides, v.ndim, DType::Float32};
+  }
+};
+
+template <class T> void run(const View& out, const View& a, const View& b, const MatmulParams* params) {
+  blas::single_threaded();
+  if (out.numel() == 0) return;
+  Widened<T> wa(a), wb(b);
+  int64_t strides[kMaxDims], total = out.numel();
+  int n = out.ndim;
+  for (int d = n - 1, step = 1; d >= 0; step = 0, --d)
+    strides[d] = step ? 1 : checked_mul(strides[d + 1], out.sizes[d + 1]);
+  Scratch<float> sums(total);
+  View wide{sums.get(), out.sizes, strides, n, DType::Float32};
+  product<float>(wide, wa.view, wb.view, params ? params->alpha.get<float>() : 1.0f, 0.0f, nullptr);
+  const View* addend = params && params->beta.get<float>() != 0 ? params->addend : nullptr;
+  float beta = addend ? params->beta.get<float>() : 0.0f;
+  int64_t cols = out.sizes[n - 1], rows = total / cols, rs = out.strides[n - 1],
+          as = addend ? addend->strides[n - 1] : 0;
+  parallel_for(0, rows, std::max<int64_t>(1, 65536 / cols), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) {
+      int64_t to = 0, from = 0;
+      for (int64_t d = n - 2, i = r; d >= 0; i /= out.sizes[d--]) {
+        int64_t at = i % out.sizes[d];
+        to += at * out.strides[d];
+        if (addend) from += at * addend->strides[d];
+      }
+      T* y = out.as<T>() + to;
+      const float* s = sums.get() + r * cols;
+      if (addend) {
+        const T* x = addend->as<T>() + from;
+        for (int64_t j = 0; j < cols; ++j) y[j * rs] = T(s[j] + beta * static_cast<float>(x[j * as]));
+      } else if (rs == 1) {
+        for (int64_t j = 0; j < cols; ++j) y[j] = T(s[j]);
+      } else {
+        for (int64_t j = 0; j < cols; ++j) y[j * rs] = T(s[j]);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+DTypeProducts half_products(DType dtype) {
+  switch (dtype) {
+    case DType::Float16: return {run<float16>, dot<float16>};
+    case DType::BFloat16: return {run<bfloat16>, dot<bfloat16>};
+    default: return {nullptr, nullptr};
+  }
+}
+
+}  // namespace rl::RL_ISA

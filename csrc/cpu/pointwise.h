@@ -1,0 +1,201 @@
+// The loops of elementwise kernels. An operation is a lambda on elements, `[](auto x, auto y) { return x + y; }`;
+// a last argument, if it takes one, receives its Params. The templates here make a Loop of it:
+//   contiguous operands run through one plain loop that the compiler turns into SIMD code;
+//   other strides are gathered to, and scattered from, contiguous blocks by one routine for all operations;
+//   half types convert blocks to float and call the float loop.
+#pragma once
+#include <cstddef>
+
+#include "backend/pointwise.h"
+#include "cpu/isa.h"
+#include "cpu/simd_math.h"
+
+namespace rl::RL_ISA {
+
+// LoopParams in the type of the loop.
+template <class T> struct real_type { using type = double; };
+template <> struct real_type<float> { using type = float; };
+template <> struct real_type<std::complex<float>> { using type = float; };
+template <class T> struct Params {
+  typename real_type<T>::type d0, d1, d2;
+  int64_t i0;
+  T s0, s1;
+  explicit Params(const LoopParams& p)
+      : d0(static_cast<decltype(d0)>(p.d0)),
+        d1(static_cast<decltype(d0)>(p.d1)),
+        d2(static_cast<decltype(d0)>(p.d2)),
+        i0(p.i0),
+        s0(p.s0.get<T>()),
+        s1(p.s1.get<T>()) {}
+};
+
+template <auto F, class P, class... A> RL_INLINE auto call(const P& p, A... a) {
+  if constexpr (requires { F(a..., p); }) {
+    return F(a..., p);
+  } else {
+    return F(a...);
+  }
+}
+// An operation of two bools would be an int by C++'s promotions: the elements written must be what the caller allocated.
+template <class R, class T> struct result_check {
+  static_assert(!__is_same(R, int) || __is_same(T, int), "the lambda of this operation returns int by promotion");
+  using type = R;
+};
+template <auto F, class T, class... A>
+using result_t = typename result_check<decltype(call<F>(Params<T>(LoopParams{}), A{}...)), T>::type;
+
+// Runs n elements whose operands are contiguous.
+using FlatLoop = void (*)(char* const* data, int64_t n, const LoopParams& params);
+// Runs `flat` on blocks gathered from, and scattered to, operands with any strides. `count` operands, the result first.
+void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides, int64_t n,
+                const LoopParams& params);
+// Runs a float loop on half or bfloat16 operands; a result that is not of the half type is written as it is.
+void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
+              const LoopParams& params);
+
+// Runs a complex64 loop on complex32 operands; the result is complex32 (parts = 2), float16 (1) or as the loop's (0).
+void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                      const LoopParams& params);
+
+// The plain loops. Bit i of kScalars says that input i is one element for all.
+// The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not at all.
+template <auto F, class T, class A> [[gnu::flatten]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
+  const Params<T> p(params);
+  auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
+  auto* a = reinterpret_cast<const A*>(data[1]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i]);
+}
+template <auto F, class T, unsigned kScalars, class A, class B>
+[[gnu::flatten]] void flat2(char* const* data, int64_t n, const LoopParams& params) {
+  const Params<T> p(params);
+  auto* out = reinterpret_cast<result_t<F, T, A, B>*>(data[0]);
+  auto* a = reinterpret_cast<const A*>(data[1]);
+  auto* b = reinterpret_cast<const B*>(data[2]);
+  const A a0 = *a;
+  const B b0 = *b;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, kScalars & 1 ? a0 : a[i], kScalars & 2 ? b0 : b[i]);
+}
+template <auto F, class T, unsigned kScalars, class A, class B, class C>
+[[gnu::flatten]] void flat3(char* const* data, int64_t n, const LoopParams& params) {
+  const Params<T> p(params);
+  auto* out = reinterpret_cast<result_t<F, T, A, B, C>*>(data[0]);
+  auto* a = reinterpret_cast<const A*>(data[1]);
+  auto* b = reinterpret_cast<const B*>(data[2]);
+  auto* c = reinterpret_cast<const C*>(data[3]);
+  const A a0 = *a;
+  const B b0 = *b;
+  const C c0 = *c;
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = call<F>(p, kScalars & 1 ? a0 : a[i], kScalars & 2 ? b0 : b[i], kScalars & 4 ? c0 : c[i]);
+  }
+}
+
+template <auto F, class T, class A = T>
+void loop1(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1) return;
+  static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A>), sizeof(A)};
+  if (n == 1 || (strides[0] == kSizes[0] && strides[1] == kSizes[1])) return flat1<F, T, A>(data, n, params);
+  run_blocks(&flat1<F, T, A>, kSizes, 2, data, strides, n, params);
+}
+// kCheap: also compile the loops with one scalar operand; otherwise a scalar is spread over a block first.
+template <auto F, class T, bool kCheap = true, class A = T, class B = T>
+void loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1) return;
+  static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A, B>), sizeof(A), sizeof(B)};
+  if (n == 1) return flat2<F, T, 0, A, B>(data, n, params);
+  if (strides[0] == kSizes[0]) {
+    bool a = strides[1] == kSizes[1], b = strides[2] == kSizes[2];
+    if (a && b) return flat2<F, T, 0, A, B>(data, n, params);
+    if constexpr (kCheap) {
+      if (a && strides[2] == 0) return flat2<F, T, 2, A, B>(data, n, params);
+      if (b && strides[1] == 0) return flat2<F, T, 1, A, B>(data, n, params);
+    }
+  }
+  run_blocks(&flat2<F, T, 0, A, B>, kSizes, 3, data, strides, n, params);
+}
+template <auto F, class T, class A = T, class B = T, class C = T>
+void loop3(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1) return;
+  static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A, B, C>), sizeof(A), sizeof(B), sizeof(C)};
+  bool same = strides[0] == kSizes[0] && strides[1] == kSizes[1] && strides[2] == kSizes[2] && strides[3] == kSizes[3];
+  if (n == 1 || same) return flat3<F, T, 0, A, B, C>(data, n, params);
+  run_blocks(&flat3<F, T, 0, A, B, C>, kSizes, 4, data, strides, n, params);
+}
+template <Loop kFloat, class H, int kInputs, bool kHalfResult>
+void loop_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  run_half(kFloat, __is_same(H, bfloat16), kHalfResult, kInputs, data, strides, n, params);
+}
+
+template <Loop kComplex, int kInputs, int kParts>
+void loop_complex_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  run_complex_half(kComplex, kParts, kInputs, data, strides, n, params);
+}
+
+// Loops by operation and type; null where a type has none.
+class LoopTable {
+ public:
+  Loop& at(Pointwise op, DType t) { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
+  Loop get(Pointwise op, DType t) const { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
+
+ private:
+  Loop rows_[static_cast<int>(Pointwise::Count)][kDTypes] = {};
+};
+
+template <Loop kFloat, int kInputs, bool kHalfResult> void put_half(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float16) = &loop_half<kFloat, float16, kInputs, kHalfResult>;
+  t.at(op, DType::BFloat16) = &loop_half<kFloat, bfloat16, kInputs, kHalfResult>;
+}
+// unary<F, int32_t, int64_t>(table, op) puts the loops of F for these types; *_floats for float, double and both halves.
+template <auto F, class... T> void unary(LoopTable& t, Pointwise op) {
+  ((t.at(op, dtype_of<T>::value) = &loop1<F, T>), ...);
+}
+template <auto F, class... T> void binary(LoopTable& t, Pointwise op) {
+  ((t.at(op, dtype_of<T>::value) = &loop2<F, T>), ...);
+}
+template <auto F, class... T> void ternary(LoopTable& t, Pointwise op) {
+  ((t.at(op, dtype_of<T>::value) = &loop3<F, T>), ...);
+}
+template <auto F> void unary_floats(LoopTable& t, Pointwise op) {
+  unary<F, float, double>(t, op);
+  put_half<&loop1<F, float>, 1, __is_same(result_t<F, float, float>, float)>(t, op);
+}
+template <auto F, bool kCheap = true> void binary_floats(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float32) = &loop2<F, float, kCheap>;
+  t.at(op, DType::Float64) = &loop2<F, double, kCheap>;
+  put_half<&loop2<F, float, kCheap>, 2, __is_same(result_t<F, float, float, float>, float)>(t, op);
+}
+template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
+  ternary<F, float, double>(t, op);
+  put_half<&loop3<F, float>, 3, true>(t, op);
+}
+
+// complex64, complex128 and complex32
+template <auto F> void unary_complex(LoopTable& t, Pointwise op) {
+  using C = std::complex<float>;
+  using R = result_t<F, C, C>;
+  unary<F, C, std::complex<double>>(t, op);
+  t.at(op, DType::Complex32) = &loop_complex_half<&loop1<F, C>, 1, is_complex_v<R> ? 2 : __is_same(R, float) ? 1 : 0>;
+}
+template <auto F, bool kCheap = false> void binary_complex(LoopTable& t, Pointwise op) {
+  using C = std::complex<float>;
+  t.at(op, DType::Complex64) = &loop2<F, C, kCheap>;
+  t.at(op, DType::Complex128) = &loop2<F, std::complex<double>, kCheap>;
+  t.at(op, DType::Complex32) = &loop_complex_half<&loop2<F, C, kCheap>, 2, is_complex_v<result_t<F, C, C, C>> ? 2 : 0>;
+}
+
+// Each group of operations fills its rows; pointwise_run.cpp calls them all.
+void put_copy(LoopTable& t);
+void put_arith(LoopTable& t);
+void put_compare(LoopTable& t);
+void put_math(LoopTable& t);
+void put_trig(LoopTable& t);
+void put_divide(LoopTable& t);
+void put_misc(LoopTable& t);
+void put_complex(LoopTable& t);
+void put_special(LoopTable& t);
+void put_activation(LoopTable& t);
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,97 @@
+// Special functions. They are computed in double for float as well: none is short enough for SIMD to matter.
+#include "cpu/isa.h"
+
+#include <cmath>
+
+#include "cpu/pointwise.h"
+#include "cpu/simd_trig.h"
+#include "cpu/special_bessel.h"
+#include "cpu/special_erf.h"
+#include "cpu/special_gamma.h"
+#include "cpu/special_polynomials.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
+  unary_floats<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
+}
+template <double (*F)(double, double)> void function2(LoopTable& t, Pointwise op) {
+  binary_floats<[](auto x, auto y) { return static_cast<decltype(x)>(F(static_cast<double>(x), static_cast<double>(y))); },
+                false>(t, op);
+}
+double igamma(double a, double x) { return special::igamma(a, x, false); }
+double igammac(double a, double x) { return special::igamma(a, x, true); }
+double shifted_t(double x, double n) { return special::chebyshev_t(2 * x - 1, n); }
+double shifted_u(double x, double n) { return special::chebyshev_u(2 * x - 1, n); }
+double shifted_v(double x, double n) { return special::chebyshev_v(2 * x - 1, n); }
+double shifted_w(double x, double n) { return special::chebyshev_w(2 * x - 1, n); }
+double j0(double x) { return ::j0(x); }
+double j1(double x) { return ::j1(x); }
+
+template <class T> RL_INLINE T sinc(T x) {
+  const T p = x * T(kPi);
+  return x == 0 ? T(1) : std::sin(p) / p;
+}
+template <class T> RL_INLINE T logit(T x, T eps) {
+  const T low = x < eps ? eps : x, c = low > T(1) - eps ? T(1) - eps : low;
+  const T z = eps < 0 ? x : c;
+  return log(z / (T(1) - z));
+}
+template <class T> inline constexpr int64_t kHermiteLimit = sizeof(T) == 4 ? 128 : 512;
+
+}  // namespace
+
+void put_special(LoopTable& t) {
+  using enum Pointwise;
+  unary_floats<[](auto x) { return sinc(x); }>(t, Sinc);
+  unary_floats<[](auto x, const auto& p) { return logit(x, p.d0); }>(t, Logit);
+  function1<special::erfinv>(t, Erfinv);
+  function1<special::lgamma>(t, Lgamma);
+  function1<special::digamma>(t, Digamma);
+  function1<special::trigamma>(t, Trigamma);
+  unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t, Polygamma);
+  function1<special::i0>(t, I0);
+  function1<special::i0e>(t, I0e);
+  function1<special::i1>(t, I1);
+  function1<special::i1e>(t, I1e);
+  function1<special::i0>(t, ModifiedBesselI0);
+  function1<special::i1>(t, ModifiedBesselI1);
+  function1<special::k0>(t, ModifiedBesselK0);
+  function1<special::k1>(t, ModifiedBesselK1);
+  function1<special::k0e>(t, ScaledModifiedBesselK0);
+  function1<special::k1e>(t, ScaledModifiedBesselK1);
+  function1<j0>(t, BesselJ0);
+  function1<j1>(t, BesselJ1);
+  function1<special::y0>(t, BesselY0);
+  function1<special::y1>(t, BesselY1);
+  function1<special::spherical_j0>(t, SphericalBesselJ0);
+  function1<special::airy_ai>(t, AiryAi);
+  function1<special::ndtri>(t, Ndtri);
+  function1<special::log_ndtr>(t, LogNdtr);
+  function1<special::erfcx>(t, Erfcx);
+  function1<special::entr>(t, Entr);
+  function2<special::zeta>(t, Zeta);
+  function2<igamma>(t, Igamma);
+  function2<igammac>(t, Igammac);
+  function2<special::chebyshev_t>(t, ChebyshevT);
+  function2<special::chebyshev_u>(t, ChebyshevU);
+  function2<special::chebyshev_v>(t, ChebyshevV);
+  function2<special::chebyshev_w>(t, ChebyshevW);
+  function2<shifted_t>(t, ShiftedChebyshevT);
+  function2<shifted_u>(t, ShiftedChebyshevU);
+  function2<shifted_v>(t, ShiftedChebyshevV);
+  function2<shifted_w>(t, ShiftedChebyshevW);
+  function2<special::laguerre_l>(t, LaguerreL);
+  function2<special::legendre_p>(t, LegendreP);
+  binary_floats<[](auto x, auto n) {
+    using T = decltype(x);
+    return static_cast<T>(special::hermite_h(x, n, kHermiteLimit<T>));
+  }, false>(t, HermiteH);
+  binary_floats<[](auto x, auto n) {
+    using T = decltype(x);
+    return static_cast<T>(special::hermite_he(x, n, kHermiteLimit<T>));
+  }, false>(t, HermiteHe);
+}
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,237 @@
+// The body of every reduction: blocks of a row, or columns side by side, then trees over the partial results.
+// An operation is a small object with
+//   Acc, Part         the type of results, and of partial results inside a block of kBlock elements
+//   kVector           whether map and merge also work on Vec<Part> (floats only)
+//   map(x)            element -> Part;  merge(a, b) -> a (x) b;  empty() -> the identity, as Acc
+#pragma once
+#include <memory>
+
+#include "cpu/reduce_plan.h"
+#include "cpu/reduce_source.h"
+#include "cpu/vec.h"
+
+namespace rl::RL_ISA {
+
+// Eight vectors side by side, then one, then the lanes, then the rest. An operation with kOrders compares:
+// NaN is watched for apart, so that the comparison itself is one instruction.
+template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(const Op& op, const C* p, int64_t n) {
+  using P = typename Op::Part;
+  if constexpr (Op::kVector) {
+    constexpr int L = kLanes<C>, K = 8;
+    if (n >= L) {
+      auto merge = [&](const auto& a, const auto& b) __attribute__((always_inline)) {
+        if constexpr (Op::kOrders) return op.merge_numbers(a, b);
+        else return op.merge(a, b);
+      };
+      decltype(Vec<C>{} == Vec<C>{}) odd{};
+      auto at = [&](int64_t i) __attribute__((always_inline)) {
+        Vec<C> x = op.map(load_vec(p + i));
+        if constexpr (Op::kOrders) odd |= x != x;
+        return x;
+      };
+      Vec<C> r = at(0);
+      int64_t i = L;
+      if (n >= K * L) {
+        Vec<C> a = r, b = at(L), c = at(2 * L), d = at(3 * L), e = at(4 * L), f = at(5 * L), g = at(6 * L),
+               h = at(7 * L);
+        for (i = K * L; i + K * L <= n; i += K * L) {
+          a = merge(a, at(i)), b = merge(b, at(i + L)), c = merge(c, at(i + 2 * L)), d = merge(d, at(i + 3 * L));
+          e = merge(e, at(i + 4 * L)), f = merge(f, at(i + 5 * L)), g = merge(g, at(i + 6 * L)),
+          h = merge(h, at(i + 7 * L));
+        }
+        r = merge(merge(merge(a, b), merge(c, d)), merge(merge(e, f), merge(g, h)));
+      }
+      for (; i + L <= n; i += L) r = merge(r, at(i));
+      alignas(32) C lane[L];
+      store_vec(lane, r);
+      if constexpr (Op::kOrders) {
+        alignas(32) decltype(odd[0] + 0) flags[L];
+        __builtin_memcpy(flags, &odd, sizeof odd);
+        decltype(odd[0] + 0) some = 0;
+        for (int j = 0; j < L; ++j) some |= flags[j];
+        if (some) return std::numeric_limits<C>::quiet_NaN();
+      }
+      for (int half = L / 2; half; half /= 2)
+        for (int j = 0; j < half; ++j) lane[j] = op.merge(lane[j], lane[j + half]);
+      C last = lane[0];
+      for (; i < n; ++i) last = op.merge(last, op.map(p[i]));
+      return last;
+    }
+  }
+  if constexpr (!Op::kVector && !std::is_integral_v<P>) {  // in halves, as a block of vectors is in lanes
+    if (n > 64) return op.merge(reduce_block(op, p, n / 2), reduce_block(op, p + n / 2, n - n / 2));
+  }
+  P r = op.map(p[0]);
+  for (int64_t i = 1; i < n; ++i) r = op.merge(r, op.map(p[i]));
+  return static_cast<typename Op::Acc>(r);
+}
+
+// The elements numbered [r0, r1) of the plan's reduced dimensions, counted from `offset`; at least one.
+template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Source<C>& in, int64_t offset,
+                                                         const ReducePlan& plan, int64_t r0, int64_t r1) {
+  using A = typename Op::Acc;
+  RunBuffer<C> buffer;
+  int64_t stride = plan.rin[0];
+  if (plan.reduced == 1 && r1 - r0 <= kBlock) {
+    int64_t n = r1 - r0;
+    return reduce_block(op, in.run(offset + r0 * stride, stride, n, buffer.get()), n);
+  }
+  auto merge = [&](A a, A b) { return op.merge(a, b); };
+  Tree<A, decltype(merge)> tree(merge);
+  plan.runs(r0, r1, [&](int64_t at, int64_t n) {
+    for (at += offset; n > 0; n -= kBlock, at += kBlock * stride) {
+      int64_t m = std::min(n, kBlock);
+      tree.push(reduce_block(op, in.run(at, stride, m, buffer.get()), m));
+    }
+  });
+  return tree.result(op.empty());
+}
+
+// `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
+// each, so that no accumulator takes many more additions than that.
+template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
+                                                 int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1,
+                                                 typename Op::Acc* result) {
+  using A = typename Op::Acc;
+  constexpr int kLevels = 3, kFan = 32;
+  alignas(64) char memory[kLevels][kWidth * sizeof(A)];
+  A* level[kLevels + 1];
+  for (int l = 0; l < kLevels; ++l) level[l] = reinterpret_cast<A*>(memory[l]);
+  level[kLevels] = result;
+  int used[kLevels + 1] = {};
+  RunBuffer<C> buffer;
+
+  auto merge_into = [&](A* __restrict acc, const C* __restrict x) {
+    int64_t j = 0;
+    if constexpr (Op::kVector)
+      for (; j + kLanes<A> <= n; j += kLanes<A>)
+        store_vec(acc + j, op.merge(load_vec(acc + j), op.map(load_vec(x + j))));
+#pragma GCC ivdep
+    for (; j < n; ++j) acc[j] = op.merge(acc[j], static_cast<A>(op.map(x[j])));
+  };
+  auto fold = [&](int l) {  // adds level l into the next one
+    A* __restrict up = level[l + 1];
+    const A* __restrict low = level[l];
+    if (used[l + 1]++) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) up[j] = op.merge(up[j], low[j]);
+    } else {
+      std::copy(low, low + n, up);
+    }
+    used[l] = 0;
+  };
+  auto make_room = [&] {
+    for (int l = 0; l < kLevels && used[l] >= kFan; ++l) fold(l);
+  };
+  auto row = [&](int64_t at) {
+    const C* x = in.run(at, step, n, buffer.get());
+    A* __restrict acc = level[0];
+    if (used[0]++) return merge_into(acc, x);
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) acc[j] = static_cast<A>(op.map(x[j]));
+  };
+  auto four_rows = [&](const C* q, int64_t apart) {
+    const C *x = q, *y = q + apart, *z = q + 2 * apart, *w = q + 3 * apart;
+    A* __restrict acc = level[0];
+    int64_t j = 0;
+    bool some = used[0] != 0;
+    used[0] += 4;
+    if constexpr (Op::kVector) {
+      for (; j + kLanes<A> <= n; j += kLanes<A>) {
+        auto s = op.merge(op.merge(op.map(load_vec(x + j)), op.map(load_vec(y + j))),
+                          op.merge(op.map(load_vec(z + j)), op.map(load_vec(w + j))));
+        store_vec(acc + j, some ? op.merge(load_vec(acc + j), s) : s);
+      }
+    }
+#pragma GCC ivdep
+    for (; j < n; ++j) {
+      A s = op.merge(op.merge(static_cast<A>(op.map(x[j])), static_cast<A>(op.map(y[j]))),
+                     op.merge(static_cast<A>(op.map(z[j])), static_cast<A>(op.map(w[j]))));
+      acc[j] = some ? op.merge(acc[j], s) : s;
+    }
+  };
+  plan.runs(r0, r1, [&](int64_t at, int64_t rows) {
+    at += offset;
+    int64_t apart = plan.rin[0], r = 0;
+    if (step == 1 && in.direct())
+      for (; r + 4 <= rows; r += 4, at += 4 * apart) {
+        make_room();
+        four_rows(in.at(at), apart);
+      }
+    for (; r < rows; ++r, at += apart) {
+      make_room();
+      row(at);
+    }
+  });
+  for (int l = 0; l < kLevels; ++l)
+    if (used[l]) fold(l);
+}
+
+template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in, const ReducePlan& plan,
+                                              const ReducePlan::Unit& u, int64_t r0, int64_t r1,
+                                              typename Op::Acc* acc) {
+  if (plan.columns) return reduce_columns(op, in, u.in, u.n, plan.kin[0], plan, r0, r1, acc);
+  for (int64_t j = 0; j < u.n; ++j)
+    acc[j] = r1 > r0 ? reduce_row(op, in, u.in + j * plan.kin[0], plan, r0, r1) : op.empty();
+}
+
+// store(unit, acc) writes the unit's results.
+template <class Op, class C> void reduce_run(const Op& op, const Source<C>& in, const ReducePlan& plan,
+                                             FunctionRef<void(const ReducePlan::Unit&, typename Op::Acc*)> store) {
+  using A = typename Op::Acc;
+  if (plan.outputs == 0) return;
+  int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
+  int64_t work = std::max<int64_t>(1, plan.outputs * std::max<int64_t>(plan.count, 1) / units);
+  if (chunks == 1) {
+    auto some_units = [&](int64_t first, int64_t last) {
+      alignas(64) char memory[kWidth * sizeof(A)];
+      A* acc = reinterpret_cast<A*>(memory);
+      for (int64_t i = first; i < last; ++i) {
+        ReducePlan::Unit u = plan.unit(i);
+        reduce_part(op, in, plan, u, 0, plan.count, acc);
+        store(u, acc);
+      }
+    };
+    if (units == 1) return some_units(0, 1);
+    return parallel_for(0, units, std::max<int64_t>(1, kPieceWork / work), some_units);
+  }
+  // Few outputs: cut the reduced elements into equal chunks, then join the chunks' results.
+  int64_t width = std::min(kWidth, plan.ksize[0]);
+  auto partial = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(units * chunks * width) * sizeof(A));
+  A* parts = reinterpret_cast<A*>(partial.get());
+  parallel_for(0, units * chunks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      int64_t c = i % chunks;
+      reduce_part(op, in, plan, plan.unit(i / chunks), plan.count * c / chunks, plan.count * (c + 1) / chunks,
+                  parts + i * width);
+    }
+  });
+  for (int64_t i = 0; i < units; ++i) {
+    ReducePlan::Unit u = plan.unit(i);
+    A* base = parts + i * chunks * width;
+    for (int64_t gap = 1; gap < chunks; gap *= 2)
+      for (int64_t c = 0; c + gap < chunks; c += 2 * gap)
+        for (int64_t j = 0; j < u.n; ++j)
+          base[c * width + j] = op.merge(base[c * width + j], base[(c + gap) * width + j]);
+    store(u, base);
+  }
+}
+
+// Writes n results, `stride` apart, after the last step of the operation (a mean's division, a norm's root).
+template <class A> using Finish = FunctionRef<void(A* acc, int64_t n, char* out, int64_t stride)>;
+
+template <class Op, class C> void reduce_into(const Op& op, const View& out, const View& in, const Source<C>& source,
+                                              Finish<typename Op::Acc> finish) {
+  using A = typename Op::Acc;
+  if (in.ndim == 1 && in.strides[0] == 1 && in.sizes[0] > 0 && in.sizes[0] <= kBlock && out.sizes[0] == 1) {
+    RunBuffer<C> buffer;  // the small common case, without a plan
+    A r = reduce_block(op, source.run(0, 1, in.sizes[0], buffer.get()), in.sizes[0]);
+    return finish(&r, 1, out.as<char>(), 1);
+  }
+  ReducePlan plan(out, in);
+  int64_t size = itemsize(out.dtype);
+  reduce_run(op, source, plan,
+             [&](const ReducePlan::Unit& u, A* acc) { finish(acc, u.n, out.as<char>() + u.out * size, plan.kout[0]); });
+}
+
+}  // namespace rl::RL_ISA

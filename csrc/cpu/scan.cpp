@@ -1,0 +1,200 @@
+// Running totals and running extrema along one dimension.
+#include "cpu/isa.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "cpu/reduce_table.h"
+#include "cpu/rows.h"
+#include "cpu/vec.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+constexpr int64_t kColumns = 256;
+constexpr int64_t kScanWork = 16384;
+
+// float32 totals run in double, half in float, integers modulo 2^64.
+template <class T> struct total_type {
+  using type = T;
+};
+template <> struct total_type<float> {
+  using type = double;
+};
+template <> struct total_type<float16> {
+  using type = float;
+};
+template <> struct total_type<bfloat16> {
+  using type = float;
+};
+template <> struct total_type<std::complex<float>> {
+  using type = std::complex<double>;
+};
+template <> struct total_type<bool> {
+  using type = uint64_t;
+};
+template <> struct total_type<uint8_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int8_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int16_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int32_t> {
+  using type = uint64_t;
+};
+template <> struct total_type<int64_t> {
+  using type = uint64_t;
+};
+
+struct Plus {
+  template <class A> static A empty() { return A(0); }
+  template <class A> [[gnu::always_inline]] static A join(A a, A b) { return a + b; }
+};
+struct Times {
+  template <class A> static A empty() { return A(1); }
+  template <class A> [[gnu::always_inline]] static A join(A a, A b) { return a * b; }
+};
+// log(e^a + e^b) without leaving the range of the numbers.
+struct LogPlus {
+  template <class A> static A empty() {
+    if constexpr (is_complex_v<A>) return {-std::numeric_limits<typename A::value_type>::infinity(), 0};
+    else return -std::numeric_limits<A>::infinity();
+  }
+  template <class A> static A join(A a, A b) {
+    if constexpr (is_complex_v<A>) {
+      using R = typename A::value_type;
+      if (std::isnan(a.real()) || std::isnan(a.imag()) || std::isnan(b.real()) || std::isnan(b.imag()))
+        return {std::numeric_limits<R>::quiet_NaN(), std::numeric_limits<R>::quiet_NaN()};
+      A low = a.real() < b.real() ? a : b, high = a.real() < b.real() ? b : a;
+      if (std::isinf(low.real()) && low.real() < 0) return high;
+      if (std::isinf(high.real()) && low.real() == high.real()) return std::log(std::exp(a) + std::exp(b));
+      return high + std::log(A(1) + std::exp(low - high));
+    } else {
+      if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<A>::quiet_NaN();
+      A low = a < b ? a : b, high = a < b ? b : a;
+      if (low == high && std::isinf(low)) return low;
+      return high + std::log1p(std::exp(low - high));
+    }
+  }
+};
+
+template <class Op, class T> void scan_row(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
+  using A = typename total_type<T>::type;
+  A total = Op::template empty<A>();
+  int64_t i = 0;
+  if constexpr (__is_same(Op, Plus) && __is_same(A, double)) {
+    // Four at a time: the chain of additions is the limit, and this makes it a quarter as long.
+    if (xs == 1 && ys == 1) {
+      for (; i + 4 <= n; i += 4) {
+        double a = x[i], b = x[i + 1], c = x[i + 2], d = x[i + 3];
+        double ab = a + b, abc = ab + c, abcd = ab + (c + d);
+        y[i] = static_cast<T>(total + a);
+        y[i + 1] = static_cast<T>(total + ab);
+        y[i + 2] = static_cast<T>(total + abc);
+        total += abcd;
+        y[i + 3] = static_cast<T>(total);
+      }
+    }
+  }
+  for (; i < n; ++i) {
+    total = Op::join(total, static_cast<A>(x[i * xs]));
+    y[i * ys] = static_cast<T>(total);
+  }
+}
+
+template <class Op, class T>
+void scan_columns(const T* x, int64_t xs, T* y, int64_t ys, int64_t n, int64_t width, int64_t xstep, int64_t ystep) {
+  using A = typename total_type<T>::type;
+  alignas(64) A total[kColumns];
+  for (int64_t j = 0; j < width; ++j) total[j] = Op::template empty<A>();
+  for (int64_t r = 0; r < n; ++r) {
+    const T* p = x + r * xs;
+    T* q = y + r * ys;
+    if (xstep == 1 && ystep == 1) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) {
+        total[j] = Op::join(total[j], static_cast<A>(p[j]));
+        q[j] = static_cast<T>(total[j]);
+      }
+    } else {
+      for (int64_t j = 0; j < width; ++j) {
+        total[j] = Op::join(total[j], static_cast<A>(p[j * xstep]));
+        q[j * ystep] = static_cast<T>(total[j]);
+      }
+    }
+  }
+}
+
+template <class Op, class T> void scan_of(const View& out, const View& in, int dim) {
+  const View* const views[2] = {&in, &out};
+  Rows<2> rows(views, dim);
+  int64_t n = rows.length[0];
+  if (n == 0 || rows.count == 0) return;
+  const T* x = in.as<T>();
+  T* y = out.as<T>();
+  int64_t cost = __is_same(Op, LogPlus) ? 20 : 1;
+  if (rows.count > 1 && rows.step[0][0] < rows.apart[0]) {
+    int64_t width = std::min(kColumns, rows.size[0]);
+    rows.each_group(kColumns, kScanWork / (n * width * cost), [&](const int64_t* at, int64_t w) {
+      scan_columns<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n, w, rows.step[0][0], rows.step[1][0]);
+    });
+  } else {
+    rows.each(kScanWork / (n * cost),
+              [&](const int64_t* at) { scan_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n); });
+  }
+}
+
+template <bool largest, class T> void extremum_of(const View& values, const View& indices, const View& in, int dim) {
+  using C = compute_t<T>;
+  const View* const views[3] = {&in, &values, &indices};
+  Rows<3> rows(views, dim);
+  int64_t n = rows.length[0];
+  if (n == 0) return;
+  rows.each(kScanWork / n, [&](const int64_t* at) {
+    const T* x = in.as<T>() + at[0];
+    T* v = values.as<T>() + at[1];
+    int64_t* p = indices.as<int64_t>() + at[2];
+    C best = static_cast<C>(x[0]);
+    int64_t place = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      C c = static_cast<C>(x[i * rows.apart[0]]);
+      bool take = largest ? c >= best : c <= best;
+      if constexpr (is_floating_v<T>) take = (take && best == best) || c != c;
+      if (take) best = c, place = i;
+      v[i * rows.apart[1]] = static_cast<T>(best);
+      p[i * rows.apart[2]] = place;
+    }
+  });
+}
+
+}  // namespace
+
+void scan(Scan op, const View& out, const View& in, int dim) {
+  bool done = visit_compute(in.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    switch (op) {
+      case Scan::Sum: return scan_of<Plus, T>(out, in, dim);
+      case Scan::Prod: return scan_of<Times, T>(out, in, dim);
+      case Scan::LogSumExp:
+        if constexpr (is_floating_v<T> || is_complex_v<T>) return scan_of<LogPlus, T>(out, in, dim);
+        fail(ErrorKind::Runtime, "logcumsumexp is not defined for ", info(in.dtype).name);
+    }
+  });
+  CHECK(done, Runtime, "running totals are not defined for ", info(in.dtype).name);
+}
+
+void scan_extremum(bool largest, const View& values, const View& indices, const View& in, int dim) {
+  visit_compute(in.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!is_complex_v<T>) {
+      if (largest) extremum_of<true, T>(values, indices, in, dim);
+      else extremum_of<false, T>(values, indices, in, dim);
+    }
+  });
+}
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,342 @@
+// softmax, log_softmax, their gradients and logsumexp along one dimension.
+#include <cmath>
+#include <vector>
+
+#include "cpu/isa.h"
+#include "cpu/reduce_ops.h"
+#include "cpu/reduce_table.h"
+#include "cpu/vec_exp.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+template <class C> inline constexpr C kNegInf = -std::numeric_limits<C>::infinity();
+
+// The vector at p[i] of n elements, the missing ones replaced.
+template <class C> [[gnu::always_inline]] inline Vec<C> load_part(const C* p, int64_t left, C fill) {
+  if (left >= kLanes<C>) return load_vec(p);
+  C lane[kLanes<C>];
+  for (int j = 0; j < kLanes<C>; ++j) lane[j] = j < left ? p[j] : fill;
+  return load_vec(lane);
+}
+template <class C> [[gnu::always_inline]] inline void store_part(C* p, int64_t left, const Vec<C>& v) {
+  if (left >= kLanes<C>) return store_vec(p, v);
+  C lane[kLanes<C>];
+  store_vec(lane, v);
+  for (int j = 0; j < left; ++j) p[j] = lane[j];
+}
+template <class C> [[gnu::always_inline]] inline double lane_sum(const Vec<C>& v) {
+  C lane[kLanes<C>];
+  store_vec(lane, v);
+  double s = 0;
+  for (int j = 0; j < kLanes<C>; ++j) s += static_cast<double>(lane[j]);
+  return s;
+}
+
+template <class C> C row_max(const C* x, int64_t n) {
+  C m = kNegInf<C>;
+  for (int64_t i = 0; i < n; i += kBlock)
+    m = MaxOp<C>{}.merge(m, reduce_block(MaxOp<C>{}, x + i, std::min(kBlock, n - i)));
+  return m;
+}
+
+// sum(exp(x - m)); writes the terms to `terms` unless it is null.
+template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t n) {
+  double total = 0;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    int64_t end = std::min(n, b + kBlock);
+    Vec<C> s{}, t{};
+    int64_t i = b;
+    for (; i + 2 * kLanes<C> <= end; i += 2 * kLanes<C>) {
+      Vec<C> e = exp_below_one(load_vec(x + i) - m), f = exp_below_one(load_vec(x + i + kLanes<C>) - m);
+      s += e, t += f;
+      if constexpr (write) store_vec(terms + i, e), store_vec(terms + i + kLanes<C>, f);
+    }
+    for (; i < end; i += kLanes<C>) {
+      Vec<C> e = exp_below_one(load_part(x + i, end - i, kNegInf<C>) - m);
+      s += e;
+      if constexpr (write) store_part(terms + i, end - i, e);
+    }
+    total += lane_sum<C>(s + t);
+  }
+  return total;
+}
+
+// One contiguous row; y may be x.
+template <class C> void softmax_row(bool log, const C* x, C* y, int64_t n) {
+  C m = row_max(x, n);
+  if (log) {
+    C shift = m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+    // Subtracting twice keeps the small differences that a large maximum would swallow.
+    C rest = shift - m;
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
+  } else {
+    C scale = static_cast<C>(1 / sum_exp<true>(x, m, y, n));
+    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+  }
+}
+
+// dx = y (dy - sum(y dy)), or for the logarithm dx = dy - exp(y) sum(dy).
+template <class C> void softmax_grad_row(bool log, const C* dy, const C* y, C* dx, int64_t n) {
+  double total = 0;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    int64_t end = std::min(n, b + kBlock);
+    Vec<C> s{};
+    for (int64_t i = b; i < end; i += kLanes<C>) {
+      Vec<C> d = load_part(dy + i, end - i, C(0));
+      s += log ? d : d * load_part(y + i, end - i, C(0));
+    }
+    total += lane_sum<C>(s);
+  }
+  C t = static_cast<C>(total);
+  if (log) {
+    for (int64_t i = 0; i < n; i += kLanes<C>) {
+      Vec<C> d = load_part(dy + i, n - i, C(0)), e = exp_vec(load_part(y + i, n - i, C(0)));
+      store_part<C>(dx + i, n - i, d - e * t);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - t);
+  }
+}
+
+template <class C> C logsumexp_row(const C* x, int64_t n) {
+  C m = row_max(x, n);
+  if (!std::isfinite(m)) return m;
+  return m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+}
+
+// Scratch that grows once per piece of work.
+template <class C> struct Scratch {
+  std::vector<C> memory;
+  C* get(int64_t n) {
+    if (static_cast<int64_t>(memory.size()) < n) memory.resize(static_cast<size_t>(n));
+    return memory.data();
+  }
+};
+
+template <class T> void gather_row(const T* p, int64_t stride, int64_t n, compute_t<T>* out) {
+  if constexpr (is_half_v<T>) {
+    if (stride == 1) return widen(p, out, n);
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<compute_t<T>>(p[i * stride]);
+}
+template <class T> void scatter_row(const compute_t<T>* x, T* p, int64_t stride, int64_t n) {
+  if constexpr (is_half_v<T>) {
+    if (stride == 1) return narrow(x, p, n);
+  }
+  for (int64_t i = 0; i < n; ++i) p[i * stride] = static_cast<T>(x[i]);
+}
+
+// The view without extent along dim: what a plan needs to list the rows.
+struct OneRow {
+  int64_t sizes[kMaxDims];
+  View view;
+  OneRow(const View& v, int dim) : view(v) {
+    std::copy(v.sizes, v.sizes + v.ndim, sizes);
+    if (v.ndim) sizes[dim] = 1;
+    view.sizes = sizes;
+  }
+};
+
+// Calls work(unit) for every unit of rows; `cost` is the work of one element in additions.
+template <class F> void for_units(const ReducePlan& plan, int64_t cost, const F& work) {
+  if (plan.outputs == 0 || plan.count == 0) return;
+  int64_t units = plan.units_per_line() * plan.lines();
+  int64_t per_unit = std::max<int64_t>(1, plan.outputs * plan.count / units * cost);
+  parallel_for(0, units, std::max<int64_t>(1, kPieceWork / per_unit), [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) work(plan.unit(i));
+  });
+}
+// Rows are worth cutting finer than kWidth when there are few of them.
+template <class F> void for_rows(const ReducePlan& plan, int64_t cost, const F& work) {
+  if (plan.outputs == 0 || plan.count == 0) return;
+  int64_t per_line = plan.ksize[0];
+  parallel_for(0, plan.outputs, std::max<int64_t>(1, kPieceWork / (plan.count * cost)),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t row = first; row < last; ++row) {
+                   int64_t in = row % per_line * plan.kin[0], out = row % per_line * plan.kout[0],
+                           out2 = row % per_line * plan.kout2[0];
+                   int64_t rest = row / per_line;
+                   for (int d = 1; d < plan.kept && rest; ++d) {
+                     int64_t i = rest % plan.ksize[d];
+                     rest /= plan.ksize[d];
+                     in += i * plan.kin[d], out += i * plan.kout[d], out2 += i * plan.kout2[d];
+                   }
+                   work(in, out, out2);
+                 }
+               });
+}
+
+// Columns side by side, up to kWidth: m and s hold their maxima and sums. Three readings of the rows.
+template <class T> void softmax_columns(bool log, const T* x, int64_t step, int64_t apart, T* y, int64_t ystep,
+                                        int64_t yapart, int64_t n, int64_t rows) {
+  using C = compute_t<T>;
+  alignas(64) C m[kWidth], s[kWidth], e[kWidth];
+  RunBuffer<C> buffer;
+  MaxOp<C> greatest;
+  for (int64_t j = 0; j < kWidth; ++j) m[j] = kNegInf<C>, s[j] = 0;
+  auto row = [&](int64_t r) -> const C* {
+    if constexpr (!is_half_v<T>) {
+      if (step == 1) return x + r * apart;
+    }
+    gather_row(x + r * apart, step, n, buffer.get());
+    return buffer.get();
+  };
+  for (int64_t r = 0; r < rows; ++r) {
+    const C* v = row(r);
+    for (int64_t j = 0; j < n; j += kLanes<C>)
+      store_vec(m + j, greatest.merge(load_vec(m + j), load_part(v + j, n - j, kNegInf<C>)));
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const C* v = row(r);
+    for (int64_t j = 0; j < n; j += kLanes<C>) {
+      Vec<C> t = exp_below_one(load_part(v + j, n - j, kNegInf<C>) - load_vec(m + j));
+      store_vec(e + j, t);
+      store_vec(s + j, load_vec(s + j) + t);
+    }
+    if (!log) scatter_row(e, y + r * yapart, ystep, n);
+  }
+  for (int64_t j = 0; j < n; ++j) s[j] = log ? std::log(s[j]) : 1 / s[j];
+  for (int64_t r = 0; r < rows; ++r) {
+    if (log) {
+      const C* v = row(r);
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) e[j] = (v[j] - m[j]) - s[j];
+      scatter_row(e, y + r * yapart, ystep, n);
+    } else {
+      T* o = y + r * yapart;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) o[j * ystep] = static_cast<T>(static_cast<C>(o[j * ystep]) * s[j]);
+    }
+  }
+}
+
+template <class T> void softmax_of(bool log, const View& out, const View& in, int dim) {
+  using C = compute_t<T>;
+  OneRow rows(out, dim);
+  ReducePlan plan(rows.view, in);
+  int64_t n = in.ndim ? in.sizes[dim] : 1, apart = in.ndim ? in.strides[dim] : 1,
+          oapart = out.ndim ? out.strides[dim] : 1;
+  const T* x = in.as<T>();
+  T* y = out.as<T>();
+  // Half types round between the two steps of the column form: only the row form is exact for them.
+  if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1 && !is_half_v<T>) {
+    return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
+      softmax_columns(log, x + u.in, plan.kin[0], apart, y + u.out, plan.kout[0], oapart, u.n, n);
+    });
+  }
+  for_rows(plan, 8, [&](int64_t i, int64_t o, int64_t) {
+    if constexpr (!is_half_v<T>) {
+      if (apart == 1 && oapart == 1) return softmax_row(log, x + i, y + o, n);
+    }
+    thread_local Scratch<C> scratch;
+    C* row = scratch.get(n);
+    gather_row(x + i, apart, n, row);
+    softmax_row(log, row, row, n);
+    scatter_row(row, y + o, oapart, n);
+  });
+}
+
+template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy, const View& y, int dim) {
+  using C = compute_t<T>;
+  OneRow rows(dx, dim), rows2(dy, dim);
+  ReducePlan plan(rows.view, y, &rows2.view);
+  int64_t n = y.ndim ? y.sizes[dim] : 1;
+  int64_t yapart = y.ndim ? y.strides[dim] : 1, dapart = dy.ndim ? dy.strides[dim] : 1,
+          xapart = dx.ndim ? dx.strides[dim] : 1;
+  if (plan.columns && yapart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1 && plan.kout2[0] <= 1 && !is_half_v<T>) {
+    return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
+      alignas(64) C s[kWidth] = {};
+      const T *yp = y.as<T>() + u.in, *dp = dy.as<T>() + u.out2;
+      T* xp = dx.as<T>() + u.out;
+      int64_t ds = plan.kout2[0];
+      for (int64_t r = 0; r < n; ++r) {
+        const T *a = yp + r * yapart, *d = dp + r * dapart;
+        if (log) {
+#pragma GCC ivdep
+          for (int64_t j = 0; j < u.n; ++j) s[j] += static_cast<C>(d[j * ds]);
+        } else {
+#pragma GCC ivdep
+          for (int64_t j = 0; j < u.n; ++j) s[j] += static_cast<C>(d[j * ds]) * static_cast<C>(a[j]);
+        }
+      }
+      for (int64_t r = 0; r < n; ++r) {
+        const T *a = yp + r * yapart, *d = dp + r * dapart;
+        T* o = xp + r * xapart;
+        if constexpr (!is_half_v<T>) {
+          if (log) {
+            for (int64_t j = 0; j < u.n; j += kLanes<C>) {
+              alignas(32) C g[kLanes<C>];
+              for (int64_t k = 0; k < kLanes<C>; ++k) g[k] = j + k < u.n ? d[(j + k) * ds] : C(0);
+              store_part<C>(o + j, u.n - j, load_vec(g) - exp_vec(load_part(a + j, u.n - j, C(0))) * load_vec(s + j));
+            }
+          } else {
+#pragma GCC ivdep
+            for (int64_t j = 0; j < u.n; ++j) o[j] = a[j] * (d[j * ds] - s[j]);
+          }
+        }
+      }
+    });
+  }
+  for_rows(plan, 6, [&](int64_t yo, int64_t xo, int64_t dyo) {
+    const T *yp = y.as<T>() + yo, *dp = dy.as<T>() + dyo;
+    T* xp = dx.as<T>() + xo;
+    if constexpr (!is_half_v<T>) {
+      if (yapart == 1 && dapart == 1 && xapart == 1) return softmax_grad_row(log, dp, yp, xp, n);
+    }
+    thread_local Scratch<C> scratch;
+    C* a = scratch.get(2 * n);
+    C* d = a + n;
+    gather_row(yp, yapart, n, a);
+    gather_row(dp, dapart, n, d);
+    softmax_grad_row(log, d, a, d, n);
+    scatter_row(d, xp, xapart, n);
+  });
+}
+
+template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
+  using C = compute_t<T>;
+  ReducePlan plan(out, in);
+  int64_t n = in.ndim ? in.sizes[dim] : 1, apart = in.ndim ? in.strides[dim] : 1;
+  if (plan.outputs && n == 0) {
+    plan.count = 1;
+    return for_rows(plan, 1, [&](int64_t, int64_t o, int64_t) { out.as<T>()[o] = static_cast<T>(kNegInf<C>); });
+  }
+  for_rows(plan, 6, [&](int64_t i, int64_t o, int64_t) {
+    const T* p = in.as<T>() + i;
+    if constexpr (!is_half_v<T>) {
+      if (apart == 1) {
+        out.as<T>()[o] = logsumexp_row(p, n);
+        return;
+      }
+    }
+    thread_local Scratch<C> scratch;
+    C* row = scratch.get(n);
+    gather_row(p, apart, n, row);
+    out.as<T>()[o] = static_cast<T>(logsumexp_row(row, n));
+  });
+}
+
+template <class F> void visit_float(DType t, F&& f) {
+  switch (t) {
+    case DType::Float16: return f(type_tag<float16>{});
+    case DType::BFloat16: return f(type_tag<bfloat16>{});
+    case DType::Float32: return f(type_tag<float>{});
+    case DType::Float64: return f(type_tag<double>{});
+    default: fail(ErrorKind::Runtime, "softmax is defined for floating types, got ", info(t).name);
+  }
+}
+
+}  // namespace
+
+void softmax(bool log, const View& out, const View& in, int dim) {
+  visit_float(in.dtype, [&](auto tag) { softmax_of<typename decltype(tag)::type>(log, out, in, dim); });
+}
+void softmax_grad(bool log, const View& dx, const View& dy, const View& y, int dim) {
+  visit_float(y.dtype, [&](auto tag) { softmax_grad_of<typename decltype(tag)::type>(log, dx, dy, y, dim); });
+}
+void logsumexp(const View& out, const View& in, int dim) {
+  visit_float(in.dtype, [&](auto tag) { logsumexp_of<typename decltype(tag)::type>(out, in, dim); });
+}
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,151 @@
+// sort and topk along a dimension, and the table of sorting kernels.
+#include "cpu/isa.h"
+
+#include "backend/sort.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/check.h"
+#include "cpu/rows.h"
+#include "cpu/sort_keys.h"
+#include "cpu/sort_table.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+constexpr int64_t kSortWork = 4096;  // elements of short rows worth a piece
+
+// Memory for items, without clearing it.
+template <class Item> std::unique_ptr<Item[]> items_for(int64_t n) {
+  return std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(std::max<int64_t>(n, 1)));
+}
+
+// What a sorted item stands for: its key, unless the key forgot the sign of 0 or the bits of NaN.
+template <class T, class Item>
+[[gnu::always_inline]] inline T value_of(const Item& item, const T* row, int64_t stride, bool flip) {
+  if constexpr (is_floating_v<T>) {
+    auto key = static_cast<KeyBits<T>>(key_of(item));
+    if (flip) key = static_cast<KeyBits<T>>(~key);
+    if (key == kZeroKey<T> || key == kNanKey<T>) return row[index_of(item) * stride];
+    return from_key<T>(key);
+  } else {
+    auto key = static_cast<KeyBits<T>>(key_of(item));
+    return from_key<T>(flip ? static_cast<KeyBits<T>>(~key) : key);
+  }
+}
+
+template <class T> void sort_of(const View* values, const View* indices, const View& in, int dim, bool descending) {
+  const View* const views[3] = {&in, values ? values : &in, indices ? indices : &in};
+  Rows<3> rows(views, dim);
+  int64_t n = rows.length[0];
+  if (n == 0) return;
+  with_item<T>(n, [&](auto tag) {
+    using Item = typename decltype(tag)::type;
+    rows.each(kSortWork / n, [&](const int64_t* at) {
+      Item small[256];
+      std::unique_ptr<Item[]> large;
+      Item* items = small;
+      if (n > 128) large = items_for<Item>(2 * n), items = large.get();
+      const T* x = in.as<T>() + at[0];
+      load_items<Item>(x, rows.apart[0], 0, n, descending, items);
+      const Item* sorted = sort_items(items, items + n, n, 8 * static_cast<int>(sizeof(T)));
+      if (values) {
+        T* v = values->as<T>() + at[1];
+        if (in.data == values->data) {  // in place: zeros and NaN are read after being overwritten, so keep a copy
+          auto copy = items_for<T>(n);
+          for (int64_t i = 0; i < n; ++i) copy[static_cast<size_t>(i)] = x[i * rows.apart[0]];
+          for (int64_t i = 0; i < n; ++i) v[i * rows.apart[1]] = value_of<T>(sorted[i], copy.get(), 1, descending);
+        } else {
+          for (int64_t i = 0; i < n; ++i) v[i * rows.apart[1]] = value_of<T>(sorted[i], x, rows.apart[0], descending);
+        }
+      }
+      if (indices) {
+        int64_t* p = indices->as<int64_t>() + at[2];
+        for (int64_t i = 0; i < n; ++i) p[i * rows.apart[2]] = index_of(sorted[i]);
+      }
+    });
+  });
+}
+
+void sort(const View* values, const View* indices, const View& in, int dim, bool descending) {
+  bool done = visit_ordered(
+      in.dtype, [&](auto tag) { sort_of<typename decltype(tag)::type>(values, indices, in, dim, descending); });
+  CHECK(done, Runtime, "sort is not defined for ", info(in.dtype).name);
+}
+
+// The k smallest items of a row into `best` (room for 2k + 64), in no order. A full buffer is cut to its k
+// smallest, whose last is the bar that further elements must pass.
+template <class Item, class T>
+void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
+  constexpr int64_t kStep = 512;
+  int64_t room = 2 * k + 64, held = 0;
+  uint64_t bar = ~uint64_t(0);
+  Item block[kStep];
+  for (int64_t i = 0; i < n; i += kStep) {
+    int64_t m = std::min(kStep, n - i);
+    load_items<Item>(x, stride, i, m, flip, block);
+    for (int64_t j = 0; j < m; ++j) {
+      if (key_of(block[j]) > bar) continue;
+      best[held++] = block[j];
+      if (held == room) {
+        std::nth_element(best, best + k - 1, best + held);
+        held = k;
+        bar = key_of(best[k - 1]);
+      }
+    }
+  }
+  if (held > k) std::nth_element(best, best + k - 1, best + held);
+}
+
+template <class T>
+void topk_of(const View& values, const View& indices, const View& in, int64_t k, int dim, bool largest, bool sorted) {
+  const View* const views[3] = {&in, &values, &indices};
+  Rows<3> rows(views, dim);
+  int64_t n = rows.length[0];
+  if (k == 0 || n == 0) return;
+  with_item<T>(n, [&](auto tag) {
+    using Item = typename decltype(tag)::type;
+    rows.each(kSortWork / n, [&](const int64_t* at) {
+      const T* x = in.as<T>() + at[0];
+      std::unique_ptr<Item[]> memory;
+      Item* best;
+      int key_bits = 8 * static_cast<int>(sizeof(T));
+      if (k > n / 4) {
+        memory = items_for<Item>(2 * n);
+        load_items<Item>(x, rows.apart[0], 0, n, largest, memory.get());
+        best = sort_items(memory.get(), memory.get() + n, n, key_bits);
+      } else {
+        memory = items_for<Item>(2 * k + 64);
+        best = memory.get();
+        smallest_items<Item>(x, rows.apart[0], n, k, largest, best);
+        if (sorted) std::sort(best, best + k);
+      }
+      T* v = values.as<T>() + at[1];
+      int64_t* p = indices.as<int64_t>() + at[2];
+      for (int64_t i = 0; i < k; ++i) {
+        v[i * rows.apart[1]] = x[index_of(best[i]) * rows.apart[0]];
+        p[i * rows.apart[2]] = index_of(best[i]);
+      }
+    });
+  });
+}
+
+void topk(const View& values, const View& indices, const View& in, int64_t k, int dim, bool largest, bool sorted) {
+  bool done = visit_ordered(
+      in.dtype, [&](auto tag) { topk_of<typename decltype(tag)::type>(values, indices, in, k, dim, largest, sorted); });
+  CHECK(done, Runtime, "topk is not defined for ", info(in.dtype).name);
+}
+
+}  // namespace
+
+extern const SortKernels sort_kernels;
+const SortKernels sort_kernels{
+    .sort = sort,
+    .topk = topk,
+    .unique = unique,
+    .unique_rows = unique_rows,
+    .searchsorted = searchsorted,
+};
+
+}  // namespace rl::RL_ISA

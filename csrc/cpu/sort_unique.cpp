@@ -1,0 +1,161 @@
+// Distinct elements and rows, and the place of values in sorted rows.
+#include "cpu/isa.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "cpu/sort_keys.h"
+#include "cpu/sort_table.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+// Numbers the groups of equal neighbours in a sequence of n. same(i): element i equals the one before it;
+// original(i): its place in the input. begin(group, i) is called at the start of each.
+template <class Same, class Original, class Begin> int64_t number_groups(int64_t n, int64_t* inverse, int64_t* counts,
+                                                                         const Same& same, const Original& original,
+                                                                         const Begin& begin) {
+  int64_t groups = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (i == 0 || !same(i)) {
+      begin(groups, i);
+      if (counts) counts[groups] = 0;
+      ++groups;
+    }
+    if (counts) ++counts[groups - 1];
+    if (inverse) inverse[original(i)] = groups - 1;
+  }
+  return groups;
+}
+
+template <class T>
+int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, bool consecutive) {
+  auto is_nan = [](uint64_t key) { return has_nan<T> && key == kNanKey<T>; };
+  if (consecutive) {
+    return number_groups(
+        n, inverse, counts,
+        [&](int64_t i) {
+          auto key = to_key(x[i]);
+          return key == to_key(x[i - 1]) && !is_nan(key);
+        },
+        [](int64_t i) { return i; }, [&](int64_t g, int64_t i) { values[g] = x[i]; });
+  }
+  int64_t groups = 0;
+  with_item<T>(n, [&](auto tag) {
+    using Item = typename decltype(tag)::type;
+    auto memory = std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(std::max<int64_t>(2 * n, 1)));
+    load_items<Item>(x, 1, 0, n, false, memory.get());
+    const Item* sorted = sort_items(memory.get(), memory.get() + n, n, 8 * static_cast<int>(sizeof(T)));
+    groups = number_groups(
+        n, inverse, counts,
+        [&](int64_t i) { return key_of(sorted[i]) == key_of(sorted[i - 1]) && !is_nan(key_of(sorted[i])); },
+        [&](int64_t i) { return index_of(sorted[i]); },
+        [&](int64_t g, int64_t i) { values[g] = x[index_of(sorted[i])]; });
+  });
+  return groups;
+}
+
+template <class T> int64_t unique_rows_of(int64_t* first, int64_t* inverse, int64_t* counts, const T* x, int64_t rows,
+                                          int64_t width, bool consecutive) {
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), int64_t(0));
+  auto row = [&](int64_t i) { return x + order[static_cast<size_t>(i)] * width; };
+  if (!consecutive) {
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      const T *p = x + a * width, *q = x + b * width;
+      for (int64_t j = 0; j < width; ++j) {
+        auto s = to_key(p[j]), t = to_key(q[j]);
+        if (s != t) return s < t;
+      }
+      return false;
+    });
+  }
+  return number_groups(
+      rows, inverse, counts,
+      [&](int64_t i) {
+        const T *p = row(i - 1), *q = row(i);
+        for (int64_t j = 0; j < width; ++j) {
+          auto key = to_key(p[j]);
+          if (key != to_key(q[j]) || (has_nan<T> && key == kNanKey<T>)) return false;
+        }
+        return true;
+      },
+      [&](int64_t i) { return order[static_cast<size_t>(i)]; },
+      [&](int64_t g, int64_t i) { first[g] = order[static_cast<size_t>(i)]; });
+}
+
+// The number of elements of `row` that stand before x. NaN stands after everything.
+template <class T> int64_t place(const T* row, const int64_t* sorter, int64_t n, T value, bool right) {
+  using C = compute_t<T>;
+  C x = static_cast<C>(value);
+  int64_t low = 0;
+  while (n > 0) {
+    int64_t half = n / 2, at = low + half;
+    C y = static_cast<C>(row[sorter ? sorter[at] : at]);
+    bool before = right ? !(y > x) : !(y >= x);
+    low = before ? at + 1 : low;
+    n = before ? n - half - 1 : half;
+  }
+  return low;
+}
+
+template <class T, class O>
+void searchsorted_of(const View& out, const View& sorted, const View& values, const View* sorter, bool right) {
+  int64_t total = values.numel(), n = sorted.ndim ? sorted.sizes[sorted.ndim - 1] : 1;
+  int64_t per_row = sorted.ndim > 1 ? values.sizes[values.ndim - 1] : std::max<int64_t>(total, 1);
+  const T *s = sorted.as<T>(), *v = values.as<T>();
+  const int64_t* order = sorter ? sorter->as<int64_t>() : nullptr;
+  if (order) {
+    int64_t all = sorted.numel();
+    for (int64_t i = 0; i < all; ++i)
+      CHECK(order[i] >= 0 && order[i] < n, Index, "torch.searchsorted(): sorter index out of range");
+  }
+  O* o = out.as<O>();
+  int64_t steps = 2 + std::bit_width(static_cast<uint64_t>(n));
+  parallel_for(0, total, std::max<int64_t>(1, 32768 / steps), [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      int64_t at = i / per_row * n;
+      o[i] = static_cast<O>(place(s + at, order ? order + at : nullptr, n, v[i], right));
+    }
+  });
+}
+
+}  // namespace
+
+int64_t unique(const View& values, const View* inverse, const View* counts, const View& in, bool consecutive) {
+  int64_t groups = 0;
+  bool done = visit_ordered(in.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    groups = unique_of<T>(values.as<T>(), inverse ? inverse->as<int64_t>() : nullptr,
+                          counts ? counts->as<int64_t>() : nullptr, in.as<T>(), in.numel(), consecutive);
+  });
+  CHECK(done, NotImplemented, "unique is not defined for ", info(in.dtype).name);
+  return groups;
+}
+
+int64_t unique_rows(const View& first, const View* inverse, const View* counts, const View& in, bool consecutive) {
+  int64_t groups = 0;
+  bool done = visit_ordered(in.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    groups =
+        unique_rows_of<T>(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
+                          counts ? counts->as<int64_t>() : nullptr, in.as<T>(), in.sizes[0], in.sizes[1], consecutive);
+  });
+  CHECK(done, NotImplemented, "unique is not defined for ", info(in.dtype).name);
+  return groups;
+}
+
+void searchsorted(const View& out, const View& sorted, const View& values, const View* sorter, bool right) {
+  bool done = visit_ordered(sorted.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (out.dtype == DType::Int32) searchsorted_of<T, int32_t>(out, sorted, values, sorter, right);
+    else searchsorted_of<T, int64_t>(out, sorted, values, sorter, right);
+  });
+  CHECK(done, Runtime, "searchsorted is not defined for ", info(sorted.dtype).name);
+}
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,127 @@
+#include "ops/arithmetic.h"
+
+#include "ops/ops.h"
+#include "ops/pointwise.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+
+// add: y = a + alpha b        da = dy, db = alpha dy
+struct AddBackward : Node {
+  static constexpr const char* kName = "AddBackward0";
+  Scalar alpha = Scalar(1);
+  Grads backward(const Grads& dy) {
+    return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? dy[0] : mul(dy[0], alpha)};
+  }
+};
+Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
+  Value operands[] = {a, b};
+  Tensor y = pointwise_scaled("add", Pointwise::Add, operands, 2, alpha);
+  return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
+}
+
+// sub: y = a - alpha b        da = dy, db = -alpha dy
+struct SubBackward : Node {
+  static constexpr const char* kName = "SubBackward0";
+  Scalar alpha = Scalar(1);
+  Grads backward(const Grads& dy) {
+    return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? neg(dy[0]) : neg(mul(dy[0], alpha))};
+  }
+};
+Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
+  auto is_bool = [](const Value& v) { return v.is_tensor() ? v.tensor.dtype() == DType::Bool : v.number.kind() == Scalar::Kind::Bool; };
+  CHECK(!(is_bool(a) && is_bool(b)), Runtime, "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+        "operator instead.");
+  CHECK(!is_bool(a) && !is_bool(b), Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+        "the `~` or `logical_not()` operator instead.");
+  Value operands[] = {a, b};
+  Tensor y = pointwise_scaled("sub", Pointwise::Sub, operands, 2, alpha);
+  return record<SubBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
+}
+
+// mul: y = a b        da = dy conj(b), db = dy conj(a)
+static Value conj_value(const Value& v) {
+  if (v.is_tensor()) return v.tensor.is_complex() ? Value(conj(v.tensor)) : v;
+  return v.number.is_complex() ? Value(Scalar(std::conj(v.number.to_complex128()))) : v;
+}
+struct MulBackward : Node {
+  static constexpr const char* kName = "MulBackward0";
+  SavedValue self, other;
+  Grads backward(const Grads& dy) {
+    return {needs(0) ? mul(dy[0], conj_value(other.unpack(*this))) : Tensor(), needs(1) ? mul(dy[0], conj_value(self.unpack(*this))) : Tensor()};
+  }
+  FIELDS(self, other)
+};
+Tensor mul(const Value& a, const Value& b) {
+  Tensor y = binary("mul", Pointwise::Mul, a, b);
+  return record<MulBackward>(y, {a, b}, [&](auto& n) {
+    if (n.needs(1)) n.self = save(a);
+    if (n.needs(0)) n.other = save(b);
+  });
+}
+
+// div: y = a / b        da = dy / conj(b), db = -dy conj(y / b)
+struct DivBackward : Node {
+  static constexpr const char* kName = "DivBackward0";
+  SavedValue self, other;
+  Grads backward(const Grads& dy) {
+    Value b = other.unpack(*this);
+    Grads dx(2);
+    if (needs(0)) dx[0] = div(dy[0], conj_value(b));
+    if (needs(1)) dx[1] = neg(mul(dy[0], conj(div(div(self.unpack(*this), b), b))));
+    return dx;
+  }
+  FIELDS(self, other)
+};
+Tensor div(const Value& a, const Value& b) {
+  Tensor y = binary("div", Pointwise::Div, a, b, {.rule = Rule::Float});
+  return record<DivBackward>(y, {a, b}, [&](auto& n) {
+    if (n.needs(1)) n.self = save(a);
+    n.other = save(b);
+  });
+}
+
+// neg: y = -x        dx = -dy
+struct NegBackward : Node {
+  static constexpr const char* kName = "NegBackward0";
+  Grads backward(const Grads& dy) { return {neg(dy[0])}; }
+};
+Tensor neg(const Tensor& a) {
+  CHECK(a.dtype() != DType::Bool, Runtime, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+        "`logical_not()` operator instead.");
+  return record<NegBackward>(unary("neg", Pointwise::Neg, a), {a});
+}
+
+// conj: y = re - i im        dx = conj(dy)
+struct ConjBackward : Node {
+  static constexpr const char* kName = "ConjBackward0";
+  Grads backward(const Grads& dy) { return {conj(dy[0])}; }
+};
+Tensor conj(const Tensor& a) {
+  if (!a.is_complex()) return a;
+  return record<ConjBackward>(unary("conj", Pointwise::Conj, a), {a});
+}
+
+static Tensor radd(const Tensor& a, const Value& b) { return add(b, a); }
+static Tensor rsub(const Tensor& a, const Value& b) { return sub(b, a); }
+static Tensor rmul(const Tensor& a, const Value& b) { return mul(b, a); }
+static Tensor rdiv(const Tensor& a, const Value& b) { return div(b, a); }
+
+static const Register registered([](Ops& ops) {
+  const uint32_t in_place = kMethod | kInplace | kElementwise;
+  ops.def("add", add, "input, other, *, alpha=1", in_place | kKeepsInput, "input + alpha * other.");
+  ops.def("sub", sub, "input, other, *, alpha=1", in_place | kKeepsInput, "input - alpha * other.");
+  ops.alias("subtract", "sub");
+  ops.def("mul", mul, "input, other", in_place, "input * other.");
+  ops.alias("multiply", "mul");
+  ops.def("div", div, "input, other", in_place, "input / other.");
+  ops.def("neg", neg, "input", in_place | kKeepsInput, "-input.");
+  ops.alias("negative", "neg");
+  ops.def("conj", conj, "input", kMethod | kNoOut, "The complex conjugate.");
+  ops.def("__radd_op__", radd, "input, other", kMethod | kNoFunction);
+  ops.def("__rsub_op__", rsub, "input, other", kMethod | kNoFunction);
+  ops.def("__rmul_op__", rmul, "input, other", kMethod | kNoFunction);
+  ops.def("__rdiv_op__", rdiv, "input, other", kMethod | kNoFunction);
+});
+
+}  // namespace rl::ops

@@ -1,0 +1,293 @@
+#include <utility>
+
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+#include "tensor/promote.h"
+
+namespace rl::ops {
+
+static DType type_of(const Value& a, const Value& b) {
+  ResultType types;
+  a.is_tensor() ? types.add(a.tensor) : types.add(a.number);
+  b.is_tensor() ? types.add(b.tensor) : types.add(b.number);
+  return types.get();
+}
+
+// pow: y = a^b        da = dy conj(b a^(b-1)), 0 where b = 0;  db = dy conj(y log a), 0 where a = 0 and b >= 0
+struct PowBackward : Node {
+  static constexpr const char* kName = "PowBackward0";
+  SavedValue self, exponent;
+  Saved result;
+  Grads backward(const Grads& dy) {
+    Value a = self.unpack(*this), b = exponent.unpack(*this);
+    Grads dx(2);
+    if (needs(0)) {
+      if (b.is_tensor()) {
+        Tensor slope = mul(b, pow(a, sub(b, 1)));
+        dx[0] = zero_where(eq(b, 0), mul(dy[0], conj(slope)));
+      } else if (b.number.equals(0)) {
+        dx[0] = zeros_like(dy[0]);
+      } else {
+        Scalar lower = b.number.is_complex() ? Scalar(b.number.to_complex128() - 1.0)
+                       : b.number.is_integral() ? Scalar(b.number.to_int() - 1) : Scalar(b.number.to_double() - 1);
+        dx[0] = mul(dy[0], conj(mul(pow(a, lower), b)));
+      }
+    }
+    if (needs(1)) {
+      Tensor y = result.unpack(*this);
+      Tensor base = a.is_tensor() ? a.tensor : full({}, a.number, y.dtype(), y.device());
+      Tensor slope = mul(y, log(cast(base, y.dtype())));
+      Tensor rising = b.tensor.is_complex() ? ge(real(b.tensor), 0) : ge(b, 0);
+      dx[1] = zero_where(logical_and(eq(base, 0), rising), mul(dy[0], conj(slope)));
+    }
+    return dx;
+  }
+  FIELDS(self, exponent, result)
+};
+struct PowScalarBackward : PowBackward { static constexpr const char* kName = "PowBackward0"; };
+struct PowTensorBackward : PowBackward { static constexpr const char* kName = "PowBackward1"; };
+Tensor pow(const Value& a, const Value& b) {
+  if (!b.is_tensor() && b.number.is_integral() && b.number.to_int() < 0) {
+    CHECK(!is_integral(type_of(a, b), true), Runtime, "Integers to negative integer powers are not allowed.");
+  }
+  Tensor y = binary("pow", Pointwise::Pow, a, b, {.cost = 16});
+  auto fill = [&](auto& n) {
+    n.self = save(a);
+    n.exponent = save(b);
+    if (n.needs(1)) n.result = save_output(n, y);
+  };
+  if (!b.is_tensor()) return record<PowScalarBackward>(y, {a, b}, fill);
+  return record<PowTensorBackward>(y, {a, b}, fill);
+}
+static Tensor pow_op(const Value& a, const Value& b) {
+  CHECK(a.is_tensor() || b.is_tensor(), Type, "pow(): at least one of the arguments must be a Tensor");
+  return pow(a, b);
+}
+static Tensor rpow(const Tensor& b, const Value& a) { return pow(a, b); }
+
+// float_power: pow in double (or complex double) whatever the types
+static Tensor float_power(const Value& a, const Value& b) {
+  DType wide = is_complex(type_of(a, b)) ? DType::Complex128 : DType::Float64;
+  auto widen = [&](const Value& v) { return v.is_tensor() ? Value(cast(v.tensor, wide)) : v; };
+  Value x = widen(a), n = widen(b);
+  if (!x.is_tensor() && !n.is_tensor()) fail(ErrorKind::Type, "float_power(): at least one of the arguments must be a Tensor");
+  auto as_wide = [&](const Value& v) {  // a number must not decide the type, nor be an integer
+    if (v.is_tensor() || v.number.is_complex()) return v;
+    return Value(Scalar(v.number.to_double()));
+  };
+  return pow(as_wide(x), as_wide(n));
+}
+
+// atan2: the angle of (x, y)        dy' = g x / (x^2 + y^2), dx = -g y / (x^2 + y^2), 0 at the origin
+struct Atan2Backward : PairNode {
+  static constexpr const char* kName = "Atan2Backward0";
+  Grads backward(const Grads& dy) {
+    Value y = a(), x = b();
+    Tensor r2 = add(mul(x, x), mul(y, y));
+    Tensor scale = zero_where(eq(r2, 0), div(dy[0], r2));
+    return {needs(0) ? mul(scale, x) : Tensor(), needs(1) ? neg(mul(scale, y)) : Tensor()};
+  }
+};
+Tensor atan2(const Value& y, const Value& x) {
+  return from_pair<Atan2Backward>(binary("atan2", Pointwise::Atan2, y, x, to_float()), y, x);
+}
+
+// hypot: y = sqrt(a^2 + b^2)        da = dy a / y, db = dy b / y
+struct HypotBackward : Node {
+  static constexpr const char* kName = "HypotBackward0";
+  SavedValue self, other;
+  Saved result;
+  Grads backward(const Grads& dy) {
+    Tensor scaled = div(dy[0], result.unpack(*this));
+    return {needs(0) ? mul(scaled, self.unpack(*this)) : Tensor(), needs(1) ? mul(scaled, other.unpack(*this)) : Tensor()};
+  }
+  FIELDS(self, other, result)
+};
+static Tensor hypot(const Value& a, const Value& b) {
+  Tensor y = binary("hypot", Pointwise::Hypot, a, b, {.cost = 4});
+  return record<HypotBackward>(y, {a, b}, [&](auto& n) {
+    n.self = save(a);
+    n.other = save(b);
+    n.result = save_output(n, y);
+  });
+}
+
+// copysign: |a| with the sign of b        da = dy y / a, 0 at 0; db = 0
+struct CopysignBackward : Node {
+  static constexpr const char* kName = "CopysignBackward0";
+  SavedValue self;
+  Saved result;
+  Grads backward(const Grads& dy) {
+    Grads dx(2);
+    if (needs(0)) {
+      Value a = self.unpack(*this);
+      dx[0] = mul(dy[0], zero_where(eq(a, 0), div(result.unpack(*this), a)));
+    }
+    if (needs(1)) dx[1] = zeros_like(dy[0]);
+    return dx;
+  }
+  FIELDS(self, result)
+};
+static Tensor copysign(const Value& a, const Value& b) {
+  Tensor y = binary("copysign", Pointwise::Copysign, a, b, {.rule = Rule::Float});
+  return record<CopysignBackward>(y, {a, b}, [&](auto& n) {
+    n.self = save(a);
+    n.result = save_output(n, y);
+  });
+}
+
+static Tensor nextafter(const Tensor& a, const Tensor& b) {
+  return record_not_differentiable("nextafter", binary("nextafter", Pointwise::Nextafter, a, b), {a, b});
+}
+static Tensor heaviside(const Tensor& a, const Tensor& b) {
+  CHECK(!a.is_complex() && !b.is_complex(), Runtime, "heaviside is not yet implemented for complex tensors.");
+  CHECK(a.dtype() == b.dtype(), Runtime, "heaviside is not yet implemented for tensors with different dtypes.");
+  return record_not_differentiable("heaviside", binary("heaviside", Pointwise::Heaviside, a, b), {a, b});
+}
+
+// logaddexp: y = log(e^a + e^b)        da = dy e^(a - y), db = dy e^(b - y)
+struct LogaddexpBackward : Node {
+  static constexpr const char* kName = "LogaddexpBackward0";
+  Saved self, other;
+  Grads backward(const Grads& dy) {
+    Tensor a = self.unpack(*this), b = other.unpack(*this);
+    Grads dx(2);
+    if (needs(0)) dx[0] = div(dy[0], conj(add(exp(sub(b, a)), 1)));
+    if (needs(1)) dx[1] = div(dy[0], conj(add(exp(sub(a, b)), 1)));
+    return dx;
+  }
+  FIELDS(self, other)
+};
+static Tensor logaddexp(const Tensor& a, const Tensor& b) {
+  Tensor y = binary("logaddexp", Pointwise::Logaddexp, a, b, {.cost = 16});
+  return record<LogaddexpBackward>(y, {a, b}, [&](auto& n) {
+    n.self = save(a);
+    n.other = save(b);
+  });
+}
+
+// logaddexp2: y = log2(2^a + 2^b)        da = dy / (1 + 2^(b - a)), db = dy / (1 + 2^(a - b))
+struct Logaddexp2Backward : Node {
+  static constexpr const char* kName = "Logaddexp2Backward0";
+  Saved self, other;
+  Grads backward(const Grads& dy) {
+    Tensor a = self.unpack(*this), b = other.unpack(*this);
+    Grads dx(2);
+    if (needs(0)) dx[0] = div(dy[0], add(exp2(sub(b, a)), 1));
+    if (needs(1)) dx[1] = div(dy[0], add(exp2(sub(a, b)), 1));
+    return dx;
+  }
+  FIELDS(self, other)
+};
+static Tensor logaddexp2(const Tensor& a, const Tensor& b) {
+  Tensor y = binary("logaddexp2", Pointwise::Logaddexp2, a, b, {.cost = 16});
+  return record<Logaddexp2Backward>(y, {a, b}, [&](auto& n) {
+    n.self = save(a);
+    n.other = save(b);
+  });
+}
+
+// xlogy: y = a log b, 0 where a = 0        da = dy log b (0 where a = 0 and b <= 0), db = dy a / b
+static Tensor tensor_of(const Value& v, const Tensor& like) {
+  return v.is_tensor() ? v.tensor : full({}, v.number, like.dtype(), like.device());
+}
+struct XlogyBackward : PairNode {
+  static constexpr const char* kName = "XlogyBackward0";
+  Grads backward(const Grads& dy) {
+    Value x = a(), y = b();
+    Grads dx(2);
+    if (needs(0)) dx[0] = mul(dy[0], zero_where(logical_and(eq(x, 0), le(y, 0)), log(tensor_of(y, dy[0]))));
+    if (needs(1)) dx[1] = div(mul(dy[0], x), y);
+    return dx;
+  }
+};
+static Tensor xlogy(const Value& a, const Value& b) {
+  return from_pair<XlogyBackward>(binary("xlogy", Pointwise::Xlogy, a, b, to_float()), a, b);
+}
+
+// xlog1py: y = a log(1 + b), 0 where a = 0        da = dy log(1 + b) (0 where a = 0 and b <= -1), db = dy a / (1 + b)
+struct Xlog1pyBackward : PairNode {
+  static constexpr const char* kName = "SpecialXlog1PyBackward0";
+  Grads backward(const Grads& dy) {
+    Value x = a(), y = b();
+    Grads dx(2);
+    if (needs(0)) dx[0] = mul(dy[0], zero_where(logical_and(eq(x, 0), le(y, -1)), log1p(tensor_of(y, dy[0]))));
+    if (needs(1)) dx[1] = div(mul(dy[0], x), add(y, 1));
+    return dx;
+  }
+};
+static Tensor xlog1py(const Value& a, const Value& b) {
+  return from_pair<Xlog1pyBackward>(binary("xlog1py", Pointwise::Xlog1py, a, b, to_float()), a, b);
+}
+
+[[noreturn]] static void no_derivative(const char* op, const char* argument) {
+  fail(ErrorKind::Runtime, "the derivative for '", argument, "' of '", op, "' is not implemented");
+}
+// zeta (Hurwitz): y = sum (k + b)^-a        db = -dy a zeta(a + 1, b)
+static Tensor zeta(const Value& a, const Value& b);
+struct ZetaBackward : PairNode {
+  static constexpr const char* kName = "SpecialZetaBackward0";
+  Grads backward(const Grads& dy) {
+    if (needs(0)) no_derivative("zeta", "self");
+    Value s = a(), q = b();
+    return {Tensor(), needs(1) ? mul(dy[0], neg(mul(s, zeta(add(tensor_of(s, dy[0]), 1), q)))) : Tensor()};
+  }
+};
+static Tensor zeta(const Value& a, const Value& b) {
+  return from_pair<ZetaBackward>(binary("zeta", Pointwise::Zeta, a, b, to_float(256)), a, b);
+}
+
+// igamma: the regularized lower incomplete gamma P(a, x)        dx = dy e^((a - 1) log x - x - lgamma(a))
+struct IgammaBackward : Node {
+  static constexpr const char* kName = "IgammaBackward0";
+  Saved self, other;
+  Tensor slope(const Grads& dy) {
+    if (needs(0)) no_derivative("igamma", "self");
+    Tensor a = self.unpack(*this), x = other.unpack(*this);
+    return mul(dy[0], exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a))));
+  }
+  Grads backward(const Grads& dy) { return {Tensor(), slope(dy)}; }
+  FIELDS(self, other)
+};
+struct IgammacBackward : IgammaBackward {
+  static constexpr const char* kName = "IgammacBackward0";
+  Grads backward(const Grads& dy) { return {Tensor(), neg(slope(dy))}; }
+};
+template <class N> static Tensor incomplete(const char* name, Pointwise op, const Tensor& a, const Tensor& x) {
+  return record<N>(binary(name, op, a, x, {.cost = 256}), {a, x}, [&](auto& n) {
+    n.self = save(a);
+    n.other = save(x);
+  });
+}
+static Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete<IgammaBackward>("igamma", Pointwise::Igamma, a, x); }
+static Tensor igammac(const Tensor& a, const Tensor& x) {
+  return incomplete<IgammacBackward>("igammac", Pointwise::Igammac, a, x);
+}
+
+// ldexp: y = a 2^b
+static Tensor ldexp(const Tensor& a, const Tensor& b) { return mul(a, pow(2.0, b)); }
+
+static const Register registered([](Ops& ops) {
+  ops.def("pow", pow_op, "input, exponent", kUnary, "input raised to exponent.");
+  ops.def("__rpow_op__", rpow, "input, other", kMethod | kNoFunction);
+  ops.def("float_power", float_power, "input, exponent", kMethod | kInplace, "input raised to exponent, in double precision.");
+  ops.def("atan2", atan2, "input, other", kUnary, "The angle of the point (other, input), in radians.");
+  ops.alias("arctan2", "atan2");
+  ops.def("hypot", hypot, "input, other", kUnary, "sqrt(input^2 + other^2).");
+  ops.def("copysign", copysign, "input, other", kUnary, "|input| with the sign of other.");
+  ops.def("nextafter", nextafter, "input, other", kUnary, "The next number after input towards other.");
+  ops.def("heaviside", heaviside, "input, values", kUnary, "0 below 0, 1 above, and `values` at 0.");
+  ops.def("logaddexp", logaddexp, "input, other", kMethod, "log(e^input + e^other).");
+  ops.def("logaddexp2", logaddexp2, "input, other", kMethod, "log2(2^input + 2^other).");
+  ops.def("xlogy", xlogy, "input, other", kUnary, "input log(other), and 0 where input is 0.");
+  ops.alias("special.xlogy", "xlogy");
+  ops.def("special.xlog1py", xlog1py, "input, other", 0, "input log(1 + other), and 0 where input is 0.");
+  ops.def("special.zeta", zeta, "input, other", 0, "Hurwitz's zeta function.");
+  ops.def("igamma", igamma, "input, other", kUnary, "The regularized lower incomplete gamma function.");
+  ops.alias("special.gammainc", "igamma");
+  ops.def("igammac", igammac, "input, other", kUnary, "The regularized upper incomplete gamma function.");
+  ops.alias("special.gammaincc", "igammac");
+  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace, "input * 2**other.");
+});
+
+}  // namespace rl::ops

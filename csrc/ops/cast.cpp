@@ -1,0 +1,160 @@
+#include "ops/cast.h"
+
+#include "backend/backend.h"
+#include "ops/ops.h"
+#include "ops/pointwise.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+
+void copy_into(const Tensor& dst, const Tensor& src) {
+  if (dst.device().is_meta() || src.device().is_meta() || dst.numel() == 0) return;
+  View out = dst.view(), in = src.view();
+  Ints strides;
+  if (!(dst.sizes() == src.sizes())) {
+    strides = broadcast_strides(src, dst.sizes());
+    in = {src.data(), dst.sizes().data(), strides.data(), static_cast<int32_t>(dst.dim()), src.dtype()};
+  }
+  g_cpu->copy->copy(out, in);
+}
+
+void fill_raw(const Tensor& dst, const Scalar& value) {
+  LoopScalar element;
+  write_element(element.bytes, value, dst.dtype());
+  if (!dst.device().is_meta() && dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
+}
+
+Tensor zeros(IntSpan sizes, DType dtype, Device device) {
+  Tensor t = empty(sizes, dtype, device);
+  if (!device.is_meta() && t.numel()) g_cpu->copy->zero(t.view());
+  return t;
+}
+Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device) {
+  Tensor t = empty(sizes, dtype, device);
+  fill_raw(t, value);
+  return t;
+}
+
+// cast: y = x in another type        dx = dy, cast back by the engine
+struct ToCopyBackward : Node {
+  static constexpr const char* kName = "ToCopyBackward0";
+  Grads backward(const Grads& dy) { return {dy[0]}; }
+};
+Tensor cast(const Tensor& input, DType dtype) {
+  if (input.dtype() == dtype) return input;
+  Tensor y = empty_like(input, dtype);
+  copy_into(y, input);
+  return record<ToCopyBackward>(y, {input});
+}
+
+// clone: y = x in memory of its own        dx = dy
+struct CloneBackward : Node {
+  static constexpr const char* kName = "CloneBackward0";
+  Grads backward(const Grads& dy) { return {dy[0]}; }
+};
+Ints strides_for(const Tensor& t, MemoryFormat format) {
+  if (format == MemoryFormat::Preserve) return dense_strides_like(t);
+  if (format == MemoryFormat::Contiguous) return contiguous_strides(t.sizes());
+  int64_t n = format == MemoryFormat::ChannelsLast ? 4 : 5;
+  CHECK(t.dim() == n, Runtime, "required rank ", n, " tensor to use ", n == 4 ? "channels_last" : "channels_last_3d", " format");
+  Ints strides(n);
+  int64_t step = 1;
+  for (int64_t k = 0; k < n; ++k) {  // channels, then space from the last dimension, then batch
+    int64_t d = k == 0 ? 1 : k == n - 1 ? 0 : n - k;
+    strides[d] = step;
+    step *= std::max<int64_t>(t.sizes()[d], 1);
+  }
+  return strides;
+}
+Tensor clone(const Tensor& input, std::optional<MemoryFormat> format) {
+  Tensor y = empty_strided(input.sizes(), strides_for(input, format.value_or(MemoryFormat::Preserve)), input.dtype(), input.device());
+  copy_into(y, input);
+  return record<CloneBackward>(y, {input});
+}
+
+// contiguous: x itself if its memory is in that order, else a clone that is
+Tensor contiguous(const Tensor& input, MemoryFormat format) {
+  CHECK(format != MemoryFormat::Preserve, Runtime, "preserve memory format is unsupported by the contiguous operator");
+  bool already = format == MemoryFormat::Contiguous ? input.is_contiguous() : is_channels_last(input.sizes(), input.strides());
+  return already ? input : clone(input, format);
+}
+
+// copy: x with its elements replaced by those of src        dx = 0, dsrc = dy
+struct CopyBackwards : Node {
+  static constexpr const char* kName = "CopyBackwards";
+  Grads backward(const Grads& dy) {
+    Grads dx(2);
+    if (needs(0)) dx[0] = zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device());
+    if (needs(1)) dx[1] = dy[0];
+    return dx;
+  }
+};
+Tensor copy(const Tensor& input, const Tensor& src, bool) {
+  Ints sizes = broadcast_sizes(input.sizes(), src.sizes());
+  CHECK(IntSpan(sizes) == input.sizes(), Runtime, "output with shape ", to_text(input.sizes()), " doesn't match the broadcast shape ", to_text(sizes));
+  Tensor y = empty_like(input);
+  copy_into(y, src);
+  return record<CopyBackwards>(y, {input, src});
+}
+// Its in-place form writes without the copy in between.
+Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
+  if (!value.is_tensor()) {
+    check_inplace(self);
+    fill_raw(self, value.number);
+    bump_version(self);
+    return self;
+  }
+  const Tensor& src = value.tensor;
+  struct Call { const Tensor &self, &src; bool b; } call{self, src, non_blocking};
+  bool overlaps = src.storage() == self.storage();
+  if ((grad_enabled() && (self.requires_grad() || src.requires_grad())) || overlaps)
+    return apply_inplace("copy_", self, false, false, [](void* c) { auto* k = static_cast<Call*>(c); return copy(k->self, k->src, k->b); }, &call);
+  check_inplace(self);
+  Ints sizes = broadcast_sizes(self.sizes(), src.sizes());
+  CHECK(IntSpan(sizes) == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()), " doesn't match the broadcast shape ", to_text(sizes));
+  copy_into(self, src);
+  bump_version(self);
+  return self;
+}
+
+// fill: x with every element replaced by a number        dx = 0, dvalue = sum dy
+struct FillBackward : Node {
+  static constexpr const char* kName = "FillBackward0";
+  Grads backward(const Grads& dy) {
+    Grads dx(2);
+    if (needs(0)) dx[0] = zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device());
+    if (needs(1)) dx[1] = dy[0];  // summed to the value's shape by the engine
+    return dx;
+  }
+};
+Tensor fill(const Tensor& input, const Value& value) {
+  CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime, "fill_ only supports 0-dimension value tensor but got tensor with ",
+        value.is_tensor() ? value.tensor.dim() : 0, " dimensions.");
+  Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input, value}));
+  if (!y.defined()) y = empty_like(input);
+  if (value.is_tensor()) copy_into(y, value.tensor);
+  else fill_raw(y, value.number);
+  return record<FillBackward>(y, {input, value});
+}
+struct ZeroBackward : Node {
+  static constexpr const char* kName = "ZeroBackward0";
+  Grads backward(const Grads& dy) { return {zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device())}; }
+};
+Tensor zero(const Tensor& input) {
+  Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
+  if (!y.defined()) y = empty_like(input);
+  if (!y.device().is_meta() && y.numel()) g_cpu->copy->zero(y.view());
+  return record<ZeroBackward>(y, {input});
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("_cast", cast, "input, dtype", kMethod | kNoOut, "The tensor in another element type.");
+  ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut, "A copy in memory of its own.");
+  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut, "The tensor in row-major memory; itself if it is already.");
+  ops.def("copy_", copy_, "input, src, non_blocking=False", kMethod | kNoFunction | kNoOut, "Writes src (broadcast and cast) into the tensor.");
+  ops.def("copy", copy, "input, src, non_blocking=False", kNoOut, "The tensor with its elements replaced by those of src.");
+  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput, "The tensor with every element replaced by a number.");
+  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput, "The tensor with every element replaced by 0.");
+});
+
+}  // namespace rl::ops

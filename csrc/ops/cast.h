@@ -1,0 +1,18 @@
+// Copies: to another type, to another memory order, into another tensor.
+#pragma once
+#include "autograd/record.h"
+#include "python/arguments.h"
+
+namespace rl::ops {
+
+Tensor cast(const Tensor& input, DType dtype);   // the same tensor if it has that type
+Tensor clone(const Tensor& input, std::optional<MemoryFormat> format = std::nullopt);
+Ints strides_for(const Tensor& t, MemoryFormat format);  // strides of t's sizes in that memory order
+Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::Contiguous);
+// Raw: writes src (broadcast) into dst without history and without counting the write.
+void copy_into(const Tensor& dst, const Tensor& src);
+void fill_raw(const Tensor& dst, const Scalar& value);
+Tensor zeros(IntSpan sizes, DType dtype, Device device = {});
+Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device = {});
+
+}  // namespace rl::ops

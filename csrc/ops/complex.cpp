@@ -1,0 +1,105 @@
+#include "ops/elementwise.h"
+#include "ops/ops.h"
+
+namespace rl::ops {
+
+// Every other real number of a complex tensor's memory, as a view.
+static Tensor part_view(const Tensor& x, int64_t part) {
+  Ints strides(x.strides());
+  for (int64_t& s : strides) s *= 2;
+  return alias_as(x, to_real(x.dtype()), x.sizes(), strides, 2 * x->offset + part);
+}
+
+// real: y = Re x        dx = dy
+struct RealBackward : Node {
+  static constexpr const char* kName = "RealBackward0";
+  Grads backward(const Grads& dy) { return {complex(dy[0], zeros_like(dy[0]))}; }
+};
+Tensor real(const Tensor& x) {
+  if (!x.is_complex()) return x;
+  return record_view<RealBackward>(part_view(x, 0), x, [](auto&) {});
+}
+
+// imag: y = Im x        dx = i dy
+struct ImagBackward : Node {
+  static constexpr const char* kName = "ImagBackward0";
+  Grads backward(const Grads& dy) { return {complex(zeros_like(dy[0]), dy[0])}; }
+};
+Tensor imag(const Tensor& x) {
+  CHECK(x.is_complex(), Runtime, "imag is not implemented for tensors with non-complex dtypes.");
+  return record_view<ImagBackward>(part_view(x, 1), x, [](auto&) {});
+}
+
+// complex: y = re + i im        dre = Re dy, dim = Im dy
+struct ComplexBackward : Node {
+  static constexpr const char* kName = "ComplexBackward0";
+  Grads backward(const Grads& dy) { return {needs(0) ? real(dy[0]) : Tensor(), needs(1) ? imag(dy[0]) : Tensor()}; }
+};
+static void check_parts(const Tensor& a, const Tensor& b) {
+  bool float_type = a.dtype() == DType::Float32 || a.dtype() == DType::Float64 || a.dtype() == DType::Float16;
+  CHECK(float_type, Runtime, "Expected both inputs to be Half, Float or Double tensors but got ", info(a.dtype()).legacy, " and ", info(b.dtype()).legacy);
+  CHECK(a.dtype() == b.dtype(), Runtime, "Expected object of scalar type ", info(a.dtype()).legacy, " but got scalar type ",
+        info(b.dtype()).legacy, " for second argument");
+}
+Tensor complex(const Tensor& re, const Tensor& im) {
+  check_parts(re, im);
+  return record<ComplexBackward>(binary("complex", Pointwise::MakeComplex, re, im, {.complex_result = true}), {re, im});
+}
+
+// polar: y = r e^(i a)        dr = Re(dy conj(e^(i a))), da = Re(dy conj(i y))
+struct PolarBackward : Node {
+  static constexpr const char* kName = "PolarBackward0";
+  Saved angle, result;
+  Grads backward(const Grads& dy) {
+    Grads dx(2);
+    if (needs(0)) {
+      Tensor a = angle.unpack(*this);
+      dx[0] = add(mul(real(dy[0]), cos(a)), mul(imag(dy[0]), sin(a)));
+    }
+    if (needs(1)) dx[1] = imag(mul(dy[0], conj(result.unpack(*this))));
+    return dx;
+  }
+  FIELDS(angle, result)
+};
+static Tensor polar(const Tensor& r, const Tensor& angle) {
+  check_parts(r, angle);
+  Tensor y = binary("polar", Pointwise::MakePolar, r, angle, {.cost = 16, .complex_result = true});
+  return record<PolarBackward>(y, {r, angle}, [&](auto& n) {
+    n.angle = save(angle);
+    n.result = save_output(n, y);
+  });
+}
+
+// angle: y = the argument of x (0 or pi for reals)        dx = i dy x / |x|^2, 0 at 0 and for reals
+struct AngleBackward : SelfNode {
+  static constexpr const char* kName = "AngleBackward0";
+  Grads backward(const Grads& dy) {
+    Tensor z = x();
+    if (!z.is_complex()) return {zeros_like(dy[0])};
+    Tensor re = real(z), im = imag(z), scale = div(dy[0], add(square(re), square(im)));
+    return {zero_where(eq(z, 0), complex(neg(mul(im, scale)), mul(re, scale)))};
+  }
+};
+static Tensor angle(const Tensor& x) {
+  return from_self<AngleBackward>(unary("angle", Pointwise::Angle, x, {.rule = Rule::RealFloat, .cost = 8}), x);
+}
+
+// Conjugation is done at once here, so there is nothing left to resolve.
+static Tensor conj_physical(const Tensor& x) { return x.is_complex() ? conj(x) : x; }
+static Tensor resolved(const Tensor& x) { return x; }
+static bool never(const Tensor&) { return false; }
+
+static const Register registered([](Ops& ops) {
+  ops.def("real", real, "input", kView, "The real part, as a view; real tensors themselves.");
+  ops.def("imag", imag, "input", kView, "The imaginary part, as a view.");
+  ops.def("complex", complex, "real, imag", 0, "real + i imag.");
+  ops.def("polar", polar, "abs, angle", 0, "abs * e^(i angle).");
+  ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.");
+  ops.def("conj_physical", conj_physical, "input", kUnary, "The complex conjugate.");
+  ops.def("resolve_conj", resolved, "input", kMethod | kNoOut, "The tensor with its conjugation carried out (it always is).");
+  ops.def("resolve_neg", resolved, "input", kMethod | kNoOut, "The tensor with its negation carried out (it always is).");
+  ops.def("is_conj", never, "input", kMethod | kNoOut, "Whether conjugation is pending (it never is).");
+  ops.def("is_neg", never, "input", kMethod | kNoOut, "Whether negation is pending (it never is).");
+});
+
+}  // namespace rl::ops

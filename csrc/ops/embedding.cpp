@@ -1,0 +1,95 @@
+#include "backend/backend.h"
+#include "ops/cast.h"
+#include "ops/gather.h"
+#include "ops/ops.h"
+#include "ops/pointwise.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+
+namespace {
+
+Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                                bool scale_grad_by_freq);
+
+}  // namespace
+
+// embedding: y = the rows of weight at indices        dweight = zeros with the rows of dy added, none at padding_idx;
+//   scale_grad_by_freq divides each row by how often it was read
+struct EmbeddingBackward : Node {
+  static constexpr const char* kName = "EmbeddingBackward0";
+  Saved indices;
+  int64_t weight_sym_argsize_0 = 0, padding_idx = -1;
+  bool scale_grad_by_freq = false;
+  Grads backward(const Grads& dy) {
+    return {embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq)};
+  }
+  FIELDS(indices, padding_idx, scale_grad_by_freq, weight_sym_argsize_0)
+};
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
+  CHECK(weight.dim() == 2, Runtime, "'weight' must be 2-D, got shape ", to_text(weight.sizes()));
+  CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, Runtime,
+        "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.",
+        info(indices.dtype()).legacy, "Tensor instead (while checking arguments for embedding)");
+  Ints sizes(indices.sizes()), strides(indices.dim(), 0), at(indices.strides());
+  sizes.push_back(weight.sizes()[1]);
+  strides.push_back(weight.strides()[1]);
+  at.push_back(0);
+  Tensor y = empty(sizes, weight.dtype(), weight.device());
+  if (y.numel() && !y.device().is_meta()) {
+    int32_t ndim = static_cast<int32_t>(sizes.size());
+    View in{weight.data(), sizes.data(), strides.data(), ndim, weight.dtype()};
+    View index{indices.data(), sizes.data(), at.data(), ndim, indices.dtype()};
+    int64_t rows = weight.sizes()[0], step = weight.strides()[0];
+    int dim = 0;
+    g_cpu->index->get(y.view(), in, {&index, 1, &rows, &step, &dim, ErrorKind::Index, false});
+  }
+  return record<EmbeddingBackward>(y, {weight}, [&](auto& n) {
+    n.indices = save(indices);
+    n.weight_sym_argsize_0 = weight.sizes()[0];
+    n.padding_idx = padding_idx;
+    n.scale_grad_by_freq = scale_grad_by_freq;
+  });
+}
+
+namespace {
+
+// Where indices are not padding, as a column to multiply rows with; undefined when there is no padding.
+Tensor not_padding(const Tensor& indices, int64_t padding_idx) {
+  if (padding_idx < 0) return {};
+  return unsqueeze(binary("ne", Pointwise::Ne, indices, Scalar(padding_idx), {.rule = Rule::Bool}), -1);
+}
+
+// The adjoint of embedding, linear in dy: its gradient reads the rows again.
+Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
+                                bool scale_grad_by_freq) {
+  Tensor rows = dy;
+  if (Tensor keep = not_padding(indices, padding_idx); keep.defined()) rows = mul(rows, keep);
+  Tensor flat = reshape(indices, {indices.numel()});
+  if (scale_grad_by_freq) {
+    Tensor one = full(flat.sizes(), Scalar(1), dy.dtype(), dy.device());
+    Tensor times = index_add(zeros({num_weights}, dy.dtype(), dy.device()), 0, flat, one);
+    rows = div(rows, reshape(index_select(times, 0, flat), [&] {
+                 Ints column(indices.sizes());
+                 column.push_back(1);
+                 return column;
+               }()));
+  }
+  int64_t width = dy.sizes()[dy.dim() - 1];
+  return index_add(zeros({num_weights, width}, dy.dtype(), dy.device()), 0, flat, reshape(rows, {indices.numel(), width}));
+}
+
+}  // namespace
+
+static Tensor embedding_op(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq, bool) {
+  return embedding(weight, indices, padding_idx, scale_grad_by_freq);
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("embedding", embedding_op,
+          "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", kNoOut, "The rows of weight at indices.");
+  ops.def("embedding_dense_backward", embedding_dense_backward,
+          "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", kNoOut, "The gradient of embedding's weight.");
+});
+
+}  // namespace rl::ops

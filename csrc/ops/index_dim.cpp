@@ -1,0 +1,198 @@
+// Whole slices along one dimension, named by a vector of indices.
+#include "backend/backend.h"
+#include "ops/cast.h"
+#include "ops/gather.h"
+#include "ops/ops.h"
+#include "ops/pointwise.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+
+// index_select: y = the slices of x at index        dx = zeros with the slices of dy added
+struct IndexSelectBackward : Node {
+  static constexpr const char* kName = "IndexSelectBackward0";
+  Saved index;
+  int64_t dim = 0;
+  Ints self_sym_sizes;
+  Grads backward(const Grads& dy) {
+    return {index_add(zeros(self_sym_sizes, dy[0].dtype(), dy[0].device()), dim, index.unpack(*this), dy[0])};
+  }
+  FIELDS(dim, index, self_sym_sizes)
+};
+Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  int64_t d = wrap_dim(dim, input.dim());
+  CHECK(index.dim() <= 1, Index, "index_select(): Index is supposed to be a vector, got shape ", to_text(index.sizes()));
+  CHECK(input.dim() > 0 || index.numel() == 1, Runtime, "index_select(): Index to scalar can have only 1 value, got ",
+        index.numel(), " value(s)");
+  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, Runtime,
+        "index_select(): Expected dtype int32 or int64 for index, got ", info(index.dtype()).name);
+  Ints sizes = lifted_sizes(input);
+  sizes[d] = index.numel();
+  Tensor y = empty(input.dim() ? IntSpan(sizes) : IntSpan(), input.dtype(), input.device());
+  if (y.numel() && !y.device().is_meta()) {
+    Along along(input, d, index, sizes, vector_strides(index, d, sizes.size()));
+    Ints strides = lifted_strides(y);
+    View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
+    g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+  }
+  return record<IndexSelectBackward>(y, {input}, [&](auto& n) {
+    n.index = save(index);
+    n.dim = d;
+    n.self_sym_sizes = Ints(input.sizes());
+  });
+}
+
+namespace {
+
+// The checks that index_add and index_copy share; returns the sizes of the source, lifted.
+Ints check_source(const char* op, const Tensor& input, int64_t d, const Tensor& index, const Tensor& source) {
+  CHECK(index.dim() <= 1, Index, op, "(): Index is supposed to be a vector, but got dim: ", index.dim(), " with shape ",
+        to_text(index.sizes()));
+  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, Index, op,
+        "(): Expected dtype int32/int64 for index but got: ", info(index.dtype()).name);
+  CHECK(input.dtype() == source.dtype(), Runtime, op, "(): self (", info(input.dtype()).name, ") and source (",
+        info(source.dtype()).name, ") must have the same scalar type");
+  CHECK(d == 0 || d < source.dim(), Index, op, "(): Indexing dim ", d, " is out of bounds of the source tensor with dim ",
+        source.dim());
+  Ints sizes = lifted_sizes(input), given = lifted_sizes(source);
+  CHECK(index.numel() == given[d], Index, op, "(): Number of indices (", index.numel(),
+        ") should be equal to source.size(dim): (", given[d], "), for dim: ", d);
+  bool fits = sizes.size() == given.size();
+  for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
+  CHECK(fits, Runtime, op,
+        "(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+        to_text(input.sizes()), " source.shape = ", to_text(source.sizes()));
+  return given;
+}
+
+Tensor lifted(const Tensor& t) { return t.dim() ? t : alias(t, {1}, {1}, t->offset); }
+
+}  // namespace
+
+// index_add: y = x with alpha * the slices of source added at index        dx = dy, dsource = alpha * dy at index
+struct IndexAddBackward : Node {
+  static constexpr const char* kName = "IndexAddBackward0";
+  Saved index;
+  int64_t dim = 0;
+  Scalar alpha = Scalar(1);
+  Ints source_sizes;
+  Grads backward(const Grads& dy) {
+    if (!needs(1)) return {dy[0], Tensor()};
+    Tensor ds = index_select(dy[0], dim, index.unpack(*this));
+    if (!alpha.equals(1)) ds = mul(ds, alpha.is_complex() ? Scalar(std::conj(alpha.to_complex128())) : alpha);
+    return {dy[0], reshape(ds, source_sizes)};
+  }
+  FIELDS(dim, index)
+};
+Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+  int64_t d = wrap_dim(dim, input.dim());
+  Ints given = check_source("index_add", input, d, index, source);
+  Tensor y = writable(input, will_record({input, source}));
+  if (index.numel() && y.numel() && !y.device().is_meta()) {
+    NoGrad raw;
+    Tensor values = alpha.equals(1) ? source : cast(mul(source, alpha), source.dtype());
+    put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(values), Combine::Sum, ErrorKind::Index, false);
+  }
+  return record<IndexAddBackward>(y, {input, source}, [&](auto& n) {
+    if (n.needs(1)) n.index = save(index);
+    n.dim = d;
+    n.alpha = alpha;
+    n.source_sizes = Ints(source.sizes());
+  });
+}
+
+// index_fill: y = x with the slices at index set to a number        dx = dy with zeros there, dvalue = sum of dy there
+struct IndexFillBackward : Node {
+  static constexpr const char* kName = "IndexFillBackward0";
+  Saved index;
+  int64_t dim = 0;
+  Grads backward(const Grads& dy) {
+    Tensor i = index.unpack(*this);
+    return {needs(0) ? index_fill(dy[0], dim, i, Scalar(0)) : Tensor(),
+            needs(1) ? sum_to(index_select(dy[0], dim, i), {}) : Tensor()};
+  }
+  FIELDS(dim, index)
+};
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Value& value) {
+  int64_t d = wrap_dim(dim, input.dim());
+  CHECK(index.dtype() == DType::Int64, Index, "index_fill_(): Expected dtype int64 for index, got ", info(index.dtype()).name);
+  CHECK(index.dim() <= 1, Index, "Index has to be a vector/scalar, got shape ", to_text(index.sizes()));
+  CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
+        "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.is_tensor() ? value.tensor.dim() : 0,
+        " dimension(s).");
+  bool complex_value = value.is_tensor() ? value.tensor.is_complex() : value.number.is_complex();
+  CHECK(!complex_value || input.is_complex(), Runtime,
+        "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+  Tensor y = writable(input, will_record({input, value}));
+  Tensor at = index;  // negative ones wrap
+  if (index.numel() && y.numel() && !y.device().is_meta()) {
+    NoGrad raw;
+    Ints sizes = lifted_sizes(input);
+    sizes[d] = index.numel();
+    Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype()) : full({}, value.number, y.dtype());
+    put_along(y, d, index, sizes, vector_strides(index, d, sizes.size()), element, Combine::Set, ErrorKind::Index, true);
+    if (value.requires_grad()) {
+      int64_t n = lifted_sizes(input)[d];
+      at = binary("remainder", Pointwise::Remainder, index, Scalar(n));
+    }
+  }
+  return record<IndexFillBackward>(y, {input, value}, [&](auto& n) {
+    n.index = save(at);
+    n.dim = d;
+  });
+}
+
+// index_copy: y = x with the slices at index replaced by source's        dx = dy with zeros there, dsource = dy there
+struct IndexCopyBackward : Node {
+  static constexpr const char* kName = "IndexCopyBackward0";
+  Saved index;
+  int64_t dim = 0;
+  Ints source_sizes;
+  Grads backward(const Grads& dy) {
+    Tensor i = index.unpack(*this);
+    return {needs(0) ? index_fill(dy[0], dim, i, Scalar(0)) : Tensor(),
+            needs(1) ? reshape(index_select(dy[0], dim, i), source_sizes) : Tensor()};
+  }
+  FIELDS(dim, index)
+};
+static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  int64_t d = wrap_dim(dim, input.dim());
+  CHECK(index.dim() <= 1, Index, "index_copy_(): Index should have dimension 1 or 0 (got ", index.dim(), ")");
+  CHECK(source.dim() != 0 || index.numel() == 1, Index, "index_copy_(): When source is scalar, index should have one element (got ",
+        index.numel(), ")");
+  CHECK(source.dim() == input.dim() || source.dim() == 0 || input.dim() == 0, Index,
+        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
+        source.dim(), "), destination dimensionality (", input.dim(), ")");
+  CHECK(index.dtype() == DType::Int64, Runtime, "index_copy_(): Expected a long tensor for index, but got ",
+        info(index.dtype()).legacy);
+  CHECK(input.dtype() == source.dtype(), Runtime, "index_copy_(): self and source expected to have the same dtype, but got (self) ",
+        info(input.dtype()).legacy, " and (source) ", info(source.dtype()).legacy);
+  Ints sizes = lifted_sizes(input), given = lifted_sizes(source);
+  bool fits = given.size() == sizes.size();
+  for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
+  CHECK(fits, Index, "index_copy_(): Source/destination tensor must have same slice shapes, got source ", to_text(source.sizes()),
+        " and destination ", to_text(input.sizes()), " for dimension ", d);
+  CHECK(index.numel() == given[d], Index, "index_copy_(): Number of indices (", index.numel(),
+        ") should be equal to source.size(dim) (", given[d], ")");
+  Tensor y = writable(input, will_record({input, source}));
+  if (index.numel() && y.numel() && !y.device().is_meta())
+    put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(source), Combine::Set, ErrorKind::Index, false);
+  return record<IndexCopyBackward>(y, {input, source}, [&](auto& n) {
+    n.index = save(index);
+    n.dim = d;
+    n.source_sizes = Ints(source.sizes());
+  });
+}
+
+static const Register registered([](Ops& ops) {
+  const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
+  ops.def("index_select", index_select, "input, dim, index", kMethod, "The slices of a dimension at the given indices, copied.");
+  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes,
+          "The tensor with alpha * the slices of source added at the given indices.");
+  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut,
+          "The tensor with the slices at the given indices set to a number.");
+  ops.def("index_copy", index_copy, "input, dim, index, source", writes,
+          "The tensor with the slices at the given indices replaced by those of source.");
+});
+
+}  // namespace rl::ops

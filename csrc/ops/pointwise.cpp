@@ -1,0 +1,238 @@
+#include "ops/pointwise.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "autograd/destination.h"
+#include "backend/backend.h"
+#include "ops/cast.h"
+#include "tensor/promote.h"
+
+namespace rl {
+
+Ints broadcast_sizes(IntSpan a, IntSpan b) {
+  if (a == b) return Ints(a);
+  int64_t n = std::max(a.size(), b.size());
+  Ints out(n);
+  for (int64_t i = 1; i <= n; ++i) {
+    int64_t x = i <= a.size() ? a[a.size() - i] : 1, y = i <= b.size() ? b[b.size() - i] : 1;
+    CHECK(x == y || x == 1 || y == 1, Runtime, "The size of tensor a (", x, ") must match the size of tensor b (", y,
+          ") at non-singleton dimension ", n - i, "\n  the shapes are ", to_text(a), " and ", to_text(b));
+    out[n - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+Ints broadcast_strides(const Tensor& t, IntSpan sizes) {
+  Ints out(sizes.size(), 0);
+  int64_t shift = sizes.size() - t.dim();
+  for (int64_t i = 0; i < t.dim(); ++i) out[shift + i] = t.sizes()[i] == 1 && sizes[shift + i] != 1 ? 0 : t.strides()[i];
+  return out;
+}
+
+namespace {
+
+template <class T> void check_range(const Scalar& s) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    constexpr const char* kNames[] = {"int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+    const char* name = kNames[(std::is_signed_v<T> ? 0 : 4) + (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3)];
+    double v = s.to_double();
+    // Negative numbers wrap in unsigned types.
+    bool fits = s.is_integral() ? (std::is_signed_v<T> ? s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
+                                                             s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max())
+                                                       : sizeof(T) == 8 || (s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max()) &&
+                                                                            -s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max())))
+                                : v >= -9.3e18 && v <= 1.9e19 && v == v;
+    CHECK(fits, Runtime, "value cannot be converted to type ", name, " without overflow");
+  }
+}
+
+}  // namespace
+
+void write_element(void* to, const Scalar& s, DType dtype) {
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    check_range<T>(s);
+    if constexpr (!is_complex_v<T> && !std::is_same_v<T, complex32>)
+      CHECK(!s.is_complex() || s.to_complex128().imag() == 0, Runtime, "value cannot be converted to type ", info(dtype).name, " without overflow");
+    T v = s.to<T>();
+    __builtin_memcpy(to, &v, sizeof v);
+  });
+}
+
+void write_compute(LoopScalar& to, const Scalar& s, DType dtype) {
+  visit_compute(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    check_range<T>(s);
+    to.set(s.to<compute_t<T>>());
+  });
+}
+
+void no_kernel(const char* name, DType dtype) { fail(ErrorKind::NotImplemented, "\"", name, "_cpu\" not implemented for '", info(dtype).legacy, "'"); }
+
+Device common_device(const char* name, const Value* operands, int count) {
+  const Tensor* first = nullptr;
+  for (int i = 0; i < count; ++i) {
+    const Tensor& t = operands[i].tensor;
+    if (!t.defined() || (t.dim() == 0 && t.device().is_cpu() && count > 1)) continue;
+    if (!first) first = &t;
+    CHECK(t.device() == first->device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ",
+          to_text(first->device()), " and ", to_text(t.device()), "! (", name, ")");
+  }
+  return first ? first->device() : Device();
+}
+
+namespace {
+
+bool to_float_first(Rule r) { return r == Rule::Float || r == Rule::RealFloat || r == Rule::FloatBool; }
+
+DType result_dtype(const PointwiseOptions& o, DType common) {
+  switch (o.rule) {
+    case Rule::Bool: case Rule::FloatBool: return DType::Bool;
+    case Rule::Real: case Rule::RealFloat: return to_real(common);
+    default: return o.complex_result ? to_complex(common) : common;
+  }
+}
+
+bool recorded(const Value* operands, int count) {
+  if (!grad_enabled()) return false;
+  for (int i = 0; i < count; ++i)
+    if (operands[i].requires_grad()) return true;
+  return false;
+}
+
+// A write in place that reads the same memory through another view would see its own results.
+void check_overlap(const Tensor& out, const Value* operands, int count) {
+  for (int i = 0; i < count; ++i) {
+    const Tensor& t = operands[i].tensor;
+    if (!t.defined() || t.is(out) || t.storage() != out.storage() || t.numel() == 0 || out.numel() == 0) continue;
+    if (t->offset == out->offset && t.sizes() == out.sizes() && t.strides() == out.strides()) continue;
+    int64_t a0 = out->offset, a1 = a0 + checked_extent(out.sizes(), out.strides());
+    int64_t b0 = t->offset, b1 = b0 + checked_extent(t.sizes(), t.strides());
+    CHECK(a1 <= b0 || b1 <= a0 || !out.is_contiguous() || !t.is_contiguous(), Runtime,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+          "clone() the tensor before performing the operation.");
+  }
+}
+
+}  // namespace
+
+Tensor pointwise(const char* name, Pointwise op, const Value* operands, int count, const PointwiseOptions& options,
+                 void (*fill_params)(LoopParams&, DType, const void*), const void* context) {
+  // Where masks come first, the mask stays bool.
+  int first = op == Pointwise::Where ? 1 : 0;
+  ResultType types;
+  bool same = true;
+  const Tensor& lead = operands[first].tensor;
+  for (int i = first; i < count; ++i) {
+    const Value& v = operands[i];
+    if (v.is_tensor()) {
+      types.add(v.tensor);
+      same = same && lead.defined() && v.tensor.dtype() == lead.dtype() && v.tensor.is_contiguous() && v.tensor.sizes() == lead.sizes() &&
+             v.tensor.device() == lead.device();
+    } else {
+      types.add(v.number);
+    }
+  }
+  DType common = types.get();
+  if (to_float_first(options.rule) && is_integral(common, true)) common = default_dtype();
+  DType out_dtype = result_dtype(options, common);
+  Device device = common_device(name, operands, count);
+  const PointwiseKernels& kernels = *g_cpu->pointwise;  // also says for meta tensors whether the type has a loop
+  Loop loop = kernels.loop(op, common);
+  if (!loop) no_kernel(name, common);
+  LoopParams params = options.params;
+  if (fill_params) fill_params(params, common, context);
+  bool will_be_recorded = recorded(operands, count);
+
+  // Equal types and shapes, row-major: no strides to think about.
+  if (same && first == 0 && lead.dtype() == common) {
+    bool numbers_only_rest = true;
+    for (int i = 1; i < count; ++i) numbers_only_rest = numbers_only_rest && true;
+    Tensor out = take_destination(lead.sizes(), out_dtype, will_be_recorded);
+    if (out.defined()) check_overlap(out, operands, count);
+    bool direct = !out.defined() || out.is_contiguous();
+    if (!out.defined()) out = empty(lead.sizes(), out_dtype, device);
+    if (direct) {
+      if (device.is_meta()) return out;
+      char* data[kMaxOperands];
+      int64_t strides[kMaxOperands];
+      LoopScalar numbers[kMaxOperands];
+      data[0] = static_cast<char*>(out.data());
+      strides[0] = itemsize(out_dtype);
+      for (int i = 0; i < count; ++i) {
+        const Value& v = operands[i];
+        if (v.is_tensor()) {
+          data[i + 1] = static_cast<char*>(v.tensor.data());
+          strides[i + 1] = itemsize(common);
+        } else {
+          write_element(numbers[i].bytes, v.number, common);
+          data[i + 1] = numbers[i].bytes;
+          strides[i + 1] = 0;
+        }
+      }
+      if (lead.numel() * options.cost < 16384) {
+        loop(data, strides, lead.numel(), params);
+        return out;
+      }
+      int64_t size = lead.numel(), one[1] = {1}, zero[1] = {0};
+      View views[kMaxOperands];
+      views[0] = {data[0], &size, one, 1, out_dtype};
+      for (int i = 0; i < count; ++i) views[i + 1] = {data[i + 1], &size, strides[i + 1] ? one : zero, 1, common};
+      kernels.run(loop, views, count + 1, params, options.cost);
+      return out;
+    }
+    t_destination.taken = nullptr;
+  }
+
+  Ints sizes;
+  bool any = false;
+  for (int i = 0; i < count; ++i)
+    if (operands[i].is_tensor()) {
+      sizes = any ? broadcast_sizes(sizes, operands[i].tensor.sizes()) : Ints(operands[i].tensor.sizes());
+      any = true;
+    }
+  // Cast what has another type; 0-dim tensors become numbers in place.
+  Tensor converted[kMaxOperands];
+  LoopScalar numbers[kMaxOperands];
+  for (int i = 0; i < count; ++i) {
+    const Value& v = operands[i];
+    if (!v.is_tensor()) continue;
+    DType wanted = i < first ? DType::Bool : common;
+    NoGrad raw;
+    converted[i] = v.tensor.dtype() == wanted ? v.tensor : ops::cast(v.tensor, wanted);
+  }
+  Tensor out = take_destination(sizes, out_dtype, will_be_recorded);
+  if (out.defined()) {
+    check_overlap(out, operands, count);
+  } else {
+    const Tensor* layout = nullptr;
+    for (int i = first; i < count && !layout; ++i)
+      if (converted[i].defined() && converted[i].sizes() == IntSpan(sizes)) layout = &converted[i];
+    out = layout && !layout->is_contiguous() ? empty_strided(sizes, dense_strides_like(*layout), out_dtype, device) : empty(sizes, out_dtype, device);
+  }
+  if (device.is_meta() || out.numel() == 0) return out;
+  View views[kMaxOperands];
+  Ints strides[kMaxOperands];
+  views[0] = out.view();
+  for (int i = 0; i < count; ++i) {
+    DType d = i < first ? DType::Bool : common;
+    if (converted[i].defined()) {
+      strides[i] = broadcast_strides(converted[i], sizes);
+      views[i + 1] = {converted[i].data(), sizes.data(), strides[i].data(), static_cast<int32_t>(sizes.size()), d};
+    } else {
+      write_element(numbers[i].bytes, operands[i].number, d);
+      strides[i] = Ints(sizes.size(), 0);
+      views[i + 1] = {numbers[i].bytes, sizes.data(), strides[i].data(), static_cast<int32_t>(sizes.size()), d};
+    }
+  }
+  kernels.run(loop, views, count + 1, params, options.cost);
+  return out;
+}
+
+Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, int count, const Scalar& s0, const PointwiseOptions& options) {
+  return pointwise(name, op, operands, count, options,
+                   [](LoopParams& p, DType d, const void* c) { write_compute(p.s0, *static_cast<const Scalar*>(c), d); }, &s0);
+}
+
+}  // namespace rl

@@ -1,0 +1,176 @@
+#include "python/arguments.h"
+
+#include <cstring>
+
+#include "python/errors.h"
+
+namespace rl {
+
+void python_error() { throw Error(ErrorKind::Runtime, ""); }
+
+namespace {
+
+bool is_numpy_scalar(PyObject* o) {
+  const char* name = Py_TYPE(o)->tp_name;
+  if (std::strncmp(name, "numpy.", 6) != 0) return false;
+  return std::strcmp(name, "numpy.ndarray") != 0 && Py_TYPE(o)->tp_as_number && Py_TYPE(o)->tp_as_number->nb_float;
+}
+
+}  // namespace
+
+bool is_number(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
+  return is_numpy_scalar(o);
+}
+
+bool is_integer(PyObject* o) {
+  if (PyLong_CheckExact(o)) return true;
+  if (PyBool_Check(o)) return false;
+  if (PyLong_Check(o)) return true;
+  if (PyFloat_Check(o) || PyUnicode_Check(o) || PyTuple_Check(o) || PyList_Check(o) || o == Py_None) return false;
+  if (is_tensor(o)) {
+    auto* t = reinterpret_cast<TensorObject*>(o);
+    return t->numel == 1 && is_integral(t->dtype) && t->ndim == 0;
+  }
+  const char* name = Py_TYPE(o)->tp_name;
+  if (std::strcmp(name, "numpy.ndarray") == 0 || std::strncmp(name, "numpy.bool", 10) == 0) return false;
+  return PyIndex_Check(o);
+}
+
+int64_t integer_from(PyObject* o) {
+  if (is_tensor(o)) return item(Tensor::borrow(o)).to_int();
+  PyObject* number = PyLong_Check(o) ? Py_NewRef(o) : PyNumber_Index(o);
+  if (!number) python_error();
+  int overflow = 0;
+  int64_t v = PyLong_AsLongLongAndOverflow(number, &overflow);
+  Py_DECREF(number);
+  CHECK(!overflow, Runtime, "Overflow when unpacking long long: the integer does not fit 64 bits");
+  if (v == -1 && PyErr_Occurred()) python_error();
+  return v;
+}
+
+Scalar scalar_from(PyObject* o) {
+  if (PyBool_Check(o)) return Scalar(o == Py_True);
+  if (PyLong_Check(o)) return Scalar(integer_from(o));
+  if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
+  if (PyComplex_Check(o)) return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+  if (is_tensor(o)) return item(Tensor::borrow(o));
+  const char* name = Py_TYPE(o)->tp_name;
+  if (std::strncmp(name, "numpy.bool", 10) == 0) return Scalar(PyObject_IsTrue(o) == 1);
+  if (std::strncmp(name, "numpy.complex", 13) == 0) {
+    Py_complex z = PyComplex_AsCComplex(o);
+    if (PyErr_Occurred()) python_error();
+    return Scalar(std::complex<double>(z.real, z.imag));
+  }
+  if (PyIndex_Check(o)) return Scalar(integer_from(o));
+  double d = PyFloat_AsDouble(o);
+  if (d == -1 && PyErr_Occurred()) python_error();
+  return Scalar(d);
+}
+
+PyObject* scalar_object(const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: return PyBool_FromLong(s.to_bool());
+    case Scalar::Kind::Int: return PyLong_FromLongLong(s.to_int());
+    case Scalar::Kind::Float: return PyFloat_FromDouble(s.to_double());
+    case Scalar::Kind::Complex: return PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag());
+  }
+  return nullptr;
+}
+
+bool is_int_list(PyObject* o) {
+  if (!PyTuple_Check(o) && !PyList_Check(o)) {
+    // A NumPy array of integers, a range: anything that is a sequence of integers.
+    if (PyUnicode_Check(o) || PyDict_Check(o) || is_tensor(o) || !PySequence_Check(o)) return false;
+    Py_ssize_t n = PySequence_Size(o);
+    if (n < 0) return PyErr_Clear(), false;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_GetItem(o, i);
+      bool ok = item && is_integer(item);
+      Py_XDECREF(item);
+      if (!ok) return PyErr_Clear(), false;
+    }
+    return true;
+  }
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n; ++i)
+    if (!is_integer(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+Ints ints_from(PyObject* o) {
+  Ints out;
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    CHECK(n <= 4096, Value, "too many integers: ", static_cast<int64_t>(n));
+    out.reserve(n);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+      CHECK(is_integer(item), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name, " at position ", static_cast<int64_t>(i));
+      out.push_back(integer_from(item));
+    }
+    return out;
+  }
+  if (is_integer(o)) {
+    out.push_back(integer_from(o));
+    return out;
+  }
+  PyObject* fast = PySequence_Fast(o, "expected a sequence of integers");
+  if (!fast) python_error();
+  try {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i) out.push_back(integer_from(PySequence_Fast_GET_ITEM(fast, i)));
+  } catch (...) {
+    Py_DECREF(fast);
+    throw;
+  }
+  Py_DECREF(fast);
+  return out;
+}
+
+bool is_tensor_list(PyObject* o) {
+  if (is_tensor(o)) return reinterpret_cast<TensorObject*>(o)->ndim > 0;  // a tensor is a sequence of its rows
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (!is_tensor(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+Tensors tensors_from(PyObject* o) {
+  Tensors out;
+  if (is_tensor(o)) {
+    PyObject* rows = PySequence_List(o);
+    if (!rows) python_error();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(rows); ++i) out.push_back(Tensor::borrow(PyList_GET_ITEM(rows, i)));
+    Py_DECREF(rows);
+    return out;
+  }
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+  out.reserve(n);
+  for (Py_ssize_t i = 0; i < n; ++i) out.push_back(Tensor::borrow(PySequence_Fast_GET_ITEM(o, i)));
+  return out;
+}
+
+PyObject* to_python(Tensors&& list) {
+  PyObject* t = PyTuple_New(list.size());
+  if (!t) python_error();
+  for (int64_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(t, i, to_python(std::move(list[i])));
+  return t;
+}
+
+Scalar item(const Tensor& t) {
+  CHECK(t.numel() == 1, Runtime, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  CHECK(!t.device().is_meta(), Runtime, "Tensor.item() cannot be called on meta tensors");
+  Scalar result(0);
+  visit_dtype(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T v = *t.data<T>();
+    if constexpr (__is_same(T, bool)) result = Scalar(static_cast<bool>(reinterpret_cast<uint8_t&>(v)));
+    else if constexpr (is_complex_v<T>) result = Scalar(std::complex<double>(v));
+    else if constexpr (__is_same(T, complex32)) result = Scalar(std::complex<double>(std::complex<float>(v)));
+    else if constexpr (is_floating_v<T>) result = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
+    else result = Scalar(static_cast<int64_t>(v));
+  });
+  return result;
+}
+
+}  // namespace rl

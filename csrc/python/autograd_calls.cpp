@@ -1,0 +1,116 @@
+// backward(), grad(), and the switches of grad mode, as Python calls them.
+#include "autograd/engine.h"
+#include "autograd/meta.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+#include "python/op_object.h"
+
+namespace rl {
+namespace {
+
+// The gradient of each root: given, or 1 for a single element.
+Tensors root_gradients(const Tensors& roots, PyObject* given) {
+  Tensors out;
+  for (int64_t i = 0; i < roots.size(); ++i) {
+    const Tensor& r = roots[i];
+    PyObject* g = given == Py_None ? Py_None : PySequence_Fast_GET_ITEM(given, i);
+    if (g != Py_None) {
+      CHECK(is_tensor(g), Type, "gradients can be either Tensors or None, but got ", Py_TYPE(g)->tp_name);
+      Tensor t = Tensor::borrow(g);
+      CHECK(t.sizes() == r.sizes(), Runtime, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(", to_text(t.sizes()), ") and output[", i,
+            "] has a shape of torch.Size(", to_text(r.sizes()), ").");
+      CHECK(is_complex(t.dtype()) == is_complex(r.dtype()), Runtime, "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            "Mismatch in dtype: grad_output[", i, "] has a dtype of ", info(t.dtype()).name, " and output[", i, "] has a dtype of ", info(r.dtype()).name, ".");
+      out.push_back(t);
+    } else {
+      CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs", "\n  this output has the shape ", to_text(r.sizes()),
+            ": reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape");
+      CHECK(!is_complex(r.dtype()), Runtime, "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
+      NoGrad raw;
+      out.push_back(ops::full(r.sizes(), Scalar(1), r.dtype(), r.device()));
+    }
+  }
+  return out;
+}
+
+Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool create_graph, const Tensors& inputs, bool accumulate) {
+  for (int64_t i = 0; i < roots.size(); ++i)
+    CHECK(roots[i].requires_grad(), Runtime, "element ", i, " of tensors does not require grad and does not have a grad_fn",
+          "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by no_grad(), detach(), .data, .item(), "
+          "NumPy, or an op with an integer result");
+  Tensors g = root_gradients(roots, gradients.p);
+  BackwardCall call;
+  call.roots = roots;
+  call.gradients = g;
+  call.retain_graph = retain_graph;
+  call.create_graph = create_graph;
+  call.inputs = inputs;
+  call.accumulate = accumulate;
+  return run_backward(call);
+}
+
+bool is_grad_enabled() { return t_grad_mode.enabled; }
+bool set_grad(bool on) { return std::exchange(t_grad_mode.enabled, on); }
+bool is_inference() { return t_grad_mode.inference; }
+bool set_inference(bool on) { return std::exchange(t_grad_mode.inference, on); }
+bool set_anomaly(bool on, bool check_nan) {
+  t_grad_mode.anomaly_check_nan = check_nan;
+  return std::exchange(t_grad_mode.anomaly, on);
+}
+bool is_anomaly() { return t_grad_mode.anomaly; }
+bool is_anomaly_nan() { return t_grad_mode.anomaly_check_nan; }
+bool set_sites(bool on) {
+  bool before = Site::enabled();
+  Site::enable(on);
+  return before;
+}
+
+void push_saved_hooks(Object pack, Object unpack) {
+  CHECK(!t_saved_hooks_disabled, Runtime, t_saved_hooks_disabled ? t_saved_hooks_disabled : "");
+  if (!t_saved_hooks) t_saved_hooks = new SmallVector<SavedHooks, 2>;
+  t_saved_hooks->push_back({Py_NewRef(pack.p), Py_NewRef(unpack.p)});
+}
+void pop_saved_hooks() {
+  if (!t_saved_hooks || t_saved_hooks->empty()) return;
+  SavedHooks h = t_saved_hooks->back();
+  t_saved_hooks->pop_back();
+  Py_DECREF(h.pack);
+  Py_DECREF(h.unpack);
+}
+
+NewObject gradient_edge_op(const Tensor& t) {
+  Edge e = gradient_edge(t.get());
+  return {Py_BuildValue("(OI)", e.node ? reinterpret_cast<PyObject*>(e.node) : Py_None, e.nr)};
+}
+NewObject current_site() {
+  Site s = Site::here();
+  if (!s) return {Py_NewRef(Py_None)};
+  return {Py_BuildValue("(siss)", s.file().c_str(), s.line(), s.function().c_str(), s.source().c_str())};
+}
+
+bool set_overrides(bool on) {
+  bool before = torch_function_enabled();
+  set_torch_function_enabled(on);
+  return before;
+}
+
+}  // namespace
+
+static const Register registered([](Ops& ops) {
+  ops.def("_run_backward", run, "tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate", kNoOut);
+  ops.def("is_grad_enabled", is_grad_enabled, "", kNoOut, "Whether calls are recorded in this thread.");
+  ops.def("_set_grad_enabled", set_grad, "mode", kNoOut);
+  ops.def("is_inference_mode_enabled", is_inference, "", kNoOut);
+  ops.def("_set_inference", set_inference, "mode", kNoOut);
+  ops.def("_set_anomaly", set_anomaly, "mode, check_nan", kNoOut);
+  ops.def("is_anomaly_enabled", is_anomaly, "", kNoOut);
+  ops.def("is_anomaly_check_nan_enabled", is_anomaly_nan, "", kNoOut);
+  ops.def("_set_sites", set_sites, "mode", kNoOut);
+  ops.def("_push_saved_hooks", push_saved_hooks, "pack, unpack", kNoOut);
+  ops.def("_pop_saved_hooks", pop_saved_hooks, "", kNoOut);
+  ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
+  ops.def("_current_site", current_site, "", kNoOut);
+  ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
+});
+
+}  // namespace rl

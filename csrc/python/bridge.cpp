@@ -1,0 +1,292 @@
+#include <optional>
+
+#include "python/bridge.h"
+
+#include <cstring>
+
+#include "ops/ops.h"
+#include "ops/registry.h"
+#include "python/errors.h"
+
+namespace rl {
+namespace {
+
+// The struct-module codes of element types, as the buffer protocol names them.
+bool dtype_of_format(const char* f, Py_ssize_t size, DType* out) {
+  if (!f) f = "B";
+  if (*f == '@' || *f == '=' || *f == '<') ++f;
+  if (*f == '>' || *f == '!') return false;
+  if (f[0] == 'Z') {
+    *out = f[1] == 'f' ? DType::Complex64 : DType::Complex128;
+    return (f[1] == 'f' || f[1] == 'd') && f[2] == 0;
+  }
+  if (f[0] == 0 || f[1] != 0) return false;
+  switch (*f) {
+    case '?': *out = DType::Bool; return true;
+    case 'e': *out = DType::Float16; return true;
+    case 'f': *out = DType::Float32; return true;
+    case 'd': *out = DType::Float64; return true;
+    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+      *out = size == 1 ? DType::Int8 : size == 2 ? DType::Int16 : size == 4 ? DType::Int32 : DType::Int64;
+      return true;
+    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': case 'c':
+      *out = size == 1 ? DType::UInt8 : size == 2 ? DType::UInt16 : size == 4 ? DType::UInt32 : DType::UInt64;
+      return true;
+    default: return false;
+  }
+}
+
+const char* format_of(DType t) {
+  switch (t) {
+    case DType::Bool: return "?";
+    case DType::UInt8: return "B";
+    case DType::Int8: return "b";
+    case DType::Int16: return "h";
+    case DType::Int32: return "i";
+    case DType::Int64: return "q";
+    case DType::Float16: return "e";
+    case DType::Float32: return "f";
+    case DType::Float64: return "d";
+    case DType::Complex64: return "Zf";
+    case DType::Complex128: return "Zd";
+    case DType::UInt16: return "H";
+    case DType::UInt32: return "I";
+    case DType::UInt64: return "Q";
+    default: return nullptr;
+  }
+}
+
+// An object that offers a tensor's memory through the buffer protocol; NumPy arrays are made over it and keep it alive.
+struct Exporter {
+  PyObject_HEAD
+  TensorObject* tensor;
+};
+struct Geometry {
+  Py_ssize_t shape[kMaxDims], strides[kMaxDims];
+};
+
+int exporter_getbuffer(PyObject* self, Py_buffer* view, int flags) {
+  TensorObject* t = reinterpret_cast<Exporter*>(self)->tensor;
+  if (!t) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is gone");
+    return -1;
+  }
+  auto* g = new Geometry;
+  for (int i = 0; i < t->ndim; ++i) {
+    g->shape[i] = t->sizes[i];
+    g->strides[i] = t->strides()[i] * itemsize(t->dtype);
+  }
+  static char nothing[16];
+  void* data = t->storage->data ? Tensor::borrow(t).data() : nothing;
+  view->obj = Py_NewRef(self);
+  view->buf = data;
+  view->len = t->numel * itemsize(t->dtype);
+  view->itemsize = itemsize(t->dtype);
+  view->readonly = 0;
+  view->ndim = t->ndim;
+  view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format_of(t->dtype)) : nullptr;
+  view->shape = g->shape;
+  view->strides = g->strides;
+  view->suboffsets = nullptr;
+  view->internal = g;
+  return 0;
+}
+void exporter_release(PyObject*, Py_buffer* view) { delete static_cast<Geometry*>(view->internal); }
+void exporter_dealloc(PyObject* self) {
+  Py_XDECREF(reinterpret_cast<PyObject*>(reinterpret_cast<Exporter*>(self)->tensor));
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+PyTypeObject* exporter_type() {
+  static PyTypeObject* type = [] {
+    PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(exporter_dealloc)},
+                           {Py_bf_getbuffer, reinterpret_cast<void*>(exporter_getbuffer)},
+                           {Py_bf_releasebuffer, reinterpret_cast<void*>(exporter_release)},
+                           {0, nullptr}};
+    PyType_Spec spec = {"rushlight._C.TensorMemory", sizeof(Exporter), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+    return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  }();
+  return type;
+}
+
+PyObject* export_memory(const Tensor& t) {
+  Exporter* e = PyObject_New(Exporter, exporter_type());
+  if (!e) python_error();
+  e->tensor = Tensor(t).get();
+  Py_INCREF(e->tensor);
+  return reinterpret_cast<PyObject*>(e);
+}
+
+void release_buffer(Storage* s) {
+  auto* view = static_cast<Py_buffer*>(s->owner);
+  PyBuffer_Release(view);
+  delete view;
+}
+
+PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
+  if (dim == t.dim()) {
+    Tensor one = alias(t, {}, {}, offset);
+    return scalar_object(item(one));
+  }
+  PyObject* list = PyList_New(t.sizes()[dim]);
+  if (!list) python_error();
+  for (int64_t i = 0; i < t.sizes()[dim]; ++i) PyList_SET_ITEM(list, i, list_at(t, dim + 1, offset + i * t.strides()[dim]));
+  return list;
+}
+
+}  // namespace
+
+bool is_array_like(PyObject* o) {
+  if (PyBytes_Check(o) || PyByteArray_Check(o) || PyMemoryView_Check(o)) return PyMemoryView_Check(o);
+  if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyLong_Check(o) || PyFloat_Check(o)) return false;
+  return (PyObject_CheckBuffer(o) && !is_number(o)) || PyObject_HasAttrString(o, "__array_interface__") ||
+         (PyObject_HasAttrString(o, "__array__") && !is_tensor(o) && !PyType_Check(o));
+}
+
+Tensor tensor_from_array(PyObject* o, bool copy) {
+  PyObject* array = nullptr;
+  if (!PyObject_CheckBuffer(o)) {
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    array = numpy ? PyObject_CallMethod(numpy, "asarray", "O", o) : nullptr;
+    Py_XDECREF(numpy);
+    if (!array) python_error();
+  } else {
+    array = Py_NewRef(o);
+  }
+  struct Drop { PyObject* o; ~Drop() { Py_DECREF(o); } } drop{array};
+  auto view = new Py_buffer;
+  bool readonly = false;
+  if (PyObject_GetBuffer(array, view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) < 0) {
+    PyErr_Clear();
+    readonly = true;
+    if (PyObject_GetBuffer(array, view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+      delete view;
+      PyErr_Clear();
+      fail(ErrorKind::Type, "can't convert np.ndarray of this dtype to a tensor. The only supported types are: float64, float32, float16, complex64, "
+           "complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.");
+    }
+  }
+  // From here the storage owns the buffer.
+  DType dtype;
+  Ints sizes, strides;
+  std::string problem;
+  if (!dtype_of_format(view->format, view->itemsize, &dtype) || itemsize(dtype) != view->itemsize)
+    problem = text("can't convert np.ndarray of type with format '", view->format ? view->format : "", "'. The only supported types are: float64, float32, "
+                   "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.");
+  int64_t extent = view->itemsize;
+  ErrorKind kind = ErrorKind::Type;
+  for (int i = 0; i < view->ndim && problem.empty(); ++i) {
+    sizes.push_back(view->shape[i]);
+    int64_t s = view->strides[i];
+    if (s < 0) problem = "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. (You can probably "
+                         "work around this by making a copy of your array  with array.copy().)", kind = ErrorKind::Value;
+    else if (s % view->itemsize) problem = "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.", kind = ErrorKind::Value;
+    strides.push_back(s / view->itemsize);
+    if (view->shape[i] > 1) extent += (view->shape[i] - 1) * s;
+    if (view->shape[i] == 0) extent = 0;
+  }
+  if (problem.empty() && view->ndim > kMaxDims) problem = "too many dimensions";
+  if (!problem.empty()) {
+    PyBuffer_Release(view);
+    delete view;
+    fail(kind, problem);
+  }
+  if (readonly && !copy &&
+      PyErr_WarnEx(PyExc_UserWarning, "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
+                   "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a "
+                   "tensor.", 1) < 0) {
+    PyBuffer_Release(view);
+    delete view;
+    python_error();
+  }
+  Tensor shared = tensor_over(Storage::borrow(view->buf, extent, release_buffer, view), sizes, strides, 0, dtype);
+  if (!copy) return shared;
+  Tensor own = empty(sizes, dtype);
+  ops::copy_into(own, shared);
+  return own;
+}
+
+PyObject* array_from_tensor(const Tensor& t) {
+  CHECK(t.device().is_cpu(), Type, "can't convert ", t.device().name(), " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
+  CHECK(format_of(t.dtype()), Type, "Got unsupported ScalarType ", info(t.dtype()).legacy);
+  PyObject* numpy = PyImport_ImportModule("numpy");
+  if (!numpy) python_error();
+  PyObject* memory = export_memory(t);
+  PyObject* array = PyObject_CallMethod(numpy, "asarray", "O", memory);
+  Py_DECREF(memory);
+  Py_DECREF(numpy);
+  if (!array) python_error();
+  return array;
+}
+
+PyObject* to_list(const Tensor& t) {
+  CHECK(!t.device().is_meta(), Runtime, "Cannot copy out of meta tensor; no data!");
+  return list_at(t, 0, t->offset);
+}
+
+static NewObject numpy_op(const Tensor& input, bool force) {
+  Tensor t = input;
+  if (force) {
+    NoGrad raw;
+    t = ops::detach(t);
+  } else {
+    std::string how = t->grad_fn && t->grad_fn->site ? text("\n  it was computed at ", t->grad_fn->site.describe()) : "";
+    CHECK(!t.requires_grad(), Runtime, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.", how);
+  }
+  return {array_from_tensor(t)};
+}
+static NewObject memory_op(const Tensor& input) { return {export_memory(input)}; }
+static NewObject tolist_op(const Tensor& input) { return {to_list(input)}; }
+static Tensor from_numpy_op(Object array) {
+  CHECK(PyObject_CheckBuffer(array.p) && std::strcmp(Py_TYPE(array.p)->tp_name, "numpy.ndarray") == 0, Type, "expected np.ndarray (got ", Py_TYPE(array.p)->tp_name, ")");
+  return tensor_from_array(array.p, false);
+}
+// Shares memory where it can: what as_tensor and asarray are made of.
+static Tensor share_op(Object array) { return tensor_from_array(array.p, false); }
+static bool is_array_like_op(Object o) { return !is_tensor(o.p) && is_array_like(o.p); }
+
+static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t offset, bool requires_grad) {
+  auto view = new Py_buffer;
+  if (PyObject_GetBuffer(buffer.p, view, PyBUF_WRITABLE) < 0) {
+    PyErr_Clear();
+    if (PyObject_GetBuffer(buffer.p, view, PyBUF_SIMPLE) < 0) {
+      delete view;
+      PyErr_Clear();
+      fail(ErrorKind::Value, "could not retrieve buffer from object");
+    }
+    if (PyErr_WarnEx(PyExc_UserWarning, "The given buffer is not writable, and PyTorch does not support non-writable tensors.", 1) < 0) {
+      PyBuffer_Release(view);
+      delete view;
+      python_error();
+    }
+  }
+  int64_t size = itemsize(dtype), left = view->len - offset;
+  std::string problem;
+  if (view->len <= 0 && count != 0) problem = text("both buffer length (", static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
+  else if (offset < 0 || offset >= std::max<int64_t>(view->len, 1)) problem = text("offset (", offset, " bytes) must be non-negative and no greater than buffer length (", static_cast<int64_t>(view->len), " bytes) - 1");
+  else if (count < 0 && left % size) problem = text("buffer length (", left, " bytes) after offset (", offset, " bytes) must be a multiple of element size (", size, ")");
+  else if (count > 0 && count > left / size) problem = text("requested buffer length (", count, " * ", size, " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (", static_cast<int64_t>(view->len), " bytes)");
+  if (!problem.empty()) {
+    PyBuffer_Release(view);
+    delete view;
+    fail(ErrorKind::Value, problem);
+  }
+  int64_t n = count < 0 ? left / size : count;
+  Tensor t = tensor_over(Storage::borrow(static_cast<char*>(view->buf) + offset, n * size, release_buffer, view), {n}, {1}, 0, dtype);
+  t->requires_grad = requires_grad;
+  return t;
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut, "A NumPy array on the same memory.");
+  ops.def("_memory", memory_op, "input", kMethod | kNoFunction | kNoOut, "An object offering the memory by the buffer protocol.");
+  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut, "The elements as nested lists of Python numbers.");
+  ops.def("from_numpy", from_numpy_op, "ndarray", kNoOut | kFactory, "A tensor on the memory of a NumPy array.");
+  ops.def("_share_array", share_op, "array", kNoOut);
+  ops.def("_is_array_like", is_array_like_op, "object", kNoOut);
+  ops.def("frombuffer", frombuffer_op, "buffer, *, dtype, count=-1, offset=0, requires_grad=False", kNoOut | kFactory, "A 1-d tensor on the memory of a buffer.");
+});
+
+}  // namespace rl

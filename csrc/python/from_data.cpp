@@ -1,0 +1,144 @@
+// tensor(data): nested sequences, numbers, arrays and tensors become a new tensor.
+#include <cstring>
+#include <vector>
+
+#include "ops/ops.h"
+#include "ops/pointwise.h"
+#include "ops/registry.h"
+#include "python/bridge.h"
+#include "tensor/promote.h"
+
+namespace rl {
+namespace {
+
+bool is_sequence(PyObject* o) {
+  if (PyList_Check(o) || PyTuple_Check(o)) return true;
+  if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || is_tensor(o) || is_number(o)) return false;
+  return PySequence_Check(o);
+}
+
+// The type that a nest of values would have: tensors and NumPy numbers keep theirs, Python numbers take the defaults.
+struct Survey {
+  Ints sizes;
+  ResultType types;
+  bool any = false;
+  bool has_typed = false;
+  DType typed = DType::Bool;
+};
+
+void survey(PyObject* o, int64_t depth, Survey& s) {
+  CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ", kMaxDims);
+  if (is_tensor(o)) {
+    Tensor t = Tensor::borrow(o);
+    CHECK(t.numel() == 1 || depth == 0, Value, "only one element tensors can be converted to Python scalars");
+    s.typed = s.has_typed ? promote_types(s.typed, t.dtype()) : t.dtype();
+    s.has_typed = s.any = true;
+    return;
+  }
+  if (!is_sequence(o)) {
+    CHECK(is_number(o), Type, PyUnicode_Check(o) && depth == 0 ? "new(): invalid data type 'str'" : text("not a sequence", ""), "");
+    s.types.add(scalar_from(o));
+    s.any = true;
+    return;
+  }
+  PyObject* fast = PySequence_Fast(o, "not a sequence");
+  if (!fast) python_error();
+  struct Drop { PyObject* o; ~Drop() { Py_DECREF(o); } } drop{fast};
+  int64_t n = PySequence_Fast_GET_SIZE(fast);
+  if (s.sizes.size() == depth) s.sizes.push_back(n);
+  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")");
+  for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
+}
+
+// The sizes of a nest follow its first elements, as torch does.
+void shape_of(PyObject* o, Ints& sizes) {
+  PyObject* at = Py_NewRef(o);
+  while (is_sequence(at)) {
+    Py_ssize_t n = PySequence_Size(at);
+    if (n < 0) {
+      Py_DECREF(at);
+      python_error();
+    }
+    sizes.push_back(n);
+    CHECK(sizes.size() <= kMaxDims, Value, "too many dimensions '", Py_TYPE(at)->tp_name, "'");
+    if (n == 0) break;
+    PyObject* next = PySequence_GetItem(at, 0);
+    Py_DECREF(at);
+    if (!next) python_error();
+    at = next;
+  }
+  Py_DECREF(at);
+}
+
+void store(PyObject* o, char* at, DType dtype) {
+  if (is_number(o) || is_tensor(o)) {
+    Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
+    CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
+    write_element(at, s, dtype);
+    return;
+  }
+  fail(ErrorKind::Type, "must be real number, not ", Py_TYPE(o)->tp_name);
+}
+
+void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data, DType dtype) {
+  if (depth == sizes.size()) {
+    CHECK(!is_sequence(o), Value, "expected a number at dim ", depth, ", got a sequence");
+    return store(o, data, dtype);
+  }
+  CHECK(is_sequence(o), Type, "not a sequence");
+  PyObject* fast = PySequence_Fast(o, "not a sequence");
+  if (!fast) python_error();
+  struct Drop { PyObject* o; ~Drop() { Py_DECREF(o); } } drop{fast};
+  int64_t n = PySequence_Fast_GET_SIZE(fast);
+  CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")");
+  for (int64_t i = 0; i < n; ++i) fill(PySequence_Fast_GET_ITEM(fast, i), depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
+}
+
+}  // namespace
+
+// A new tensor from anything that holds numbers. Arrays and tensors are copied.
+Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device device) {
+  Tensor result;
+  if (is_tensor(data)) {
+    NoGrad raw;
+    result = ops::clone(Tensor::borrow(data));
+    if (dtype) result = ops::cast(result, *dtype);
+  } else if (is_array_like(data)) {
+    result = tensor_from_array(data, true);
+    if (dtype) result = ops::cast(result, *dtype);
+  } else {
+    Ints sizes;
+    shape_of(data, sizes);
+    DType wanted = DType::Float32;
+    if (dtype) {
+      wanted = *dtype;
+    } else {
+      Survey s;
+      survey(data, 0, s);
+      wanted = !s.any ? default_dtype() : s.has_typed ? (s.types.get() == DType::Bool ? s.typed : promote_types(s.typed, s.types.get())) : s.types.get();
+    }
+    result = empty(sizes, wanted);
+    if (result.numel() || sizes.empty()) fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
+  }
+  if (!device.is_cpu()) {
+    CHECK(device.is_meta(), Assertion, device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "no such device here: ", device.name());
+    result = empty_like(result).dtype() == result.dtype() ? empty(result.sizes(), result.dtype(), device) : result;
+  }
+  return result;
+}
+
+static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad, bool) {
+  Tensor t = tensor_from_data(data.p, dtype, device.value_or(Device()));
+  if (requires_grad) {
+    CHECK(is_differentiable(t.dtype()), Runtime, "Only Tensors of floating point and complex dtype can require gradients");
+    t->requires_grad = true;
+  }
+  return t;
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("tensor", tensor_op, "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False", kFactory | kNoOut,
+          "A new tensor with the numbers of data: nested sequences, arrays, tensors.");
+});
+
+}  // namespace rl

@@ -1,0 +1,270 @@
+// The C++ half of autograd.Function: its calls are nodes whose backward is Python.
+#include "python/function_node.h"
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "autograd/grad_mode.h"
+#include "autograd/meta.h"
+#include "autograd/record.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+#include "python/errors.h"
+
+namespace rl {
+namespace {
+
+PyTypeObject* g_type = nullptr;
+
+struct FunctionNode : Node {
+  static constexpr const char* kName = "FunctionNode";
+  static constexpr bool kUndefinedOk = true;
+  SmallVector<Saved, 2> saved_tensors;
+  Ints positions;         // of the tensors among forward's arguments, one per edge
+  int64_t arguments = 0;
+  Grads backward(const Grads& dy);
+  FIELDS(saved_tensors)
+};
+
+FunctionNode& of(PyObject* o) { return *static_cast<FunctionNode*>(reinterpret_cast<Node*>(o)); }
+PyObject* object(Node* n) { return reinterpret_cast<PyObject*>(n); }
+
+struct Owned {
+  PyObject* p;
+  explicit Owned(PyObject* o) : p(o) {
+    if (!p) python_error();
+  }
+  ~Owned() { Py_DECREF(p); }
+};
+
+Grads FunctionNode::backward(const Grads& dy) {
+  PyObject* self = object(this);
+  Owned cls(PyObject_GetAttrString(self, "_forward_cls"));
+  // A Function defines backward or its other name, vjp.
+  Owned base_module(PyImport_ImportModule("rushlight.autograd.function"));
+  Owned base(PyObject_GetAttrString(base_module.p, "Function"));
+  Owned base_backward(PyObject_GetAttrString(base.p, "backward"));
+  Owned backward(PyObject_GetAttrString(cls.p, "backward"));
+  Owned vjp(PyObject_GetAttrString(cls.p, "vjp"));
+  PyObject* f = backward.p != base_backward.p ? backward.p : vjp.p;
+  Owned materialize(PyObject_GetAttrString(self, "materialize_grads"));
+  bool fill = PyObject_IsTrue(materialize.p) == 1;
+  Owned args(PyTuple_New(1 + dy.size()));
+  PyTuple_SET_ITEM(args.p, 0, Py_NewRef(self));
+  for (int64_t i = 0; i < dy.size(); ++i) {
+    Tensor g = dy[i];
+    if (!g.defined() && fill && !(results[i].sizes.size() == 1 && results[i].sizes[0] == -1))
+      g = ops::zeros(results[i].sizes, results[i].dtype, results[i].device);
+    PyTuple_SET_ITEM(args.p, i + 1, g.defined() ? g.release() : Py_NewRef(Py_None));
+  }
+  Owned result(PyObject_CallObject(f, args.p));
+  bool tuple = PyTuple_Check(result.p) || PyList_Check(result.p);
+  int64_t n = tuple ? PySequence_Fast_GET_SIZE(result.p) : 1;
+  auto get = [&](int64_t i) { return tuple ? PySequence_Fast_GET_ITEM(result.p, i) : result.p; };
+  // More gradients than arguments are fine if the rest is None.
+  bool only_none = true;
+  for (int64_t i = arguments; i < n; ++i) only_none &= get(i) == Py_None;
+  CHECK(n >= arguments && only_none, Runtime, "function ", type->name, " returned an incorrect number of gradients (expected ", arguments, ", got ", n, ")");
+  Grads dx(edges.size());
+  for (int64_t i = 0; i < positions.size(); ++i) {
+    PyObject* g = get(positions[i]);
+    if (g == Py_None || !needs(i)) continue;
+    CHECK(is_tensor(g), Type, "expected Variable or None (got ", Py_TYPE(g)->tp_name, ")");
+    dx[i] = Tensor::borrow(g);
+  }
+  return dx;
+}
+
+// A NodeType of its own per class, for the name that grad_fn shows.
+NodeType& type_of(PyTypeObject* cls) {
+  static auto* types = new std::unordered_map<PyTypeObject*, NodeType*>;
+  NodeType*& t = (*types)[cls];
+  if (!t) {
+    t = new NodeType(NodeTypeOf<FunctionNode>::type);
+    Py_INCREF(cls);  // the entry is found by address
+    const char* dot = std::strrchr(cls->tp_name, '.');
+    t->name = (new std::string(dot ? dot + 1 : cls->tp_name))->c_str();
+    t->python = cls;
+  }
+  return *t;
+}
+
+PyObject* new_function_node(PyObject*, PyObject* cls) {
+  return guarded([&]() -> PyObject* {
+    CHECK(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_type), Type, "expected a class of Function nodes");
+    auto* type = reinterpret_cast<PyTypeObject*>(cls);
+    PyObject* raw = PyType_GenericAlloc(type, 0);
+    if (!raw) python_error();
+    PyObject_GC_UnTrack(raw);
+    return object(construct_node(type_of(type), raw, type));
+  });
+}
+
+bool contains(PyObject* sequence, PyObject* item) {
+  if (!sequence || sequence == Py_None) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
+    if (PySequence_Fast_GET_ITEM(sequence, i) == item) return true;
+  return false;
+}
+
+// Takes ctx.name (left by save_for_backward and the mark_ functions) away; null if there is none.
+PyObject* take(PyObject* ctx, const char* name) {
+  PyObject* dict = of(ctx).dict;
+  PyObject* found = dict ? PyDict_GetItemString(dict, name) : nullptr;
+  if (!found) return nullptr;
+  Py_INCREF(found);
+  PyDict_DelItemString(dict, name);
+  return found;
+}
+
+// finish_function(ctx, recorded, args, inputs, outputs): gives the outputs of forward their history.
+PyObject* finish_function(PyObject*, PyObject* arguments) {
+  PyObject *ctx, *recorded, *args, *inputs, *outputs;
+  if (!PyArg_ParseTuple(arguments, "OOOOO", &ctx, &recorded, &args, &inputs, &outputs)) return nullptr;
+  PyObject *to_save = take(ctx, "_to_save"), *dirty = take(ctx, "_dirty"), *no_gradient = take(ctx, "_non_differentiable");
+  struct Drop {
+    PyObject *a, *b, *c;
+    ~Drop() { Py_XDECREF(a), Py_XDECREF(b), Py_XDECREF(c); }
+  } drop{to_save, dirty, no_gradient};
+  return guarded([&]() -> PyObject* {
+    FunctionNode& node = of(ctx);
+    bool record = recorded == Py_True;
+    bool tuple = PyTuple_Check(outputs);
+    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(outputs) : 1;
+    auto output = [&](Py_ssize_t i) { return tuple ? PyTuple_GET_ITEM(outputs, i) : outputs; };
+    node.arguments = PyTuple_GET_SIZE(args);
+    if (dirty && dirty != Py_None)
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(dirty); ++i) {
+        PyObject* t = PySequence_Fast_GET_ITEM(dirty, i);
+        CHECK(is_tensor(t), Type, "mark_dirty can only accept variables");
+        if (record) {
+          NoGrad on(true);
+          check_inplace(Tensor::borrow(t));
+        }
+        bump_version(Tensor::borrow(t));
+      }
+    if (record)
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+        PyObject* a = PyTuple_GET_ITEM(args, i);
+        if (!is_tensor(a)) continue;
+        auto* t = reinterpret_cast<TensorObject*>(a);
+        node.edges.push_back(t->wants_grad() ? gradient_edge(t) : Edge());
+        node.positions.push_back(i);
+      }
+    PyObject* result = PyTuple_New(n);
+    struct DropResult {
+      PyObject* p;
+      ~DropResult() { Py_XDECREF(p); }
+    } drop_result{result};
+    SmallVector<Tensor, 4> rebased;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* o = output(i);
+      if (!is_tensor(o)) {
+        PyTuple_SET_ITEM(result, i, Py_NewRef(o));
+        ResultMeta none;
+        none.sizes = {-1};
+        node.results.push_back(none);
+        continue;
+      }
+      Tensor y = Tensor::borrow(o);
+      bool is_input = contains(inputs, o), is_dirty = contains(dirty, o);
+      if (is_input && !is_dirty) y = alias(y);  // handed through: a tensor of its own
+      else if (!is_input && y->base) {          // a view made inside forward: no view to the outside
+        Py_DECREF(y->base);
+        y->base = nullptr;
+      }
+      bool differentiable = record && is_differentiable(y.dtype()) && !contains(no_gradient, o);
+      node.results.push_back(ResultMeta(y));
+      if (differentiable && is_dirty) {
+        rebase_history(y, Edge(&node, static_cast<uint32_t>(i)));
+      } else if (differentiable) {
+        Py_INCREF(object(&node));
+        Py_XDECREF(object(std::exchange(y->grad_fn, &node)));
+        y->output_nr = static_cast<uint32_t>(i);
+        y->requires_grad = true;
+      }
+      PyTuple_SET_ITEM(result, i, y.release());
+    }
+    if (to_save && record)
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(to_save); ++i) {
+        PyObject* t = PySequence_Fast_GET_ITEM(to_save, i);
+        if (t == Py_None) {
+          node.saved_tensors.push_back(Saved());
+          continue;
+        }
+        int32_t nr = -1;
+        for (Py_ssize_t k = 0; k < n; ++k)
+          if (output(k) == t && !contains(inputs, t)) nr = static_cast<int32_t>(k);
+        node.saved_tensors.push_back(nr >= 0 ? save_output(node, Tensor::borrow(t), nr) : save(Tensor::borrow(t)));
+      }
+    Py_INCREF(ctx);
+    finish_node(&node);
+    if (tuple) return Py_NewRef(result);
+    return Py_NewRef(PyTuple_GET_ITEM(result, 0));
+  });
+}
+
+PyObject* saved_tensors(PyObject* s, void*) {
+  return guarded([&]() -> PyObject* {
+    FunctionNode& node = of(s);
+    if (node.saved_tensors.empty() && node.dict)  // still inside forward
+      if (PyObject* pending = PyDict_GetItemString(node.dict, "_to_save")) return Py_NewRef(pending);
+    PyObject* t = PyTuple_New(node.saved_tensors.size());
+    for (int64_t i = 0; i < node.saved_tensors.size(); ++i) PyTuple_SET_ITEM(t, i, Py_NewRef(Py_None));
+    for (int64_t i = 0; i < node.saved_tensors.size(); ++i) {
+      const Saved& s = node.saved_tensors[i];
+      if (!s.defined() && s.output_nr_ == -1 && !node.released) continue;
+      Tensor v;
+      try {
+        v = s.unpack(node);
+      } catch (...) {
+        Py_DECREF(t);
+        throw;
+      }
+      if (v.defined()) PyTuple_SetItem(t, i, v.release());
+    }
+    return t;
+  });
+}
+PyGetSetDef kGetSet[] = {{"saved_tensors", saved_tensors, nullptr, nullptr, nullptr},
+                         {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
+                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+struct FailingNode : Node {
+  static constexpr const char* kName = "Error";
+  std::string message;
+  Grads backward(const Grads&) { fail(ErrorKind::Runtime, message); }
+};
+Tensor fail_on_backward(const Tensor& input, const std::string& message) {
+  Tensor y = alias(input);
+  auto* node = static_cast<FailingNode*>(new_node(NodeTypeOf<FailingNode>::type));
+  node->message = message;
+  attach_result(node, y);
+  finish_node(node);
+  return y;
+}
+
+PyMethodDef kFunctions[] = {{"_new_function_node", new_function_node, METH_O, nullptr},
+                            {"_finish_function", finish_function, METH_VARARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int install_function_node(PyObject* module) {
+  PyType_Slot slots[] = {{Py_tp_getset, kGetSet},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(g_node_type->tp_dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(g_node_type->tp_traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(g_node_type->tp_clear)},
+                         {0, nullptr}};
+  PyType_Spec spec = {"rushlight.autograd.FunctionNode", sizeof(FunctionNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, slots};
+  PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
+  g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases));
+  Py_XDECREF(bases);
+  if (!g_type || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
+  return PyModule_AddObjectRef(module, "FunctionNode", reinterpret_cast<PyObject*>(g_type));
+}
+
+static const Register registered([](Ops& ops) { ops.def("_fail_on_backward", fail_on_backward, "input, message", kNoOut); });
+
+}  // namespace rl

@@ -1,0 +1,317 @@
+#include "python/indexing.h"
+
+#include "ops/gather.h"
+#include "ops/ops.h"
+#include "python/arguments.h"
+#include "python/bridge.h"
+#include "python/errors.h"
+#include "python/op_object.h"
+
+namespace rl {
+
+namespace ops {
+Tensor fill(const Tensor& input, const Value& value);
+Tensor copy_(const Tensor& self, const Value& value, bool non_blocking);
+}  // namespace ops
+
+namespace {
+
+bool is_plain_sequence(PyObject* o) { return !is_tensor(o) && !is_array_like(o) && PySequence_Check(o); }
+
+// A list that holds sequences, tensors, slices, None or Ellipsis means what a tuple of them means.
+bool acts_as_tuple(PyObject* o) {
+  if (PyTuple_Check(o)) return true;
+  if (!is_plain_sequence(o) || PyUnicode_Check(o)) return false;
+  Py_ssize_t n = PySequence_Size(o);
+  if (n < 0) {
+    PyErr_Clear();
+    return false;
+  }
+  if (n >= 32) return false;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = PySequence_GetItem(o, i);
+    if (!item) {
+      PyErr_Clear();
+      return false;
+    }
+    bool found = is_tensor(item) || PySequence_Check(item) || PySlice_Check(item) || item == Py_Ellipsis || item == Py_None;
+    Py_DECREF(item);
+    if (found) return true;
+  }
+  return false;
+}
+
+// An index on its way: views are applied as they are met, index tensors are collected for the end.
+class Walk {
+ public:
+  explicit Walk(const Tensor& self) : self_(self), result_(self) {}
+
+  void run(PyObject* index) {
+    if (!acts_as_tuple(index)) {
+      int64_t used = dims_used(index);
+      CHECK(used <= self_.dim(), Index, too_many(used));
+      left_ = self_.dim() - used;
+      return one(index);
+    }
+    PyObject* fast = PySequence_Fast(index, "an index must be a sequence");
+    if (!fast) python_error();
+    struct Drop {
+      PyObject* o;
+      ~Drop() { Py_DECREF(o); }
+    } drop{fast};
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    int64_t used = 0;
+    for (Py_ssize_t i = 0; i < n; ++i) used += dims_used(PySequence_Fast_GET_ITEM(fast, i));
+    CHECK(used <= self_.dim(), Index, too_many(used));
+    left_ = self_.dim() - used;
+    for (Py_ssize_t i = 0; i < n; ++i) one(PySequence_Fast_GET_ITEM(fast, i));
+  }
+
+  const Tensor& view() const { return result_; }
+  const ops::IndexList& indices() const { return indices_; }
+  bool advanced() const { return !indices_.empty(); }
+
+ private:
+  std::string too_many(int64_t used) const {
+    if (self_.dim() == 0)
+      return "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number";
+    return text("too many indices for tensor of dimension ", self_.dim(), " (got ", used, ")");
+  }
+
+  // How many dimensions of the tensor an item stands for.
+  static int64_t dims_used(PyObject* o) {
+    if (o == Py_None || o == Py_Ellipsis || PyBool_Check(o)) return 0;
+    if (is_tensor(o)) {
+      Tensor t = Tensor::borrow(o);
+      return t.dtype() == DType::Bool || t.dtype() == DType::UInt8 ? t.dim() : 1;
+    }
+    if (is_array_like(o) || PyList_Check(o) || PyTuple_Check(o)) {  // masks if they hold bools
+      Tensor t = index_tensor(o);
+      return t.dtype() == DType::Bool || t.dtype() == DType::UInt8 ? t.dim() : 1;
+    }
+    return 1;
+  }
+
+  static Tensor index_tensor(PyObject* o) {
+    NoGrad raw;
+    Tensor t = tensor_from_data(o, std::nullopt, Device());
+    if (t.dtype() == DType::Bool || t.dtype() == DType::UInt8 || t.dtype() == DType::Int64) return t;
+    CHECK(!t.is_complex(), Index, "tensors used as indices must be long, int, byte or bool tensors, got ", info(t.dtype()).name);
+    return ops::cast(t, DType::Int64);
+  }
+
+  void add_index(Tensor t, int64_t dims) {
+    while (covered_ < dim_) indices_.push_back(Tensor()), ++covered_;
+    indices_.push_back(std::move(t));
+    covered_ += dims;
+    dim_ += dims;
+  }
+
+  // True keeps everything under a new dimension of size 1, False nothing under one of size 0.
+  void add_bool(bool value) {
+    result_ = ops::unsqueeze(result_, dim_);
+    add_index(value ? ops::zeros({1}, DType::Int64) : empty({0}, DType::Int64), 1);
+  }
+
+  void add_integer(int64_t index) {
+    int64_t n = result_.sizes()[dim_];
+    CHECK(index >= -n && index < n, Index, "index ", index, " is out of bounds for dimension ", dim_, " with size ", n);
+    result_ = ops::select(result_, dim_, index);
+  }
+
+  void add_tensor(const Tensor& t) {
+    bool mask = t.dtype() == DType::Bool || t.dtype() == DType::UInt8;
+    if (t.dim() == 0 && is_integral(t.dtype(), true) && !t.device().is_meta()) {
+      Scalar value = item(t);
+      return mask ? add_bool(value.to_bool()) : add_integer(value.to_int());
+    }
+    add_index(t, mask ? t.dim() : 1);
+  }
+
+  void one(PyObject* o) {
+    if (PyLong_CheckExact(o)) {
+      int overflow;
+      int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+      CHECK(!overflow, Index, "an index is out of bounds: it does not fit 64 bits");
+      return add_integer(v);
+    }
+    if (PySlice_Check(o)) {
+      Py_ssize_t start, stop, step;
+      if (PySlice_Unpack(o, &start, &stop, &step) < 0) python_error();
+      CHECK(step > 0, Value, "step must be greater than zero");
+      if (start != 0 || step != 1 || stop < result_.sizes()[dim_]) result_ = ops::slice(result_, dim_, start, stop, step);
+      ++dim_;
+      return;
+    }
+    if (o == Py_None) {
+      result_ = ops::unsqueeze(result_, dim_++);
+    } else if (o == Py_Ellipsis) {
+      dim_ += left_;
+      left_ = 0;
+    } else if (PyBool_Check(o)) {
+      add_bool(o == Py_True);
+    } else if (is_tensor(o)) {
+      add_tensor(Tensor::borrow(o));
+    } else if (is_array_like(o)) {
+      add_tensor(index_tensor(o));
+    } else if (is_integer(o)) {
+      add_integer(integer_from(o));
+    } else if (PySequence_Check(o)) {
+      add_tensor(index_tensor(o));
+    } else {
+      CHECK(PyIndex_Check(o), Index,
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+            Py_TYPE(o)->tp_name, ")");
+      Py_ssize_t v = PyNumber_AsSsize_t(o, PyExc_IndexError);
+      if (v == -1 && PyErr_Occurred()) python_error();
+      add_integer(v);
+    }
+  }
+
+  Tensor self_, result_;
+  ops::IndexList indices_;
+  int64_t dim_ = 0;      // of result_: the next item's
+  int64_t covered_ = 0;  // dimensions that indices_ stands for
+  int64_t left_ = 0;     // dimensions that an Ellipsis stands for
+};
+
+Tensor get(const Tensor& self, PyObject* index) {
+  // The two commonest: x[i] and x[a:b].
+  if (PyLong_CheckExact(index) && self.dim() > 0) {
+    int overflow;
+    int64_t i = PyLong_AsLongLongAndOverflow(index, &overflow), n = self.sizes()[0];
+    CHECK(!overflow && i >= -n && i < n, Index, "index ", i, " is out of bounds for dimension 0 with size ", n);
+    return ops::select(self, 0, i);
+  }
+  Walk walk(self);
+  walk.run(index);
+  if (walk.advanced()) return ops::index(walk.view(), walk.indices());
+  return walk.view().is(self) ? ops::record_alias(alias(self), self) : walk.view();
+}
+
+// Without the leading dimensions of size 1 that the target does not have.
+Tensor trimmed(const Tensor& value, int64_t ndim) {
+  if (value.dim() <= ndim) return value;
+  int64_t extra = 0;
+  while (extra < value.dim() - ndim && value.sizes()[extra] == 1) ++extra;
+  if (extra == 0) return value;
+  Ints sizes;
+  for (int64_t d = extra; d < value.dim(); ++d) sizes.push_back(value.sizes()[d]);
+  return ops::reshape(value, sizes);
+}
+
+struct Write {
+  const Tensor& target;
+  const Tensor& value;
+  const ops::IndexList* indices;
+};
+
+void set(const Tensor& self, PyObject* index, PyObject* given) {
+  CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.", info(self.dtype()).legacy,
+        "Tensor");
+  Walk walk(self);
+  walk.run(index);
+  const Tensor& target = walk.view();
+  Value value = Arg<Value>::load(given);
+  if (!walk.advanced()) {
+    if (!value.is_tensor()) {
+      struct Fill {
+        const Tensor& target;
+        const Value& value;
+      } call{target, value};
+      apply_inplace("fill_", target, true, true,
+                    [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
+      return;
+    }
+    Tensor source = trimmed(value.tensor, target.dim());
+    Tensor wide = ops::expand(source, target.sizes());  // says in its own words when it does not fit
+    ops::copy_(target, source, false);
+    return;
+  }
+  const ops::IndexList& indices = walk.indices();
+  bool single = !value.is_tensor() || value.tensor.dim() == 0;
+  if (single && indices.size() == 1 && indices[0].dtype() == DType::Bool && indices[0].dim() > 0) {
+    // x[mask] = number
+    Tensor mask = indices[0];
+    CHECK(mask.dim() <= target.dim(), Index, "too many indices for tensor of dimension ", target.dim());
+    for (int64_t d = 0; d < mask.dim(); ++d)
+      CHECK(mask.sizes()[d] == target.sizes()[d], Index, "The shape of the mask ", to_text(mask.sizes()), " at index ", d,
+            " does not match the shape of the indexed tensor ", to_text(target.sizes()), " at index ", d);
+    while (mask.dim() < target.dim()) mask = ops::unsqueeze(mask, -1);
+    struct Fill {
+      const Tensor &target, &mask;
+      const Value& value;
+    } call{target, mask, value};
+    apply_inplace("masked_fill_", target, true, true,
+                  [](void* c) {
+                    auto* f = static_cast<Fill*>(c);
+                    return ops::masked_fill(f->target, f->mask, f->value);
+                  },
+                  &call);
+    return;
+  }
+  Tensor values;
+  if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
+  else if (value.tensor.dim() == 0) values = ops::cast(value.tensor, target.dtype());
+  else values = value.tensor;
+  Write call{target, values, &indices};
+  apply_inplace("index_put_", target, true, true,
+                [](void* c) {
+                  auto* w = static_cast<Write*>(c);
+                  return ops::index_put(w->target, *w->indices, w->value, false);
+                },
+                &call);
+}
+
+// Subclasses that override ops override indexing too.
+PyObject* overridden(PyObject* self, const char* name, PyObject* args) {
+  if (Py_TYPE(self) == g_tensor_type || !torch_function_enabled()) return nullptr;
+  PyObject* method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__torch_function__");
+  if (!method) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (method == g_disabled_torch_function) {
+    Py_DECREF(method);
+    return nullptr;
+  }
+  PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);
+  PyObject* result = function ? PyObject_CallFunction(method, "O(O)O{}", function, Py_TYPE(self), args) : nullptr;
+  Py_XDECREF(function);
+  Py_DECREF(method);
+  if (!result) python_error();
+  return result;
+}
+
+}  // namespace
+
+PyObject* tensor_getitem(PyObject* self, PyObject* index) {
+  return guarded([&]() -> PyObject* {
+    if (Py_TYPE(self) != g_tensor_type) {
+      PyObject* args = PyTuple_Pack(2, self, index);
+      PyObject* result = overridden(self, "__getitem__", args);
+      Py_DECREF(args);
+      if (result) return result;
+    }
+    return get(Tensor::borrow(self), index).release();
+  });
+}
+
+int tensor_setitem(PyObject* self, PyObject* index, PyObject* value) {
+  return guarded_int([&] {
+    CHECK(value, Type, "Tensor does not support deleting items");
+    if (Py_TYPE(self) != g_tensor_type) {
+      PyObject* args = PyTuple_Pack(3, self, index, value);
+      PyObject* result = overridden(self, "__setitem__", args);
+      Py_DECREF(args);
+      if (result) {
+        Py_DECREF(result);
+        return 0;
+      }
+    }
+    set(Tensor::borrow(self), index, value);
+    return 0;
+  });
+}
+
+}  // namespace rl

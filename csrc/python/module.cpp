@@ -1,0 +1,136 @@
+// The extension module rushlight._C.
+#include <Python.h>
+
+#include <cstring>
+#include <string>
+
+#include "autograd/hooks.h"
+#include "autograd/meta.h"
+#include "backend/backend.h"
+#include "base/parallel.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+#include "python/errors.h"
+#include "python/function_node.h"
+#include "python/generator_type.h"
+#include "python/node_type.h"
+#include "python/op_object.h"
+#include "python/storage_type.h"
+#include "python/tensor_type.h"
+#include "python/value_types.h"
+#include "tensor/promote.h"
+
+namespace rl {
+
+bool has_nan(const Tensor& t) {
+  bool found = false;
+  visit_compute(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_floating_v<T> || is_complex_v<T>) {
+      Tensor flat = t;
+      if (!t.is_contiguous()) {
+        flat = empty(t.sizes(), t.dtype());
+        ops::copy_into(flat, t);
+      }
+      const T* p = flat.data<T>();
+      for (int64_t i = 0; i < flat.numel() && !found; ++i) {
+        if constexpr (is_complex_v<T>) found = p[i] != p[i];
+        else found = static_cast<compute_t<T>>(p[i]) != static_cast<compute_t<T>>(p[i]);
+      }
+    }
+  });
+  return found;
+}
+
+namespace {
+
+void* release_gil() { return PyEval_SaveThread(); }
+void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+DType get_default_dtype() { return default_dtype(); }
+void put_default_dtype(DType t) {
+  CHECK(is_float(t), Type, "only floating-point types are supported as the default type");
+  set_default_dtype(t);
+}
+DType promote_op(DType a, DType b) { return promote_types(a, b); }
+bool can_cast_op(DType from, DType to) { return can_cast(from, to); }
+DType result_type_op(const Value& a, const Value& b) {
+  ResultType r;
+  for (const Value* v : {&a, &b}) {
+    if (v->is_tensor()) r.add(v->tensor);
+    else r.add(v->number);
+  }
+  return r.get();
+}
+int64_t get_num_threads() { return num_threads(); }
+void put_num_threads(int64_t n) {
+  CHECK(n > 0 && n < 4096, Runtime, "set_num_threads expects a positive integer");
+  set_num_threads(static_cast<int>(n));
+}
+std::string isa() { return cpu_isa(); }
+void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
+
+const Register registered([](Ops& ops) {
+  ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
+  ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut);
+  ops.def("promote_types", promote_op, "type1, type2", kNoOut, "The smallest type that holds both.");
+  ops.def("can_cast", can_cast_op, "from_, to", kNoOut, "Whether a cast keeps the kind of number.");
+  ops.def("result_type", result_type_op, "tensor1, tensor2", kNoOut, "The type of a result of both.");
+  ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
+  ops.def("set_num_threads", put_num_threads, "int", kNoOut, "Sets how many threads kernels use. Results do not depend on it.");
+  ops.def("_cpu_isa", isa, "", kNoOut);
+  ops.def("_set_library_path", set_library_path, "path", kNoOut);
+});
+
+PyObject* find_op(PyObject* module, PyObject* name) {
+  PyObject* ops = PyObject_GetAttrString(module, "ops");
+  PyObject* found = ops ? PyDict_GetItemWithError(ops, name) : nullptr;
+  Py_XDECREF(ops);
+  if (!found && !PyErr_Occurred()) PyErr_SetObject(PyExc_AttributeError, name);
+  return Py_XNewRef(found);
+}
+
+PyMethodDef kFunctions[] = {{"_find_op", find_op, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "rushlight._C", "The C++ core of rushlight.", -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace rl
+
+PyMODINIT_FUNC PyInit__C() {
+  using namespace rl;
+  PyObject* m = PyModule_Create(&kModule);
+  if (!m) return nullptr;
+  g_out_of_memory_error = PyErr_NewExceptionWithDoc("rushlight.OutOfMemoryError", "There is not enough memory, or the limit was reached.", PyExc_RuntimeError, nullptr);
+  g_linalg_error = PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
+  PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
+  PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
+  for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type, install_function_node, install_generator_type})
+    if (install(m) < 0) return nullptr;
+  PyObject* ops_dict = PyDict_New();
+  install_ops(m, ops_dict);
+  if (PyErr_Occurred()) return nullptr;
+  PyModule_AddObject(m, "ops", ops_dict);
+  PyObject* file = PyModule_GetFilenameObject(m);
+  if (!file) PyErr_Clear();
+  set_long_work_hooks({release_gil, take_gil});
+  g_engine_ops = {[](const Tensor& a, const Tensor& b) { return ops::add(a, b); },
+                  [](const Tensor& into, const Tensor& t) {
+                    t_destination.wanted = into.get();
+                    NoGrad raw;
+                    Tensor r = ops::add(into, t);
+                    t_destination.wanted = t_destination.taken = nullptr;
+                    if (!r.is(into)) ops::copy_into(into, r);
+                  },
+                  ops::sum_to,
+                  ops::cast,
+                  [](IntSpan s, DType t, Device d) { return ops::zeros(s, t, d); },
+                  [](const Tensor& t) { return ops::clone(t); },
+                  [](const Tensor& t, IntSpan a, IntSpan b, int64_t o) { return ops::as_strided(t, a, b, o); },
+                  [](const Tensor& t) {
+                    PyObject* argument = t.object();
+                    return Tensor::own(reinterpret_cast<TensorObject*>(call_op("real", &argument, 1)));
+                  },
+                  ops::embed,
+                  ops::copy_into};
+  return m;
+}

@@ -1,0 +1,190 @@
+// The Python face of graph nodes: grad_fn.name(), next_functions, saved fields, hooks.
+#include "python/node_type.h"
+
+#include <structmember.h>
+
+#include <cstring>
+#include <string>
+
+#include "autograd/meta.h"
+#include "autograd/record.h"
+#include "python/arguments.h"
+#include "python/errors.h"
+
+namespace rl {
+
+extern const destructor kNodeDealloc;
+extern const traverseproc kNodeTraverse;
+extern const inquiry kNodeClear;
+
+namespace {
+
+Node* cast(PyObject* o) { return reinterpret_cast<Node*>(o); }
+
+PyObject* node_name(PyObject* s, PyObject*) { return PyUnicode_FromString(cast(s)->type->name); }
+PyObject* node_repr(PyObject* s) { return PyUnicode_FromFormat("<%s object at %p>", cast(s)->type->name, s); }
+
+PyObject* next_functions(PyObject* s, void*) {
+  Node* n = cast(s);
+  PyObject* t = PyTuple_New(n->edges.size());
+  for (int64_t i = 0; t && i < n->edges.size(); ++i) {
+    PyObject* next = n->edges[i].node ? reinterpret_cast<PyObject*>(n->edges[i].node) : Py_None;
+    PyTuple_SET_ITEM(t, i, Py_BuildValue("(OI)", next, n->edges[i].nr));
+  }
+  return t;
+}
+PyObject* metadata(PyObject* s, void*) {
+  Node* n = cast(s);
+  if (!n->dict) n->dict = PyDict_New();
+  PyObject* m = PyDict_GetItemString(n->dict, "_metadata");
+  if (m) return Py_NewRef(m);
+  m = PyDict_New();
+  PyDict_SetItemString(n->dict, "_metadata", m);
+  return m;
+}
+PyObject* sequence_nr(PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(cast(s)->sequence); }
+PyObject* input_metadata(PyObject* s, void*) {
+  Node* n = cast(s);
+  PyObject* t = PyTuple_New(n->results.size());
+  for (int64_t i = 0; t && i < n->results.size(); ++i) {
+    const ResultMeta& r = n->results[i];
+    PyTuple_SET_ITEM(t, i, Py_BuildValue("(NO)", size_object(IntSpan(r.sizes)), dtype_object(r.dtype)));
+  }
+  return t;
+}
+// (file, line, function, text) of the call that recorded the node, or None.
+PyObject* site(PyObject* s, void*) {
+  const Site& at = cast(s)->site;
+  if (!at) Py_RETURN_NONE;
+  return Py_BuildValue("(siss)", at.file().c_str(), at.line(), at.function().c_str(), at.source().c_str());
+}
+PyObject* variable(PyObject* s, void*) {
+  if (cast(s)->type != &NodeTypeOf<AccumulateGrad>::type) {
+    PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", cast(s)->type->name);
+    return nullptr;
+  }
+  return Py_NewRef(static_cast<AccumulateGrad*>(cast(s))->variable.object());
+}
+
+struct Find final : FieldVisitor {
+  const char* wanted;
+  Node& node;
+  bool found = false;
+  PyObject* result = nullptr;
+  Find(const char* w, Node& n) : wanted(w), node(n) {}
+  bool match(const char* name) { return !found && std::strcmp(name, wanted) == 0 && (found = true); }
+  static PyObject* object(const Saved& s, Node& node) {
+    NoGrad with_history(true);
+    Tensor t = s.unpack(node);
+    return t.defined() ? t.release() : Py_NewRef(Py_None);
+  }
+  void saved(const char* name, Saved& s) override {
+    if (match(name)) result = object(s, node);
+  }
+  void saved_list(const char* name, SmallVector<Saved, 2>& list) override {
+    if (!match(name)) return;
+    result = PyTuple_New(list.size());
+    for (int64_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(result, i, object(list[i], node));
+  }
+  void other(const char* name, PyObject* (*get)(const void*), const void* field) override {
+    if (match(name)) result = get(field);
+  }
+};
+struct Names final : FieldVisitor {
+  PyObject* list;
+  void add(const char* name) {
+    PyObject* s = PyUnicode_FromFormat("_saved_%s", name);
+    PyList_Append(list, s);
+    Py_XDECREF(s);
+  }
+  void saved(const char* name, Saved&) override { add(name); }
+  void saved_list(const char* name, SmallVector<Saved, 2>&) override { add(name); }
+  void other(const char* name, PyObject* (*)(const void*), const void*) override { add(name); }
+};
+
+PyObject* node_getattr(PyObject* s, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(s, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text || std::strncmp(text, "_saved_", 7) != 0) return nullptr;
+  PyErr_Clear();
+  return guarded([&]() -> PyObject* {
+    // A trailing underscore keeps a field's name apart from a C++ member or keyword.
+    Find find(text + 7, *cast(s));
+    cast(s)->type->fields(*cast(s), find);
+    CHECK(find.found, Attribute, "'", cast(s)->type->name, "' object has no attribute '", text, "'");
+    if (!find.result) python_error();
+    return find.result;
+  });
+}
+PyObject* saved_names(PyObject* s, PyObject*) {
+  Names names;
+  names.list = PyList_New(0);
+  cast(s)->type->fields(*cast(s), names);
+  return names.list;
+}
+
+PyObject* hook_dict(PyObject* s, bool pre) {
+  NodeHooks& h = hooks_of(*cast(s));
+  PyObject*& d = pre ? h.pre : h.post;
+  if (!d) d = PyDict_New();
+  return Py_NewRef(d);
+}
+PyObject* post_hooks(PyObject* s, PyObject*) { return hook_dict(s, false); }
+PyObject* pre_hooks(PyObject* s, PyObject*) { return hook_dict(s, true); }
+
+// node(*grads): its backward alone.
+PyObject* node_call(PyObject* s, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Grads dy;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      PyObject* o = PyTuple_GET_ITEM(args, i);
+      CHECK(o == Py_None || is_tensor(o), Type, "expected Tensors or None");
+      dy.push_back(o == Py_None ? Tensor() : Tensor::borrow(o));
+    }
+    dy.resize(std::max<int64_t>(cast(s)->results.size(), 1));
+    Grads dx = cast(s)->type->backward(*cast(s), dy);
+    if (dx.size() == 1) return to_python(std::move(dx[0]));
+    PyObject* t = PyTuple_New(dx.size());
+    for (int64_t i = 0; i < dx.size(); ++i) PyTuple_SET_ITEM(t, i, to_python(std::move(dx[i])));
+    return t;
+  });
+}
+
+PyGetSetDef kGetSet[] = {{"next_functions", next_functions, nullptr, nullptr, nullptr},
+                         {"metadata", metadata, nullptr, nullptr, nullptr},
+                         {"_input_metadata", input_metadata, nullptr, nullptr, nullptr},
+                         {"_site", site, nullptr, nullptr, nullptr},
+                         {"variable", variable, nullptr, nullptr, nullptr},
+                         {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef kMethods[] = {{"name", node_name, METH_NOARGS, nullptr},
+                          {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+                          {"_saved_names", saved_names, METH_NOARGS, nullptr},
+                          {"_post_hooks", post_hooks, METH_NOARGS, nullptr},
+                          {"_pre_hooks", pre_hooks, METH_NOARGS, nullptr},
+                          {nullptr, nullptr, 0, nullptr}};
+PyMemberDef kMembers[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Node, dict), READONLY, nullptr},
+                          {"__weaklistoffset__", T_PYSSIZET, offsetof(Node, weakrefs), READONLY, nullptr},
+                          {nullptr, 0, 0, 0, nullptr}};
+
+}  // namespace
+
+int install_node_type(PyObject* module) {
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(kNodeDealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(kNodeTraverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(kNodeClear)},
+                         {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(node_getattr)},
+                         {Py_tp_call, reinterpret_cast<void*>(node_call)},
+                         {Py_tp_getset, kGetSet},
+                         {Py_tp_methods, kMethods},
+                         {Py_tp_members, kMembers},
+                         {0, nullptr}};
+  PyType_Spec spec = {"rushlight.autograd.graph.Node", sizeof(Node), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  g_node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  return g_node_type ? PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(g_node_type)) : -1;
+}
+
+}  // namespace rl

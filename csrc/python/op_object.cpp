@@ -1,0 +1,607 @@
+#include "python/op_object.h"
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "autograd/meta.h"
+#include "tensor/promote.h"
+#include "autograd/record.h"
+#include "backend/backend.h"
+#include "ops/registry.h"
+#include "python/errors.h"
+
+namespace rl {
+
+PyObject* g_disabled_torch_function = nullptr;
+
+namespace {
+
+constexpr int kMaxParams = 32;
+
+struct Param {
+  PyObject* name;      // interned
+  PyObject* fallback;  // null: required
+  bool keyword_only;
+  bool variadic;
+};
+
+struct Overload {
+  OverloadSpec spec;
+  std::string results;  // "max:values, indices"
+  std::vector<Param> params;
+  int positional = 0;
+  bool parsed = false;
+};
+
+struct OpDef {
+  std::string name, doc;
+  std::vector<Overload> overloads;
+  uint32_t flags = 0;
+};
+
+enum class Form : uint8_t { Function, Method, Inplace };
+
+struct OpObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  OpDef* def;
+  Form form;
+  PyObject* dict;
+};
+
+std::unordered_map<std::string, OpDef*>& table() {
+  static auto* t = new std::unordered_map<std::string, OpDef*>;
+  return *t;
+}
+std::vector<std::pair<std::string, std::string>>& aliases() {
+  static auto* a = new std::vector<std::pair<std::string, std::string>>;
+  return *a;
+}
+
+std::string strip(std::string s) {
+  size_t a = s.find_first_not_of(' '), b = s.find_last_not_of(' ');
+  return a == std::string::npos ? "" : s.substr(a, b - a + 1);
+}
+
+// The default values that signatures use.
+PyObject* literal(const std::string& s) {
+  if (s == "None") return Py_NewRef(Py_None);
+  if (s == "True") return Py_NewRef(Py_True);
+  if (s == "False") return Py_NewRef(Py_False);
+  if (s == "()") return PyTuple_New(0);
+  if (s == "inf") return PyFloat_FromDouble(HUGE_VAL);
+  if (s == "-inf") return PyFloat_FromDouble(-HUGE_VAL);
+  if (s[0] == '\'' || s[0] == '"') return PyUnicode_FromStringAndSize(s.data() + 1, static_cast<Py_ssize_t>(s.size()) - 2);
+  if (s[0] == '(') {
+    std::vector<std::string> items;
+    std::string item;
+    for (char c : s.substr(1)) {
+      if (c == ',' || c == ')') {
+        if (!strip(item).empty()) items.push_back(strip(item));
+        item.clear();
+      } else {
+        item += c;
+      }
+    }
+    PyObject* t = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
+    for (size_t i = 0; i < items.size(); ++i) PyTuple_SET_ITEM(t, static_cast<Py_ssize_t>(i), literal(items[i]));
+    return t;
+  }
+  bool is_int = s.find_first_not_of("-0123456789") == std::string::npos;
+  return is_int ? PyLong_FromString(s.c_str(), nullptr, 10) : PyFloat_FromDouble(std::atof(s.c_str()));
+}
+
+void parse(Overload& o) {
+  o.parsed = true;
+  bool keyword_only = false;
+  std::string item;
+  int depth = 0;
+  std::string sig = std::string(o.spec.signature) + ",";
+  for (char c : sig) {
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    if (c != ',' || depth) {
+      item += c;
+      continue;
+    }
+    item = strip(item);
+    if (item == "*") keyword_only = true;
+    else if (!item.empty()) {
+      Param p{nullptr, nullptr, keyword_only, false};
+      size_t eq = item.find('=');
+      std::string name = strip(item.substr(0, eq));
+      if (eq != std::string::npos) p.fallback = literal(strip(item.substr(eq + 1)));
+      if (name.size() > 3 && name.ends_with("...")) {
+        p.variadic = true;
+        name.resize(name.size() - 3);
+      }
+      p.name = PyUnicode_InternFromString(name.c_str());
+      o.params.push_back(p);
+      if (!keyword_only) ++o.positional;
+    }
+    item.clear();
+  }
+  if (static_cast<int>(o.params.size()) != o.spec.count || o.spec.count > kMaxParams)
+    Py_FatalError((std::string("signature and function disagree: ") + o.spec.signature).c_str());
+}
+
+// NumPy's spellings, which torch accepts too.
+const char* other_spelling(const char* name) {
+  static const std::pair<const char*, const char*> kSpellings[] = {
+      {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"}, {"a", "input"}, {"x1", "input"}, {"x2", "other"}, {"self", "input"}};
+  for (auto& [theirs, ours] : kSpellings)
+    if (std::strcmp(theirs, name) == 0) return ours;
+  return nullptr;
+}
+
+struct Bound {
+  PyObject* slots[kMaxParams] = {};
+  PyObject* out = nullptr;
+  PyObject* collected = nullptr;  // owned: the tuple of a variadic parameter
+  ~Bound() { Py_XDECREF(collected); }
+};
+
+std::string type_name(PyObject* o) {
+  if (is_tensor(o)) return "Tensor";
+  const char* name = Py_TYPE(o)->tp_name;
+  const char* dot = std::strrchr(name, '.');
+  return dot ? dot + 1 : name;
+}
+
+// Matches arguments with parameters. On failure returns false, with the reason in `why` if that is given.
+bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b, std::string* why) {
+  if (!o.parsed) parse(o);
+  int offset = form == Form::Function ? 0 : 1;  // positions are counted without self
+  int n = static_cast<int>(o.params.size());
+  int filled = 0;
+  for (Py_ssize_t i = 0; i < nargs; ++i) {
+    if (filled >= o.positional) {
+      if (why) *why = text(def.name, "() takes ", static_cast<int64_t>(o.positional - offset), " positional argument", o.positional - offset == 1 ? "" : "s", " but ", static_cast<int64_t>(nargs - offset), nargs - offset == 1 ? " was given" : " were given");
+      return false;
+    }
+    if (o.params[static_cast<size_t>(filled)].variadic && (is_integer(args[i]) || is_tensor(args[i]) || i + 1 < nargs)) {
+      // view(2, 3): all remaining positions.
+      if (nargs - i > 1 || is_integer(args[i])) {
+        b.collected = PyTuple_New(nargs - i);
+        for (Py_ssize_t k = i; k < nargs; ++k) PyTuple_SET_ITEM(b.collected, k - i, Py_NewRef(args[k]));
+        b.slots[filled++] = b.collected;
+        break;
+      }
+    }
+    b.slots[filled++] = args[i];
+  }
+  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  for (Py_ssize_t k = 0; k < nkw; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    PyObject* value = args[nargs + k];
+    int at = -1;
+    for (int i = 0; i < n; ++i)
+      if (o.params[static_cast<size_t>(i)].name == name) at = i;
+    if (at < 0) {
+      const char* wanted = PyUnicode_AsUTF8(name);
+      const char* other = other_spelling(wanted);
+      for (int pass = 0; pass < 2 && at < 0; ++pass)
+        for (int i = 0; i < n && (pass == 0 || other); ++i)
+          if (PyUnicode_CompareWithASCIIString(o.params[static_cast<size_t>(i)].name, pass == 0 ? wanted : other) == 0) at = i;
+      if (at < 0 && std::strcmp(wanted, "out") == 0 && !(o.spec.flags & (kNoOut | kView)) && form == Form::Function) {
+        b.out = value;
+        continue;
+      }
+    }
+    if (at < 0) {
+      if (why) *why = text(def.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(name), "'");
+      return false;
+    }
+    if (b.slots[at]) {
+      if (why) *why = text(def.name, "() got multiple values for argument '", PyUnicode_AsUTF8(name), "'");
+      return false;
+    }
+    b.slots[at] = value;
+  }
+  for (int i = 0; i < n; ++i) {
+    const Param& p = o.params[static_cast<size_t>(i)];
+    if (!b.slots[i]) {
+      if (!p.fallback) {
+        if (why) *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name), "\"");
+        return false;
+      }
+      b.slots[i] = p.fallback;
+      continue;
+    }
+    if (b.slots[i] == p.fallback) continue;
+    if (!o.spec.checks[i](b.slots[i])) {
+      if (why) {
+        *why = text(def.name, "(): argument '", PyUnicode_AsUTF8(p.name), "'");
+        if (!p.keyword_only) *why += text(" (position ", static_cast<int64_t>(i + 1 - offset), ")");
+        *why += text(" must be ", o.spec.type_names[i], ", not ", type_name(b.slots[i]));
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string signature_text(const OpDef& def, const Overload& o) { return def.name + "(" + o.spec.signature + ")"; }
+
+[[noreturn]] void no_overload(OpDef& def, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  std::string why;
+  if (def.overloads.size() == 1) {
+    Bound b;
+    bind(def, def.overloads[0], form, args, nargs, kwnames, b, &why);
+    fail(ErrorKind::Type, why);
+  }
+  std::string got;
+  for (Py_ssize_t i = form == Form::Function ? 0 : 1; i < nargs; ++i) got += (got.empty() ? "" : ", ") + type_name(args[i]);
+  for (Py_ssize_t k = 0; k < (kwnames ? PyTuple_GET_SIZE(kwnames) : 0); ++k)
+    got += (got.empty() ? "" : ", ") + std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k))) + "=" + type_name(args[nargs + k]);
+  std::string expected;
+  for (Overload& o : def.overloads) {
+    Bound b;
+    bind(def, o, form, args, nargs, kwnames, b, &why);
+    expected += "\n * (" + std::string(o.spec.signature) + ")\n      here: " + why;
+  }
+  fail(ErrorKind::Type, def.name, "() received an invalid combination of arguments - got (", got, "), but expected one of:", expected);
+}
+
+// out=
+
+
+void write_out(const OpDef& def, PyObject* out, PyObject* result) {
+  CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
+  Tensor to = Tensor::borrow(out), from = Tensor::borrow(result);
+  CHECK(!grad_enabled() || (!from.requires_grad() && !to.requires_grad()), Runtime, def.name,
+        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
+  CHECK(can_cast(from.dtype(), to.dtype()), Runtime, "result type ", info(from.dtype()).legacy, " can't be cast to the desired output type ",
+        info(to.dtype()).legacy);
+  CHECK(from.device() == to.device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ",
+        to_text(from.device()), " and ", to_text(to.device()), "!");
+  if (!(to.sizes() == from.sizes())) {
+    if (to.numel() != 0 &&
+        PyErr_WarnFormat(PyExc_UserWarning, 1,
+                         "An output with one or more elements was resized since it had shape %s, which does not match the required "
+                         "output shape %s. Resize it to zero elements first (out.resize_(0)) to reuse it without this warning.",
+                         to_text(to.sizes()).c_str(), to_text(from.sizes()).c_str()) < 0)
+      python_error();
+    int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
+    if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
+    set_geometry(to.get(), from.sizes(), contiguous_strides(from.sizes()), to->offset);
+  }
+  g_engine_ops.copy(to, from);
+  bump_version(to);
+}
+
+PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
+  struct Drop {
+    PyObject* o;
+    ~Drop() { Py_XDECREF(o); }
+  } drop{result};
+  if (out == Py_None) {
+    drop.o = nullptr;
+    return result;
+  }
+  if (PyTuple_Check(result)) {
+    CHECK(PyTuple_Check(out) || PyList_Check(out), Type, def.name, "(): argument 'out' must be tuple of Tensors, not ", type_name(out));
+    Py_ssize_t n = PyTuple_GET_SIZE(result);
+    CHECK(PySequence_Size(out) == n, Type, def.name, "(): argument 'out' must be a tuple of ", static_cast<int64_t>(n), " Tensors");
+    PyObject* same = PyTuple_New(n);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(out, i);
+      write_out(def, item, PyTuple_GET_ITEM(result, i));
+      PyTuple_SET_ITEM(same, i, Py_NewRef(item));
+    }
+    if (Py_TYPE(result) == &PyTuple_Type) return same;
+    PyObject* named = PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), same);
+    Py_DECREF(same);
+    if (!named) python_error();
+    return named;
+  }
+  write_out(def, out, result);
+  return Py_NewRef(out);
+}
+
+// __torch_function__
+
+thread_local bool t_overrides = true;
+PyObject* g_override_name = nullptr;
+
+bool overrides(PyObject* o) {
+  PyTypeObject* t = Py_TYPE(o);
+  if (t == g_tensor_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || o == Py_None || t == &PyUnicode_Type) return false;
+  if (t == &PyTuple_Type || t == &PyList_Type) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+      if (Py_TYPE(item) == &PyLong_Type) return false;
+      if (!PyTuple_Check(item) && !PyList_Check(item) && overrides(item)) return true;
+    }
+    return false;
+  }
+  PyObject* f = _PyType_Lookup(t, g_override_name);
+  return f && f != g_disabled_torch_function;
+}
+
+PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  PyObject* types = PyList_New(0);
+  std::vector<PyObject*> found;
+  auto look = [&](PyObject* o) {
+    if (!overrides(o)) return;
+    for (PyObject* f : found)
+      if (Py_TYPE(f) == Py_TYPE(o)) return;
+    // Subclasses before their bases.
+    size_t at = 0;
+    while (at < found.size() && !PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[at]))) ++at;
+    found.insert(found.begin() + static_cast<long>(at), o);
+  };
+  for (Py_ssize_t i = 0; i < nargs + nkw; ++i) {
+    if (PyTuple_Check(args[i]) || PyList_Check(args[i])) {
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k) {
+        PyObject* item = PySequence_Fast_GET_ITEM(args[i], k);
+        if (!PyTuple_Check(item) && !PyList_Check(item)) look(item);
+      }
+    } else {
+      look(args[i]);
+    }
+  }
+  for (PyObject* f : found) PyList_Append(types, reinterpret_cast<PyObject*>(Py_TYPE(f)));
+  PyObject* type_tuple = PyList_AsTuple(types);
+  Py_DECREF(types);
+  PyObject* pos = PyTuple_New(nargs);
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(pos, i, Py_NewRef(args[i]));
+  PyObject* kw = PyDict_New();
+  for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
+  PyObject* result = nullptr;
+  for (PyObject* f : found) {
+    PyObject* method = PyObject_GetAttr(f, g_override_name);
+    result = method ? PyObject_CallFunctionObjArgs(method, callable, type_tuple, pos, kw, nullptr) : nullptr;
+    Py_XDECREF(method);
+    if (!result || result != Py_NotImplemented) break;
+    Py_CLEAR(result);
+  }
+  Py_DECREF(type_tuple);
+  Py_DECREF(pos);
+  Py_DECREF(kw);
+  if (!result && !PyErr_Occurred())
+    PyErr_Format(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__",
+                 reinterpret_cast<OpObject*>(callable)->def->name.c_str());
+  return result;
+}
+
+struct InplaceCall {
+  Overload* overload;
+  PyObject* const* slots;
+};
+
+PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
+  if (op->form != Form::Inplace) {
+    PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
+    if (!result) python_error();
+    return b.out ? finish_out(*op->def, b.out, result) : result;
+  }
+  Tensor self = Tensor::borrow(b.slots[0]);
+  InplaceCall call{&o, b.slots};
+  bool direct = o.spec.flags & kElementwise;
+  return apply_inplace(op->def->name.c_str(), self, direct, o.spec.flags & kKeepsInput,
+                       [](void* c) {
+                         auto* call = static_cast<InplaceCall*>(c);
+                         PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
+                         if (!r) python_error();
+                         return Tensor::own(reinterpret_cast<TensorObject*>(r));
+                       },
+                       &call)
+      .release();
+}
+
+PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  auto* op = reinterpret_cast<OpObject*>(callable);
+  Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+  return guarded([&]() -> PyObject* {
+    if (t_overrides) {
+      Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+      for (Py_ssize_t i = 0; i < all; ++i)
+        if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
+    }
+    if (op->form != Form::Function)
+      CHECK(nargs > 0 && is_tensor(args[0]), Type, "descriptor '", op->def->name, "' for 'torch.Tensor' objects needs a Tensor as its first argument");
+    for (Overload& o : op->def->overloads) {
+      Bound b;
+      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr)) return invoke(op, o, b);
+      if (PyErr_Occurred()) PyErr_Clear();
+    }
+    no_overload(*op->def, op->form, args, nargs, kwnames);
+  });
+}
+
+PyObject* op_repr(PyObject* self) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  const char* kind = op->form == Form::Function ? "function" : "method";
+  return PyUnicode_FromFormat("<built-in %s %s%s>", kind, op->def->name.c_str(), op->form == Form::Inplace ? "_" : "");
+}
+
+std::string short_name(const OpObject* op) {
+  size_t dot = op->def->name.rfind('.');
+  return op->def->name.substr(dot == std::string::npos ? 0 : dot + 1) + (op->form == Form::Inplace ? "_" : "");
+}
+
+PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(short_name(reinterpret_cast<OpObject*>(self)).c_str()); }
+PyObject* op_doc(PyObject* self, void*) {
+  OpDef* def = reinterpret_cast<OpObject*>(self)->def;
+  std::string s;
+  for (Overload& o : def->overloads) s += signature_text(*def, o) + "\n";
+  return PyUnicode_FromString((s + "\n" + def->doc).c_str());
+}
+PyObject* op_signatures(PyObject* self, void*) {
+  OpDef* def = reinterpret_cast<OpObject*>(self)->def;
+  PyObject* list = PyList_New(0);
+  for (Overload& o : def->overloads) {
+    PyObject* s = PyUnicode_FromString(o.spec.signature);
+    PyList_Append(list, s);
+    Py_DECREF(s);
+  }
+  return list;
+}
+PyObject* op_flags(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<OpObject*>(self)->def->flags); }
+PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("rushlight"); }
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  PyObject* getattr = PyObject_GetAttrString(PyImport_AddModule("builtins"), "getattr");
+  if (op->form == Form::Function) {
+    PyObject* module = PyImport_ImportModule("rushlight._C");
+    PyObject* find = module ? PyObject_GetAttrString(module, "_find_op") : nullptr;
+    Py_XDECREF(module);
+    Py_XDECREF(getattr);
+    return find ? Py_BuildValue("(N(s))", find, op->def->name.c_str()) : nullptr;
+  }
+  return Py_BuildValue("(N(Os))", getattr, g_tensor_type, short_name(op).c_str());
+}
+
+PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
+                           {"__qualname__", op_name, nullptr, nullptr, nullptr},
+                           {"__doc__", op_doc, nullptr, nullptr, nullptr},
+                           {"__module__", op_module, nullptr, nullptr, nullptr},
+                           {"_signatures", op_signatures, nullptr, nullptr, nullptr},
+                           {"_flags", op_flags, nullptr, nullptr, nullptr},
+                           {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                           {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef kOpMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
+PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
+  if (!instance || instance == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, instance);
+}
+
+PyTypeObject kFunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject kMethodType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+int ready(PyTypeObject& t, const char* name, bool method) {
+  t.tp_name = name;
+  t.tp_basicsize = sizeof(OpObject);
+  t.tp_vectorcall_offset = offsetof(OpObject, vectorcall);
+  t.tp_call = PyVectorcall_Call;
+  t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | (method ? Py_TPFLAGS_METHOD_DESCRIPTOR : 0);
+  t.tp_repr = op_repr;
+  t.tp_getset = kOpGetSet;
+  t.tp_methods = kOpMethods;
+  t.tp_dictoffset = offsetof(OpObject, dict);
+  if (method) t.tp_descr_get = op_bind;
+  return PyType_Ready(&t);
+}
+
+PyObject* make_op(OpDef* def, Form form) {
+  auto* op = PyObject_New(OpObject, form == Form::Function ? &kFunctionType : &kMethodType);
+  op->vectorcall = op_vectorcall;
+  op->def = def;
+  op->form = form;
+  op->dict = nullptr;
+  return reinterpret_cast<PyObject*>(op);
+}
+
+void set_method(const std::string& name, PyObject* op) {
+  PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name.c_str(), op);
+  Py_DECREF(op);
+}
+
+void install(PyObject* ops, const std::string& name, OpDef* def) {
+  if (!(def->flags & kNoFunction)) {
+    PyObject* f = make_op(def, Form::Function);
+    PyDict_SetItemString(ops, name.c_str(), f);
+    Py_DECREF(f);
+  }
+  if (def->flags & kMethod) set_method(name, make_op(def, Form::Method));
+  if (def->flags & kInplace) {
+    PyObject* f = make_op(def, Form::Inplace);
+    if (!(def->flags & kNoFunction)) PyDict_SetItemString(ops, (name + "_").c_str(), f);
+    set_method(name + "_", f);
+  }
+}
+
+}  // namespace
+
+bool torch_function_enabled() { return t_overrides; }
+void set_torch_function_enabled(bool on) { t_overrides = on; }
+
+void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
+  OpDef*& def = table()[name];
+  if (!def) {
+    def = new OpDef;
+    def->name = name;
+  }
+  if (doc && *doc) def->doc = doc;
+  def->flags |= spec.flags;
+  Overload o;
+  o.spec = spec;
+  if (spec.results) o.results = std::string(name) + ":" + spec.results;
+  def->overloads.push_back(std::move(o));
+}
+
+void define_alias(const char* alias, const char* name) { aliases().push_back({alias, name}); }
+
+void install_ops(PyObject* module, PyObject* ops) {
+  g_override_name = PyUnicode_InternFromString("__torch_function__");
+  if (ready(kFunctionType, "rushlight._C.Op", false) < 0 || ready(kMethodType, "rushlight._C.OpMethod", true) < 0) return;
+  PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(&kFunctionType));
+  PyModule_AddObjectRef(module, "OpMethod", reinterpret_cast<PyObject*>(&kMethodType));
+  for (auto& [name, def] : table()) install(ops, name, def);
+  for (auto& [alias, name] : aliases()) {
+    auto found = table().find(name);
+    if (found == table().end()) Py_FatalError(("alias of an unknown op: " + alias + " -> " + name).c_str());
+    install(ops, alias, found->second);
+  }
+}
+
+PyObject* write_result(const char* name, PyObject* out, PyObject* result) {
+  OpDef named;
+  named.name = name;
+  return finish_out(named, out, Py_NewRef(result));
+}
+
+PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count) {
+  OpDef* def = table().at(name);
+  for (Overload& o : def->overloads) {
+    Bound b;
+    if (!bind(*def, o, Form::Function, args, count, nullptr, b, nullptr)) continue;
+    return o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
+  }
+  no_overload(*def, Form::Function, args, count, nullptr);
+}
+
+namespace detail {
+
+// A structseq class per op and result names, made on first use: torch.return_types.max.
+PyObject* named_tuple(const char* names, PyObject** items, int count) {
+  for (int i = 0; i < count; ++i)
+    if (!items[i]) {
+      for (int k = 0; k < count; ++k) Py_XDECREF(items[k]);
+      python_error();
+    }
+  if (!names) {
+    PyObject* t = PyTuple_New(count);
+    for (int i = 0; i < count; ++i) PyTuple_SET_ITEM(t, i, items[i]);
+    return t;
+  }
+  static std::unordered_map<std::string, PyTypeObject*>* made = new std::unordered_map<std::string, PyTypeObject*>;
+  PyTypeObject*& type = (*made)[names];
+  if (!type) {
+    std::string all = names;
+    size_t colon = all.find(':');
+    // The descriptors must outlive the class, which lives as long as the process.
+    auto* full = new std::string("torch.return_types." + all.substr(0, colon).substr(all.substr(0, colon).rfind('.') + 1));
+    auto* fields = new std::vector<PyStructSequence_Field>;
+    std::string rest = all.substr(colon + 1) + ",";
+    for (size_t at = 0; (colon = rest.find(',', at)) != std::string::npos; at = colon + 1)
+      fields->push_back({(new std::string(strip(rest.substr(at, colon - at))))->c_str(), nullptr});
+    fields->push_back({nullptr, nullptr});
+    PyStructSequence_Desc desc = {full->c_str(), nullptr, fields->data(), count};
+    type = PyStructSequence_NewType(&desc);
+    if (!type) python_error();
+  }
+  PyObject* t = PyStructSequence_New(type);
+  for (int i = 0; i < count; ++i) PyStructSequence_SetItem(t, i, items[i]);
+  return t;
+}
+
+}  // namespace detail
+
+}  // namespace rl

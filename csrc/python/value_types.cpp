@@ -1,0 +1,309 @@
+#include "python/value_types.h"
+
+#include <cstring>
+#include <string>
+
+#include "python/arguments.h"
+#include "python/errors.h"
+
+namespace rl {
+
+PyTypeObject* g_size_type = nullptr;
+
+namespace {
+
+// dtype, layout and memory_format: named singletons.
+struct Named {
+  PyObject_HEAD
+  int id;
+  const char* text;
+};
+
+PyTypeObject *g_dtype_type, *g_layout_type, *g_format_type, *g_device_type;
+PyObject* g_dtypes[kDTypes];
+PyObject *g_layouts[7], *g_formats[4];
+
+PyObject* named_repr(PyObject* self) { return PyUnicode_FromString(reinterpret_cast<Named*>(self)->text); }
+PyObject* named_reduce(PyObject* self, PyObject*) {  // pickled by name: rushlight.float32
+  return PyUnicode_FromString(std::strchr(reinterpret_cast<Named*>(self)->text, '.') + 1);
+}
+PyObject* named_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr},
+                               {"__copy__", named_copy, METH_NOARGS, nullptr},
+                               {"__deepcopy__", named_copy, METH_O, nullptr},
+                               {nullptr, nullptr, 0, nullptr}};
+
+DType dtype_id(PyObject* self) { return static_cast<DType>(reinterpret_cast<Named*>(self)->id); }
+PyGetSetDef kDTypeGetSet[] = {
+    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_float(dtype_id(s))); }, nullptr, nullptr, nullptr},
+    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(dtype_id(s))); }, nullptr, nullptr, nullptr},
+    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(info(dtype_id(s)).is_signed); }, nullptr, nullptr, nullptr},
+    {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(itemsize(dtype_id(s))); }, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyObject* dtype_to_real(PyObject* s, PyObject*) { return Py_NewRef(dtype_object(to_real(dtype_id(s)))); }
+PyObject* dtype_to_complex(PyObject* s, PyObject*) { return Py_NewRef(dtype_object(to_complex(dtype_id(s)))); }
+PyMethodDef kDTypeMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr},
+                               {"__copy__", named_copy, METH_NOARGS, nullptr},
+                               {"__deepcopy__", named_copy, METH_O, nullptr},
+                               {"to_real", dtype_to_real, METH_NOARGS, nullptr},
+                               {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
+                               {nullptr, nullptr, 0, nullptr}};
+
+PyTypeObject* named_type(const char* name, PyMethodDef* methods, PyGetSetDef* getset) {
+  PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(named_repr)},
+                         {Py_tp_methods, methods},
+                         {getset ? Py_tp_getset : 0, getset},
+                         {0, nullptr}};
+  PyType_Spec spec = {name, sizeof(Named), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+PyObject* named(PyTypeObject* type, int id, const char* text) {
+  Named* n = PyObject_New(Named, type);
+  n->id = id;
+  n->text = text;
+  return reinterpret_cast<PyObject*>(n);
+}
+
+// device
+
+struct DeviceObject {
+  PyObject_HEAD
+  Device device;
+};
+
+Device parse_device(const char* text) {
+  std::string s = text;
+  size_t colon = s.find(':');
+  std::string name = s.substr(0, colon);
+  for (int i = 0; i < kDeviceTypes; ++i)
+    if (name == kDeviceNames[i]) {
+      Device d{static_cast<DeviceType>(i), -1};
+      if (colon != std::string::npos) {
+        std::string index = s.substr(colon + 1);
+        CHECK(!index.empty() && index.size() < 5 && index.find_first_not_of("0123456789") == std::string::npos, Runtime,
+              "Invalid device string: '", s, "'");
+        d.index = static_cast<int16_t>(std::atoi(index.c_str()));
+      }
+      return d;
+    }
+  fail(ErrorKind::Runtime, "Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: ", name);
+}
+
+PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject *type = nullptr, *index = nullptr;
+    static const char* names[] = {"type", "index", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) return nullptr;
+    Device d = device_from(type);
+    if (index && index != Py_None) {
+      CHECK(d.index < 0, Runtime, "type (string) must not include an index because index was passed explicitly: ", to_text(d));
+      int64_t i = integer_from(index);
+      CHECK(i >= 0 && i < 1000, Runtime, "Device index must be between 0 and 999, got ", i);
+      d.index = static_cast<int16_t>(i);
+    }
+    return device_object(d);
+  });
+}
+PyObject* device_repr(PyObject* self) {
+  Device d = reinterpret_cast<DeviceObject*>(self)->device;
+  return d.index < 0 ? PyUnicode_FromFormat("device(type='%s')", d.name()) : PyUnicode_FromFormat("device(type='%s', index=%d)", d.name(), d.index);
+}
+PyObject* device_str(PyObject* self) { return PyUnicode_FromString(to_text(reinterpret_cast<DeviceObject*>(self)->device).c_str()); }
+Py_hash_t device_hash(PyObject* self) {
+  Device d = reinterpret_cast<DeviceObject*>(self)->device;
+  return static_cast<int>(d.type) * 1024 + d.index + 2;
+}
+PyObject* device_compare(PyObject* a, PyObject* b, int op) {
+  if (!PyObject_TypeCheck(a, g_device_type) || !PyObject_TypeCheck(b, g_device_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  bool same = reinterpret_cast<DeviceObject*>(a)->device == reinterpret_cast<DeviceObject*>(b)->device;
+  return PyBool_FromLong(same == (op == Py_EQ));
+}
+PyObject* device_reduce(PyObject* self, PyObject*) {
+  return Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_device_type), device_str(self));
+}
+PyObject* device_enter(PyObject* self, PyObject*) { return Py_NewRef(self); }
+PyObject* device_exit(PyObject*, PyObject*) { Py_RETURN_NONE; }
+PyGetSetDef kDeviceGetSet[] = {
+    {"type", [](PyObject* s, void*) { return PyUnicode_FromString(reinterpret_cast<DeviceObject*>(s)->device.name()); }, nullptr, nullptr, nullptr},
+    {"index",
+     [](PyObject* s, void*) -> PyObject* {
+       int i = reinterpret_cast<DeviceObject*>(s)->device.index;
+       return i < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(i);
+     },
+     nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef kDeviceMethods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {"__copy__", named_copy, METH_NOARGS, nullptr},
+                                {"__deepcopy__", named_copy, METH_O, nullptr},
+                                {"__enter__", device_enter, METH_NOARGS, nullptr},
+                                {"__exit__", device_exit, METH_VARARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
+
+// Size: a tuple of ints with numel().
+
+PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  PyObject* made = PyTuple_Type.tp_new(type, args, kwargs);
+  if (!made) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(made); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(made, i);
+    if (PyLong_CheckExact(item)) continue;
+    PyObject* number = PyNumber_Index(item);
+    if (!number) {
+      PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      Py_DECREF(made);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(made, i, number);
+    Py_DECREF(item);
+  }
+  return made;
+}
+PyObject* size_repr(PyObject* self) {
+  std::string s = "torch.Size([";
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+    PyObject* r = PyObject_Repr(PyTuple_GET_ITEM(self, i));
+    if (!r) return nullptr;
+    s += (i ? ", " : "") + std::string(PyUnicode_AsUTF8(r));
+    Py_DECREF(r);
+  }
+  return PyUnicode_FromString((s + "])").c_str());
+}
+PyObject* as_size(PyObject* tuple) {  // steals
+  if (!tuple || !PyTuple_CheckExact(tuple)) return tuple;
+  PyObject* r = PyObject_CallOneArg(reinterpret_cast<PyObject*>(g_size_type), tuple);
+  Py_DECREF(tuple);
+  return r;
+}
+PyObject* size_numel(PyObject* self, PyObject*) {
+  return guarded([&] {
+    int64_t n = 1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) n = checked_mul(n, PyLong_AsLongLong(PyTuple_GET_ITEM(self, i)));
+    return PyLong_FromLongLong(n);
+  });
+}
+PyObject* size_concat(PyObject* a, PyObject* b) {
+  if (!PyTuple_Check(a) || !PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* r = PyTuple_New(PyTuple_GET_SIZE(a) + PyTuple_GET_SIZE(b));
+  Py_ssize_t k = 0;
+  for (PyObject* t : {a, b})
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(t); ++i) PyTuple_SET_ITEM(r, k++, Py_NewRef(PyTuple_GET_ITEM(t, i)));
+  return as_size(r);
+}
+PyObject* size_repeat(PyObject* self, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(self, n)); }
+PyObject* size_subscript(PyObject* self, PyObject* key) { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key)); }
+PyObject* size_reduce(PyObject* self, PyObject*) {
+  PyObject* plain = PyTuple_New(PyTuple_GET_SIZE(self));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) PyTuple_SET_ITEM(plain, i, Py_NewRef(PyTuple_GET_ITEM(self, i)));
+  return Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_size_type), plain);
+}
+PyMethodDef kSizeMethods[] = {{"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* dtype_object(DType t) { return g_dtypes[static_cast<int>(t)]; }
+bool dtype_from(PyObject* o, DType* out) {
+  if (Py_TYPE(o) == g_dtype_type) {
+    *out = dtype_id(o);
+    return true;
+  }
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return *out = default_dtype() == DType::Float64 ? DType::Float64 : DType::Float64, true;
+  if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return *out = DType::Int64, true;
+  if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return *out = DType::Bool, true;
+  if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return *out = DType::Complex128, true;
+  return false;
+}
+
+PyObject* layout_object(Layout l) { return g_layouts[static_cast<int>(l)]; }
+bool layout_from(PyObject* o, Layout* out) {
+  if (Py_TYPE(o) != g_layout_type) return false;
+  *out = static_cast<Layout>(reinterpret_cast<Named*>(o)->id);
+  return true;
+}
+PyObject* memory_format_object(MemoryFormat f) { return g_formats[static_cast<int>(f)]; }
+bool memory_format_from(PyObject* o, MemoryFormat* out) {
+  if (Py_TYPE(o) != g_format_type) return false;
+  *out = static_cast<MemoryFormat>(reinterpret_cast<Named*>(o)->id);
+  return true;
+}
+
+PyObject* device_object(Device d) {
+  DeviceObject* o = PyObject_New(DeviceObject, g_device_type);
+  if (o) o->device = d;
+  return reinterpret_cast<PyObject*>(o);
+}
+bool is_device_like(PyObject* o) {
+  return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
+}
+Device device_from(PyObject* o) {
+  if (Py_TYPE(o) == g_device_type) return reinterpret_cast<DeviceObject*>(o)->device;
+  if (PyUnicode_Check(o)) {
+    const char* s = PyUnicode_AsUTF8(o);
+    if (!s) python_error();
+    return parse_device(s);
+  }
+  CHECK(PyLong_Check(o), Type, "device(): argument 'type' must be str, int or torch.device, not ", Py_TYPE(o)->tp_name);
+  int64_t i = PyLong_AsLongLong(o);
+  if (i == -1 && PyErr_Occurred()) python_error();
+  CHECK(i >= 0 && i < 1000, Runtime, "Device index must not be negative");
+  return {DeviceType::Cuda, static_cast<int16_t>(i)};
+}
+
+PyObject* size_object(IntSpan sizes) {
+  PyObject* s = g_size_type->tp_alloc(g_size_type, sizes.size());
+  if (!s) return nullptr;
+  for (int64_t i = 0; i < sizes.size(); ++i) PyTuple_SET_ITEM(s, i, PyLong_FromLongLong(sizes[i]));
+  return s;
+}
+
+int install_value_types(PyObject* m) {
+  g_dtype_type = named_type("rushlight.dtype", kDTypeMethods, kDTypeGetSet);
+  g_layout_type = named_type("rushlight.layout", kNamedMethods, nullptr);
+  g_format_type = named_type("rushlight.memory_format", kNamedMethods, nullptr);
+  if (!g_dtype_type || !g_layout_type || !g_format_type) return -1;
+  for (int i = 0; i < kDTypes; ++i) {
+    static std::string texts[kDTypes];
+    texts[i] = std::string("torch.") + kDTypeInfo[i].name;
+    g_dtypes[i] = named(g_dtype_type, i, texts[i].c_str());
+    if (PyModule_AddObjectRef(m, kDTypeInfo[i].name, g_dtypes[i]) < 0) return -1;
+  }
+  static const char* layouts[] = {"torch.strided", "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn"};
+  for (int i = 0; i < 7; ++i) {
+    g_layouts[i] = named(g_layout_type, i, layouts[i]);
+    if (PyModule_AddObjectRef(m, layouts[i] + 6, g_layouts[i]) < 0) return -1;
+  }
+  static const char* formats[] = {"torch.contiguous_format", "torch.preserve_format", "torch.channels_last", "torch.channels_last_3d"};
+  for (int i = 0; i < 4; ++i) {
+    g_formats[i] = named(g_format_type, i, formats[i]);
+    if (PyModule_AddObjectRef(m, formats[i] + 6, g_formats[i]) < 0) return -1;
+  }
+  PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
+                                {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
+                                {Py_tp_str, reinterpret_cast<void*>(device_str)},
+                                {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
+                                {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
+                                {Py_tp_getset, kDeviceGetSet},
+                                {Py_tp_methods, kDeviceMethods},
+                                {0, nullptr}};
+  PyType_Spec device_spec = {"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
+  g_device_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&device_spec));
+  PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
+                              {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
+                              {Py_tp_methods, kSizeMethods},
+                              {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+                              {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
+                              {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
+                              {0, nullptr}};
+  PyType_Spec size_spec = {"rushlight.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, size_slots};
+  PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyTuple_Type));
+  g_size_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&size_spec, bases));
+  Py_XDECREF(bases);
+  if (!g_device_type || !g_size_type) return -1;
+  struct { const char* name; PyTypeObject* type; } types[] = {
+      {"dtype", g_dtype_type}, {"layout", g_layout_type}, {"memory_format", g_format_type}, {"device", g_device_type}, {"Size", g_size_type}};
+  for (auto& t : types)
+    if (PyModule_AddObjectRef(m, t.name, reinterpret_cast<PyObject*>(t.type)) < 0) return -1;
+  return 0;
+}
+
+}  // namespace rl

@@ -1,0 +1,112 @@
+#include "tensor/storage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/allocator.h"
+
+namespace rl {
+namespace {
+
+Storage* g_listed = nullptr;
+
+constexpr size_t kMaxSpare = 256;
+std::vector<void*>& spare() {  // headers of dead storages, reused: a small tensor costs no malloc
+  static std::vector<void*> list;
+  return list;
+}
+
+void* header() {
+  auto& list = spare();
+  if (list.empty()) return ::operator new(sizeof(Storage));
+  void* p = list.back();
+  list.pop_back();
+  return p;
+}
+
+void enlist(Storage* s) {
+  s->site = Site::here();
+  s->next = g_listed;
+  if (g_listed) g_listed->previous = s;
+  g_listed = s;
+}
+
+void delist(Storage* s) {
+  if (s->previous) s->previous->next = s->next;
+  else if (g_listed == s) g_listed = s->next;
+  if (s->next) s->next->previous = s->previous;
+  s->previous = s->next = nullptr;
+}
+
+// What was asked for, and the lines that hold the most memory.
+[[noreturn, gnu::cold]] void out_of_memory(int64_t bytes, const Error& cause) {
+  std::string message = text(cause.what());
+  std::vector<Storage*> blocks;
+  for (Storage* s = g_listed; s; s = s->next) blocks.push_back(s);
+  size_t shown = std::min<size_t>(blocks.size(), 8);
+  std::partial_sort(blocks.begin(), blocks.begin() + static_cast<long>(shown), blocks.end(),
+                    [](Storage* a, Storage* b) { return a->bytes > b->bytes; });
+  if (Site here = Site::here()) message += text("\n  asked for: ", bytes, " bytes at ", here.describe());
+  if (shown) message += "\n  the largest live tensors:";
+  for (size_t i = 0; i < shown; ++i)
+    message += text("\n  ", blocks[i]->bytes, " bytes, made at ", blocks[i]->site ? blocks[i]->site.describe() : "an unknown line");
+  message += "\n  Smaller batches, no_grad() where no gradient is needed, and dropping references (del, .item()) free memory.";
+  throw Error(ErrorKind::OutOfMemory, message);
+}
+
+}  // namespace
+
+Storage* Storage::first_listed() { return g_listed; }
+
+Storage* Storage::make(int64_t bytes, Device device) {
+  Storage* s = new (header()) Storage;
+  s->bytes = bytes;
+  s->device = device;
+  if (!device.is_meta() && bytes) {
+    try {
+      s->data = static_cast<char*>(allocate(static_cast<size_t>(bytes)));
+    } catch (const Error& e) {
+      s->bytes = 0;
+      s->unref();
+      out_of_memory(bytes, e);
+    }
+  }
+  if (bytes >= kSiteBytes) enlist(s);
+  return s;
+}
+
+Storage* Storage::borrow(void* data, int64_t bytes, void (*release)(Storage*), void* owner) {
+  Storage* s = new (header()) Storage;
+  s->data = static_cast<char*>(data);
+  s->bytes = bytes;
+  s->release = release;
+  s->owner = owner;
+  s->resizable = false;
+  return s;
+}
+
+void Storage::resize(int64_t new_bytes) {
+  CHECK(resizable, Runtime, "Trying to resize storage that is not resizable");
+  if (new_bytes == bytes) return;
+  char* fresh = nullptr;
+  if (!device.is_meta() && new_bytes) {
+    fresh = static_cast<char*>(allocate(static_cast<size_t>(new_bytes)));
+    if (bytes) std::memcpy(fresh, data, static_cast<size_t>(std::min(bytes, new_bytes)));
+  }
+  if (data) deallocate(data, static_cast<size_t>(bytes));
+  data = fresh;
+  bytes = new_bytes;
+}
+
+void Storage::destroy() {
+  if (next || previous || g_listed == this) delist(this);
+  if (release) release(this);
+  else if (data) deallocate(data, static_cast<size_t>(bytes));
+  this->~Storage();
+  auto& list = spare();
+  if (list.size() < kMaxSpare) list.push_back(this);
+  else ::operator delete(this);
+}
+
+}  // namespace rl

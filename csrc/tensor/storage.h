@@ -1,0 +1,47 @@
+// A block of memory that tensors share, and the counter of writes to it. Storage knows nothing of shape.
+#pragma once
+#include <cstdint>
+
+#include "base/device.h"
+#include "tensor/site.h"
+
+namespace rl {
+
+// Counts in-place writes and remembers the line of the last one. A tensor and its views share one; the counter
+// usually lives in their storage, and on its own where the two part (`.data`).
+struct Version {
+  uint32_t value = 0;
+  uint32_t refs = 0;  // 0: embedded in a storage
+  Site last_write;
+};
+
+struct Storage {
+  int64_t refs = 1;
+  char* data = nullptr;
+  int64_t bytes = 0;
+  Device device;
+  bool resizable = true;
+  void (*release)(Storage*) = nullptr;  // null: the caching allocator's memory
+  void* owner = nullptr;                // for `release`
+  Version version;
+  Site site;  // the line that allocated it; taken for blocks of kSiteBytes and more
+  Storage *previous = nullptr, *next = nullptr;  // the list of such blocks
+
+  static constexpr int64_t kSiteBytes = 1 << 14;
+
+  static Storage* make(int64_t bytes, Device device);  // uninitialised
+  static Storage* borrow(void* data, int64_t bytes, void (*release)(Storage*), void* owner);
+  void resize(int64_t bytes);  // keeps the contents
+  void ref() { ++refs; }
+  void unref() {
+    if (--refs == 0) destroy();
+  }
+
+  // The live blocks that carry a site, newest first.
+  static Storage* first_listed();
+
+ private:
+  void destroy();
+};
+
+}  // namespace rl

@@ -1,0 +1,258 @@
+#include "tensor/tensor.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace rl {
+namespace {
+
+DType g_default_dtype = DType::Float32;
+
+// Room for ndim sizes and strides.
+void make_room(TensorObject* t, int64_t ndim) {
+  if (ndim == t->ndim) return;
+  if (t->sizes != t->room) PyMem_Free(t->sizes);
+  t->sizes = t->room;
+  if (ndim > TensorObject::kInlineDims) {
+    t->sizes = static_cast<int64_t*>(PyMem_Malloc(static_cast<size_t>(2 * ndim) * sizeof(int64_t)));
+    if (!t->sizes) {
+      t->sizes = t->room;
+      t->ndim = 0;
+      fail(ErrorKind::OutOfMemory, "out of memory for a shape");
+    }
+  }
+  t->ndim = static_cast<int16_t>(ndim);
+}
+
+Tensor make(PyTypeObject* type, Storage* owned, DType dtype, Device device) {
+  Tensor t = Tensor::own(new_tensor_object(type));
+  t->storage = owned;
+  t->version = &owned->version;
+  t->dtype = dtype;
+  t->device = device;
+  return t;
+}
+
+Tensor share(const Tensor& from, PyTypeObject* type, DType dtype) {
+  from.storage()->ref();
+  Tensor t = make(type, from.storage(), dtype, from.device());
+  set_version(t.get(), from->version);
+  t->inference = from->inference;
+  return t;
+}
+
+}  // namespace
+
+DType default_dtype() { return g_default_dtype; }
+void set_default_dtype(DType t) { g_default_dtype = t; }
+
+int64_t wrap_dim(int64_t dim, int64_t ndim) {
+  int64_t n = ndim > 0 ? ndim : 1;
+  CHECK(dim >= -n && dim < n, Index, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
+        "], but got ", dim, ")");
+  return dim < 0 ? dim + n : dim;
+}
+
+int64_t Tensor::size(int64_t dim) const {
+  CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
+  return p_->sizes[wrap_dim(dim, p_->ndim)];
+}
+int64_t Tensor::stride(int64_t dim) const {
+  CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
+  return p_->strides()[wrap_dim(dim, p_->ndim)];
+}
+
+std::string to_text(IntSpan sizes) {
+  std::string s = "[";
+  for (int64_t i = 0; i < sizes.size(); ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
+  return s + "]";
+}
+
+int64_t checked_numel(IntSpan sizes) {
+  CHECK(sizes.size() <= kMaxDims, Runtime, "a tensor can have at most ", kMaxDims, " dimensions, got ", sizes.size());
+  int64_t n = 1;
+  bool zero = false;
+  for (int64_t s : sizes) {
+    CHECK(s >= 0, Runtime, "Trying to create tensor with negative dimension ", s, ": ", to_text(sizes));
+    zero |= s == 0;
+  }
+  if (zero) return 0;
+  for (int64_t s : sizes) n = checked_mul(n, s);
+  return n;
+}
+
+int64_t checked_extent(IntSpan sizes, IntSpan strides) {
+  int64_t last = 0;
+  for (int64_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    last = checked_add(last, checked_mul(sizes[i] - 1, strides[i]));
+  }
+  return checked_add(last, 1);
+}
+
+Ints contiguous_strides(IntSpan sizes) {
+  Ints strides(sizes.size());
+  int64_t step = 1;
+  for (int64_t i = sizes.size() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step = checked_mul(step, std::max<int64_t>(sizes[i], 1));
+  }
+  return strides;
+}
+
+bool strides_contiguous(IntSpan sizes, IntSpan strides) {
+  int64_t expected = 1;
+  bool ok = true;
+  for (int64_t i = sizes.size() - 1; i >= 0; --i) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] != 1 && strides[i] != expected) ok = false;
+    if (ok) expected *= sizes[i];
+  }
+  return ok;
+}
+
+bool is_channels_last(IntSpan sizes, IntSpan strides) {
+  int64_t n = sizes.size();
+  if (n != 4 && n != 5) return false;
+  // Memory order: batch, spatial, channels.
+  int64_t expected = 1;
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t d = k == 0 ? 1 : k == n - 1 ? 0 : n - k;
+    if (sizes[d] != 1 && strides[d] != expected) return false;
+    expected *= sizes[d];
+  }
+  return true;
+}
+
+bool non_overlapping_and_dense(IntSpan sizes, IntSpan strides) {
+  Ints order;
+  for (int64_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] != 1) order.push_back(i);
+  }
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  int64_t expected = 1;
+  for (int64_t i : order) {
+    if (strides[i] != expected) return false;
+    expected *= sizes[i];
+  }
+  return true;
+}
+
+Ints dense_strides_like(const Tensor& t) {
+  if (t.is_contiguous() || t.dim() == 0) return contiguous_strides(t.sizes());
+  if (non_overlapping_and_dense(t.sizes(), t.strides())) return Ints(t.strides());
+  // Gaps or broadcast dimensions: keep the order of the strides, close the gaps.
+  Ints order(t.dim());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    int64_t x = t.strides()[a], y = t.strides()[b];
+    if (x == 0 || y == 0 || x == y) return false;
+    return x > y;
+  });
+  Ints strides(t.dim());
+  int64_t step = 1;
+  for (int64_t k = t.dim() - 1; k >= 0; --k) {
+    strides[order[k]] = step;
+    step *= std::max<int64_t>(t.sizes()[order[k]], 1);
+  }
+  return strides;
+}
+
+void set_geometry(TensorObject* t, IntSpan sizes, IntSpan strides, int64_t offset) {
+  int64_t numel = checked_numel(sizes);
+  make_room(t, sizes.size());
+  std::copy(sizes.begin(), sizes.end(), t->sizes);
+  std::copy(strides.begin(), strides.end(), t->sizes + t->ndim);
+  t->offset = offset;
+  t->numel = numel;
+  t->contiguous = strides_contiguous(sizes, strides);
+}
+
+Tensor empty(IntSpan sizes, DType dtype, Device device) {
+  int64_t numel = checked_numel(sizes);
+  Tensor t = make(g_tensor_type, Storage::make(checked_mul(numel, itemsize(dtype)), device), dtype, device);
+  make_room(t.get(), sizes.size());
+  int64_t step = 1;
+  int64_t* strides = t->sizes + t->ndim;
+  for (int64_t i = sizes.size() - 1; i >= 0; --i) {
+    t->sizes[i] = sizes[i];
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+  t->numel = numel;
+  t->contiguous = true;
+  return t;
+}
+
+Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
+  CHECK(sizes.size() == strides.size(), Runtime, "dimensionality of sizes (", sizes.size(),
+        ") must match dimensionality of strides (", strides.size(), ")");
+  checked_numel(sizes);
+  for (int64_t s : strides)
+    CHECK(s >= 0, Runtime, "as_strided: Negative strides are not supported at the moment, got strides: ", to_text(strides));
+  int64_t bytes = checked_mul(checked_extent(sizes, strides), itemsize(dtype));
+  Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype, device);
+  set_geometry(t.get(), sizes, strides, 0);
+  return t;
+}
+
+Tensor empty_like(const Tensor& like, DType dtype) {
+  if (like.is_contiguous()) return empty(like.sizes(), dtype, like.device());
+  return empty_strided(like.sizes(), dense_strides_like(like), dtype, like.device());
+}
+Tensor empty_like(const Tensor& like) { return empty_like(like, like.dtype()); }
+
+Tensor alias_as(const Tensor& t, DType dtype, IntSpan sizes, IntSpan strides, int64_t offset) {
+  Tensor r = share(t, g_tensor_type, dtype);
+  set_geometry(r.get(), sizes, strides, offset);
+  return r;
+}
+Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset) {
+  return alias_as(t, t.dtype(), sizes, strides, offset);
+}
+Tensor alias(const Tensor& t) { return alias_of_type(t, g_tensor_type); }
+Tensor alias_of_type(const Tensor& t, PyTypeObject* type) {
+  Tensor r = share(t, type, t.dtype());
+  make_room(r.get(), t.dim());
+  std::copy(t->sizes, t->sizes + 2 * t->ndim, r->sizes);
+  r->offset = t->offset;
+  r->numel = t->numel;
+  r->contiguous = t->contiguous;
+  return r;
+}
+
+Tensor tensor_over(Storage* owned, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
+  Tensor t = make(g_tensor_type, owned, dtype, owned->device);
+  set_geometry(t.get(), sizes, strides, offset);
+  return t;
+}
+
+void set_version(TensorObject* t, Version* version) {
+  if (version->refs) ++version->refs;
+  if (t->version && t->version->refs && --t->version->refs == 0) delete t->version;
+  t->version = version;
+}
+
+Version* new_version(uint32_t value) {
+  Version* v = new Version;
+  v->value = value;
+  v->refs = 1;
+  return v;
+}
+
+void set_storage(TensorObject* t, Storage* storage) {
+  storage->ref();
+  // A counter embedded in the old storage would die with it: go on counting in one of our own.
+  if (t->version == &t->storage->version) t->version = new_version(t->version->value);
+  t->storage->unref();
+  t->storage = storage;
+}
+
+void bump_version(const Tensor& t) {
+  Version* v = t->version;
+  ++v->value;
+  v->last_write = Site::here();
+}
+
+}  // namespace rl

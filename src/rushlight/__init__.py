@@ -1,0 +1,36 @@
+"""rushlight: PyTorch's programming model, small and quick on a CPU."""
+
+import os as _os
+
+from . import _C
+from ._C import *  # noqa: F403  (dtypes, device, Size, Tensor ...)
+
+__version__ = "2.13.0+rushlight.0.1.0"
+
+_C.ops["_set_library_path"](_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+# Every op that was registered without a namespace is a function of the package.
+globals().update({name: op for name, op in _C.ops.items() if "." not in name})
+
+from ._names import *  # noqa: E402, F403
+from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
+from . import autograd  # noqa: E402
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
+from ._compose import compose as _compose  # noqa: E402
+
+_compose(globals())
+
+
+def __getattr__(name):
+    """Submodules are imported when first asked for."""
+    import importlib
+    import importlib.util
+
+    from ._lazy import find
+
+    home = find(name)
+    if home:
+        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

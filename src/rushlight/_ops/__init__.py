@@ -1,0 +1,1 @@
+"""Ops composed in Python, one file per family. See rushlight/_compose.py."""

@@ -1,0 +1,179 @@
+"""What Tensor can do beside the ops: backward, hooks, conversions, copies, pickling."""
+
+from . import _C
+from ._C import Tensor
+
+_ops = _C.ops
+
+
+def method(function):
+    """Makes a function a method of Tensor."""
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+@method
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Gradients of this tensor with respect to the leaves of its graph, accumulated in their .grad."""
+    from . import autograd
+
+    autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+@method
+def register_hook(self, hook):
+    """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces the gradient."""
+    from .utils.hooks import RemovableHandle
+
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    hooks = self._backward_hooks
+    if hooks is None:
+        hooks = {}
+        self._add_hook_dict(hooks)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+@method
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls hook(tensor) after a gradient has been added to .grad of this leaf."""
+    from .utils.hooks import RemovableHandle
+
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    hooks = self._get_post_accumulate_hooks()
+    if hooks is None:
+        hooks = {}
+        self._set_post_accumulate_hooks(hooks)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+@method
+def __repr__(self, *, tensor_contents=None):
+    from ._tensor_str import tensor_str
+
+    return tensor_str(self)
+
+
+@method
+def __format__(self, spec):
+    if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+@method
+def __array__(self, dtype=None, copy=None):
+    array = self.numpy()
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+@method
+def __iter__(self):
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+@method
+def __contains__(self, element):
+    if isinstance(element, Tensor | int | float | complex | bool):
+        return bool((self == element).any().item())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+@method
+def __complex__(self):
+    return complex(self.item())
+
+
+@method
+def __deepcopy__(self, memo):
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    from copy import deepcopy
+
+    from ._grad_mode import no_grad
+
+    with no_grad():
+        storage_copy = self.untyped_storage().__deepcopy__(memo)
+        new = _C.ops["empty"](0, dtype=self.dtype, device=self.device)
+        new.set_(storage_copy, self.storage_offset(), self.size(), self.stride())
+        if type(self) is not Tensor:
+            new = new.as_subclass(type(self))
+    new.requires_grad = self.requires_grad
+    if self._grad is not None:
+        new.grad = deepcopy(self._grad, memo)
+    memo[id(self)] = new
+    if self.__dict__:
+        new.__dict__.update(deepcopy(self.__dict__, memo))
+    return new
+
+
+def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, state):
+    tensor = _C.ops["empty"](0, dtype=dtype)
+    tensor.set_(storage, offset, size, stride)
+    if cls is not Tensor:
+        tensor = tensor.as_subclass(cls)
+    tensor.requires_grad = requires_grad
+    if state:
+        tensor.__dict__.update(state)
+    return tensor
+
+
+@method
+def __reduce_ex__(self, protocol):
+    if not self.is_leaf:
+        raise RuntimeError("only leaf tensors can be pickled: detach() first")
+    state = (
+        type(self),
+        self.untyped_storage(),
+        self.dtype,
+        self.storage_offset(),
+        tuple(self.size()),
+        self.stride(),
+        self.requires_grad,
+        dict(self.__dict__),
+    )
+    return _rebuild, state
+
+
+@classmethod
+def __torch_function__(cls, func, types, args=(), kwargs=None):
+    """Subclasses: results of ops have the subclass too."""
+    for t in types:
+        if not issubclass(cls, t):
+            return NotImplemented
+    before = _ops["_set_torch_function"](False)
+    try:
+        result = func(*args, **(kwargs or {}))
+    finally:
+        _ops["_set_torch_function"](before)
+    return _convert(result, cls)
+
+
+def _convert(result, cls):
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, tuple | list):
+        return type(result)(_convert(r, cls) for r in result)
+    return result
+
+
+Tensor.__torch_function__ = __torch_function__
+Tensor.__hash__ = lambda self: id(self)

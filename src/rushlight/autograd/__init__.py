@@ -1,0 +1,98 @@
+"""Gradients: backward, grad, Function, and the modes of recording."""
+
+from .. import _C
+from .._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+from .function import Function
+
+_run = _C.ops["_run_backward"]
+Tensor = _C.Tensor
+
+
+def _tuple(x):
+    return (x,) if isinstance(x, Tensor) else tuple(x)
+
+
+def backward(
+    tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None
+):
+    """Sums the gradients of `tensors` with respect to the leaves of their graph into the leaves' .grad."""
+    roots = _tuple(tensors)
+    if grad_tensors is None:
+        grad_tensors = grad_variables
+    if grad_tensors is not None:
+        grad_tensors = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors)
+        if len(grad_tensors) != len(roots):
+            raise RuntimeError(f"got {len(roots)} tensors and {len(grad_tensors)} gradients")
+    if inputs is None:
+        inputs = ()
+    else:
+        inputs = _tuple(inputs)
+        if not inputs:
+            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    _run(roots, grad_tensors, retain, bool(create_graph), inputs, True)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated."""
+    roots, wanted = _tuple(outputs), _tuple(inputs)
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    elif materialize_grads and not allow_unused:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    if grad_outputs is not None:
+        grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+        if len(grad_outputs) != len(roots):
+            raise RuntimeError(f"got {len(roots)} tensors and {len(grad_outputs)} gradients")
+    if is_grads_batched:
+        return _batched(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads)
+    found = _run(roots, grad_outputs, retain, bool(create_graph), wanted, False)
+    if not allow_unused:
+        for i, g in enumerate(found):
+            if g is None:
+                raise RuntimeError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+                    f"allow_unused=True if this is the desired behavior.\n  it is input {i} of grad(), of shape "
+                    f"{list(wanted[i].shape)}"
+                )
+    if materialize_grads:
+        found = tuple(_C.ops["zeros_like"](x) if g is None else g for g, x in zip(found, wanted))
+    return found
+
+
+def _batched(roots, wanted, batches, retain, create_graph, allow_unused, materialize):
+    """One backward per row of the batched gradients, stacked."""
+    rows = len(batches[0])
+    results = [
+        grad(
+            roots,
+            wanted,
+            tuple(None if b is None else b[i] for b in batches),
+            retain or i + 1 < rows,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize,
+        )
+        for i in range(rows)
+    ]
+    stack = _C.ops["stack"]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*results))
+
+
+__all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]

@@ -1,0 +1,145 @@
+"""autograd.Function: an op of one's own, with its backward, in Python."""
+
+import functools
+
+from .. import _C
+from .._grad_mode import no_grad, set_grad_enabled
+
+Tensor = _C.Tensor
+
+
+class FunctionCtx(_C.FunctionNode):
+    """The node of one call of a Function: what forward keeps for backward."""
+
+    def save_for_backward(self, *tensors):
+        """Keeps tensors (inputs or outputs of forward) for backward, where they are ctx.saved_tensors."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type "
+                    f"{type(t).__name__}"
+                )
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors):
+        """Says that forward changed these inputs in place (and returns them)."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Says that these outputs have no gradient."""
+        self._non_differentiable = tensors
+
+    def mark_shared_storage(self, *pairs):
+        pass
+
+    def set_materialize_grads(self, value):
+        """Whether missing gradients reach backward as zeros (the default) or as None."""
+        self.materialize_grads = value
+
+
+class Function:
+    """Subclass it with static methods forward(ctx, *args) and backward(ctx, *grads); call it by `apply`.
+
+    With a setup_context(ctx, inputs, output), forward takes no ctx."""
+
+    _backward_class = None
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError(
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, "
+            "so you should invoke them on the class itself."
+        )
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    generate_vmap_rule = False
+
+    @classmethod
+    def _node_class(cls):
+        """The class of this Function's nodes: <name>Backward, so that grad_fn shows it."""
+        if "_backward_class" not in cls.__dict__:
+            cls._backward_class = type(
+                cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
+            )
+        return cls._backward_class
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Runs forward, and records backward if an input asks for gradients."""
+        ctx = _C._new_function_node(cls._node_class())
+        inputs = tuple(a for a in args if isinstance(a, Tensor))
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        ctx.materialize_grads = True
+        wants = _C.ops["is_grad_enabled"]() and any(ctx.needs_input_grad)
+        separate = cls.setup_context is not Function.setup_context
+        with no_grad():
+            outputs = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
+            if separate:
+                cls.setup_context(ctx, args, outputs)
+        return _C._finish_function(ctx, wants, args, inputs, outputs)
+
+
+def once_differentiable(backward):
+    """Marks a backward that is not itself differentiable: a second backward through it is an error."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx, *grads):
+        with no_grad():
+            result = backward(ctx, *grads)
+        if not _C.ops["is_grad_enabled"]() or not any(
+            isinstance(g, Tensor) and g.requires_grad for g in grads
+        ):
+            return result
+        outputs = result if isinstance(result, tuple) else (result,)
+        failing = [
+            None
+            if o is None
+            else _C.ops["_fail_on_backward"](
+                o, "trying to differentiate twice a function that was marked with @once_differentiable"
+            )
+            for o in outputs
+        ]
+        return tuple(failing) if isinstance(result, tuple) else failing[0]
+
+    return wrapper
+
+
+class InplaceFunction(Function):
+    """A Function that may work in place; kept for old code."""
+
+
+class NestedIOFunction(Function):
+    """Kept for old code."""
+
+
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+    "set_grad_enabled",
+]

@@ -1,0 +1,1 @@
+"""Helpers around tensors: data loading, checkpoints, hooks."""

@@ -1,0 +1,134 @@
+"""Generic tests over every OpSpec: forward, strides, in-place, out=, errors, first and second derivatives."""
+
+import numpy as np
+import pytest
+from opspec import to_numpy
+from specs import ALL
+
+import rushlight as rl
+
+
+def tensors(result):
+    return [result] if isinstance(result, rl.Tensor) else [t for t in result if isinstance(t, rl.Tensor)]
+
+
+def assert_same(actual, expected, rtol):
+    actual, expected = to_numpy(actual), to_numpy(expected)
+    if isinstance(expected, tuple | list):
+        assert len(actual) == len(expected)
+        for a, e in zip(actual, expected):
+            assert_same(a, e, rtol)
+        return
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
+    assert actual.dtype == expected.dtype
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=rtol)
+
+
+def differentiable(x):
+    return isinstance(x, rl.Tensor) and x.dtype in (rl.float64, rl.complex128)
+
+
+def parts(sample):
+    """(inputs to differentiate, function of them)"""
+    values = [sample.input, *sample.args]
+    at = [i for i, v in enumerate(values) if differentiable(v)]
+
+    def call(function):
+        def on(*inputs):
+            full = list(values)
+            for i, x in zip(at, inputs):
+                full[i] = x
+            result = function(*full, **sample.kwargs)
+            return tuple(t for t in tensors(result) if differentiable(t))
+
+        return on
+
+    return [values[i].detach().clone().requires_grad_() for i in at], call
+
+
+@pytest.mark.parametrize("spec", ALL, ids=str)
+def test_forward(spec):
+    for sample in spec.samples():
+        result = spec.function(sample.input, *sample.args, **sample.kwargs)
+        if spec.numpy is not None:
+            expected = spec.numpy(to_numpy(sample.input), *map(to_numpy, sample.args), **sample.kwargs)
+            assert_same(result, expected, spec.rtol)
+        if spec.check is not None:
+            spec.check(sample, result)
+        assert spec.numpy is not None or spec.check is not None, "a spec must say what is right"
+        if spec.method and isinstance(sample.input, rl.Tensor):
+            by_method = getattr(sample.input, spec.name.rsplit(".", 1)[-1])(*sample.args, **sample.kwargs)
+            assert_same(by_method, to_numpy(result), spec.rtol)
+
+
+def spaced(x):
+    """The same values in memory with gaps and an offset."""
+    if not isinstance(x, rl.Tensor) or x.dim() == 0:
+        return x
+    array = np.zeros((*x.shape, 2), dtype=to_numpy(x).dtype)
+    array[..., 1] = to_numpy(x)
+    return rl.tensor(array)[..., 1]
+
+
+@pytest.mark.parametrize("spec", ALL, ids=str)
+def test_strided(spec):
+    for sample in spec.samples():
+        plain = spec.function(sample.input, *sample.args, **sample.kwargs)
+        strided = spec.function(spaced(sample.input), *map(spaced, sample.args), **sample.kwargs)
+        if spec.numpy is not None:
+            assert_same(strided, to_numpy(plain), spec.rtol)
+        else:
+            spec.check(sample, strided)
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.inplace], ids=str)
+def test_inplace(spec):
+    for sample in spec.samples():
+        expected = spec.function(sample.input, *sample.args, **sample.kwargs)
+        x = sample.input.clone()
+        method = getattr(x, spec.name.rsplit(".", 1)[-1] + "_")
+        if expected.shape != x.shape or not rl.can_cast(expected.dtype, x.dtype):
+            with pytest.raises(RuntimeError):
+                method(*sample.args, **sample.kwargs)
+            continue
+        before = x._version
+        assert method(*sample.args, **sample.kwargs) is x
+        assert x._version == before + 1
+        np.testing.assert_allclose(to_numpy(x), to_numpy(expected).astype(to_numpy(x).dtype), rtol=spec.rtol)
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.out], ids=str)
+def test_out(spec):
+    for sample in spec.samples():
+        expected = spec.function(sample.input, *sample.args, **sample.kwargs)
+        out = rl.tensor(np.zeros(0)).to(expected.dtype) if hasattr(rl.Tensor, "to") else expected.clone()
+        assert spec.function(sample.input, *sample.args, **sample.kwargs, out=out) is out
+        assert_same(out, to_numpy(expected), spec.rtol)
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.errors()], ids=str)
+def test_errors(spec):
+    for kind, sample in spec.errors():
+        with pytest.raises(kind):
+            spec.function(sample.input, *sample.args, **sample.kwargs)
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.grad], ids=str)
+def test_gradient(spec):
+    from rushlight.autograd import gradcheck
+
+    for sample in spec.samples():
+        inputs, call = parts(sample)
+        if inputs and call(spec.function)(*inputs):
+            assert gradcheck(call(spec.function), inputs)
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.grad and s.gradgrad], ids=str)
+def test_second_gradient(spec):
+    from rushlight.autograd import gradgradcheck
+
+    for sample in spec.samples():
+        inputs, call = parts(sample)
+        if inputs and call(spec.function)(*inputs):
+            assert gradgradcheck(call(spec.function), inputs)

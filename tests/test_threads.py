@@ -1,0 +1,109 @@
+"""The thread pool: same bits for every number of threads, forks, several Python threads."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import rushlight as rl
+
+SIZE = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = rl.get_num_threads()
+    yield
+    rl.set_num_threads(before)
+
+
+def work():
+    rl.manual_seed(0)
+    x = rl.randn(SIZE)
+    y = (x * 2 + 1).exp().sum() + rl.empty(SIZE).exponential_().sum()
+    return x.tolist()[::997], y.item()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_results_do_not_depend_on_threads(n):
+    rl.set_num_threads(1)
+    expected = work()
+    rl.set_num_threads(n)
+    assert rl.get_num_threads() == n
+    assert work() == expected
+
+
+@pytest.mark.parametrize("n", [0, -1, 10**9])
+def test_refuses_odd_numbers_of_threads(n):
+    with pytest.raises(RuntimeError):
+        rl.set_num_threads(n)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_has_a_pool_of_its_own():
+    rl.set_num_threads(4)
+    expected = work()  # the parent's threads are running
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            ok = False
+            try:
+                ok = work() == expected
+            finally:
+                os._exit(0 if ok else 1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+    assert work() == expected
+
+
+def test_several_python_threads():
+    rl.set_num_threads(4)
+    x = rl.randn(SIZE)
+    expected = (x * 3).exp().sum().item()
+    wrong = []
+
+    def run():
+        for _ in range(10):
+            if (x * 3).exp().sum().item() != expected:
+                wrong.append(1)
+
+    team = [threading.Thread(target=run) for _ in range(4)]
+    for t in team:
+        t.start()
+    for t in team:
+        t.join()
+    assert not wrong
+
+
+def test_errors_inside_loops_surface():
+    rl.set_num_threads(4)
+    with pytest.raises(RuntimeError, match="probability"):
+        rl.multinomial(rl.full((SIZE,), -1.0), 1)
+    assert work() == work()
+
+
+def python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_environment_sets_the_number_of_threads():
+    show = "import rushlight as rl; print(rl.get_num_threads())"
+    assert python(show, RUSHLIGHT_NUM_THREADS="3", OMP_NUM_THREADS="5").stdout == "3\n"
+    assert python(show, RUSHLIGHT_NUM_THREADS="", OMP_NUM_THREADS="5,2").stdout == "5\n"
+    nonsense = python(show, RUSHLIGHT_NUM_THREADS="many", OMP_NUM_THREADS="-1")
+    assert int(nonsense.stdout) >= 1
+
+
+def test_the_process_ends_while_workers_sleep():
+    done = python("import rushlight as rl; rl.set_num_threads(8); rl.randn(3_000_000); print('done')")
+    assert done.returncode == 0 and done.stdout == "done\n" and done.stderr == ""
