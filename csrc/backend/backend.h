@@ -6,6 +6,7 @@
 #include "backend/index.h"
 #include "backend/linalg.h"
 #include "backend/matmul.h"
+#include "backend/optim.h"
 #include "backend/fft.h"
 #include "backend/norm.h"
 #include "backend/pointwise.h"
@@ -30,6 +31,7 @@ struct Backend {
   const ConvKernels* conv;
   const PoolKernels* pool;
   const NormKernels* norm;
+  const OptimKernels* optim;
 };
 
 // The backend of a device; an error naming the device if it has none.
