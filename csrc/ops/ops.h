@@ -10,4 +10,5 @@
 #include "ops/random.h"
 #include "ops/gather.h"
 #include "ops/shape.h"
+#include "ops/reduce.h"
 #include "ops/view.h"
