@@ -33,7 +33,9 @@ def _highest(dtype):
 
 def _broadcast(mask, x):
     if mask.layout != x.layout:
-        raise ValueError(f"masked: mask and input must have the same layout, got {mask.layout} and {x.layout}")
+        raise ValueError(
+            f"masked: mask and input must have the same layout, got {mask.layout} and {x.layout}"
+        )
     return mask.to(rl.bool).expand(x.shape) if tuple(mask.shape) != tuple(x.shape) else mask.to(rl.bool)
 
 

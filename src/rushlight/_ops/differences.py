@@ -64,9 +64,13 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError(f"cdist only supports at least 2D tensors, X2 got: {x2.dim()}D")
     for name, x in (("X1", x1), ("X2", x2)):
         if not x.is_floating_point():
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {str(x.dtype).rsplit('.', 1)[-1]}")
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {str(x.dtype).rsplit('.', 1)[-1]}"
+            )
     if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
@@ -177,7 +181,9 @@ def _result_dtype(y):
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y from the first point to each other one, along a dimension."""
     if x is not None and not isinstance(x, _C.Tensor):
-        raise TypeError(f"cumulative_trapezoid(): argument 'x' (position 2) must be Tensor, not {type(x).__name__}")
+        raise TypeError(
+            f"cumulative_trapezoid(): argument 'x' (position 2) must be Tensor, not {type(x).__name__}"
+        )
     if x is not None and dx is not None:
         raise TypeError("cumulative_trapezoid() received an invalid combination of arguments: both x and dx")
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
@@ -189,7 +195,9 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}, only mode 0 (xor) is supported")
     if input.is_complex():
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{str(input.dtype).rsplit('.', 1)[-1]}'")
+        raise NotImplementedError(
+            f"\"xor_sum_cpu\" not implemented for '{str(input.dtype).rsplit('.', 1)[-1]}'"
+        )
     wide = input.detach().to(_C.float64).view(_C.int64) if input.is_floating_point() else input.to(_C.int64)
     return _ops["_xor"](wide, dim, keepdim).view(_C.uint64)
 

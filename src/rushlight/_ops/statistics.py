@@ -59,7 +59,9 @@ def _quantile(name, x, q, dim, keepdim, interpolation, skip_nan):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     else:
         if isinstance(q, bool) or not isinstance(q, (int, float)):
-            raise TypeError(f"{name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}"
+            )
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         q = _ops["full"]((), float(q), dtype=x.dtype)
@@ -105,7 +107,9 @@ def _quantile(name, x, q, dim, keepdim, interpolation, skip_nan):
 def _wrap(dim, ndim):
     low, high = -max(ndim, 1), max(ndim, 1) - 1
     if not low <= dim <= high:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+        )
     return dim % max(ndim, 1)
 
 
@@ -124,7 +128,9 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 def _unique(input, return_inverse, return_counts, dim, consecutive):
     with_grad, x = input, input.detach()
     if dim is None:
-        values, inverse, counts = _ops["_unique_flat"](x, bool(return_inverse), bool(return_counts), consecutive)
+        values, inverse, counts = _ops["_unique_flat"](
+            x, bool(return_inverse), bool(return_counts), consecutive
+        )
     else:
         dim = _wrap(dim, x.dim())
         if x.dim() and 0 in x.shape:
@@ -133,10 +139,14 @@ def _unique(input, return_inverse, return_counts, dim, consecutive):
                     "There are 0 sized dimensions, and they aren't selected by `dim`, so unique cannot be applied"
                 )
             if x.shape.count(0) != 1:
-                raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied")
+                raise RuntimeError(
+                    "Number of zero sized dimensions is more than one, so unique cannot be applied"
+                )
         slices = x.reshape(1) if x.dim() == 0 else x.movedim(dim, 0)
         rows = slices.reshape(slices.shape[0], -1) if x.numel() else slices.reshape(0, 1)
-        first, inverse, counts = _ops["_unique_rows"](rows, bool(return_inverse), bool(return_counts), consecutive)
+        first, inverse, counts = _ops["_unique_rows"](
+            rows, bool(return_inverse), bool(return_counts), consecutive
+        )
         values = x.index_select(dim, first) if x.dim() else x.reshape(1)
     result = [values]
     if return_inverse:
@@ -153,7 +163,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if not isinstance(elements, _C.Tensor):
         if not isinstance(test_elements, _C.Tensor):
             raise TypeError("isin(): one of elements and test_elements must be a Tensor")
-        elements = _ops["scalar_tensor"](elements, dtype=None if isinstance(elements, float) else test_elements.dtype)
+        elements = _ops["scalar_tensor"](
+            elements, dtype=None if isinstance(elements, float) else test_elements.dtype
+        )
     if not isinstance(test_elements, _C.Tensor):
         found = elements.eq(test_elements)
         return found.logical_not() if invert else found
@@ -183,7 +195,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     flat = input.detach().reshape(-1, 1)
     if weight is not None:
         if tuple(weight.shape) != tuple(input.shape):
-            raise RuntimeError("histogramdd(): if weight tensor is provided it should have the same shape as the input")
+            raise RuntimeError(
+                "histogramdd(): if weight tensor is provided it should have the same shape as the input"
+            )
         weight = weight.reshape(-1)
     hist, edges = _histogramdd("histogram", flat, [bins], range, weight, density)
     return named("histogram", "hist, bin_edges", (hist, edges[0]))
@@ -217,14 +231,20 @@ def _histogramdd(name, points, bins, range, weight, density):
     n = points.shape[1]
     dtype = points.dtype
     if range is not None and len(range) != 2 * n:
-        raise RuntimeError(f"torch.{name}: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}")
+        raise RuntimeError(
+            f"torch.{name}: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}"
+        )
     edges = []
     for d, b in enumerate(bins):
         if isinstance(b, _C.Tensor):
             if b.dim() != 1 or b.numel() < 1:
-                raise RuntimeError(f"torch.{name}: bins tensor should have one dimension, but got {b.dim()} dimensions")
+                raise RuntimeError(
+                    f"torch.{name}: bins tensor should have one dimension, but got {b.dim()} dimensions"
+                )
             if b.dtype != dtype:
-                raise RuntimeError(f"torch.{name}: input tensor and bins tensors should have the same dtype, but got {_legacy(dtype)} and {_legacy(b.dtype)}")
+                raise RuntimeError(
+                    f"torch.{name}: input tensor and bins tensors should have the same dtype, but got {_legacy(dtype)} and {_legacy(b.dtype)}"
+                )
             edges.append(b.detach().clone())
             continue
         if b <= 0:
@@ -238,7 +258,9 @@ def _histogramdd(name, points, bins, range, weight, density):
         if not (math.isfinite(low) and math.isfinite(high)):
             raise RuntimeError(f"torch.{name}: dimension {d}'s range [{low}, {high}] is not finite")
         if low > high:
-            raise RuntimeError(f"torch.{name}: min should not exceed max, but got min {low} max {high} for dimension {d}")
+            raise RuntimeError(
+                f"torch.{name}: min should not exceed max, but got min {low} max {high} for dimension {d}"
+            )
         if low == high:
             low, high = low - 0.5, high + 0.5
         edges.append(_ops["linspace"](low, high, b + 1, dtype=dtype))
@@ -270,7 +292,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables in rows and observations in columns."""
     x = input
     if x.dim() > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {x.dim()} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {x.dim()} dimensions"
+        )
     if x.dtype is _C.bool:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = x.reshape(1, -1) if x.dim() < 2 else x
@@ -278,21 +302,37 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     w = None
     if fweights is not None:
         if fweights.dim() > 1:
-            raise RuntimeError(f"cov(): expected fweights to have one or fewer dimensions but got fweights with {fweights.dim()} dimensions")
+            raise RuntimeError(
+                f"cov(): expected fweights to have one or fewer dimensions but got fweights with {fweights.dim()} dimensions"
+            )
         if fweights.is_floating_point() or fweights.is_complex() or fweights.dtype is _C.bool:
-            raise RuntimeError("cov(): expected fweights to have integral dtype but got fweights with " + str(fweights.dtype) + " dtype")
+            raise RuntimeError(
+                "cov(): expected fweights to have integral dtype but got fweights with "
+                + str(fweights.dtype)
+                + " dtype"
+            )
         if fweights.numel() != count:
-            raise RuntimeError(f"cov(): expected fweights to have the same numel as there are observations in the input but got {fweights.numel()} != {count}")
+            raise RuntimeError(
+                f"cov(): expected fweights to have the same numel as there are observations in the input but got {fweights.numel()} != {count}"
+            )
         if count and bool((fweights < 0).any()):
             raise RuntimeError("cov(): fweights cannot be negative")
         w = fweights.reshape(-1)
     if aweights is not None:
         if aweights.dim() > 1:
-            raise RuntimeError(f"cov(): expected aweights to have one or fewer dimensions but got aweights with {aweights.dim()} dimensions")
+            raise RuntimeError(
+                f"cov(): expected aweights to have one or fewer dimensions but got aweights with {aweights.dim()} dimensions"
+            )
         if not aweights.is_floating_point():
-            raise RuntimeError("cov(): expected aweights to have floating point dtype but got aweights with " + str(aweights.dtype) + " dtype")
+            raise RuntimeError(
+                "cov(): expected aweights to have floating point dtype but got aweights with "
+                + str(aweights.dtype)
+                + " dtype"
+            )
         if aweights.numel() != count:
-            raise RuntimeError(f"cov(): expected aweights to have the same numel as there are observations in the input but got {aweights.numel()} != {count}")
+            raise RuntimeError(
+                f"cov(): expected aweights to have the same numel as there are observations in the input but got {aweights.numel()} != {count}"
+            )
         if count and bool((aweights < 0).any()):
             raise RuntimeError("cov(): aweights cannot be negative")
         a = aweights.reshape(-1)
@@ -317,7 +357,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The correlation matrix of variables in rows and observations in columns."""
     if input.dim() > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions")
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
+        )
     c = input.cov()
     if c.dim() == 0:
         return c / c
