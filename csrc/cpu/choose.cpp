@@ -16,11 +16,18 @@ namespace rl {
   extern const MatmulKernels matmul_kernels;                                                               \
   extern const FftKernels fft_kernels;                                                                     \
   extern const RandomKernels random_kernels;                                                               \
+  extern const ConvKernels conv_kernels;                                                                   \
+  extern const PoolKernels pool_kernels;                                                                   \
+  extern const NormKernels norm_kernels;                                                                   \
+  extern const OptimKernels optim_kernels;                                                                 \
   static const Backend backend = {&pointwise_kernels, &copy_kernels,   &index_kernels,                     \
                                   &reduce_kernels,    &sort_kernels,   &matmul_kernels,                    \
-                                  &cpu::linalg_kernels, &fft_kernels,  &random_kernels};                   \
+                                  &cpu::linalg_kernels, &fft_kernels,  &random_kernels,                    \
+                                  &conv_kernels,      &pool_kernels,   &norm_kernels, &optim_kernels};     \
   }
+#ifdef RL_BASELINE
 RL_TABLES(baseline)
+#endif
 #ifdef __x86_64__
 RL_TABLES(avx2)
 #endif
@@ -34,12 +41,18 @@ struct Choice {
 
 // RUSHLIGHT_ISA=baseline forces the plain kernels, for tests.
 Choice choose() {
+#ifdef RL_BASELINE
   const char* forced = std::getenv("RUSHLIGHT_ISA");
   if (forced && std::string_view(forced) == "baseline") return {"baseline", &baseline::backend};
+#endif
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) return {"avx2", &avx2::backend};
 #endif
+#ifdef RL_BASELINE
   return {"baseline", &baseline::backend};
+#else
+  return {"none", nullptr};
+#endif
 }
 const Choice g_choice = choose();
 

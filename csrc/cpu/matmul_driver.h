@@ -7,6 +7,7 @@
 #include "backend/matmul.h"
 #include "base/parallel.h"
 #include "cpu/blas.h"
+#include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/matmul_int.h"
 #include "cpu/scratch.h"
@@ -127,8 +128,26 @@ template <class T> void scaled_copy(const Matrix<T>& c, const T* d, int64_t drs,
   }
 }
 
+// Whether our own product is the faster one: OpenBLAS is better at small ones without a transposed b.
+template <class T> bool own_product(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    if (c.cs != 1 && c.cols > 1) return false;
+    bool small = static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < 9e5;
+    bool plain = row_major(b) && (row_major(a) || row_major(a.transposed()));
+    return !(small && plain) && cpu::gemm_available();
+  }
+  return false;
+}
+template <class T> void own_multiply(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta,
+                                     const T* d, int64_t drs, int64_t dcs) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    cpu::gemm(cpu::Gemm<T>{c.rows, c.cols, a.cols, a.data, a.rs, a.cs, b.data, b.rs, b.cs, c.data, c.rs, 1, alpha, beta,
+                           d, drs, dcs});
+}
+
 // c = alpha * a @ b + beta * c, all rows unit-stride or their transposes
 template <class T> void multiply(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta) {
+  if (own_product(c, a, b)) return own_multiply(c, a, b, alpha, beta, c.data, c.rs, int64_t{1});
   bool ta = !row_major(a), tb = !row_major(b);
   for (int64_t p = 0; p < a.cols; p += kSliceK) {
     int64_t k = std::min(kSliceK, a.cols - p);
@@ -158,11 +177,15 @@ inline Tiles choose_tiles(int64_t m, int64_t n, int64_t k) {
 }
 
 // Products whose result is small and whose sum is long: slices of the sum in parallel, added in order.
-template <class T> bool sliced(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta) {
+template <class T> bool sliceable(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>&) {
   int64_t area = c.rows * c.cols, k = a.cols;
-  if (area > 128 * 128 || k < 8192 || static_cast<double>(area) * k < (1 << 21) || k < 16 * std::max(c.rows, c.cols))
-    return false;
-  int64_t slice = std::max<int64_t>({4096 / 2, (k + 31) / 32, (1 << 20) / area});
+  return c.rows <= 128 && c.cols <= 128 && k >= 4096 &&
+         static_cast<double>(area) * static_cast<double>(k) >= (1 << 21) && k >= 16 * std::max(c.rows, c.cols);
+}
+template <class T> bool sliced(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta) {
+  if (!sliceable(c, a, b)) return false;
+  int64_t area = c.rows * c.cols, k = a.cols;
+  int64_t slice = std::max<int64_t>({512, (k + 31) / 32, (1 << 20) / area});
   int64_t slices = (k + slice - 1) / slice;
   if (slices < 2) return false;
   Scratch<T> parts(slices * area);
@@ -295,6 +318,23 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     if (n == 1) p.b.rs = p.b.cs = 1;
   }
   bool line = blas::has<T> && (m == 1 || n == 1) && fits(n == 1 ? p.c.rs : p.c.cs);
+  if (!line && own_product(p.c, p.a, p.b) && !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
+    double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    auto body = [&](int64_t first, int64_t last) {
+      for (int64_t t = first; t < last; ++t) {
+        int64_t o[kOperands];
+        batch.offsets(t, o);
+        Matrix<T> c = p.c, a = p.a, b = p.b;
+        c.data += o[0], a.data += o[1], b.data += o[2];
+        const T* d = p.d ? p.d + o[3] : c.data;
+        own_multiply(c, a, b, p.alpha, p.beta, d, p.d ? p.drs : c.rs, p.d ? p.dcs : int64_t{1});
+      }
+    };
+    // A few large products are cut up one after the other, many small ones are dealt out whole.
+    if (batch.count == 1 || macs > 3e7) body(0, batch.count);
+    else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(1e6 / macs)), body);
+    return;
+  }
   Scratch<T> packed_a, packed_b;
   auto readable = [](const Matrix<T>& x) { return row_major(x) || row_major(x.transposed()); };
   // x of a matrix-vector product needs only a stride that fits

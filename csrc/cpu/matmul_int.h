@@ -19,38 +19,43 @@ template <> struct wrap<bool> {
   using type = uint8_t;
 };
 
+// Unsigned and not promoted: arithmetic in it wraps.
+template <class T> using wide_t = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+
 template <class T> inline constexpr bool is_integer = std::is_integral_v<T>;
 template <class T> T times(T x, T y) {
   if constexpr (std::is_same_v<T, bool>) return x && y;
-  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
+  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<wide_t<T>>(x) * static_cast<wide_t<T>>(y));
   else return x * y;
 }
 template <class T> T plus(T x, T y) {
   if constexpr (std::is_same_v<T, bool>) return x || y;
-  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<wide_t<T>>(x) + static_cast<wide_t<T>>(y));
   else return x + y;
 }
 
 // c (4 rows at most, n) += a (rows, k) @ b (k, n)
 template <int R, class T, class U>
 void int_rows(int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b, int64_t ldb, U* sums) {
-  constexpr int kWide = 64 / sizeof(U) > 16 ? 64 / sizeof(U) : 16;
+  typedef U Vector __attribute__((vector_size(32)));
+  constexpr int kLanes = 32 / sizeof(U), kWide = 2 * kLanes;
   for (int64_t j0 = 0; j0 < n; j0 += kWide) {
     if (n - j0 >= kWide) {
-      U acc[R][kWide] = {};
+      Vector acc[R][2] = {};
       for (int64_t p = 0; p < k; ++p) {
-        const T* row = b + p * ldb + j0;
+        Vector y[2];
+        __builtin_memcpy(y, b + p * ldb + j0, sizeof y);
+#pragma GCC unroll 4
         for (int r = 0; r < R; ++r) {
           U x = static_cast<U>(a[r * ars + p * acs]);
-#pragma GCC ivdep
-          for (int j = 0; j < kWide; ++j) {
-            if constexpr (std::is_same_v<T, bool>) acc[r][j] = static_cast<U>(acc[r][j] | (x & static_cast<U>(row[j])));
-            else acc[r][j] = plus(acc[r][j], times(x, static_cast<U>(row[j])));
+#pragma GCC unroll 2
+          for (int h = 0; h < 2; ++h) {
+            if constexpr (std::is_same_v<T, bool>) acc[r][h] |= y[h] & x;
+            else acc[r][h] += y[h] * x;
           }
         }
       }
-      for (int r = 0; r < R; ++r)
-        for (int j = 0; j < kWide; ++j) sums[r * n + j0 + j] = acc[r][j];
+      for (int r = 0; r < R; ++r) __builtin_memcpy(sums + r * n + j0, acc[r], sizeof acc[r]);
     } else {
       for (int r = 0; r < R; ++r)
         for (int64_t j = j0; j < n; ++j) {

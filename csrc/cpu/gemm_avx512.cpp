@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/parallel.h"
+#include "cpu/gemm.h"
+#include "cpu/scratch.h"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/gemm_avx512.h"
+
+namespace rl::cpu {
+namespace {
+
+// Puts beta * d into a tile of c. Returns whether the product is then added to it.
+template <class T> bool prepare(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols) {
+  if (!g.d || g.beta == T(0)) return false;
+  if (g.d == g.c && g.beta == T(1)) return true;
+  for (int64_t r = i; r < i + rows; ++r) {
+    T* c = g.c + r * g.crs + j * g.ccs;
+    const T* d = g.d + r * g.drs + j * g.dcs;
+    if (g.ccs != 1)
+      for (int64_t q = 0; q < cols; ++q) c[q * g.ccs] = g.beta * d[q * g.dcs];
+    else if (g.dcs == 1 && g.beta == T(1)) std::memcpy(c, d, static_cast<size_t>(cols) * sizeof(T));
+    else if (g.dcs == 1)
+      for (int64_t q = 0; q < cols; ++q) c[q] = g.beta * d[q];
+    else
+      for (int64_t q = 0; q < cols; ++q) c[q] = g.beta * d[q * g.dcs];
+  }
+  return true;
+}
+
+// Few rows against a b stored along the sum, as in the layers of a network on a small batch: inner products
+// read b once, where packing it would take longer than the product.
+template <class T> void thin(const Gemm<T>& g) {
+  int64_t grain = std::max<int64_t>(4, 65536 / std::max<int64_t>(g.k * std::max<int64_t>(1, g.m / 4), 1) / 4 * 4);
+  parallel_for(0, g.n, grain, [&](int64_t first, int64_t last) {
+    bool add = prepare(g, 0, g.m, first, last - first);
+    for (int64_t j = first; j < last; j += 4)
+      for (int64_t i = 0; i < g.m; i += 6) {
+        const T *a = g.a + i * g.ars, *b = g.b + j * g.bcs;
+        T* c = g.c + i * g.crs + j * g.ccs;
+        auto run = [&](auto r, auto s) { dots<r(), s()>(g.k, a, g.ars, b, g.bcs, c, g.crs, g.ccs, g.alpha, add); };
+        auto rows = [&](auto s) {
+          switch (std::min<int64_t>(6, g.m - i)) {
+            case 1: return run(std::integral_constant<int, 1>{}, s);
+            case 2: return run(std::integral_constant<int, 2>{}, s);
+            case 3: return run(std::integral_constant<int, 3>{}, s);
+            case 4: return run(std::integral_constant<int, 4>{}, s);
+            case 5: return run(std::integral_constant<int, 5>{}, s);
+            default: return run(std::integral_constant<int, 6>{}, s);
+          }
+        };
+        switch (std::min<int64_t>(4, last - j)) {
+          case 1: rows(std::integral_constant<int, 1>{}); break;
+          case 2: rows(std::integral_constant<int, 2>{}); break;
+          case 3: rows(std::integral_constant<int, 3>{}); break;
+          default: rows(std::integral_constant<int, 4>{});
+        }
+      }
+  });
+}
+
+constexpr int64_t kSum = 256;                       // length of the packed slices of the sum
+constexpr int64_t kPackedBytes = int64_t{8} << 20;  // of all slices packed at once
+
+struct Tile {
+  int64_t rows, cols;
+};
+// Tiles of the result: at most 240 x 512, cut further until there are eight or they are small.
+Tile choose_tile(int64_t m, int64_t n, int64_t k, int64_t panel) {
+  auto up = [](int64_t x, int64_t step) { return (x + step - 1) / step * step; };
+  Tile t{std::min<int64_t>(up(m, kBlockRows), 240), std::min<int64_t>(up(n, panel), 512)};
+  auto count = [&] { return ((m + t.rows - 1) / t.rows) * ((n + t.cols - 1) / t.cols); };
+  while (count() < 8 && 1.0 * t.rows * t.cols * k > 2e6) {
+    if (t.rows >= t.cols / 2 && t.rows > kBlockRows) t.rows = up(t.rows / 2, kBlockRows);
+    else if (t.cols > panel) t.cols = up(t.cols / 2, panel);
+    else break;
+  }
+  return t;
+}
+
+template <class T> void blocked(const Gemm<T>& g) {
+  constexpr int64_t NR = 2 * Vec<T>::W;
+  // Rows of b are read in place when there are too few rows of a to pay for packing it.
+  bool direct = g.bcs == 1 && (g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
+  int64_t panels_a = (g.m + kBlockRows - 1) / kBlockRows, panels_b = direct ? 0 : (g.n + NR - 1) / NR;
+  int64_t slice_size = kSum * (g.m + panels_b * NR), slices = (g.k + kSum - 1) / kSum;
+  int64_t at_once = std::clamp<int64_t>(kPackedBytes / static_cast<int64_t>(sizeof(T)) / slice_size, 1, slices);
+  Scratch<T> packed(checked_mul(at_once, slice_size));
+  Tile tile = choose_tile(g.m, g.n, std::min(g.k, at_once * kSum), NR);
+  int64_t tiles_m = (g.m + tile.rows - 1) / tile.rows, tiles_n = (g.n + tile.cols - 1) / tile.cols;
+  for (int64_t s0 = 0; s0 < slices; s0 += at_once) {
+    int64_t group = std::min(at_once, slices - s0), panels = panels_a + panels_b;
+    parallel_for(0, group * panels, 16, [&](int64_t first, int64_t last) {
+      for (int64_t t = first; t < last; ++t) {
+        int64_t s = t / panels, panel = t % panels, p = (s0 + s) * kSum, len = std::min(kSum, g.k - p);
+        T* slice = packed.get() + s * slice_size;
+        if (panel < panels_a) {
+          int64_t i = panel * kBlockRows, rows = std::min<int64_t>(kBlockRows, g.m - i);
+          pack_panel(g.a + i * g.ars + p * g.acs, g.ars, g.acs, len, rows, rows, rows, slice + i * kSum);
+        } else {
+          int64_t j = (panel - panels_a) * NR;
+          pack_panel(g.b + p * g.brs + j * g.bcs, g.bcs, g.brs, len, std::min(NR, g.n - j), NR, NR,
+                     slice + (g.m + j) * kSum);
+        }
+      }
+    });
+    parallel_for(0, tiles_m * tiles_n, 1, [&](int64_t first, int64_t last) {
+      for (int64_t t = first; t < last; ++t) {
+        int64_t i0 = t % tiles_m * tile.rows, j0 = t / tiles_m * tile.cols;
+        int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
+        bool add = s0 > 0 || prepare(g, i0, i1 - i0, j0, j1 - j0);
+        for (int64_t s = 0; s < group; ++s, add = true) {
+          int64_t p = (s0 + s) * kSum, len = std::min(kSum, g.k - p);
+          const T* slice = packed.get() + s * slice_size;
+          for (int64_t j = j0; j < j1; j += NR) {
+            auto m0 = first_lanes<T>(g.n - j), m1 = first_lanes<T>(g.n - j - Vec<T>::W);
+            bool masked = direct && j + NR > g.n;
+            const T* b = direct ? g.b + p * g.brs + j : slice + (g.m + j) * kSum;
+            int64_t ldb = direct ? g.brs : NR;
+            for (int64_t i = i0; i < i1; i += kBlockRows) {
+              int64_t rows = std::min<int64_t>(kBlockRows, g.m - i);
+              (masked ? kBlocks<T, true> : kBlocks<T, false>)[rows](len, slice + i* kSum, b, ldb, g.c + i* g.crs + j,
+                                                                    g.crs, g.alpha, add, m0, m1);
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+constexpr int64_t kThin = 40;
+
+template <class T> void run(const Gemm<T>& g) {
+  bool few_rows = g.m <= kThin && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kThin && g.acs == 1 && g.ars != 1;
+  if (g.k < 32 || !(few_rows || few_cols)) return blocked(g);
+  Gemm<T> t = g;
+  if (!few_rows) {  // c^T = b^T @ a^T
+    t = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
+  }
+  Scratch<T> rows;
+  if (t.acs != 1) {
+    rows.reset(t.m * t.k);
+    for (int64_t i = 0; i < t.m; ++i)
+      for (int64_t p = 0; p < t.k; ++p) rows[i * t.k + p] = t.a[i * t.ars + p * t.acs];
+    t.a = rows.get(), t.ars = t.k, t.acs = 1;
+  }
+  thin(t);
+}
+
+}  // namespace
+
+bool gemm_available() {
+  static const bool yes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  return yes;
+}
+void gemm(const Gemm<float>& g) { run(g); }
+void gemm(const Gemm<double>& g) { run(g); }
+
+}  // namespace rl::cpu
+#pragma GCC pop_options
+#else
+namespace rl::cpu {
+bool gemm_available() { return false; }
+void gemm(const Gemm<float>&) {}
+void gemm(const Gemm<double>&) {}
+}  // namespace rl::cpu
+#endif

@@ -1,0 +1,237 @@
+// Vectors of 512 bits, the blocks they multiply, and how matrices are packed for them.
+// Included by gemm_avx512.cpp alone, after its target pragma.
+#pragma once
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace rl::cpu {
+namespace {
+
+template <class T> struct Vec;
+template <> struct Vec<float> {
+  using Reg = __m512;
+  using Mask = __mmask16;
+  static constexpr int W = 16;
+  static Reg zero() { return _mm512_setzero_ps(); }
+  static Reg all(float x) { return _mm512_set1_ps(x); }
+  static Reg load(const float* p) { return _mm512_loadu_ps(p); }
+  static Reg load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
+  static void store(float* p, Reg x) { _mm512_storeu_ps(p, x); }
+  static void store(float* p, Reg x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
+  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  // out[i] = the sum of r[i]'s lanes, for W registers
+  static void sums(const Reg* r, float* out) {
+    Reg t[8], u[4], v[2];
+    for (int i = 0; i < 8; ++i)
+      t[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
+    for (int i = 0; i < 4; ++i) {
+      __m512d x = _mm512_castps_pd(t[2 * i]), y = _mm512_castps_pd(t[2 * i + 1]);
+      u[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)), _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+    }
+    for (int i = 0; i < 2; ++i)
+      v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0x88),
+                           _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
+    store(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
+  }
+  static void transpose(Reg* r) {
+    Reg t[16];
+    for (int i = 0; i < 8; ++i) {
+      t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+      t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+    for (int i = 0; i < 4; ++i) {
+      __m512d q[4];
+      for (int j = 0; j < 4; ++j) q[j] = _mm512_castps_pd(t[4 * i + j]);
+      r[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(q[0], q[2]));
+      r[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(q[0], q[2]));
+      r[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(q[1], q[3]));
+      r[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(q[1], q[3]));
+    }
+    for (int i = 0; i < 4; ++i) {
+      t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
+      t[4 + i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0xdd);
+      t[8 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0x88);
+      t[12 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0xdd);
+    }
+    for (int i = 0; i < 4; ++i) {
+      r[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
+      r[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
+      r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
+      r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
+    }
+  }
+};
+template <> struct Vec<double> {
+  using Reg = __m512d;
+  using Mask = __mmask8;
+  static constexpr int W = 8;
+  static Reg zero() { return _mm512_setzero_pd(); }
+  static Reg all(double x) { return _mm512_set1_pd(x); }
+  static Reg load(const double* p) { return _mm512_loadu_pd(p); }
+  static Reg load(const double* p, Mask m) { return _mm512_maskz_loadu_pd(m, p); }
+  static void store(double* p, Reg x) { _mm512_storeu_pd(p, x); }
+  static void store(double* p, Reg x, Mask m) { _mm512_mask_storeu_pd(p, m, x); }
+  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_pd(a, b, c); }
+  static Reg mul(Reg a, Reg b) { return _mm512_mul_pd(a, b); }
+  static void sums(const Reg* r, double* out) {
+    Reg t[4], u[2];
+    for (int i = 0; i < 4; ++i)
+      t[i] = _mm512_add_pd(_mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]));
+    for (int i = 0; i < 2; ++i)
+      u[i] = _mm512_add_pd(_mm512_shuffle_f64x2(t[2 * i], t[2 * i + 1], 0x88),
+                           _mm512_shuffle_f64x2(t[2 * i], t[2 * i + 1], 0xdd));
+    store(out, _mm512_add_pd(_mm512_shuffle_f64x2(u[0], u[1], 0x88), _mm512_shuffle_f64x2(u[0], u[1], 0xdd)));
+  }
+  static void transpose(Reg* r) {
+    Reg t[8];
+    for (int i = 0; i < 4; ++i) {
+      t[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]);
+      t[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      r[i] = _mm512_shuffle_f64x2(t[i], t[2 + i], 0x88);
+      r[2 + i] = _mm512_shuffle_f64x2(t[i], t[2 + i], 0xdd);
+      r[4 + i] = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0x88);
+      r[6 + i] = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0xdd);
+    }
+    for (int i = 0; i < 2; ++i) {
+      t[i] = _mm512_shuffle_f64x2(r[i], r[4 + i], 0x88);
+      t[4 + i] = _mm512_shuffle_f64x2(r[i], r[4 + i], 0xdd);
+      t[2 + i] = _mm512_shuffle_f64x2(r[2 + i], r[6 + i], 0x88);
+      t[6 + i] = _mm512_shuffle_f64x2(r[2 + i], r[6 + i], 0xdd);
+    }
+    for (int i = 0; i < 8; ++i) r[i] = t[i];
+  }
+};
+
+template <class T> typename Vec<T>::Mask first_lanes(int64_t count) {
+  constexpr int W = Vec<T>::W;
+  if (count >= W) return static_cast<typename Vec<T>::Mask>(~0u);
+  return static_cast<typename Vec<T>::Mask>(count <= 0 ? 0 : (1u << count) - 1);
+}
+
+// dst[p * width + j] = src[j * js + p * ps] for p < k, j < count; lanes from count up to `padded` become zero.
+template <class T>
+void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, int64_t padded, int64_t width, T* dst) {
+  using V = Vec<T>;
+  constexpr int W = V::W;
+  if (js == 1) {
+    for (int64_t j = 0; j < padded; j += W) {
+      auto in = first_lanes<T>(count - j), out = first_lanes<T>(padded - j);
+      for (int64_t p = 0; p < k; ++p) V::store(dst + p * width + j, V::load(src + p * ps + j, in), out);
+    }
+  } else if (ps == 1) {
+    for (int64_t j = 0; j < padded; j += W) {
+      auto out = first_lanes<T>(padded - j);
+      for (int64_t p = 0; p < k; p += W) {
+        typename V::Reg r[W];
+        auto in = first_lanes<T>(k - p);
+        for (int i = 0; i < W; ++i) r[i] = j + i < count ? V::load(src + (j + i) * js + p, in) : V::zero();
+        V::transpose(r);
+        int64_t rows = k - p < W ? k - p : W;
+        if (rows == W)
+          for (int i = 0; i < W; ++i) V::store(dst + (p + i) * width + j, r[i], out);
+        else
+          for (int64_t i = 0; i < rows; ++i) V::store(dst + (p + i) * width + j, r[i], out);
+      }
+    }
+  } else {
+    for (int64_t p = 0; p < k; ++p)
+      for (int64_t j = 0; j < padded; ++j) dst[p * width + j] = j < count ? src[j * js + p * ps] : T(0);
+  }
+}
+
+// MR rows by two vectors of c, from a packed as [k][MR] and rows of b that are ldb apart.
+template <int MR, bool Masked, class T> void block(int64_t k, const T* a, const T* b, int64_t ldb, T* c, int64_t ldc,
+                                                   T alpha, bool add, typename Vec<T>::Mask m0,
+                                                   typename Vec<T>::Mask m1) {
+  using V = Vec<T>;
+  typename V::Reg acc[MR][2];
+#pragma GCC unroll 16
+  for (int r = 0; r < MR; ++r) acc[r][0] = acc[r][1] = V::zero();
+  for (int64_t p = 0; p < k; ++p) {
+    typename V::Reg b0 = Masked ? V::load(b, m0) : V::load(b), b1 = Masked ? V::load(b + V::W, m1) : V::load(b + V::W);
+#pragma GCC unroll 16
+    for (int r = 0; r < MR; ++r) {
+      typename V::Reg x = V::all(a[r]);
+      acc[r][0] = V::fma(x, b0, acc[r][0]);
+      acc[r][1] = V::fma(x, b1, acc[r][1]);
+    }
+    a += MR;
+    b += ldb;
+  }
+  typename V::Reg scale = V::all(alpha);
+#pragma GCC unroll 16
+  for (int r = 0; r < MR; ++r) {
+    T* row = c + r * ldc;
+    if (add) {
+      V::store(row, V::fma(acc[r][0], scale, V::load(row, m0)), m0);
+      if (m1) V::store(row + V::W, V::fma(acc[r][1], scale, V::load(row + V::W, m1)), m1);
+    } else {
+      V::store(row, V::mul(acc[r][0], scale), m0);
+      if (m1) V::store(row + V::W, V::mul(acc[r][1], scale), m1);
+    }
+  }
+}
+
+inline constexpr int kBlockRows = 12;
+
+template <class T> using BlockFn = void (*)(int64_t, const T*, const T*, int64_t, T*, int64_t, T, bool,
+                                            typename Vec<T>::Mask, typename Vec<T>::Mask);
+template <class T, bool Masked> inline constexpr BlockFn<T> kBlocks[kBlockRows + 1] = {nullptr,
+                                                                                       block<1, Masked, T>,
+                                                                                       block<2, Masked, T>,
+                                                                                       block<3, Masked, T>,
+                                                                                       block<4, Masked, T>,
+                                                                                       block<5, Masked, T>,
+                                                                                       block<6, Masked, T>,
+                                                                                       block<7, Masked, T>,
+                                                                                       block<8, Masked, T>,
+                                                                                       block<9, Masked, T>,
+                                                                                       block<10, Masked, T>,
+                                                                                       block<11, Masked, T>,
+                                                                                       block<12, Masked, T>};
+
+// R by S inner products of rows: a's and b's both with unit stride along the sum. c's strides are free.
+template <int R, int S, class T> void dots(int64_t k, const T* a, int64_t ars, const T* b, int64_t bcs, T* c,
+                                           int64_t crs, int64_t ccs, T alpha, bool add) {
+  using V = Vec<T>;
+  constexpr int kPadded = (R * S + V::W - 1) / V::W * V::W;
+  typename V::Reg acc[kPadded];
+#pragma GCC unroll 32
+  for (int i = 0; i < kPadded; ++i) acc[i] = V::zero();
+  int64_t p = 0;
+  for (; p + V::W <= k; p += V::W) {
+    typename V::Reg y[S];
+#pragma GCC unroll 8
+    for (int s = 0; s < S; ++s) y[s] = V::load(b + s * bcs + p);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      typename V::Reg x = V::load(a + r * ars + p);
+#pragma GCC unroll 8
+      for (int s = 0; s < S; ++s) acc[r * S + s] = V::fma(x, y[s], acc[r * S + s]);
+    }
+  }
+  if (p < k) {
+    auto lanes = first_lanes<T>(k - p);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      typename V::Reg x = V::load(a + r * ars + p, lanes);
+#pragma GCC unroll 8
+      for (int s = 0; s < S; ++s) acc[r * S + s] = V::fma(x, V::load(b + s * bcs + p, lanes), acc[r * S + s]);
+    }
+  }
+  T sums[kPadded];
+#pragma GCC unroll 4
+  for (int i = 0; i < kPadded; i += V::W) V::sums(acc + i, sums + i);
+  for (int r = 0; r < R; ++r)
+    for (int s = 0; s < S; ++s) {
+      T &out = c[r * crs + s * ccs], v = alpha * sums[r * S + s];
+      out = add ? out + v : v;
+    }
+}
+
+}  // namespace
+}  // namespace rl::cpu

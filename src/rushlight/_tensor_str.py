@@ -1,0 +1,260 @@
+"""Tensors as text: column widths, line wrapping, summaries, suffixes.
+
+The elements leave the tensor once, as Python numbers (`tolist`), so printing needs no arithmetic ops.
+A summarised tensor becomes nested lists of its corners only; the elided middle of a level is the marker
+`None` between head and tail.
+"""
+
+from math import ceil, isfinite, isinf, isnan
+
+import rushlight as rl
+
+__all__ = ["get_printoptions", "printoptions", "set_printoptions", "tensor_str"]
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
+}
+
+
+class _Options:
+    __slots__ = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+
+    def __init__(self):
+        self.update(_PROFILES["default"])
+        self.sci_mode = None
+
+    def update(self, values):
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def asdict(self):
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+_options = _Options()
+
+
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+):
+    """Choose how tensors print.
+
+    A `profile` ("default", "short" or "full") is applied first, single options refine it.
+    `sci_mode=None` returns to the automatic choice of scientific notation.
+    """
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"set_printoptions: profile must be one of {sorted(_PROFILES)}, got {profile!r}")
+        _options.update(_PROFILES[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    _options.update({name: value for name, value in given.items() if value is not None})
+    _options.sci_mode = sci_mode
+
+
+def get_printoptions():
+    """The current print options, as a dict that `set_printoptions(**...)` accepts."""
+    return _options.asdict()
+
+
+class printoptions:
+    """Context manager: `set_printoptions` for the duration of a block."""
+
+    def __init__(self, **options):
+        self.options = options
+
+    def __enter__(self):
+        self.saved = get_printoptions()
+        try:
+            set_printoptions(**self.options)
+        except BaseException:
+            _options.update(self.saved)
+            raise
+
+    def __exit__(self, *exc):
+        _options.update(self.saved)
+
+
+class _FloatFormat:
+    """Width and notation shared by all floats of one tensor."""
+
+    def __init__(self, values):
+        self.width, self.integral, self.scientific = 1, True, False
+        finite = [v for v in values if v != 0 and isfinite(v)]
+        if not finite:
+            return
+        smallest, largest = min(map(abs, finite)), max(map(abs, finite))
+        self.integral = all(v == ceil(v) for v in finite)
+        wide_range = largest / smallest > 1000.0 or largest > 1.0e8
+        self.scientific = wide_range or (not self.integral and smallest < 1.0e-4)
+        if _options.sci_mode is not None:
+            self.scientific = _options.sci_mode
+        if self.scientific:
+            spec, point = f".{_options.precision}e", 0
+        elif self.integral:
+            spec, point = ".0f", 1
+        else:
+            spec, point = f".{_options.precision}f", 0
+        self.width = max(len(format(v, spec)) for v in finite) + point
+
+    def __call__(self, value):
+        if self.scientific:
+            text = f"{value:.{_options.precision}e}"
+        elif self.integral:
+            text = f"{value:.0f}"
+            if not (isinf(value) or isnan(value)):
+                text += "."
+        else:
+            text = f"{value:.{_options.precision}f}"
+        return text.rjust(self.width)
+
+
+class _PlainFormat:
+    """Integers and bools: right-aligned."""
+
+    def __init__(self, values):
+        self.width = max((len(str(v)) for v in values), default=1)
+
+    def __call__(self, value):
+        return str(value).rjust(self.width)
+
+
+class _ComplexFormat:
+    def __init__(self, values):
+        self.real = _FloatFormat([v.real for v in values])
+        self.imag = _FloatFormat([v.imag for v in values])
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value):
+        imag = self.imag(value.imag).lstrip() + "j"
+        return self.real(value.real) + ("" if imag[0] in "+-" else "+") + imag
+
+
+def _elements(t, summarize):
+    """The elements as nested lists; `None` stands where a summary elides the middle."""
+    if t.dim() == 0 or not summarize:
+        return t.tolist()
+    edge, size = _options.edgeitems, len(t)
+    if not edge:
+        return [None]
+    if t.dim() == 1:
+        if size <= 2 * edge:
+            return t.tolist()
+        return t[:edge].tolist() + [None] + t[-edge:].tolist()
+    if size <= 2 * edge:
+        return [_elements(row, True) for row in t]
+    head = [_elements(t[i], True) for i in range(edge)]
+    tail = [_elements(t[i], True) for i in range(size - edge, size)]
+    return head + [None] + tail
+
+
+def _leaves(items, out):
+    for item in items:
+        if isinstance(item, list):
+            _leaves(item, out)
+        elif item is not None:
+            out.append(item)
+    return out
+
+
+def _lay_out(items, dim, indent, fmt):
+    """Nested lists as bracketed text whose continuation lines start `indent + 1` columns in."""
+    if dim == 0:
+        return fmt(items)
+    pad = " " * (indent + 1)
+    if dim > 1:
+        rows = ["..." if row is None else _lay_out(row, dim - 1, indent + 1, fmt) for row in items]
+        return "[" + ("," + "\n" * (dim - 1) + pad).join(rows) + "]"
+    per_line = max(1, int((_options.linewidth - indent) // (fmt.width + 2)))
+    if items == [None]:
+        cells = ["..."]
+    else:
+        cells = [" ..." if item is None else fmt(item) for item in items]
+    lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
+    return "[" + (",\n" + pad).join(lines) + "]"
+
+
+def _contents(t, indent):
+    if t.dtype.is_floating_point or t.dtype.is_complex:
+        t = t.detach()
+    items = _elements(t, t.numel() > _options.threshold)
+    values = _leaves(items, []) if isinstance(items, list) else [items]
+    if t.dtype.is_complex:
+        fmt = _ComplexFormat(values)
+    elif t.dtype.is_floating_point:
+        fmt = _FloatFormat(values)
+    else:
+        fmt = _PlainFormat(values)
+    return _lay_out(items, t.dim(), indent, fmt)
+
+
+def _with_suffixes(text, suffixes, indent, force_newline=False):
+    """Append `, suffix` for each, breaking the line before a suffix that would cross the line width."""
+    column = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if force_newline or column + len(suffix) + 2 > _options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            column, force_newline = indent + len(suffix), False
+        else:
+            text += ", " + suffix
+            column += len(suffix) + 2
+    return text + ")"
+
+
+def _default_dtypes(nonempty):
+    """The dtypes that go without saying."""
+    real = rl.get_default_dtype()
+    if not nonempty:
+        return (real,)
+    return (real, rl.complex128 if real == rl.float64 else rl.complex64, rl.int64, rl.bool)
+
+
+def _grad_fn_name(grad_fn):
+    name = type(grad_fn).__name__
+    if name in ("CppFunction", "Node"):
+        own = grad_fn.name
+        name = (own() if callable(own) else own).rsplit("::", 1)[-1]
+    return name
+
+
+def _is_parameter(t):
+    nn = getattr(rl, "nn", None)
+    return nn is not None and isinstance(t, nn.Parameter)
+
+
+def tensor_str(t, *, tensor_contents=None):
+    """The repr of a tensor, as `Tensor.__repr__` returns it; a Parameter's without its heading."""
+    kind = type(t)
+    plain = kind is rl.Tensor or (_is_parameter(t) and kind is rl.nn.Parameter)
+    prefix = "tensor(" if plain else kind.__name__ + "("
+    indent = len(prefix)
+    suffixes = []
+    device = t.device
+    if device.type != "cpu":
+        suffixes.append(f"device='{device}'")
+    is_meta = device.type == "meta"
+    empty = not is_meta and t.numel() == 0
+    if is_meta or (t.dim() != 1 if empty else not _options.edgeitems):
+        suffixes.append(f"size={tuple(t.shape)}")
+    if t.dtype not in _default_dtypes(nonempty=not (is_meta or empty)):
+        suffixes.append(f"dtype={t.dtype}")
+    if t.layout != rl.strided:
+        suffixes.append(f"layout={t.layout}")
+    grad_fn = t.grad_fn
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{_grad_fn_name(grad_fn)}>")
+    elif t.requires_grad:
+        suffixes.append("requires_grad=True")
+    if tensor_contents is None:
+        if is_meta:
+            tensor_contents = "..."
+        elif empty:
+            tensor_contents = "[]"
+        else:
+            source = t if kind is rl.Tensor else t.as_subclass(rl.Tensor)
+            tensor_contents = _contents(source, indent)
+    text = _with_suffixes(prefix + tensor_contents, suffixes, indent)
+    if _is_parameter(t) and not plain:
+        text = f"Parameter({text})"
+    return text

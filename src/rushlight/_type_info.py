@@ -1,0 +1,106 @@
+"""`finfo` and `iinfo`: the numeric limits of a dtype."""
+
+import rushlight as rl
+
+# mantissa bits without the hidden one, largest binary exponent, decimal digits that survive
+_FLOATS = {
+    "float16": (16, 10, 15, 3),
+    "bfloat16": (16, 7, 127, 2),
+    "float32": (32, 23, 127, 6),
+    "float64": (64, 52, 1023, 15),
+}
+_PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
+_INTS = {
+    "uint8": (8, False),
+    "int8": (8, True),
+    "uint16": (16, False),
+    "int16": (16, True),
+    "uint32": (32, False),
+    "int32": (32, True),
+    "uint64": (64, False),
+    "int64": (64, True),
+}
+
+
+def _name(function, dtype):
+    if not isinstance(dtype, rl.dtype):
+        raise TypeError(
+            f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(dtype).__name__}"
+        )
+    return str(dtype).rpartition(".")[2]
+
+
+class _Info:
+    """Immutable record of limits; equal when of the same dtype."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"attribute '{name}' of 'torch.{type(self).__name__}' objects is not writable")
+
+    def __eq__(self, other):
+        return self.dtype == other.dtype if type(other) is type(self) else NotImplemented
+
+    __hash__ = None
+
+    def _fill(self, **values):
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+class finfo(_Info):
+    """Limits of a floating dtype: bits, eps, max, min, tiny (= smallest_normal), resolution.
+
+    For a complex dtype, those of its parts; without an argument, those of the default dtype.
+    """
+
+    __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
+
+    def __init__(self, type=None):
+        name = _name("finfo", rl.get_default_dtype() if type is None else type)
+        name = _PARTS.get(name, name)
+        if name not in _FLOATS:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{name}'"
+            )
+        bits, mantissa, exponent, digits = _FLOATS[name]
+        eps = 2.0**-mantissa
+        largest = (2.0 - eps) * 2.0**exponent
+        tiny = 2.0 ** (1 - exponent)
+        self._fill(
+            bits=bits,
+            eps=eps,
+            max=largest,
+            min=-largest,
+            tiny=tiny,
+            smallest_normal=tiny,
+            resolution=float(f"1e-{digits}"),
+            dtype=name,
+        )
+
+    def __repr__(self):
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo(_Info):
+    """Limits of an integer dtype: bits, max, min."""
+
+    __slots__ = ("bits", "max", "min", "dtype")
+
+    def __init__(self, type):
+        name = _name("iinfo", type)
+        if name == "bool":
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if name not in _INTS:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{name}'"
+            )
+        bits, signed = _INTS[name]
+        largest = 2 ** (bits - signed) - 1
+        self._fill(bits=bits, max=largest, min=-largest - 1 if signed else 0, dtype=name)
+
+    def __repr__(self):
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

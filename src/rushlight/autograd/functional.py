@@ -1,0 +1,325 @@
+"""Jacobians, Hessians and their products with vectors, for functions of tensors.
+
+All are built from vector-Jacobian products. A Jacobian-vector product takes two of them: u -> u^T J is
+linear in u, so that its own vector-Jacobian product with v is J v.
+"""
+
+import rushlight as rl
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _as_tuple(value, what, where):
+    """(is_tuple, tuple of tensors); lists count as tuples."""
+    is_tuple = isinstance(value, (tuple, list))
+    values = tuple(value) if is_tuple else (value,)
+    for i, item in enumerate(values):
+        if not isinstance(item, rl.Tensor):
+            if is_tuple:
+                raise TypeError(
+                    f"The {what} given to {where} must be either a Tensor or a tuple of Tensors but the "
+                    "value at "
+                    f"index {i} has type {type(item)}."
+                )
+            raise TypeError(
+                f"The {what} given to {where} must be either a Tensor or a tuple of Tensors but the given "
+                f"{what} has type {type(item)}."
+            )
+    return is_tuple, values
+
+
+def _call(func, inputs, where):
+    return _as_tuple(func(*inputs), "outputs of the user-provided function", where)
+
+
+def _fresh(tensors, connected):
+    """New graph inputs with these values; `connected` keeps them part of the caller's graph."""
+    if connected:
+        return tuple(t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in tensors)
+    return tuple(t.detach().requires_grad_() for t in tensors)
+
+
+def _finish(values, is_tuple, create_graph):
+    """What to hand to the caller: nested tuples, detached unless a graph was asked for."""
+
+    def free(value):
+        if isinstance(value, tuple):
+            return tuple(free(item) for item in value)
+        return value if create_graph else value.detach()
+
+    values = free(values)
+    return values if is_tuple else values[0]
+
+
+def _require_differentiable(outputs):
+    for i, output in enumerate(outputs):
+        if not output.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be "
+                "computed in a differentiable manner from the input when running in strict mode."
+            )
+
+
+def _grads(outputs, inputs, grad_outputs=None, create_graph=False, retain_graph=None):
+    """autograd.grad over the outputs that require grad; None where there is no path."""
+    if grad_outputs is None:
+        grad_outputs = (None,) * len(outputs)
+    live = [(o, g) for o, g in zip(outputs, grad_outputs, strict=True) if o is not None and o.requires_grad]
+    if not live:
+        return (None,) * len(inputs)
+    return rl.autograd.grad(
+        [o for o, _ in live],
+        inputs,
+        [g for _, g in live],
+        allow_unused=True,
+        create_graph=create_graph,
+        retain_graph=retain_graph,
+    )
+
+
+_STAGES = {
+    "back": "Output {out} of the user-provided function is independent of input {i}. This is not allowed in "
+    "strict mode.",
+    "back_trick": "The gradient with respect to the input is independent of entry {i} in the grad_outputs "
+    "when using the double backward trick to compute forward mode gradients. This is not allowed in strict "
+    "mode.",
+    "double_back": "The jacobian of the user-provided function is independent of input {i}. This is not "
+    "allowed "
+    "in strict mode.",
+    "hessian": "While computing the hessian, found that the jacobian of the user-provided function with "
+    "respect "
+    "to input {i} is independent of the input. This is not allowed in strict mode. You should ensure that "
+    "your "
+    "function is twice differentiable and that the jacobian depends on the inputs (this would be violated "
+    "by a "
+    "linear function for example).",
+}
+
+
+def _fill(grads, references, strict, create_graph, stage, out=0):
+    """Zeros in place of missing gradients, or in strict mode an error that says what does not depend on "
+    "what."""
+    filled = []
+    for i, (grad, reference) in enumerate(zip(grads, references, strict=True)):
+        if grad is None:
+            if strict:
+                raise RuntimeError(_STAGES[stage].format(out=out, i=i))
+            grad = rl.zeros_like(reference)
+        elif strict and create_graph and not grad.requires_grad:
+            if stage == "hessian":
+                raise RuntimeError(_STAGES["hessian"].format(i=i))
+            raise RuntimeError(
+                f"The jacobian of the user-provided function is independent of input {i}. This is not "
+                "allowed "
+                "in strict mode when create_graph=True."
+            )
+        filled.append(grad)
+    return tuple(filled)
+
+
+def _check_v(v, references, is_tuple):
+    """The vector of a product, as a tuple of the same structure and shapes as `references`."""
+    _, v = _as_tuple(v, "v", "vjp")
+    if len(v) != len(references):
+        if is_tuple:
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(references)} but got {len(v)}."
+            )
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for i, (vector, reference) in enumerate(zip(v, references, strict=True)):
+        if vector.shape != reference.shape:
+            entry = f"Entry {i} in " if is_tuple else ""
+            raise RuntimeError(
+                f"{entry}v has invalid size: should be {reference.shape} but got {vector.shape}."
+            )
+    return v
+
+
+def _single_output(outputs, is_tuple, where):
+    if is_tuple:
+        raise RuntimeError(f"The function given to {where} should return a single Tensor")
+    if outputs[0].nelement() != 1:
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {where} should contain a single element"
+        )
+    if outputs[0].dim() != 0:
+        return (outputs[0].squeeze(),)
+    return outputs
+
+
+def vjp(func, inputs, v=None, create_graph=False, strict=False):
+    """(outputs, v^T J) at `inputs`; v may be left out for a scalar function."""
+    with rl.enable_grad():
+        many_in, inputs = _as_tuple(inputs, "inputs", "vjp")
+        inputs = _fresh(inputs, create_graph)
+        many_out, outputs = _call(func, inputs, "vjp")
+        if strict:
+            _require_differentiable(outputs)
+        if v is not None:
+            v = _check_v(v, outputs, many_out)
+        elif len(outputs) != 1 or outputs[0].nelement() != 1:
+            raise RuntimeError(
+                "The vector v can only be None if the user-provided function returns a single Tensor with a "
+                "single element."
+            )
+    with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
+        product = _fill(_grads(outputs, inputs, v, create_graph), inputs, strict, create_graph, "back")
+    return _finish(outputs, many_out, create_graph), _finish(product, many_in, create_graph)
+
+
+def jvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(outputs, J v) at `inputs`; v may be left out for a function of a single number."""
+    with rl.enable_grad():
+        many_in, inputs = _as_tuple(inputs, "inputs", "jvp")
+        inputs = _fresh(inputs, create_graph)
+        if v is not None:
+            v = _check_v(v, inputs, many_in)
+        elif len(inputs) != 1 or inputs[0].nelement() != 1:
+            raise RuntimeError(
+                "The vector v can only be None if the input to the user-provided function is a single Tensor "
+                "with a single element."
+            )
+        many_out, outputs = _call(func, inputs, "jvp")
+        if strict:
+            _require_differentiable(outputs)
+        u = tuple(rl.zeros_like(o).requires_grad_() for o in outputs)
+        pulled = _fill(_grads(outputs, inputs, u, create_graph=True), inputs, strict, True, "back")
+    with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
+        v = (None,) * len(inputs) if v is None else v
+        pushed = _grads(pulled, u, v, create_graph)
+        pushed = _fill(pushed, outputs, strict, create_graph, "back_trick")
+    return _finish(outputs, many_out, create_graph), _finish(pushed, many_out, create_graph)
+
+
+def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+    """The Jacobian: for each output, for each input, a tensor of shape output.shape + input.shape.
+
+    Computed row by row; `vectorize` and `strategy` are accepted and do not change the result.
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            f'Expected strategy to be either "forward-mode" or "reverse-mode", but got {strategy!r}.'
+        )
+    if strategy == "forward-mode" and create_graph:
+        raise NotImplementedError(
+            'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not '
+            'supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+        )
+    if vectorize and strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
+            "together. "
+            "Please either set `strict=False` or `vectorize=False`."
+        )
+    with rl.enable_grad():
+        many_in, inputs = _as_tuple(inputs, "inputs", "jacobian")
+        inputs = _fresh(inputs, create_graph)
+        many_out, outputs = _call(func, inputs, "jacobian")
+        if strict:
+            _require_differentiable(outputs)
+        jacobians = tuple(
+            _output_jacobian(output, i, inputs, create_graph, strict) for i, output in enumerate(outputs)
+        )
+    jacobians = _finish(jacobians, True, create_graph)
+    if not many_in:
+        jacobians = tuple(row[0] for row in jacobians)
+    return jacobians if many_out else jacobians[0]
+
+
+def _output_jacobian(output, number, inputs, create_graph, strict):
+    n = output.nelement()
+    columns = [[] for _ in inputs]
+    basis = rl.zeros_like(output, memory_format=rl.contiguous_format).detach()
+    flat = basis.view(-1)
+    for j in range(n):
+        with rl.no_grad():
+            flat[j] = 1
+        # a graph of the gradient may keep the basis vector: it must not change afterwards
+        seed = basis.clone() if create_graph else basis
+        grads = _grads((output,), inputs, (seed,), create_graph, retain_graph=True)
+        grads = _fill(grads, inputs, strict, create_graph, "back", number)
+        for column, grad in zip(columns, grads, strict=True):
+            column.append(grad)
+        with rl.no_grad():
+            flat[j] = 0
+    shape = tuple(output.shape)
+    return tuple(
+        rl.stack(column).reshape(shape + tuple(x.shape)) if column else x.new_zeros(shape + tuple(x.shape))
+        for column, x in zip(columns, inputs, strict=True)
+    )
+
+
+def hessian(
+    func,
+    inputs,
+    create_graph=False,
+    strict=False,
+    vectorize=False,
+    outer_jacobian_strategy="reverse-mode",
+):
+    """The Hessian of a scalar function: for each pair of inputs a tensor of both their shapes."""
+    many_in, inputs = _as_tuple(inputs, "inputs", "hessian")
+
+    def gradient(*xs):
+        # xs are the outer jacobian's inputs: part of its graph
+        is_tuple, outputs = _call(func, xs, "hessian")
+        outputs = _single_output(outputs, is_tuple, "hessian")
+        if strict:
+            _require_differentiable(outputs)
+        grads = _grads(outputs, xs, create_graph=True)
+        if strict:
+            for i, grad in enumerate(grads):
+                if grad is not None and not grad.requires_grad:
+                    raise RuntimeError(_STAGES["hessian"].format(i=i))
+        return _fill(grads, xs, strict, False, "back")
+
+    result = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return result if many_in else result[0][0]
+
+
+def _gradient(func, inputs, create_graph, strict, where):
+    """(outputs, their gradient with a graph) of a scalar function at fresh inputs."""
+    is_tuple, outputs = _call(func, inputs, where)
+    outputs = _single_output(outputs, is_tuple, where)
+    if strict:
+        _require_differentiable(outputs)
+    grads = _fill(_grads(outputs, inputs, create_graph=True), inputs, strict, True, "hessian")
+    return outputs, grads
+
+
+def _hessian_v(v, inputs, many_in):
+    if v is not None:
+        return _check_v(v, inputs, many_in)
+    if len(inputs) != 1 or inputs[0].nelement() != 1:
+        raise RuntimeError(
+            "The vector v can only be None if the input to the user-provided function is a single Tensor "
+            "with a "
+            "single element."
+        )
+    return (rl.ones_like(inputs[0]).detach(),)
+
+
+def vhp(func, inputs, v=None, create_graph=False, strict=False):
+    """(output, v^T H) of a scalar function."""
+    with rl.enable_grad():
+        many_in, inputs = _as_tuple(inputs, "inputs", "vhp")
+        inputs = _fresh(inputs, create_graph)
+        v = _hessian_v(v, inputs, many_in)
+        outputs, grads = _gradient(func, inputs, create_graph, strict, "vhp")
+    with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
+        product = _fill(_grads(grads, inputs, v, create_graph), inputs, strict, create_graph, "double_back")
+    return _finish(outputs, False, create_graph), _finish(product, many_in, create_graph)
+
+
+def hvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(output, H v) of a scalar function; `vhp` gives the same for less work when H is symmetric."""
+    with rl.enable_grad():
+        many_in, inputs = _as_tuple(inputs, "inputs", "hvp")
+        inputs = _fresh(inputs, create_graph)
+        v = _hessian_v(v, inputs, many_in)
+        outputs, grads = _gradient(func, inputs, create_graph, strict, "hvp")
+        u = tuple(rl.zeros_like(x).requires_grad_() for x in inputs)
+        pulled = _fill(_grads(grads, inputs, u, create_graph=True), inputs, strict, True, "double_back")
+    with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
+        product = _fill(_grads(pulled, u, v, create_graph), inputs, strict, create_graph, "back_trick")
+    return _finish(outputs, False, create_graph), _finish(product, many_in, create_graph)

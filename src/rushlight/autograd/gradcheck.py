@@ -1,0 +1,334 @@
+"""gradcheck: do the gradients of a function agree with its finite differences?
+
+A complex number is treated as two real ones. For a real-valued part L of the output (its real or imaginary
+part) the gradient of a complex input z = x + iy is dL/dx + i dL/dy; both sides are compared in that form.
+"""
+
+import rushlight as rl
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """Raised by gradcheck and gradgradcheck when a gradient is wrong."""
+
+
+def _tensors(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _is_differentiable(t):
+    return isinstance(t, rl.Tensor) and t.requires_grad
+
+
+def _is_continuous(t):
+    return isinstance(t, rl.Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)
+
+
+def _check_inputs(inputs):
+    if not any(_is_differentiable(x) for x in inputs):
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have "
+            "requires_grad=True."
+        )
+    for i, x in enumerate(inputs):
+        if not _is_differentiable(x):
+            continue
+        if x.dtype not in (rl.float64, rl.complex128):
+            import warnings
+
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. "
+                "This check will likely fail if all the inputs are not of double precision floating point or "
+                "complex.",
+                stacklevel=4,
+            )
+        overlapping = any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True))
+        if overlapping:
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
+            )
+        x.retain_grad()
+
+
+def _outputs(func, inputs):
+    """(index, tensor) of each output that gradients can flow through, by value type."""
+    return [(i, o) for i, o in enumerate(_tensors(func(*inputs))) if _is_continuous(o)]
+
+
+def _numerical_column(func, inputs, x, flat_index, step, picked):
+    """Central difference of all picked outputs when one element of x moves by +-step (maybe imaginary)."""
+    flat = x.data.reshape(-1) if x.is_contiguous() else None
+
+    def moved(delta):
+        with rl.no_grad():
+            if flat is not None:
+                original = flat[flat_index].clone()
+                flat[flat_index] = original + delta
+            else:
+                place = _unravel(flat_index, x.shape)
+                original = x.data[place].clone()
+                x.data[place] = original + delta
+            try:
+                outputs = _tensors(func(*inputs))
+                return [outputs[i].detach().clone() for i in picked]
+            finally:
+                if flat is not None:
+                    flat[flat_index] = original
+                else:
+                    x.data[place] = original
+
+    return [(a - b) / (2 * abs(step)) for a, b in zip(moved(step), moved(-step), strict=True)]
+
+
+def _unravel(flat, shape):
+    index = []
+    for size in reversed(shape):
+        flat, i = divmod(flat, size)
+        index.append(i)
+    return tuple(reversed(index))
+
+
+def _numerical_jacobians(func, inputs, x, picked, eps):
+    """For each picked output, {part: jacobian (elements of x, elements of the output)}."""
+    n = x.numel()
+    along_real = [_numerical_column(func, inputs, x, j, eps, picked) for j in range(n)]
+    along_imag = None
+    if x.dtype.is_complex:
+        along_imag = [_numerical_column(func, inputs, x, j, 1j * eps, picked) for j in range(n)]
+    result = []
+    for k in range(len(picked)):
+        parts = {}
+        real_rows = rl.stack([column[k].reshape(-1) for column in along_real])
+        imag_rows = None
+        if along_imag is not None:
+            imag_rows = rl.stack([column[k].reshape(-1) for column in along_imag])
+        names = ("real", "imag") if real_rows.dtype.is_complex else ("whole",)
+        for name in names:
+            take = (lambda t: t) if name == "whole" else (lambda t, name=name: getattr(t, name))
+            parts[name] = take(real_rows)
+            if imag_rows is not None:
+                parts[name] = rl.complex(take(real_rows).contiguous(), take(imag_rows).contiguous())
+        result.append(parts)
+    return result
+
+
+def _analytical_jacobian(output, inputs, seed):
+    """One jacobian (elements of x, elements of output) per input, by backward with `seed` on each element."""
+    columns = [[] for _ in inputs]
+    grad_output = rl.zeros_like(output, memory_format=rl.contiguous_format)
+    flat = grad_output.view(-1)
+    for j in range(output.numel()):
+        flat[j] = seed
+        if output.requires_grad:
+            grads = rl.autograd.grad(
+                output, inputs, grad_output.clone(), retain_graph=True, allow_unused=True
+            )
+        else:
+            grads = (None,) * len(inputs)
+        for column, x, grad in zip(columns, inputs, grads, strict=True):
+            if grad is not None and grad.shape != x.shape:
+                raise GradcheckError("Analytical gradient has incorrect size")
+            if grad is not None and grad.dtype.is_complex and not x.dtype.is_complex:
+                grad = grad.real
+            column.append(rl.zeros_like(x).reshape(-1) if grad is None else grad.reshape(-1))
+        flat[j] = 0
+    return [
+        rl.stack(column, 1) if column else x.new_zeros(x.numel(), 0)
+        for column, x in zip(columns, inputs, strict=True)
+    ]
+
+
+def _worst_entry(numerical, analytical, atol, rtol):
+    """(input element, output element) where the two differ most beyond the tolerance."""
+    excess = (numerical - analytical).abs() - (atol + rtol * numerical.abs())
+    excess = rl.where(rl.isnan(excess), rl.full_like(excess, float("inf")), excess)
+    return divmod(int(excess.reshape(-1).argmax().item()), numerical.shape[1])
+
+
+def _compare(numerical, analytical, part, out_number, output, in_number, x, atol, rtol):
+    if analytical.dtype != numerical.dtype:
+        analytical = analytical.to(numerical.dtype)
+    if numerical.numel() == 0 or rl.allclose(analytical, numerical, rtol, atol):
+        return
+    if bool((analytical == numerical).all()):
+        return
+    i, j = _worst_entry(numerical, analytical, atol, rtol)
+    prefix = ""
+    if part != "whole":
+        name = {"real": "real", "imag": "imaginary"}[part]
+        prefix = f"While considering the {name} part of complex outputs only, "
+    raise GradcheckError(
+        f"{prefix}Jacobian mismatch for output {out_number} with respect to input {in_number},\n"
+        f"numerical:{numerical}\nanalytical:{analytical}\n"
+        f"Worst entry: d output{list(_unravel(j, output.shape))} / d input{list(_unravel(i, x.shape))} is "
+        f"{numerical[i, j].item()} numerically, {analytical[i, j].item()} analytically.\n"
+    )
+
+
+def _check_reentrant(output, inputs, seed, nondet_tol):
+    first, second = (_analytical_jacobian(output, inputs, seed) for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        if a.numel() and float((a - b).abs().max().item()) > nondet_tol:
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+                "times gives different values, although analytical gradient matches numerical gradient."
+                f"The tolerance for nondeterminism was {nondet_tol}."
+            )
+
+
+def _check_no_path(func, inputs, variable, eps):
+    """No output requires grad: then none may depend on an input."""
+    picked = [i for i, _ in _outputs(func, inputs)]
+    for x in (x for x in variable if x.numel()):
+        for parts in _numerical_jacobians(func, inputs, x, picked, eps):
+            for jacobian in parts.values():
+                if jacobian.numel() and bool((jacobian != 0).any()):
+                    raise GradcheckError("Numerical gradient for function expected to be zero")
+
+
+def _check_dtypes(outputs, inputs):
+    for _, output in outputs:
+        if not output.requires_grad:
+            continue
+        grads = rl.autograd.grad(output, inputs, rl.zeros_like(output), retain_graph=True, allow_unused=True)
+        for x, grad in zip(inputs, grads, strict=True):
+            if grad is not None and grad.dtype != x.dtype:
+                raise GradcheckError("Gradient has dtype mismatch")
+
+
+def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes):
+    inputs = _tensors(inputs)
+    _check_inputs(inputs)
+    numbers = [i for i, x in enumerate(inputs) if _is_differentiable(x)]
+    variable = [inputs[i] for i in numbers]
+    outputs = [(i, o) for i, o in _outputs(func, inputs) if o.requires_grad]
+    if not outputs:
+        _check_no_path(func, inputs, variable, eps)
+        return
+    if check_grad_dtypes:
+        _check_dtypes(outputs, variable)
+    picked = [i for i, _ in outputs]
+    numerical = [_numerical_jacobians(func, inputs, x, picked, eps) if x.numel() else None for x in variable]
+    for k, (out_number, output) in enumerate(outputs):
+        for part in ("real", "imag") if output.dtype.is_complex else ("whole",):
+            seed = 1j if part == "imag" else 1
+            analytical = _analytical_jacobian(output, variable, seed)
+            for i, x in enumerate(variable):
+                if not x.numel():
+                    continue
+                _compare(
+                    numerical[i][k][part], analytical[i], part, out_number, output, numbers[i], x, atol, rtol
+                )
+            _check_reentrant(output, variable, seed, nondet_tol)
+
+
+def gradcheck(
+    func,
+    inputs,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_batched_forward_grad=False,
+    check_forward_ad=False,
+    check_backward_ad=True,
+    fast_mode=False,
+    masked=None,
+):
+    """Compare gradients with central differences for every input that requires grad.
+
+    Returns True, or raises GradcheckError with the offending jacobians and entry (False with
+    `raise_exception=False`). Outputs are differentiated one at a time, so backward also meets undefined
+    gradients. The whole jacobian is always checked: `fast_mode` is accepted and changes nothing.
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    try:
+        _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _random_like(t, noncontiguous):
+    """Random values of the shape of t, kept away from zero."""
+    grad = (
+        rl.empty_like(t, memory_format=rl.contiguous_format).uniform_(-1, 1)
+        if not t.dtype.is_complex
+        else None
+    )
+    if grad is None:
+        grad = rl.complex(*(rl.rand(t.shape, dtype=t.real.dtype, device=t.device) * 2 - 1 for _ in range(2)))
+    if noncontiguous and grad.dim():
+        grad = grad.unsqueeze(-1).repeat_interleave(2, -1)[..., 0]
+    return grad.detach().requires_grad_()
+
+
+def gradgradcheck(
+    func,
+    inputs,
+    grad_outputs=None,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    gen_non_contig_grad_outputs=False,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_fwd_over_rev=False,
+    check_rev_over_rev=True,
+    fast_mode=False,
+    masked=False,
+):
+    """gradcheck of the gradients of func: its second derivatives, and those by the grad_outputs."""
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    inputs = _tensors(inputs)
+    if grad_outputs is None:
+        outputs = [o for _, o in _outputs(func, inputs) if o.requires_grad]
+        grad_outputs = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)
+    else:
+        grad_outputs = tuple(
+            g if not isinstance(g, rl.Tensor) or g.requires_grad else g.detach().requires_grad_()
+            for g in _tensors(grad_outputs)
+        )
+    split = len(inputs)
+
+    def gradient(*args):
+        xs = tuple(
+            x.requires_grad_() if _is_continuous(x) and not x.requires_grad and inputs[i].requires_grad else x
+            for i, x in enumerate(args[:split])
+        )
+        with rl.enable_grad():
+            outputs = [o for _, o in _outputs(func, xs) if o.requires_grad]
+            targets = tuple(x for x in xs if _is_differentiable(x))
+            grads = rl.autograd.grad(outputs, targets, args[split:], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(
+        gradient,
+        inputs + grad_outputs,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+        masked=masked,
+    )

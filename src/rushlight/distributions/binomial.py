@@ -1,0 +1,79 @@
+import rushlight as rl
+
+from . import constraints
+from ._probs_or_logits import Binary, given_one
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Binomial"]
+
+
+class Binomial(Binary, Distribution):
+    """The number of successes in `total_count` trials."""
+
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+        given_one(probs, logits)
+        if probs is not None:
+            self.total_count, self.probs = broadcast_all(total_count, probs)
+            self.total_count = self.total_count.type_as(self.probs)
+        else:
+            self.total_count, self.logits = broadcast_all(total_count, logits)
+            self.total_count = self.total_count.type_as(self.logits)
+        super().__init__(self._param.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        return self._expanded(Binomial, batch_shape, ("total_count", "probs", "logits"), _instance=_instance)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self):
+        return self.total_count * self.probs
+
+    @property
+    def mode(self):
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self):
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with rl.no_grad():
+            return rl.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        n, logits = self.total_count, self.logits
+        # n log(1 + e^logits), without overflow; the positive part is written so that its slope at 0 is 1/2
+        positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
+        normalizer = n * positive + n * rl.log1p(rl.exp(-rl.abs(logits))) - rl.lgamma(n + 1)
+        return value * logits - rl.lgamma(value + 1) - rl.lgamma(n - value + 1) - normalizer
+
+    def _single_count(self, what):
+        count = int(self.total_count.max())
+        if self.total_count.min() != count:
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
+        return count
+
+    def entropy(self):
+        self._single_count("entropy")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(rl.exp(log_prob) * log_prob).sum(0)
+
+    def enumerate_support(self, expand=True):
+        count = self._single_count("enumerate_support")
+        values = rl.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values

@@ -1,0 +1,94 @@
+import rushlight as rl
+
+from . import constraints
+from ._probs_or_logits import given_one
+from .distribution import Distribution
+from .utils import lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["Categorical"]
+
+
+class Categorical(Distribution):
+    """An index 0 … K-1 with the given probabilities along the last dimension (normalised to sum to one)."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        given_one(probs, logits)
+        given = "probs" if probs is not None else "logits"
+        param = probs if probs is not None else logits
+        if param.dim() < 1:
+            raise ValueError(f"`{given}` parameter must be at least one-dimensional.")
+        if probs is not None:
+            self.probs = probs / probs.sum(-1, keepdim=True)
+        else:
+            self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+        self._num_events = param.size()[-1]
+        super().__init__(param.size()[:-1], validate_args=validate_args)
+
+    @property
+    def _param(self):
+        return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._expanded(Categorical, batch_shape, ("probs", "logits"), _instance=_instance)
+        new._num_events = self._num_events
+        return new
+
+    def _new(self, *args, **kwargs):
+        return self._param.new(*args, **kwargs)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @lazy_property
+    def logits(self):
+        return probs_to_logits(self.probs)
+
+    @lazy_property
+    def probs(self):
+        return logits_to_probs(self.logits)
+
+    @property
+    def param_shape(self):
+        return self._param.size()
+
+    def _nan(self):
+        return rl.full(self._extended_shape(), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
+
+    @property
+    def mean(self):
+        return self._nan()
+
+    @property
+    def mode(self):
+        return self.probs.argmax(dim=-1)
+
+    @property
+    def variance(self):
+        return self._nan()
+
+    def sample(self, sample_shape=()):
+        sample_shape = rl.Size(sample_shape)
+        probs = self.probs.reshape(-1, self._num_events)
+        with rl.no_grad():
+            drawn = rl.multinomial(probs, sample_shape.numel(), True).T
+        return drawn.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value = value.long().unsqueeze(-1)
+        value, log_pmf = rl.broadcast_tensors(value, self.logits)
+        return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self):
+        logits = rl.clamp(self.logits, min=rl.finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand=True):
+        values = rl.arange(self._num_events, dtype=rl.long, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values

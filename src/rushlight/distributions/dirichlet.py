@@ -1,0 +1,95 @@
+import rushlight as rl
+
+from . import constraints
+from .exp_family import ExponentialFamily
+
+__all__ = ["Dirichlet"]
+
+
+class _Dirichlet:
+    """Namespace of the differentiable draw, made when first used (autograd loads with the core)."""
+
+    function = None
+
+    @classmethod
+    def apply(cls, concentration):
+        if cls.function is None:
+
+            class Draw(rl.autograd.Function):
+                @staticmethod
+                def forward(ctx, concentration):
+                    x = rl._sample_dirichlet(concentration)
+                    ctx.save_for_backward(x, concentration)
+                    return x
+
+                @staticmethod
+                def backward(ctx, grad_output):
+                    x, concentration = ctx.saved_tensors
+                    total = concentration.sum(-1, True).expand_as(concentration)
+                    grad = rl._dirichlet_grad(x, concentration, total)
+                    return grad * (grad_output - (x * grad_output).sum(-1, True))
+
+            cls.function = Draw
+        return cls.function.apply(concentration)
+
+
+class Dirichlet(ExponentialFamily):
+    """A point of the simplex: density ~ product of x_i^(concentration_i - 1)."""
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, concentration, validate_args=None):
+        if concentration.dim() < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        return self._expanded(Dirichlet, batch_shape, ("concentration",), _instance=_instance)
+
+    def rsample(self, sample_shape=()):
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        c = self.concentration
+        return rl.xlogy(c - 1.0, value).sum(-1) + rl.lgamma(c.sum(-1)) - rl.lgamma(c).sum(-1)
+
+    @property
+    def mean(self):
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self):
+        excess = (self.concentration - 1).clamp(min=0.0)
+        mode = excess / excess.sum(-1, True)
+        # the density grows without bound at every corner: name one
+        corners = (self.concentration < 1).all(-1)
+        corner = rl.nn.functional.one_hot(mode.argmax(-1), mode.shape[-1]).to(mode)
+        return rl.where(corners.unsqueeze(-1), corner, mode)
+
+    @property
+    def variance(self):
+        c = self.concentration
+        total = c.sum(-1, True)
+        return c * (total - c) / (total.pow(2) * (total + 1))
+
+    def entropy(self):
+        c = self.concentration
+        k, total = c.size(-1), c.sum(-1)
+        return (
+            rl.lgamma(c).sum(-1)
+            - rl.lgamma(total)
+            - (k - total) * rl.digamma(total)
+            - ((c - 1.0) * rl.digamma(c)).sum(-1)
+        )
+
+    @property
+    def _natural_params(self):
+        return (self.concentration,)
+
+    def _log_normalizer(self, x):
+        return x.lgamma().sum(-1) - rl.lgamma(x.sum(-1))

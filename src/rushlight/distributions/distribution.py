@@ -1,0 +1,198 @@
+"""The base class of distributions: shapes, validation, what is derived from what."""
+
+import warnings
+
+import rushlight as rl
+
+from . import constraints
+from .utils import lazy_property
+
+__all__ = ["Distribution"]
+
+
+def _size(shape):
+    return rl.Size(tuple(shape) if not isinstance(shape, int) else (shape,))
+
+
+class Distribution:
+    """A (batch of) probability distribution(s).
+
+    `batch_shape` counts independent distributions, `event_shape` is the shape of one draw.
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    _validate_args = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value):
+        """Whether distributions check their arguments by default."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+        self._batch_shape, self._event_shape = _size(batch_shape), _size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_parameters()
+        super().__init__()
+
+    def _check_parameters(self):
+        try:
+            known = self.arg_constraints
+        except NotImplementedError:
+            known = {}
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+        for name, constraint in known.items():
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
+                continue  # derived from the parameter that was given
+            value = getattr(self, name)
+            if not bool(constraint.check(value).all()):
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                    f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
+                    f"values:\n{value}"
+                )
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch shape."""
+        raise NotImplementedError
+
+    @property
+    def batch_shape(self):
+        return self._batch_shape
+
+    @property
+    def event_shape(self):
+        return self._event_shape
+
+    @property
+    def arg_constraints(self):
+        raise NotImplementedError
+
+    @property
+    def support(self):
+        raise NotImplementedError
+
+    @property
+    def mean(self):
+        raise NotImplementedError
+
+    @property
+    def mode(self):
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self):
+        raise NotImplementedError
+
+    @property
+    def stddev(self):
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape=()):
+        """A draw of shape sample_shape + batch_shape + event_shape, without gradient."""
+        with rl.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        """A reparametrised draw: differentiable with respect to the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n):
+        warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
+        return self.sample((n,))
+
+    def log_prob(self, value):
+        """The logarithm of the density or mass at value."""
+        raise NotImplementedError
+
+    def cdf(self, value):
+        raise NotImplementedError
+
+    def icdf(self, value):
+        raise NotImplementedError
+
+    def enumerate_support(self, expand=True):
+        """All values of a discrete distribution along a new first dimension."""
+        raise NotImplementedError
+
+    def entropy(self):
+        raise NotImplementedError
+
+    def perplexity(self):
+        return rl.exp(self.entropy())
+
+    def _extended_shape(self, sample_shape=()):
+        return _size(sample_shape) + self._batch_shape + self._event_shape
+
+    def _validate_sample(self, value):
+        if not isinstance(value, rl.Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        start = len(value.shape) - len(self._event_shape)
+        if tuple(value.shape[max(start, 0) :]) != tuple(self._event_shape):
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {value.shape} vs {self._event_shape}."
+            )
+        expected = self._batch_shape + self._event_shape
+        for i, j in zip(reversed(value.shape), reversed(expected)):  # noqa: B905  broadcasting: ranks may differ
+            if i != 1 and j != 1 and i != j:
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}."
+                )
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please initialize the "
+                "distribution with `validate_args=False` to turn off validation.",
+                stacklevel=4,
+            )
+            return
+        if not bool(support.check(value).all()):
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
+                "within "
+                f"the support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def _get_checked_instance(self, cls, _instance=None):
+        if _instance is None and type(self).__init__ is not cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method "
+                "must "
+                "also define a custom .expand() method."
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
+
+    def _expanded(self, cls, batch_shape, names, event_shape=None, _instance=None):
+        """A copy whose parameters `names` are expanded to the new batch shape, each with its own event "
+        "dims."""
+        new = self._get_checked_instance(cls, _instance)
+        batch_shape = _size(batch_shape)
+        old_rank = len(self._batch_shape)
+        for name in names:
+            if name not in self.__dict__:
+                continue
+            value = self.__dict__[name]
+            new.__dict__[name] = value.expand(batch_shape + _size(value.shape[old_rank:]))
+        event_shape = self._event_shape if event_shape is None else event_shape
+        super(cls, new).__init__(batch_shape, event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def __repr__(self):
+        names = [name for name in self.arg_constraints if name in self.__dict__]
+        parts = []
+        for name in names:
+            value = self.__dict__[name]
+            parts.append(f"{name}: {value if value.numel() == 1 else value.size()}")
+        return f"{type(self).__name__}({', '.join(parts)})"

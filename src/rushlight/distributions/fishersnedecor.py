@@ -1,0 +1,65 @@
+import rushlight as rl
+
+from . import constraints
+from .distribution import Distribution
+from .gamma import Gamma
+from .utils import broadcast_all
+
+__all__ = ["FisherSnedecor"]
+
+
+class FisherSnedecor(Distribution):
+    """Fisher's F: the ratio of two chi-squares, each over its degrees of freedom."""
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1, df2, validate_args=None):
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
+        self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
+        super().__init__(self.df1.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._expanded(FisherSnedecor, batch_shape, ("df1", "df2"), _instance=_instance)
+        new._gamma1, new._gamma2 = self._gamma1.expand(batch_shape), self._gamma2.expand(batch_shape)
+        return new
+
+    @property
+    def mean(self):
+        df2 = self.df2.masked_fill(self.df2 <= 2, float("nan"))
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self):
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return mode.masked_fill(self.df1 <= 2, float("nan"))
+
+    @property
+    def variance(self):
+        df2 = self.df2.masked_fill(self.df2 <= 4, float("nan"))
+        return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        x1 = self._gamma1.rsample(sample_shape).view(shape)
+        x2 = self._gamma2.rsample(sample_shape).view(shape)
+        tiny = rl.finfo(x2.dtype).tiny
+        x2.detach().clamp_(min=tiny)
+        y = x1 / x2
+        y.detach().clamp_(min=tiny)
+        return y
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
+        return (
+            (a + b).lgamma()
+            - a.lgamma()
+            - b.lgamma()
+            + a * ratio.log()
+            + (a - 1) * rl.log(value)
+            - (a + b) * rl.log1p(ratio * value)
+        )

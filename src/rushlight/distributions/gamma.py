@@ -1,0 +1,72 @@
+import rushlight as rl
+
+from . import constraints
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
+
+__all__ = ["Gamma"]
+
+
+def _standard_gamma(concentration):
+    return rl._standard_gamma(concentration)
+
+
+class Gamma(ExponentialFamily):
+    """The gamma distribution: density ~ x^(concentration - 1) exp(-rate x)."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, concentration, rate, validate_args=None):
+        self.concentration, self.rate = broadcast_all(concentration, rate)
+        super().__init__(self.concentration.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        return self._expanded(Gamma, batch_shape, ("concentration", "rate"), _instance=_instance)
+
+    @property
+    def mean(self):
+        return self.concentration / self.rate
+
+    @property
+    def mode(self):
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self):
+        return self.concentration / self.rate.pow(2)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
+        value.detach().clamp_(min=rl.finfo(value.dtype).tiny)  # a draw of exactly 0 has no density
+        return value
+
+    def log_prob(self, value):
+        value = rl.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
+        if self._validate_args:
+            self._validate_sample(value)
+        return (
+            rl.xlogy(self.concentration, self.rate)
+            + rl.xlogy(self.concentration - 1, value)
+            - self.rate * value
+            - rl.lgamma(self.concentration)
+        )
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rl.special.gammainc(self.concentration, self.rate * value)
+
+    def entropy(self):
+        c = self.concentration
+        return c - rl.log(self.rate) + rl.lgamma(c) + (1.0 - c) * rl.digamma(c)
+
+    @property
+    def _natural_params(self):
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, x, y):
+        return rl.lgamma(x + 1) + (x + 1) * rl.log(-y.reciprocal())

@@ -1,0 +1,93 @@
+import math
+
+import rushlight as rl
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["GeneralizedPareto"]
+
+
+class GeneralizedPareto(Distribution):
+    """The tail beyond a threshold `loc`; exponential where `concentration` is zero, bounded where "
+    "negative."""
+
+    arg_constraints = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
+    has_rsample = True
+
+    def __init__(self, loc, scale, concentration, validate_args=None):
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        names = ("loc", "scale", "concentration")
+        return self._expanded(GeneralizedPareto, batch_shape, names, _instance=_instance)
+
+    def _z(self, x):
+        return (x - self.loc) / self.scale
+
+    def _split(self):
+        """(is exponential, concentration with ones there)."""
+        zero = rl.isclose(self.concentration, rl.zeros_like(self.concentration))
+        return zero, rl.where(zero, rl.ones_like(self.concentration), self.concentration)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(rl.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        z = self._z(value)
+        zero, c = self._split()
+        bent = -(1 / c + 1) * rl.log1p(c * z)
+        return -self.scale.log() + rl.where(zero, -z, bent)
+
+    def log_survival_function(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        z = self._z(value)
+        zero, c = self._split()
+        return rl.where(zero, -z, -rl.log1p(c * z) / c)
+
+    def log_cdf(self, value):
+        return rl.log1p(-rl.exp(self.log_survival_function(value)))
+
+    def cdf(self, value):
+        return rl.exp(self.log_cdf(value))
+
+    def icdf(self, value):
+        zero, c = self._split()
+        log_rest = rl.log1p(-value)
+        return self.loc + self.scale * rl.where(zero, -log_rest, rl.expm1(-c * log_rest) / c)
+
+    @property
+    def mean(self):
+        valid = self.concentration < 1
+        c = rl.where(valid, self.concentration, 0.5)
+        return rl.where(valid, self.loc + self.scale / (1 - c), math.inf)
+
+    @property
+    def variance(self):
+        valid = self.concentration < 0.5
+        c = rl.where(valid, self.concentration, 0.25)
+        return rl.where(valid, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
+
+    def entropy(self):
+        return rl.log(self.scale) + self.concentration + 1
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        bounded = self.concentration < 0
+        c = rl.where(bounded, self.concentration, -1.0)
+        upper = rl.where(bounded, self.loc - self.scale / c, math.inf)
+        return constraints.interval(self.loc, upper)

@@ -1,0 +1,63 @@
+import rushlight as rl
+
+from . import constraints
+from ._probs_or_logits import Binary, given_one
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Geometric"]
+
+
+class Geometric(Binary, Distribution):
+    """The number of failures before the first success."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        given_one(probs, logits)
+        if probs is not None:
+            (self.probs,) = broadcast_all(probs)
+        else:
+            (self.logits,) = broadcast_all(logits)
+        super().__init__(self._param.size(), validate_args=validate_args)
+        if self._validate_args and probs is not None:
+            value = self.probs
+            if not bool((value > 0).all()):
+                raise ValueError(
+                    f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                    f"distribution {self!r} to be positive but found invalid values:\n{value[~(value > 0)]}"
+                )
+
+    def expand(self, batch_shape, _instance=None):
+        return self._expanded(Geometric, batch_shape, ("probs", "logits"), _instance=_instance)
+
+    @property
+    def mean(self):
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self):
+        return rl.zeros_like(self.probs)
+
+    @property
+    def variance(self):
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        with rl.no_grad():
+            u = rl.empty(shape, dtype=self.probs.dtype, device=self.probs.device)
+            u.uniform_(rl.finfo(self.probs.dtype).tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        probs = probs.masked_fill((probs == 1) & (value == 0), 0)  # 0 * log(0) is 0 here
+        return value * (-probs).log1p() + self.probs.log()
+
+    def entropy(self):
+        cross_entropy = rl.nn.functional.binary_cross_entropy_with_logits
+        return cross_entropy(self.logits, self.probs, reduction="none") / self.probs

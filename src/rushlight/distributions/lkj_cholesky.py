@@ -1,0 +1,60 @@
+import math
+
+import rushlight as rl
+
+from . import constraints
+from .beta import Beta
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["LKJCholesky"]
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors L of correlation matrices: density of L L^T ~ det^(concentration - 1)."""
+
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
+
+    def __init__(self, dim, concentration=1.0, validate_args=None):
+        if dim < 2:
+            raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
+        self.dim = dim
+        (self.concentration,) = broadcast_all(concentration)
+        super().__init__(self.concentration.size(), (dim, dim), validate_args)
+        # onion method: row i has squared length y ~ Beta below the diagonal, in a uniform direction
+        like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
+        marginal = self.concentration + 0.5 * (dim - 2)
+        offset = rl.cat([rl.zeros(1, **like), rl.arange(dim - 1, **like)])
+        self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._expanded(LKJCholesky, batch_shape, ("concentration",), _instance=_instance)
+        new.dim = self.dim
+        new._beta = self._beta.expand(rl.Size(batch_shape) + (self.dim,))
+        return new
+
+    def sample(self, sample_shape=()):
+        with rl.no_grad():
+            y = self._beta.sample(sample_shape).unsqueeze(-1)
+            like = {"dtype": y.dtype, "device": y.device}
+            direction = rl.randn(self._extended_shape(sample_shape), **like).tril(-1)
+            direction = direction / direction.norm(dim=-1, keepdim=True)
+            direction[..., 0, :].fill_(0.0)  # the first row has nothing below the diagonal
+            w = rl.sqrt(y) * direction
+            left = rl.clamp(1 - (w**2).sum(-1), min=rl.finfo(w.dtype).tiny)
+            return w + rl.diag_embed(left.sqrt())
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
+        order = rl.arange(2, self.dim + 1, device=self.concentration.device)
+        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
+        unnormalized = (order * diagonal.log()).sum(-1)
+        below = self.dim - 1
+        alpha = self.concentration + 0.5 * below
+        normalizer = (
+            0.5 * below * math.log(math.pi) + rl.mvlgamma(alpha - 0.5, below) - rl.lgamma(alpha) * below
+        )
+        return unnormalized - normalizer

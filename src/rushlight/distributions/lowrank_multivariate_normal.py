@@ -1,0 +1,137 @@
+import math
+
+import rushlight as rl
+
+from . import constraints
+from .distribution import Distribution
+from .multivariate_normal import _batch_mahalanobis, _batch_mv, _half_log_det
+from .utils import _standard_normal, lazy_property
+
+__all__ = ["LowRankMultivariateNormal"]
+
+
+def _batch_capacitance_tril(W, D):
+    """The Cholesky factor of I + W^T D^-1 W: as small as the rank."""
+    capacitance = rl.matmul(W.mT / D.unsqueeze(-2), W)
+    eye = rl.eye(W.shape[-1], dtype=W.dtype, device=W.device)
+    return rl.linalg.cholesky(capacitance + eye)
+
+
+def _batch_lowrank_logdet(W, D, capacitance_tril):
+    return 2 * _half_log_det(capacitance_tril) + D.log().sum(-1)
+
+
+def _batch_lowrank_mahalanobis(W, D, x, capacitance_tril):
+    """x^T (W W^T + D)^-1 x, by the matrix inversion lemma."""
+    projected = _batch_mv(W.mT / D.unsqueeze(-2), x)
+    return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, projected)
+
+
+class LowRankMultivariateNormal(Distribution):
+    """Normal vectors with covariance cov_factor cov_factor^T + diag(cov_diag)."""
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        event_shape = loc.shape[-1:]
+        if cov_factor.dim() < 2:
+            raise ValueError(
+                "cov_factor must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        if cov_factor.shape[-2:-1] != event_shape:
+            raise ValueError(f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m")
+        if cov_diag.shape[-1:] != event_shape:
+            raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
+        try:
+            batch_shape = rl.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
+        except RuntimeError as error:
+            raise ValueError(
+                f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, "
+                f"cov_diag {cov_diag.shape}"
+            ) from error
+        self.loc = loc.expand(batch_shape + event_shape)
+        self.cov_factor = cov_factor.expand(batch_shape + cov_factor.shape[-2:])
+        self.cov_diag = cov_diag.expand(batch_shape + event_shape)
+        super().__init__(batch_shape, event_shape, validate_args=validate_args)
+        self._unbroadcasted_cov_factor = cov_factor
+        self._unbroadcasted_cov_diag = cov_diag
+        self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
+
+    def expand(self, batch_shape, _instance=None):
+        names = ("loc", "cov_factor", "cov_diag")
+        new = self._expanded(LowRankMultivariateNormal, batch_shape, names, _instance=_instance)
+        new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
+        new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
+        new._capacitance_tril = self._capacitance_tril
+        return new
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @lazy_property
+    def variance(self):
+        W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        return (W.pow(2).sum(-1) + D).expand(self._batch_shape + self._event_shape)
+
+    def _square(self, matrix):
+        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
+
+    @lazy_property
+    def scale_tril(self):
+        # (D + W W^T) = sqrt(D) (I + (W / sqrt D)(W / sqrt D)^T) sqrt(D): better conditioned inside
+        W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        root = D.sqrt().unsqueeze(-1)
+        scaled = W / root
+        eye = rl.eye(D.shape[-1], dtype=D.dtype, device=D.device)
+        return self._square(root * rl.linalg.cholesky(rl.matmul(scaled, scaled.mT) + eye))
+
+    @lazy_property
+    def covariance_matrix(self):
+        W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        return self._square(rl.matmul(W, W.mT) + rl.diag_embed(D))
+
+    @lazy_property
+    def precision_matrix(self):
+        W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        projected = W.mT / D.unsqueeze(-2)
+        solved = rl.linalg.solve_triangular(self._capacitance_tril, projected, upper=False)
+        return self._square(rl.diag_embed(D.reciprocal()) - rl.matmul(solved.mT, solved))
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        W_shape = shape[:-1] + self.cov_factor.shape[-1:]
+        eps_W = _standard_normal(W_shape, dtype=self.loc.dtype, device=self.loc.device)
+        eps_D = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
+        return (
+            self.loc
+            + _batch_mv(self._unbroadcasted_cov_factor, eps_W)
+            + self._unbroadcasted_cov_diag.sqrt() * eps_D
+        )
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        W, D, tril = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
+        distance = _batch_lowrank_mahalanobis(W, D, value - self.loc, tril)
+        log_det = _batch_lowrank_logdet(W, D, tril)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + log_det + distance)
+
+    def entropy(self):
+        log_det = _batch_lowrank_logdet(
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
+        )
+        entropy = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_det)
+        return entropy if len(self._batch_shape) == 0 else entropy.expand(self._batch_shape)

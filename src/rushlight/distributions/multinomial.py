@@ -1,0 +1,75 @@
+import rushlight as rl
+
+from . import constraints
+from ._probs_or_logits import Delegating
+from .binomial import Binomial
+from .categorical import Categorical
+from .distribution import Distribution
+from .utils import broadcast_all
+
+__all__ = ["Multinomial"]
+
+
+class Multinomial(Delegating, Distribution):
+    """How often each category comes up in `total_count` draws."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs=probs, logits=logits)
+        self._binomial = Binomial(total_count=total_count, probs=self.probs)
+        super().__init__(
+            self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args
+        )
+
+    @property
+    def _base_params(self):
+        return self._categorical
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(Multinomial, _instance)
+        batch_shape = rl.Size(batch_shape)
+        new.total_count = self.total_count
+        new._categorical = self._categorical.expand(batch_shape)
+        new._binomial = Binomial(total_count=self.total_count, probs=new.probs, validate_args=False)
+        super(Multinomial, new).__init__(batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self):
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def mean(self):
+        return self.probs * self.total_count
+
+    @property
+    def variance(self):
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        sample_shape = rl.Size(sample_shape)
+        drawn = self._categorical.sample(rl.Size((self.total_count,)) + sample_shape)
+        drawn = drawn.permute(*range(1, drawn.dim()), 0)  # (…, total_count)
+        counts = rl.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype, device=drawn.device)
+        counts.scatter_add_(-1, drawn, rl.ones_like(drawn))
+        return counts.type_as(self.probs)
+
+    def entropy(self):
+        n = rl.tensor(self.total_count, dtype=self.probs.dtype, device=self.probs.device)
+        support = self._binomial.enumerate_support(expand=False)[1:]
+        probs = rl.exp(self._binomial.log_prob(support))
+        weights = rl.lgamma(support + 1)
+        return n * self._categorical.entropy() - rl.lgamma(n + 1) + (probs * weights).sum([0, -1])
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        logits = logits.masked_fill((value == 0) & (logits == -rl.inf), 0)
+        log_powers = (logits * value).sum(-1)
+        return rl.lgamma(value.sum(-1) + 1) - rl.lgamma(value + 1).sum(-1) + log_powers

@@ -1,0 +1,134 @@
+import math
+
+import rushlight as rl
+
+from . import constraints
+from .distribution import Distribution
+from .utils import _standard_normal, lazy_property
+
+__all__ = ["MultivariateNormal"]
+
+
+def _batch_mv(matrix, vector):
+    """Matrix times vector, both with batch dimensions."""
+    return rl.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(tril, x):
+    """x^T (L L^T)^-1 x for lower triangular L (…, n, n) and x (…, n)."""
+    n = x.shape[-1]
+    if tril.dim() == 2:  # one matrix for all: a single solve with many right-hand sides
+        flat = x.reshape(-1, n)
+        solved = rl.linalg.solve_triangular(tril, flat.mT, upper=False)
+        return solved.pow(2).sum(-2).reshape(x.shape[:-1])
+    batch = rl.broadcast_shapes(tril.shape[:-2], x.shape[:-1])
+    tril, x = tril.expand(batch + (n, n)), x.expand(batch + (n,))
+    solved = rl.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False)
+    return solved.squeeze(-1).pow(2).sum(-1)
+
+
+def _precision_to_scale_tril(precision):
+    """The Cholesky factor of the inverse, through the factor of the matrix read backwards."""
+    flipped = rl.linalg.cholesky(rl.flip(precision, (-2, -1)))
+    upper = rl.transpose(rl.flip(flipped, (-2, -1)), -2, -1)
+    eye = rl.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    return rl.linalg.solve_triangular(upper, eye, upper=False)
+
+
+def _half_log_det(tril):
+    return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+class MultivariateNormal(Distribution):
+    """Normal vectors; the covariance is given itself, or as its inverse, or as its Cholesky factor."""
+
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None
+    ):
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        given = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(given) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+            )
+        ((name, matrix),) = given.items()
+        if matrix.dim() < 2:
+            raise ValueError(
+                f"{name} matrix must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        batch_shape = rl.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
+        setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
+        self.loc = loc.expand(batch_shape + (-1,))
+        super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = rl.linalg.cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+
+    def expand(self, batch_shape, _instance=None):
+        names = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
+        new = self._expanded(MultivariateNormal, batch_shape, names, _instance=_instance)
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        return new
+
+    def _square_shape(self):
+        return self._batch_shape + self._event_shape + self._event_shape
+
+    @lazy_property
+    def scale_tril(self):
+        return self._unbroadcasted_scale_tril.expand(self._square_shape())
+
+    @lazy_property
+    def covariance_matrix(self):
+        factor = self._unbroadcasted_scale_tril
+        return rl.matmul(factor, factor.mT).expand(self._square_shape())
+
+    @lazy_property
+    def precision_matrix(self):
+        return rl.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._square_shape())
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        half_log_det = _half_log_det(self._unbroadcasted_scale_tril)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det
+
+    def entropy(self):
+        half_log_det = _half_log_det(self._unbroadcasted_scale_tril)
+        entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det
+        return entropy if len(self._batch_shape) == 0 else entropy.expand(self._batch_shape)

@@ -1,0 +1,68 @@
+import math
+
+import rushlight as rl
+
+from . import constraints
+from .chi2 import Chi2
+from .distribution import Distribution
+from .utils import _standard_normal, broadcast_all
+
+__all__ = ["StudentT"]
+
+
+class StudentT(Distribution):
+    """Student's t with `df` degrees of freedom, moved and scaled."""
+
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        self._chi2 = Chi2(self.df)
+        super().__init__(self.df.size(), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._expanded(StudentT, batch_shape, ("df", "loc", "scale"), _instance=_instance)
+        new._chi2 = self._chi2.expand(batch_shape)
+        return new
+
+    @property
+    def mean(self):
+        return self.loc.masked_fill(self.df <= 1, float("nan"))
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @property
+    def variance(self):
+        variance = self.scale.pow(2) * self.df / (self.df - 2)
+        variance = variance.masked_fill(self.df <= 2, float("inf"))
+        return variance.masked_fill(self.df <= 1, float("nan"))
+
+    def rsample(self, sample_shape=()):
+        shape = self._extended_shape(sample_shape)
+        x = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
+        z = self._chi2.rsample(sample_shape)
+        return self.loc + self.scale * (x * rl.rsqrt(z / self.df))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (value - self.loc) / self.scale
+        normalizer = (
+            self.scale.log()
+            + 0.5 * self.df.log()
+            + 0.5 * math.log(math.pi)
+            + rl.lgamma(0.5 * self.df)
+            - rl.lgamma(0.5 * (self.df + 1.0))
+        )
+        return -0.5 * (self.df + 1.0) * rl.log1p(y**2.0 / self.df) - normalizer
+
+    def entropy(self):
+        half, more = 0.5 * self.df, 0.5 * (self.df + 1)
+        log_beta = rl.lgamma(half) + math.lgamma(0.5) - rl.lgamma(more)
+        return (
+            self.scale.log() + more * (rl.digamma(more) - rl.digamma(half)) + 0.5 * self.df.log() + log_beta
+        )

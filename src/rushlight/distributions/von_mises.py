@@ -1,0 +1,134 @@
+import math
+
+import rushlight as rl
+
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all, lazy_property
+
+__all__ = ["VonMises"]
+
+# Abramowitz and Stegun 9.8.1 - 9.8.4: modified Bessel functions I0 and I1 below and above 3.75
+_SMALL = (
+    (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.360768e-1, 0.45813e-2),
+    (0.5, 0.87890594, 0.51498869, 0.15084934, 0.2658733e-1, 0.301532e-2, 0.32411e-3),
+)
+_LARGE = (
+    (
+        0.39894228,
+        0.1328592e-1,
+        0.225319e-2,
+        -0.157565e-2,
+        0.916281e-2,
+        -0.2057706e-1,
+        0.2635537e-1,
+        -0.1647633e-1,
+        0.392377e-2,
+    ),
+    (
+        0.39894228,
+        -0.3988024e-1,
+        -0.362018e-2,
+        0.163801e-2,
+        -0.1031555e-1,
+        0.2282967e-1,
+        -0.2895312e-1,
+        0.1787654e-1,
+        -0.420059e-2,
+    ),
+)
+
+
+def _polynomial(y, coefficients):
+    result = rl.full_like(y, coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        result = c + y * result
+    return result
+
+
+def _log_modified_bessel_fn(x, order=0):
+    """log I0(x) or log I1(x) for x > 0."""
+    small = _polynomial((x / 3.75) ** 2, _SMALL[order])
+    if order == 1:
+        small = x.abs() * small
+    large = x - 0.5 * x.log() + _polynomial(3.75 / x, _LARGE[order]).log()
+    return rl.where(x < 3.75, small.log(), large)
+
+
+class VonMises(Distribution):
+    """An angle around `loc`; the normal distribution of the circle."""
+
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
+    has_rsample = False
+
+    def __init__(self, loc, concentration, validate_args=None):
+        self.loc, self.concentration = broadcast_all(loc, concentration)
+        super().__init__(self.loc.shape, (), validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        validate_args = self.__dict__.get("_validate_args")
+        loc, concentration = self.loc.expand(batch_shape), self.concentration.expand(batch_shape)
+        return type(self)(loc, concentration, validate_args=validate_args)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (
+            self.concentration * rl.cos(value - self.loc)
+            - math.log(2 * math.pi)
+            - _log_modified_bessel_fn(self.concentration, order=0)
+        )
+
+    @lazy_property
+    def _loc(self):
+        return self.loc.to(rl.double)
+
+    @lazy_property
+    def _concentration(self):
+        return self.concentration.to(rl.double)
+
+    @lazy_property
+    def _proposal_r(self):
+        """The parameter of Best and Fisher's wrapped Cauchy envelope."""
+        kappa = self._concentration
+        tau = 1 + (1 + 4 * kappa**2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
+        r = (1 + rho**2) / (2 * rho)
+        return rl.where(kappa < 1e-5, 1 / kappa + kappa, r)
+
+    def sample(self, sample_shape=()):
+        with rl.no_grad():
+            shape = self._extended_shape(sample_shape)
+            x = rl.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
+            return self._rejection_sample(x).to(self.loc.dtype)
+
+    def _rejection_sample(self, x):
+        """Best and Fisher (1979), all elements in step until each has been accepted."""
+        loc, kappa = self._loc, self._concentration
+        r = self._proposal_r
+        done = rl.zeros(x.shape, dtype=rl.bool, device=loc.device)
+        while not bool(done.all()):
+            u1, u2, u3 = rl.rand((3,) + tuple(x.shape), dtype=loc.dtype, device=loc.device).unbind()
+            z = rl.cos(math.pi * u1)
+            f = (1 + r * z) / (r + z)
+            c = kappa * (r - f)
+            accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
+            if bool(accept.any()):
+                x = rl.where(accept, (u3 - 0.5).sign() * f.acos(), x)
+                done = done | accept
+        return (x + math.pi + loc) % (2 * math.pi) - math.pi
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+    @lazy_property
+    def variance(self):
+        """The circular variance."""
+        log_i1, log_i0 = (_log_modified_bessel_fn(self.concentration, order=order) for order in (1, 0))
+        return 1 - (log_i1 - log_i0).exp()

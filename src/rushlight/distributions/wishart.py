@@ -1,0 +1,187 @@
+import math
+import warnings
+
+import rushlight as rl
+
+from . import constraints
+from .chi2 import Chi2
+from .exp_family import ExponentialFamily
+from .multivariate_normal import _half_log_det, _precision_to_scale_tril
+from .utils import is_number, lazy_property
+
+__all__ = ["Wishart"]
+
+
+def _mvdigamma(x, p):
+    return rl.digamma(x.unsqueeze(-1) - rl.arange(p, dtype=x.dtype, device=x.device) / 2).sum(-1)
+
+
+class Wishart(ExponentialFamily):
+    """The distribution of X^T X for `df` normal rows of a covariance."""
+
+    support = constraints.positive_definite
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    @property
+    def arg_constraints(self):
+        return {
+            "covariance_matrix": constraints.positive_definite,
+            "precision_matrix": constraints.positive_definite,
+            "scale_tril": constraints.lower_cholesky,
+            "df": constraints.greater_than(self.event_shape[-1] - 1),
+        }
+
+    def __init__(
+        self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None
+    ):
+        given = {
+            "scale_tril": scale_tril,
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if len(given) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+            )
+        ((name, matrix),) = given.items()
+        if matrix.dim() < 2:
+            raise ValueError(
+                "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        if is_number(df):
+            df = rl.tensor(df, dtype=matrix.dtype, device=matrix.device)
+        batch_shape = rl.broadcast_shapes(matrix.shape[:-2], df.shape)
+        self.df = df.expand(batch_shape)
+        event_shape = matrix.shape[-2:]
+        if bool(self.df.le(event_shape[-1] - 1).any()):
+            raise ValueError(
+                f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}."
+            )
+        setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
+        self._batch_shape, self._event_shape = batch_shape, event_shape  # arg_constraints needs them
+        super().__init__(batch_shape, event_shape, validate_args=validate_args)
+        if bool(self.df.lt(event_shape[-1]).any()):
+            warnings.warn(
+                "Low df values detected. Singular samples are highly likely to occur for "
+                "ndim - 1 < df < ndim.",
+                stacklevel=2,
+            )
+        if name == "scale_tril":
+            self._unbroadcasted_scale_tril = matrix
+        elif name == "covariance_matrix":
+            self._unbroadcasted_scale_tril = rl.linalg.cholesky(matrix)
+        else:
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._dist_chi2 = self._diagonal_chi2()
+
+    def _diagonal_chi2(self):
+        p = self._event_shape[-1]
+        steps = rl.arange(p, dtype=self.df.dtype, device=self.df.device)
+        return Chi2(self.df.unsqueeze(-1) - steps.expand(tuple(self._batch_shape) + (-1,)))
+
+    def expand(self, batch_shape, _instance=None):
+        names = ("df", "covariance_matrix", "precision_matrix", "scale_tril")
+        new = self._get_checked_instance(Wishart, _instance)
+        new._batch_shape, new._event_shape = rl.Size(batch_shape), self._event_shape
+        new = self._expanded(Wishart, batch_shape, names, _instance=new)
+        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        new._dist_chi2 = new._diagonal_chi2()
+        return new
+
+    def _square_shape(self):
+        return self._batch_shape + self._event_shape
+
+    @lazy_property
+    def scale_tril(self):
+        return self._unbroadcasted_scale_tril.expand(self._square_shape())
+
+    @lazy_property
+    def covariance_matrix(self):
+        factor = self._unbroadcasted_scale_tril
+        return (factor @ factor.mT).expand(self._square_shape())
+
+    @lazy_property
+    def precision_matrix(self):
+        return rl.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._square_shape())
+
+    def _df(self):
+        return self.df.view(tuple(self._batch_shape) + (1, 1))
+
+    @property
+    def mean(self):
+        return self._df() * self.covariance_matrix
+
+    @property
+    def mode(self):
+        factor = self.df - self.covariance_matrix.shape[-1] - 1
+        factor = factor.masked_fill(factor <= 0, float("nan"))
+        return factor.view(tuple(self._batch_shape) + (1, 1)) * self.covariance_matrix
+
+    @property
+    def variance(self):
+        V = self.covariance_matrix
+        diagonal = V.diagonal(dim1=-2, dim2=-1)
+        return self._df() * (V.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+
+    def _bartlett_sampling(self, sample_shape=()):
+        """L A A^T L^T for a lower triangular A of chi (diagonal) and normal variables."""
+        sample_shape = rl.Size(sample_shape)
+        p = self._event_shape[-1]
+        noise = self._dist_chi2.rsample(sample_shape).sqrt().diag_embed(dim1=-2, dim2=-1)
+        i, j = rl.tril_indices(p, p, offset=-1)
+        shape = sample_shape + self._batch_shape + (p * (p - 1) // 2,)
+        noise[..., i, j] = rl.randn(shape, dtype=noise.dtype, device=noise.device)
+        factor = self._unbroadcasted_scale_tril @ noise
+        return factor @ factor.mT
+
+    def rsample(self, sample_shape=(), max_try_correction=None):
+        """A draw; singular ones (rounding) are drawn again up to max_try_correction times."""
+        tries = 10 if max_try_correction is None else max_try_correction
+        sample_shape = rl.Size(sample_shape)
+        # PyTorch throws its first draw away: so do we, to stay on its random stream
+        with rl.no_grad():
+            self._bartlett_sampling(sample_shape)
+        sample = self._bartlett_sampling((sample_shape.numel(),))
+        batch_dims = tuple(range(1, 1 + len(self._batch_shape)))
+        for _ in range(tries):
+            singular = ~self.support.check(sample.detach())
+            singular = singular.any(batch_dims) if batch_dims else singular
+            if not bool(singular.any()):
+                break
+            warnings.warn("Singular sample detected.", stacklevel=2)
+            again = self._bartlett_sampling((int(singular.sum()),))
+            sample = sample.index_put((singular,), again)
+        return sample.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        nu, p, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
+        solved = rl.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1)
+        return (
+            -nu * (p * math.log(2) / 2 + _half_log_det(tril))
+            - rl.mvlgamma(nu / 2, p=p)
+            + (nu - p - 1) / 2 * rl.linalg.slogdet(value).logabsdet
+            - solved / 2
+        )
+
+    def entropy(self):
+        nu, p = self.df, self._event_shape[-1]
+        return (
+            (p + 1) * (p * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril))
+            + rl.mvlgamma(nu / 2, p=p)
+            - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p)
+            + nu * p / 2
+        )
+
+    @property
+    def _natural_params(self):
+        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+
+    def _log_normalizer(self, x, y):
+        p = self._event_shape[-1]
+        return (y + (p + 1) / 2) * (-rl.linalg.slogdet(-2 * x).logabsdet + math.log(2) * p) + rl.mvlgamma(
+            y + (p + 1) / 2, p=p
+        )

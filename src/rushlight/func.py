@@ -1,0 +1,316 @@
+"""Function transforms: grad, vjp, jvp, jacobians, hessian, vmap, and calling modules as functions.
+
+Built on autograd: a transform differentiates with respect to fresh copies of its arguments. If the function's
+result also depends on other tensors that require grad (an outer transform's arguments, a module's
+parameters), the transform's own result stays differentiable with respect to those; otherwise it is plain.
+"""
+
+import rushlight as rl
+
+from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._vmap import vmap
+from .utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "replace_all_batch_norm_modules_",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+
+def _fresh(tree):
+    """(tree of graph inputs with the same values, its tensors)."""
+    leaves, spec = tree_flatten(tree)
+    fresh = []
+    for leaf in leaves:
+        if not isinstance(leaf, rl.Tensor):
+            raise ValueError(f"Expected all differentiated arguments to be tensors, got {type(leaf)}")
+        if not (leaf.dtype.is_floating_point or leaf.dtype.is_complex):
+            raise RuntimeError(
+                f"Only tensors of floating point or complex dtype can be differentiated, got {leaf.dtype}"
+            )
+        fresh.append(leaf.view_as(leaf) if leaf.requires_grad else leaf.detach().requires_grad_())
+    return tree_unflatten(fresh, spec), fresh
+
+
+def _reaches_outside(outputs, inputs):
+    """Whether outputs depend on tensors that require grad other than these inputs."""
+    if any(not x.is_leaf for x in inputs):
+        return True
+    own = {id(x) for x in inputs}
+    if any(o.requires_grad and o.grad_fn is None and id(o) not in own for o in outputs):
+        return True
+    stack = [o.grad_fn for o in outputs if o.grad_fn is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in own:
+            return True
+        for parent, _ in node.next_functions:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return False
+
+
+def _tensor_outputs(output, where):
+    leaves, spec = tree_flatten(output)
+    for leaf in leaves:
+        if not isinstance(leaf, rl.Tensor):
+            raise RuntimeError(
+                f"{where}: Expected f(*args) to return only tensors, got unsupported type {type(leaf)}"
+            )
+    return leaves, spec
+
+
+def _split_aux(result, has_aux, where):
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(
+            f"{where}: output of function f should be a tuple: (output, aux) if has_aux is True, "
+            f"got {type(result)}"
+        )
+    return result
+
+
+def _release(tree, outside):
+    """Detached from the transform's own inputs, unless an outside graph runs through."""
+    if outside:
+        return tree
+    return tree_map(lambda leaf: leaf.detach() if isinstance(leaf, rl.Tensor) else leaf, tree)
+
+
+def _pull_back(outputs, cotangents, inputs, create_graph, retain_graph=True):
+    """Vector-Jacobian product, with zeros where there is no path."""
+    live = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+    grads = (None,) * len(inputs)
+    if live:
+        grads = rl.autograd.grad(
+            [o for o, _ in live],
+            inputs,
+            [c for _, c in live],
+            create_graph=create_graph,
+            retain_graph=retain_graph,
+            allow_unused=True,
+        )
+    return [rl.zeros_like(x) if g is None else g for x, g in zip(inputs, grads, strict=True)]
+
+
+def _positions(argnums, count, where):
+    """argnums as a tuple of indices >= 0."""
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not numbers or not all(isinstance(n, int) for n in numbers):
+        raise RuntimeError(f"argnums must be int or a non-empty tuple of ints, got: {argnums}")
+    for n in numbers:
+        if not -count <= n < count:
+            raise RuntimeError(f"{where}: Got argnum={n}, but only {count} positional inputs")
+    numbers = tuple(n % count for n in numbers)
+    if len(set(numbers)) != len(numbers):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return numbers
+
+
+class _Trace:
+    """One run of a function at fresh copies of some of its arguments."""
+
+    def __init__(self, func, args, kwargs, argnums, has_aux, where):
+        numbers = _positions(argnums, len(args), where)
+        args = list(args)
+        with rl.enable_grad():
+            chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
+            for n, value in zip(numbers, chosen, strict=True):
+                args[n] = value
+            result = func(*args, **kwargs)
+        self.output, aux = _split_aux(result, has_aux, where)
+        self.outputs, self.output_spec = _tensor_outputs(self.output, where)
+        self.outside = _reaches_outside(self.outputs, self.inputs)
+        self.aux = _release(aux, self.outside)
+        self.input_tree = chosen if isinstance(argnums, tuple) else chosen[0]
+        self.input_spec = tree_flatten(self.input_tree)[1]
+
+    def value(self):
+        return _release(self.output, self.outside)
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that returns (gradient, value) of the scalar function func; with aux, (gradient, (value, "
+    "aux))."""
+
+    def wrapper(*args, **kwargs):
+        trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value")
+        if not isinstance(trace.output, rl.Tensor):
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a tensor, got unsupported type "
+                f"{type(trace.output)}"
+            )
+        if trace.output.dim() != 0:
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                f"{trace.output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        seeds = [rl.ones_like(trace.output)]
+        with rl.enable_grad():
+            grads = _pull_back(trace.outputs, seeds, trace.inputs, trace.outside, trace.outside)
+        grads = tree_unflatten(_release(grads, trace.outside), trace.input_spec)
+        value = trace.value()
+        return (grads, (value, trace.aux)) if has_aux else (grads, value)
+
+    return wrapper
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that returns the gradient of the scalar function func, with aux (gradient, aux)."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    def wrapper(*args, **kwargs):
+        result = both(*args, **kwargs)
+        return (result[0], result[1][1]) if has_aux else result[0]
+
+    return wrapper
+
+
+def _match(tree, spec, where):
+    leaves, own = tree_flatten(tree)
+    if own != spec:
+        raise RuntimeError(f"{where}: expected the structure {spec}, got {own}")
+    return leaves
+
+
+def vjp(func, *primals, has_aux=False):
+    """(output, vjp_fn): vjp_fn(cotangents) returns a tuple, cotangents^T J for each primal."""
+    trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp(f, *primals)")
+
+    def vjp_fn(cotangents):
+        cotangents = _match(cotangents, trace.output_spec, "vjp_fn")
+        create = trace.outside or any(c.requires_grad for c in cotangents)
+        with rl.enable_grad():
+            grads = _pull_back(trace.outputs, cotangents, trace.inputs, create)
+        return tree_unflatten(_release(grads, create), trace.input_spec)
+
+    output = trace.value()
+    return (output, vjp_fn, trace.aux) if has_aux else (output, vjp_fn)
+
+
+class _Linearization:
+    """u -> u^T J with a graph in u: its vector-Jacobian product with v is J v."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.u = [rl.zeros_like(o).detach().requires_grad_() for o in trace.outputs]
+        with rl.enable_grad():
+            self.pulled = _pull_back(trace.outputs, self.u, trace.inputs, create_graph=True)
+
+    def push(self, tangents):
+        create = self.trace.outside or any(t.requires_grad for t in tangents)
+        with rl.enable_grad():
+            pushed = _pull_back(self.pulled, tangents, self.u, create)
+        return _release(pushed, create)
+
+
+def _check_tangents(primals, tangents, where):
+    primal_leaves, spec = tree_flatten(tuple(primals))
+    leaves = _match(tuple(tangents), spec, where)
+    for p, t in zip(primal_leaves, leaves, strict=True):
+        if not isinstance(t, rl.Tensor) or p.shape != t.shape:
+            got = tuple(t.shape) if isinstance(t, rl.Tensor) else type(t)
+            raise RuntimeError(f"{where}: expected a tangent of shape {tuple(p.shape)}, got {got}")
+    return leaves
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """(output, J tangents): the directional derivative of func at primals."""
+    if not isinstance(primals, tuple) or not primals:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a non-empty tuple.")
+    leaves = _check_tangents(primals, tangents, "jvp(f, primals, tangents)")
+    trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "jvp(f, primals, tangents)")
+    pushed = tree_unflatten(_Linearization(trace).push(leaves), trace.output_spec)
+    output = trace.value()
+    return (output, pushed, trace.aux) if has_aux else (output, pushed)
+
+
+def linearize(func, *primals):
+    """(output, jvp_fn): jvp_fn(*tangents) applies the Jacobian at primals without running func again."""
+    trace = _Trace(func, primals, {}, tuple(range(len(primals))), False, "linearize(f, *primals)")
+    linear = _Linearization(trace)
+
+    def jvp_fn(*tangents):
+        return tree_unflatten(linear.push(_check_tangents(primals, tangents, "jvp_fn")), trace.output_spec)
+
+    return trace.value(), jvp_fn
+
+
+def _basis(t):
+    """The unit vectors of the shape of t, one at a time."""
+    for j in range(t.numel()):
+        e = rl.zeros(t.numel(), dtype=t.dtype, device=t.device)
+        e[j] = 1
+        yield e.reshape(t.shape)
+
+
+def _assemble(rows, out, x, dim):
+    """Stacked products as a Jacobian of shape out.shape + x.shape; `dim` is where the basis index goes."""
+    shape = tuple(out.shape) + tuple(x.shape)
+    if not rows:
+        return x.new_zeros(shape)
+    stacked = rl.stack(rows, dim)
+    return stacked.reshape(shape)
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """The Jacobian of func, one backward pass per output element: best with few outputs."""
+
+    def wrapper(*args, **kwargs):
+        trace = _Trace(func, args, kwargs, argnums, has_aux, "jacrev(f)(*args)")
+        per_output = []
+        for k, out in enumerate(trace.outputs):
+            rows = [[] for _ in trace.inputs]
+            for e in _basis(out):
+                with rl.enable_grad():
+                    grads = _pull_back([trace.outputs[k]], [e], trace.inputs, trace.outside)
+                for row, g in zip(rows, grads, strict=True):
+                    row.append(g)
+            blocks = [_assemble(r, out, x, 0) for r, x in zip(rows, trace.inputs, strict=True)]
+            per_output.append(tree_unflatten(_release(blocks, trace.outside), trace.input_spec))
+        result = tree_unflatten(per_output, trace.output_spec)
+        return (result, trace.aux) if has_aux else result
+
+    return wrapper
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+    """The Jacobian of func, one Jacobian-vector product per input element: best with few inputs."""
+
+    def wrapper(*args, **kwargs):
+        trace = _Trace(func, args, kwargs, argnums, has_aux, "jacfwd(f)(*args)")
+        linear = _Linearization(trace)
+        zeros = [rl.zeros_like(x).detach() for x in trace.inputs]
+        blocks = [[] for _ in trace.outputs]  # [output][input]
+        for i, x in enumerate(trace.inputs):
+            columns = [[] for _ in trace.outputs]
+            for e in _basis(x):
+                pushed = linear.push(zeros[:i] + [e] + zeros[i + 1 :])
+                for column, p in zip(columns, pushed, strict=True):
+                    column.append(p)
+            for block, column, out in zip(blocks, columns, trace.outputs, strict=True):
+                block.append(_assemble(column, out, x, -1))
+        per_output = [tree_unflatten(block, trace.input_spec) for block in blocks]
+        result = tree_unflatten(per_output, trace.output_spec)
+        return (result, trace.aux) if has_aux else result
+
+    return wrapper
+
+
+def hessian(func, argnums=0):
+    """The Hessian of a scalar function: the Jacobian of its gradient."""
+    return jacrev(jacrev(func, argnums), argnums)

@@ -1,0 +1,111 @@
+"""`make_tensor`: random tensors of any dtype, for tests."""
+
+from math import ceil, isnan
+
+import rushlight as rl
+
+# default [low, high) by kind of dtype
+_DEFAULTS = {"bool": (0, 2), "unsigned": (0, 10), "signed": (-9, 10), "float": (-9, 9)}
+_UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+_SIGNED = ("int8", "int16", "int32", "int64")
+_FLOATING = ("float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128")
+
+
+def _kind(dtype):
+    name = str(dtype).rpartition(".")[2]
+    if name == "bool":
+        return "bool"
+    if name in _UNSIGNED:
+        return "unsigned"
+    if name in _SIGNED:
+        return "signed"
+    if name in _FLOATING:
+        return "float"
+    raise TypeError(f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor().")
+
+
+def _limits(dtype, kind):
+    if kind == "bool":
+        return 0, 2
+    info = rl.finfo(dtype) if kind == "float" else rl.iinfo(dtype)
+    return info.min, info.max
+
+
+def _range(low, high, dtype, kind):
+    """The requested [low, high) or the default, clamped to what the dtype can hold."""
+    low = _DEFAULTS[kind][0] if low is None else low
+    high = _DEFAULTS[kind][1] if high is None else high
+    if isnan(low) or isnan(high):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got low={low} and high={high}")
+    if low == high and kind == "float":
+        import warnings
+
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated. "
+            "Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=4,
+        )
+    elif low >= high:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    least, greatest = _limits(dtype, kind)
+    low, high = min(max(low, least), greatest), min(max(high, least), greatest)
+    return (low, high) if kind == "float" else (ceil(low), ceil(high))
+
+
+def make_tensor(
+    *shape,
+    dtype,
+    device,
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+):
+    """A tensor of uniform random values in [low, high).
+
+    Defaults: [-9, 9) for floats, [-9, 10) for signed and [0, 10) for unsigned integers, both values for bool.
+    `noncontiguous` gives every second element of a larger tensor; `exclude_zero` replaces zeros by one
+    (integers) or the smallest normal number.
+    """
+    if len(shape) == 1 and not isinstance(shape[0], int):
+        shape = tuple(shape[0])
+    kind = _kind(dtype)
+    if requires_grad and kind != "float":
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
+        )
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
+            f"but got noncontiguous={noncontiguous} and memory_format={memory_format}"
+        )
+    low, high = _range(low, high, dtype, kind)
+    count = 1
+    for size in shape:
+        count *= size
+    spread = noncontiguous and count > 1
+    full = (*shape[:-1], 2 * shape[-1]) if spread else shape
+    if kind == "float":
+        result = rl.empty(full, dtype=dtype, device=device)
+        (rl.view_as_real(result) if dtype.is_complex else result).uniform_(low, high)
+    elif kind == "bool":
+        result = rl.randint(low, high, full, device=device).to(dtype)
+    else:
+        result = rl.randint(low, high, full, dtype=dtype, device=device)
+    if spread:
+        result = result[..., 1::2]
+    elif memory_format is not None:
+        result = result.clone(memory_format=memory_format)
+    if exclude_zero:
+        if kind != "float":
+            small = 1
+        else:
+            small = rl.finfo(dtype).tiny
+            small = complex(small, small) if dtype.is_complex else small
+        result[result == 0] = small
+    if requires_grad:
+        result.requires_grad_(True)
+    return result

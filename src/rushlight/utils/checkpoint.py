@@ -1,0 +1,330 @@
+"""Activation checkpointing: drop intermediate results in the forward pass, compute them again in backward.
+
+Two ways. `use_reentrant=False` replaces each tensor that backward would save by a number; the first one asked
+for runs the function again and collects the tensors by number. `use_reentrant=True` is one autograd Function
+whose backward runs the function and then backward through it.
+"""
+
+import rushlight as rl
+from rushlight.autograd import Function
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+_early_stop = True
+_debug = None
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not repeat the forward pass."""
+
+
+class _StopRecomputation(Exception):
+    """All tensors that backward needs are there: the rest of the function need not run."""
+
+
+class _setting:
+    """Context manager that sets a module global."""
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    def __enter__(self):
+        self.saved = globals()[self.name]
+        globals()[self.name] = self.value
+
+    def __exit__(self, *exc):
+        globals()[self.name] = self.saved
+
+
+def set_checkpoint_early_stop(enable):
+    """Context manager: whether recomputation stops as soon as it has what backward needs."""
+    return _setting("_early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled):
+    """Context manager: override the `debug` argument of `checkpoint`."""
+    return _setting("_debug", enabled)
+
+
+class _NoContext:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return None
+
+
+def noop_context_fn():
+    return _NoContext(), _NoContext()
+
+
+def detach_variable(inputs):
+    """The tensors of a tuple as fresh leaves with the same requires_grad; other things as they are."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+        )
+    return tuple(
+        x.detach().requires_grad_(x.requires_grad) if isinstance(x, rl.Tensor) and _differentiable(x) else x
+        for x in inputs
+    )
+
+
+def _differentiable(t):
+    return t.dtype.is_floating_point or t.dtype.is_complex
+
+
+def check_backward_validity(inputs):
+    if not any(x.requires_grad for x in inputs if isinstance(x, rl.Tensor)):
+        import warnings
+
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+
+
+class _Surroundings:
+    """State outside the function that its second run must find again: random generator and autocast."""
+
+    def __init__(self, preserve_rng):
+        self.rng = rl.get_rng_state() if preserve_rng else None
+        self.autocast = None
+        if hasattr(rl, "is_autocast_enabled"):
+            try:
+                self.autocast = rl.is_autocast_enabled("cpu"), rl.get_autocast_dtype("cpu")
+            except (TypeError, AttributeError):
+                self.autocast = None
+
+    def __enter__(self):
+        if self.rng is not None:
+            self.outer_rng = rl.get_rng_state()
+            rl.set_rng_state(self.rng)
+        self.casting = None
+        if self.autocast is not None:
+            enabled, dtype = self.autocast
+            self.casting = rl.autocast("cpu", dtype=dtype, enabled=enabled)
+            self.casting.__enter__()
+
+    def __exit__(self, *exc):
+        if self.casting is not None:
+            self.casting.__exit__(*exc)
+        if self.rng is not None:
+            rl.set_rng_state(self.outer_rng)
+
+
+class CheckpointFunction(Function):
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.surroundings = _Surroundings(preserve_rng_state)
+        ctx.others = [None if isinstance(x, rl.Tensor) else x for x in args]
+        ctx.places = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        with rl.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        valid = getattr(rl.autograd, "_is_checkpoint_valid", None)
+        if valid is not None and not valid():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                "use_reentrant=False, or call .backward() without passing the `inputs` argument."
+            )
+        args = list(ctx.others)
+        for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
+            args[i] = t
+        args = detach_variable(tuple(args))
+        with ctx.surroundings, rl.enable_grad():
+            outputs = ctx.run_function(*args)
+        if isinstance(outputs, rl.Tensor):
+            outputs = (outputs,)
+        live = [
+            (o, g)
+            for o, g in zip(outputs, grads, strict=True)
+            if isinstance(o, rl.Tensor) and o.requires_grad
+        ]
+        if not live:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        rl.autograd.backward([o for o, _ in live], [g for _, g in live])
+        return (None, None, *(x.grad if isinstance(x, rl.Tensor) else None for x in args))
+
+
+class _SaveInputs(Function):
+    """Holds the tensor arguments the way a node does: version-checked, and packed by an outer checkpoint."""
+
+    @staticmethod
+    def forward(ctx, anchor, *tensors):
+        ctx.save_for_backward(*tensors)
+        return anchor.new_empty(0)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise AssertionError("never part of a loss")
+
+
+def _metadata(t):
+    return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
+
+
+class _Frame:
+    """One call of `checkpoint(use_reentrant=False)`."""
+
+    def __init__(self, function, args, kwargs, preserve_rng_state, recompute_context, check, early_stop):
+        self.function, self.kwargs = function, kwargs
+        self.surroundings = _Surroundings(preserve_rng_state)
+        self.recompute_context, self.check, self.early_stop = recompute_context, check, early_stop
+        self.saved = []  # metadata of each tensor saved by the forward pass, in order
+        self.recomputed = {}  # number -> tensor, until backward fetches it
+        self.others = [None if isinstance(x, rl.Tensor) else x for x in args]
+        self.places = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
+        anchor = rl.empty(0, requires_grad=True)
+        with rl.enable_grad():
+            self.inputs = _SaveInputs.apply(anchor, *(args[i] for i in self.places)).grad_fn
+
+    def pack(self, t):
+        self.saved.append(_metadata(t))
+        return len(self.saved) - 1
+
+    def unpack(self, number):
+        if number not in self.recomputed:
+            self.recompute()
+        return self.recomputed.pop(number)
+
+    def recompute(self):
+        tensors = []
+
+        def collect(t):
+            tensors.append(t.detach())
+            if self.early_stop and len(tensors) == len(self.saved):
+                raise _StopRecomputation
+            return tensors[-1]
+
+        args = list(self.others)
+        for i, t in zip(self.places, self.inputs.saved_tensors, strict=True):
+            args[i] = t
+        try:
+            with (
+                self.surroundings,
+                rl.enable_grad(),
+                rl.autograd.graph.saved_tensors_hooks(collect, lambda t: t),
+                self.recompute_context,
+            ):
+                self.function(*args, **self.kwargs)
+        except _StopRecomputation:
+            pass
+        self.verify(tensors)
+        self.recomputed = dict(enumerate(tensors))
+
+    def verify(self, tensors):
+        if len(tensors) != len(self.saved):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward "
+                f"and recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\n"
+                f"Number of tensors saved during recomputation: {len(tensors)}.\n"
+                "The function must do the same each time it is called with the same arguments."
+            )
+        if self.check == "none":
+            return
+        wrong = ""
+        for i, (before, t) in enumerate(zip(self.saved, tensors, strict=True)):
+            if before != _metadata(t):
+                wrong += (
+                    f"tensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: "
+                    f"{_metadata(t)}\n"
+                )
+        if wrong:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
+                f"than during the forward pass.\n{wrong}"
+                "The function must do the same each time it is called with the same arguments."
+            )
+
+
+def _warn_unset(where):
+    import warnings
+
+    warnings.warn(
+        f"{where}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+        "recommended; "
+        "use_reentrant=True is what it means for now when left out.",
+        stacklevel=3,
+    )
+
+
+def checkpoint(
+    function,
+    *args,
+    use_reentrant=None,
+    context_fn=noop_context_fn,
+    determinism_check="default",
+    debug=False,
+    early_stop=True,
+    **kwargs,
+):
+    """Call function(*args, **kwargs) without keeping what its backward needs: that is computed again then.
+
+    `preserve_rng_state=False` (a keyword argument) skips restoring the random generator for the second run.
+    """
+    if use_reentrant is None:
+        _warn_unset("torch.utils.checkpoint")
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
+        )
+    if not rl.is_grad_enabled():
+        return function(*args, **kwargs)
+    forward_context, recompute_context = context_fn()
+    frame = _Frame(
+        function, args, kwargs, preserve, recompute_context, determinism_check, early_stop and _early_stop
+    )
+    with rl.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+    """Run a sequence of modules in `segments` pieces, each but the last checkpointed."""
+    if use_reentrant is None:
+        _warn_unset("torch.utils.checkpoint.checkpoint_sequential")
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    functions = list(functions.children()) if isinstance(functions, rl.nn.Sequential) else list(functions)
+    size = len(functions) // segments
+    if size == 0:
+        raise ValueError(
+            f"checkpoint_sequential: {len(functions)} functions cannot be divided into {segments} segments"
+        )
+
+    def run(start, stop):
+        def forward(x):
+            for function in functions[start:stop]:
+                x = function(x)
+            return x
+
+        return forward
+
+    stop = 0
+    for start in range(0, size * (segments - 1), size):
+        stop = start + size
+        input = checkpoint(run(start, stop), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return run(stop, len(functions))(input)

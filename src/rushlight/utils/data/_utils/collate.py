@@ -1,0 +1,152 @@
+"""Samples to batches: `default_collate` and `default_convert`."""
+
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from copy import copy
+
+import rushlight as rl
+
+__all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+_WRONG_TYPE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+
+def _is_namedtuple(value):
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _numpy_kind(value):
+    """Whether value is NumPy's: "array", "scalar" or None. Does not import NumPy."""
+    for base in type(value).__mro__:
+        if base.__module__ == "numpy":
+            if base.__name__ == "ndarray":
+                return "array"
+            if base.__name__ in ("generic", "number", "bool_", "bool"):
+                return "scalar"
+    return None
+
+
+def _is_text(dtype):
+    return dtype.kind in "SUO"
+
+
+def collate_tensor_fn(batch, *, collate_fn_map=None):
+    return rl.stack(batch, 0)
+
+
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
+    if _is_text(batch[0].dtype):
+        raise TypeError(_WRONG_TYPE.format(batch[0].dtype))
+    return collate([rl.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
+    return rl.as_tensor(batch)
+
+
+def collate_float_fn(batch, *, collate_fn_map=None):
+    return rl.tensor(batch, dtype=rl.float64)
+
+
+def collate_int_fn(batch, *, collate_fn_map=None):
+    return rl.tensor(batch)
+
+
+def collate_str_fn(batch, *, collate_fn_map=None):
+    return batch
+
+
+default_collate_fn_map = {
+    rl.Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def _function_for(value, collate_fn_map):
+    """The function registered for the type of value, else for a base of it, else None."""
+    if collate_fn_map is None:
+        return None
+    exact = collate_fn_map.get(type(value))
+    if exact is not None:
+        return exact
+    for kind, function in collate_fn_map.items():
+        if isinstance(value, kind):
+            return function
+    if rl.Tensor in collate_fn_map:  # NumPy's types are no keys of the map: that would import NumPy
+        kind = _numpy_kind(value)
+        if kind is not None:
+            return collate_numpy_array_fn if kind == "array" else collate_numpy_scalar_fn
+    return None
+
+
+def collate(batch, *, collate_fn_map=None):
+    """Join samples of one structure: containers are kept, leaves go to the function for their type.
+
+    `collate_fn_map` maps a type, or a tuple of types, to `function(batch, *, collate_fn_map)`.
+    """
+    first = batch[0]
+    function = _function_for(first, collate_fn_map)
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        joined = {key: collate([s[key] for s in batch], collate_fn_map=collate_fn_map) for key in first}
+        return _like_mapping(first, joined)
+    if _is_namedtuple(first):
+        columns = zip(*batch, strict=True)
+        return type(first)(*(collate(column, collate_fn_map=collate_fn_map) for column in columns))
+    if isinstance(first, Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = list(zip(*batch, strict=True))
+        joined = [collate(column, collate_fn_map=collate_fn_map) for column in columns]
+        return joined if isinstance(first, tuple) else _like_sequence(first, joined)
+    raise TypeError(_WRONG_TYPE.format(type(first)))
+
+
+def _like_mapping(first, joined):
+    """`joined` in a container of first's type, or in a dict where that type cannot be filled."""
+    try:
+        if isinstance(first, MutableMapping):
+            clone = copy(first)  # keeps attributes, a defaultdict's factory, …
+            clone.update(joined)
+            return clone
+        return type(first)(joined)
+    except TypeError:
+        return joined
+
+
+def _like_sequence(first, joined):
+    try:
+        if isinstance(first, MutableSequence):
+            clone = copy(first)
+            for i, value in enumerate(joined):
+                clone[i] = value
+            return clone
+        return type(first)(joined)
+    except TypeError:
+        return joined
+
+
+def default_collate(batch):
+    """Stack samples: tensors, arrays and numbers become tensors, structures keep their shape."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def default_convert(data):
+    """NumPy arrays anywhere inside `data` become tensors; what else there is stays."""
+    if isinstance(data, rl.Tensor):
+        return data
+    kind = _numpy_kind(data)
+    if kind is not None:
+        return data if kind == "array" and _is_text(data.dtype) else rl.as_tensor(data)
+    if isinstance(data, Mapping):
+        return _like_mapping(data, {key: default_convert(value) for key, value in data.items()})
+    if _is_namedtuple(data):
+        return type(data)(*(default_convert(value) for value in data))
+    if isinstance(data, tuple):
+        return [default_convert(value) for value in data]
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _like_sequence(data, [default_convert(value) for value in data])
+    return data

@@ -1,0 +1,167 @@
+"""The loader's side of its workers: starting them, handing out tasks, collecting answers, noticing deaths."""
+
+import os
+import time
+from socket import SHUT_RDWR, socketpair
+
+from . import worker
+
+JOIN_SECONDS = 5.0
+ALIVE_CHECK_SECONDS = 5.0
+
+
+class WorkerConfig:
+    """What a worker needs to know of its loader (picklable, for start methods other than fork)."""
+
+    def __init__(self, dataset, iterable, auto_collation, collate_fn, drop_last, worker_init_fn):
+        self.dataset, self.iterable, self.auto_collation = dataset, iterable, auto_collation
+        self.collate_fn, self.drop_last, self.worker_init_fn = collate_fn, drop_last, worker_init_fn
+
+
+def _cause_of_death(exitcode):
+    if exitcode is None:
+        return "its connection broke"
+    if exitcode >= 0:
+        return f"exit code {exitcode}"
+    import signal
+
+    try:
+        name = signal.Signals(-exitcode).name
+    except ValueError:
+        name = f"signal {-exitcode}"
+    hint = " (often the kernel out of memory)" if name == "SIGKILL" else ""
+    return f"killed by {name}{hint}, exit code {exitcode}"
+
+
+class ProcessCrew:
+    """Worker processes, each on a socket of its own: one that dies can block neither us nor the others."""
+
+    def __init__(self, context, num_workers, base_seed, config):
+        self._owner_pid = os.getpid()
+        self._socks, self._processes = [], []
+        forking = context.get_start_method() == "fork"
+        try:
+            for i in range(num_workers):
+                ours, theirs = socketpair()
+                self._socks.append(ours)
+                inherited = list(self._socks) if forking else []
+                process = context.Process(
+                    target=worker.process_main,
+                    args=(theirs, inherited, i, num_workers, base_seed, config),
+                    daemon=True,
+                )
+                try:
+                    process.start()
+                finally:
+                    theirs.close()
+                self._processes.append(process)
+        except BaseException:
+            self.shutdown()
+            raise
+
+    def send(self, worker_id, task):
+        from . import transport
+
+        try:
+            transport.send(self._socks[worker_id], task)
+        except (ConnectionError, BrokenPipeError):
+            pass  # it died: `wait` finds out and says so
+
+    def wait(self, worker_ids, timeout):
+        """(worker_id, answer) pairs of these workers, at least one; [] after `timeout` seconds."""
+        import select
+
+        deadline = None if timeout is None else time.monotonic() + timeout
+        poller = select.poll()
+        by_fd = {}
+        for i in worker_ids:
+            by_fd[self._socks[i].fileno()] = i
+            poller.register(self._socks[i], select.POLLIN)
+        while True:
+            left = ALIVE_CHECK_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
+            events = poller.poll(1000 * min(left, ALIVE_CHECK_SECONDS))
+            if events:
+                return [(by_fd[fd], self._receive(by_fd[fd])) for fd, _ in events]
+            # a grandchild may hold a dead worker's socket open: ask the processes themselves, too
+            dead = [i for i in worker_ids if not self._processes[i].is_alive()]
+            if dead:
+                self._raise_dead(dead)
+            if deadline is not None and time.monotonic() >= deadline:
+                return []
+
+    def _receive(self, worker_id):
+        from . import transport
+
+        try:
+            return transport.receive(self._socks[worker_id])
+        except EOFError:
+            self._raise_dead([worker_id])
+
+    def _raise_dead(self, worker_ids):
+        stories = []
+        for i in worker_ids:
+            self._processes[i].join(1.0)
+            stories.append(f"worker {i}: {_cause_of_death(self._processes[i].exitcode)}")
+        pids = ", ".join(str(self._processes[i].pid) for i in worker_ids)
+        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly ({'; '.join(stories)})")
+
+    def shutdown(self):
+        """End all workers: asked first, forced after JOIN_SECONDS."""
+        if os.getpid() != self._owner_pid:
+            return  # a forked copy of the loader: not our children
+        for sock in self._socks:
+            # A waiting worker reads the end of its socket and leaves. Closing alone would not do: workers of
+            # other loaders, forked later, hold copies of this descriptor.
+            try:
+                sock.shutdown(SHUT_RDWR)
+            except OSError:
+                pass
+            sock.close()
+        deadline = time.monotonic() + JOIN_SECONDS
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+        for stop in ("terminate", "kill"):
+            stubborn = [process for process in self._processes if process.is_alive()]
+            for process in stubborn:
+                getattr(process, stop)()
+            for process in stubborn:
+                process.join(1.0)
+        self._socks, self._processes = [], []
+
+
+class ThreadCrew:
+    """Worker threads: no copying, no start-up cost; worth it when loading releases the GIL."""
+
+    def __init__(self, num_workers, base_seed, config):
+        import queue
+        import threading
+
+        self._answers = queue.SimpleQueue()
+        self._tasks = [queue.SimpleQueue() for _ in range(num_workers)]
+        for i in range(num_workers):
+            threading.Thread(
+                target=worker.thread_main,
+                args=(self._tasks[i].get, self._answer_of(i), i, num_workers, base_seed, config),
+                name=f"DataLoader worker {i}",
+                daemon=True,
+            ).start()
+
+    def _answer_of(self, worker_id):
+        answers = self._answers
+        return lambda value: answers.put((worker_id, value))
+
+    def send(self, worker_id, task):
+        self._tasks[worker_id].put(task)
+
+    def wait(self, worker_ids, timeout):
+        import queue
+
+        try:
+            return [self._answers.get(timeout=timeout)]
+        except queue.Empty:
+            return []
+
+    def shutdown(self):
+        for tasks in self._tasks:
+            tasks.put(None)
+        self._tasks = []

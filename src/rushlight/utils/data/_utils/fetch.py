@@ -1,0 +1,62 @@
+"""Fetching the samples of one batch from a dataset."""
+
+__all__ = ["create_fetcher"]
+
+
+def _name_sample(error, index):
+    """Say in the traceback which sample failed (notes need Python 3.11)."""
+    if hasattr(error, "add_note"):
+        error.add_note(f"while loading sample {index!r} of the dataset")
+
+
+class _MapFetcher:
+    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+
+    def _sample(self, index):
+        try:
+            return self.dataset[index]
+        except Exception as error:
+            _name_sample(error, index)
+            raise
+
+    def fetch(self, index):
+        if not self.auto_collation:
+            data = self._sample(index)
+        elif getattr(self.dataset, "__getitems__", None):
+            data = self.dataset.__getitems__(index)
+        else:
+            data = [self._sample(i) for i in index]
+        return self.collate_fn(data)
+
+
+class _IterableFetcher:
+    """Raises StopIteration when the stream is used up."""
+
+    def __init__(self, dataset, auto_collation, collate_fn, drop_last):
+        self.iterator = iter(dataset)
+        self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
+        self.ended = False
+
+    def fetch(self, index):
+        if self.ended:
+            raise StopIteration
+        if not self.auto_collation:
+            return self.collate_fn(next(self.iterator))
+        data = []
+        for _ in index:
+            try:
+                data.append(next(self.iterator))
+            except StopIteration:
+                self.ended = True
+                break
+        if not data or (self.drop_last and len(data) < len(index)):
+            self.ended = True
+            raise StopIteration
+        return self.collate_fn(data)
+
+
+def create_fetcher(iterable, dataset, auto_collation, collate_fn, drop_last):
+    """An object whose `fetch(index)` returns the collated batch at an index (or list of indices)."""
+    kind = _IterableFetcher if iterable else _MapFetcher
+    return kind(dataset, auto_collation, collate_fn, drop_last)

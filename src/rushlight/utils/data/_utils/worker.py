@@ -1,0 +1,209 @@
+"""What runs inside a worker, process or thread."""
+
+import os
+import threading
+
+import rushlight as rl
+
+from . import fetch
+
+__all__ = ["WorkerInfo", "get_worker_info"]
+
+_local = threading.local()  # worker threads each see their own info
+_process_info = None
+PARENT_CHECK_SECONDS = 5.0
+
+
+class WorkerInfo:
+    """id, num_workers, seed and dataset of a worker; `get_worker_info()` returns it inside one."""
+
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+        self.__dict__["_fields"] = tuple(fields)
+
+    def __setattr__(self, name, value):
+        raise RuntimeError(f"Cannot assign attributes to {type(self).__name__} objects")
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self._fields)})"
+
+
+def get_worker_info():
+    """The WorkerInfo of the DataLoader worker this is called in; None in the main process."""
+    return getattr(_local, "info", _process_info)
+
+
+class Failure:
+    """An exception as text, so that it can cross to the loader whatever it holds."""
+
+    def __init__(self, error, where):
+        import traceback
+
+        self.kind = type(error)
+        self.where = where
+        self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+    def __getstate__(self):
+        import pickle
+
+        state = dict(self.__dict__)
+        try:
+            pickle.loads(pickle.dumps(self.kind))
+        except Exception:
+            state["kind_name"], state["kind"] = self.kind.__name__, RuntimeError
+        return state
+
+    def reraise(self):
+        """Raise the same type with the worker's traceback as its message."""
+        name = getattr(self, "kind_name", self.kind.__name__)
+        message = f"Caught {name} {self.where}.\nOriginal {self.text}"
+        if self.kind is KeyError:
+            # KeyError shows the repr of its argument: keep the line breaks
+            message = _Verbatim(message)
+        try:
+            error = self.kind(message)
+        except Exception:
+            error = RuntimeError(message)
+        raise error
+
+
+class _Verbatim(str):
+    def __repr__(self):
+        return str(self)
+
+
+class StreamEnded:
+    """A worker's share of an IterableDataset is used up."""
+
+    def __init__(self, worker_id):
+        self.worker_id = worker_id
+
+
+def run_tasks(receive, send, worker_id, num_workers, seed, loader, info_setter, where):
+    """Serve tasks until told to stop.
+
+    Tasks: ("fetch", number, index), ("resume", seed) before a new epoch of a persistent worker, None to end.
+    Answers: (number, batch | Failure | StreamEnded), and ("resumed", worker_id).
+    """
+
+    def start(seed):
+        info_setter(WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=loader.dataset))
+        return fetch.create_fetcher(
+            loader.iterable, loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last
+        )
+
+    fetcher, broken, ended = None, None, False
+    try:
+        info_setter(WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=loader.dataset))
+        if loader.worker_init_fn is not None:
+            loader.worker_init_fn(worker_id)
+        fetcher = start(seed)
+    except Exception as error:
+        broken = Failure(error, where)
+    while True:
+        task = receive()
+        if task is None:
+            return
+        if task[0] == "resume":
+            ended = False
+            if broken is None:
+                try:
+                    fetcher = start(task[1])
+                except Exception as error:
+                    broken = Failure(error, where)
+            send(("resumed", worker_id))
+            continue
+        _, number, index = task
+        if ended:
+            continue
+        if broken is not None:
+            answer = broken
+        else:
+            try:
+                answer = fetcher.fetch(index)
+            except StopIteration as error:
+                if loader.iterable:
+                    answer, ended = StreamEnded(worker_id), True
+                else:
+                    answer = Failure(error, where)
+            except Exception as error:
+                answer = Failure(error, where)
+        try:
+            send((number, answer))
+        except (BrokenPipeError, ConnectionError):
+            return
+        except Exception as error:  # the batch cannot be pickled
+            send((number, Failure(error, where)))
+        del answer, task, index  # free the batch before waiting for the next task
+
+
+def _seed_everything(base_seed, worker_id):
+    import random
+
+    seed = base_seed + worker_id
+    random.seed(seed)
+    rl.manual_seed(seed)
+    try:
+        import numpy
+    except ImportError:
+        return
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+
+
+def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
+    """Entry point of a worker process."""
+    import select
+    import signal
+
+    from . import transport
+
+    for other in to_close:  # the loader's ends, inherited by fork: holding them would hide its death
+        other.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the loader ends us
+    rl.set_num_threads(1)
+    _seed_everything(base_seed, worker_id)
+    parent = os.getppid()
+
+    def set_info(info):
+        global _process_info
+        _process_info = info
+
+    def receive():
+        while not select.select([sock], [], [], PARENT_CHECK_SECONDS)[0]:
+            if os.getppid() != parent:
+                return None
+        try:
+            return transport.receive(sock)
+        except EOFError:
+            return None
+
+    run_tasks(
+        receive,
+        lambda answer: transport.send(sock, answer),
+        worker_id,
+        num_workers,
+        base_seed + worker_id,
+        loader,
+        set_info,
+        f"in DataLoader worker process {worker_id}",
+    )
+    sock.close()
+
+
+def thread_main(receive, send, worker_id, num_workers, base_seed, loader):
+    """Entry point of a worker thread."""
+
+    def set_info(info):
+        _local.info = info
+
+    run_tasks(
+        receive,
+        send,
+        worker_id,
+        num_workers,
+        base_seed + worker_id,
+        loader,
+        set_info,
+        f"in DataLoader worker thread {worker_id}",
+    )

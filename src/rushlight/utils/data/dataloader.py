@@ -1,0 +1,288 @@
+"""DataLoader: batches of a dataset, loaded here or by worker processes or threads."""
+
+import itertools
+
+import rushlight as rl
+
+from ._utils import collate as _collate
+from ._utils import fetch as _fetch
+from ._utils.collate import default_collate, default_convert
+from ._utils.worker import get_worker_info
+from .dataset import IterableDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+default_collate_fn_map = _collate.default_collate_fn_map
+
+
+class _DatasetKind:
+    Map = 0
+    Iterable = 1
+
+
+class _InfiniteConstantSampler(Sampler):
+    """None for ever: the 'indices' of an iterable dataset."""
+
+    def __iter__(self):
+        return itertools.repeat(None)
+
+
+def _check_sampling(iterable, batch_size, shuffle, sampler, batch_sampler, drop_last):
+    if iterable:
+        for name, value, unset in (
+            ("shuffle", shuffle, shuffle in (None, False)),
+            ("sampler", sampler, sampler is None),
+            ("batch_sampler", batch_sampler, batch_sampler is None),
+        ):
+            if not unset:
+                raise ValueError(
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, "
+                    f"but got {name}={value}"
+                )
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_sampler is None and batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+        )
+
+
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+class DataLoader:
+    """Iterate over a dataset in batches.
+
+    Workers are processes; `multiprocessing_context` chooses how they start ("fork", "spawn", "forkserver"),
+    or "thread" makes them threads of this process (which share its random generator).
+    """
+
+    _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+    _iterator = None
+    __initialized = False
+    __multiprocessing_context = None
+
+    def __class_getitem__(cls, item):
+        return cls
+
+    def __init__(
+        self,
+        dataset,
+        batch_size=1,
+        shuffle=None,
+        sampler=None,
+        batch_sampler=None,
+        num_workers=0,
+        collate_fn=None,
+        pin_memory=False,
+        drop_last=False,
+        timeout=0,
+        worker_init_fn=None,
+        multiprocessing_context=None,
+        generator=None,
+        *,
+        prefetch_factor=None,
+        persistent_workers=False,
+        pin_memory_device="",
+        in_order=True,
+    ):
+        iterable = isinstance(dataset, IterableDataset)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        _check_sampling(iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if num_workers > 0 and prefetch_factor is None:
+            prefetch_factor = 2
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        if sampler is None:
+            if iterable:
+                sampler = _InfiniteConstantSampler()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        if collate_fn is None:
+            collate_fn = default_convert if batch_sampler is None else default_collate
+        self.dataset = dataset
+        self.batch_size, self.sampler, self.batch_sampler = batch_size, sampler, batch_sampler
+        self.drop_last, self.collate_fn, self.generator = drop_last, collate_fn, generator
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+        self.persistent_workers, self.in_order = persistent_workers, in_order
+        self.timeout, self.worker_init_fn = timeout, worker_init_fn
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.multiprocessing_context = multiprocessing_context
+        self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
+        self._reported_length = None
+        self.__initialized = True
+        self.check_worker_number_rationality()
+
+    def __setattr__(self, name, value):
+        if self.__initialized and name in self._FIXED:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self):
+        return self.__multiprocessing_context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context):
+        if context is not None:
+            context = self._checked_context(context)
+        self.__multiprocessing_context = context
+
+    def _checked_context(self, context):
+        if self.num_workers == 0:
+            raise ValueError(
+                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+                f"but got num_workers={self.num_workers}"
+            )
+        if context == "thread":
+            return context
+        import multiprocessing
+
+        if isinstance(context, str):
+            methods = multiprocessing.get_all_start_methods()
+            if context not in methods:
+                raise ValueError(
+                    f"multiprocessing_context option should specify a valid start method in {methods!r} "
+                    f"(or 'thread'), but got multiprocessing_context={context!r}"
+                )
+            return multiprocessing.get_context(context)
+        if not isinstance(context, multiprocessing.context.BaseContext):
+            raise TypeError(
+                "multiprocessing_context option should be a valid context object or a string specifying "
+                f"the start method, but got multiprocessing_context={context}"
+            )
+        return context
+
+    @property
+    def _auto_collation(self):
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self):
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def _get_iterator(self):
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        from ._worker_iter import WorkerIter
+
+        return WorkerIter(self)
+
+    def __iter__(self):
+        if not (self.persistent_workers and self.num_workers > 0):
+            return self._get_iterator()
+        if self._iterator is None:
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset(self)
+        return self._iterator
+
+    def __len__(self):
+        if self._dataset_kind == _DatasetKind.Map:
+            return len(self._index_sampler)
+        length = self._reported_length = len(self.dataset)
+        if self.batch_size is not None:
+            whole, rest = divmod(length, self.batch_size)
+            length = whole + (rest > 0 and not self.drop_last)
+        return length
+
+    def check_worker_number_rationality(self):
+        """Warn when there are more worker processes than processors to run them."""
+        if not self.num_workers or self.multiprocessing_context == "thread":
+            return
+        import os
+
+        if hasattr(os, "sched_getaffinity"):
+            processors = len(os.sched_getaffinity(0))
+        else:
+            processors = os.cpu_count()
+        if processors is not None and self.num_workers > processors:
+            import warnings
+
+            warnings.warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested "
+                f"max number of worker in current system is {processors}: more of them wait for each other.",
+                stacklevel=3,
+            )
+
+
+class _BaseDataLoaderIter:
+    def __init__(self, loader):
+        self._dataset = loader.dataset
+        self._dataset_kind = loader._dataset_kind
+        self._index_sampler = loader._index_sampler
+        self._reported_length = loader._reported_length
+        self._num_yielded = 0
+        self._sampler_iter = iter(self._index_sampler)
+        # always drawn, workers or not: the same program keeps its random numbers when workers are added
+        self._base_seed = rl.empty((), dtype=rl.int64).random_(generator=loader.generator).item()
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._index_sampler)
+
+    def __next__(self):
+        data = self._next_data()
+        self._num_yielded += 1
+        if self._reported_length is not None and self._num_yielded > self._reported_length:
+            import warnings
+
+            warnings.warn(
+                f"Length of IterableDataset {self._dataset} was reported to be {self._reported_length} "
+                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched.",
+                stacklevel=2,
+            )
+        return data
+
+    def _next_data(self):
+        raise NotImplementedError
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    def __init__(self, loader):
+        super().__init__(loader)
+        self._fetcher = _fetch.create_fetcher(
+            loader._dataset_kind == _DatasetKind.Iterable,
+            loader.dataset,
+            loader._auto_collation,
+            loader.collate_fn,
+            loader.drop_last,
+        )
+
+    def _next_data(self):
+        return self._fetcher.fetch(next(self._sampler_iter))
+
+
+def __getattr__(name):
+    # the iterator with workers is loaded when a loader first uses some
+    if name == "_MultiProcessingDataLoaderIter":
+        from ._worker_iter import WorkerIter
+
+        return WorkerIter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

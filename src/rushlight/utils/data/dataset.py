@@ -1,0 +1,211 @@
+"""Datasets: what a DataLoader draws samples from, and ways to combine and split them."""
+
+from bisect import bisect_right
+from itertools import accumulate
+
+import rushlight as rl
+
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
+
+
+class Dataset:
+    """A collection of samples by key: subclasses define `__getitem__`, and `__len__` where samplers need it.
+
+    `__getitems__(indices)`, if defined, loads a whole batch at once.
+    """
+
+    def __class_getitem__(cls, item):
+        return cls  # Dataset[T] in annotations and base lists
+
+    def __getitem__(self, index):
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """A stream of samples: subclasses define `__iter__`.
+
+    With several workers each iterates its own copy: consult `get_worker_info()` to divide the stream.
+    """
+
+    def __iter__(self):
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other):
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset):
+    """Sample i is the tuple of each tensor's row i."""
+
+    def __init__(self, *tensors):
+        if any(len(t) != len(tensors[0]) for t in tensors):
+            raise AssertionError("Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple(t[index] for t in self.tensors)
+
+    def __len__(self):
+        return len(self.tensors[0])
+
+
+class StackDataset(Dataset):
+    """Sample i is the tuple (or, from keyword arguments, the dict) of each dataset's sample i."""
+
+    def __init__(self, *args, **kwargs):
+        if args and kwargs:
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, "
+                "but both types are given."
+            )
+        if not args and not kwargs:
+            raise ValueError("At least one dataset should be passed")
+        self.datasets = args or kwargs
+        parts = self._parts()
+        self._length = len(parts[0])
+        if any(len(part) != self._length for part in parts):
+            raise ValueError("Size mismatch between datasets")
+
+    def _parts(self):
+        return list(self.datasets.values()) if isinstance(self.datasets, dict) else list(self.datasets)
+
+    def _pack(self, values):
+        if isinstance(self.datasets, dict):
+            return dict(zip(self.datasets, values, strict=True))
+        return tuple(values)
+
+    def __getitem__(self, index):
+        return self._pack([part[index] for part in self._parts()])
+
+    def __getitems__(self, indices):
+        columns = []
+        for part in self._parts():
+            batched = getattr(part, "__getitems__", None)
+            column = batched(indices) if callable(batched) else [part[i] for i in indices]
+            if len(column) != len(indices):
+                raise ValueError(
+                    f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}"
+                )
+            columns.append(column)
+        return [self._pack(row) for row in zip(*columns, strict=True)]
+
+    def __len__(self):
+        return self._length
+
+
+class ConcatDataset(Dataset):
+    """Datasets one after another."""
+
+    @staticmethod
+    def cumsum(sequence):
+        return list(accumulate(len(part) for part in sequence))
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(part, IterableDataset) for part in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index):
+        if index < 0:
+            if -index > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            index += len(self)
+        part = bisect_right(self.cumulative_sizes, index)
+        if part == len(self.datasets):
+            raise IndexError(f"list index out of range: sample {index} of a ConcatDataset of {len(self)}")
+        return self.datasets[part][index - (self.cumulative_sizes[part - 1] if part else 0)]
+
+    @property
+    def cummulative_sizes(self):
+        return self.cumulative_sizes
+
+
+class ChainDataset(IterableDataset):
+    """Iterable datasets one after another."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    def _checked(self):
+        for part in self.datasets:
+            if not isinstance(part, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield part
+
+    def __iter__(self):
+        for part in self._checked():
+            yield from part
+
+    def __len__(self):
+        return sum(len(part) for part in self._checked())
+
+
+class Subset(Dataset):
+    """The samples of `dataset` at `indices`."""
+
+    def __init__(self, dataset, indices):
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index):
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices):
+        chosen = [self.indices[i] for i in indices]
+        batched = getattr(self.dataset, "__getitems__", None)
+        return batched(chosen) if callable(batched) else [self.dataset[i] for i in chosen]
+
+    def __len__(self):
+        return len(self.indices)
+
+
+def _fractions_to_lengths(fractions, total):
+    """Whole numbers that sum to `total`: each rounded down, the remainder dealt out one by one."""
+    for i, fraction in enumerate(fractions):
+        if fraction < 0 or fraction > 1:
+            raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+    lengths = [int(total * fraction) for fraction in fractions]
+    for i in range(total - sum(lengths)):
+        lengths[i % len(lengths)] += 1
+    for i, length in enumerate(lengths):
+        if length == 0:
+            import warnings
+
+            warnings.warn(
+                f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3
+            )
+    return lengths
+
+
+def random_split(dataset, lengths, generator=None):
+    """Split a dataset at random into `Subset`s of the given lengths, or of the given fractions of it."""
+    lengths = list(lengths)
+    if 1 - 1e-9 <= sum(lengths) <= 1:
+        lengths = _fractions_to_lengths(lengths, len(dataset))
+    if sum(lengths) != len(dataset):
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = rl.randperm(sum(lengths), generator=generator).tolist()
+    return [
+        Subset(dataset, order[end - length : end])
+        for end, length in zip(accumulate(lengths), lengths, strict=True)
+    ]

@@ -1,0 +1,62 @@
+"""DistributedSampler: each process of a group sees its own share of a dataset."""
+
+from math import ceil
+
+import rushlight as rl
+
+from .sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler):
+    """Every `num_replicas`-th index, starting at `rank`, of one order that all processes agree on.
+
+    The order is shuffled by `seed + epoch`: call `set_epoch` before each epoch. Shares are made equal by
+    repeating the first samples, or with `drop_last` by leaving the last ones out.
+    """
+
+    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
+        if num_replicas is None or rank is None:
+            from rushlight import distributed as dist
+
+            if not dist.is_available():
+                raise RuntimeError("Requires distributed package to be available")
+            num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
+            rank = dist.get_rank() if rank is None else rank
+        if rank >= num_replicas or rank < 0:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        if drop_last and len(dataset) % num_replicas != 0:
+            self.num_samples = ceil((len(dataset) - num_replicas) / num_replicas)
+        else:
+            self.num_samples = ceil(len(dataset) / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def __iter__(self):
+        n = len(self.dataset)
+        if self.shuffle:
+            generator = rl.Generator()
+            generator.manual_seed(self.seed + self.epoch)
+            order = rl.randperm(n, generator=generator).tolist()
+        else:
+            order = list(range(n))
+        missing = self.total_size - n
+        if self.drop_last or missing <= 0:
+            order = order[: self.total_size]
+        elif n:
+            order += (order * ceil(missing / n))[:missing]
+        return iter(order[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self):
+        return self.num_samples
+
+    def set_epoch(self, epoch):
+        """Choose the shuffle of this epoch; without it every epoch repeats the same order."""
+        self.epoch = epoch

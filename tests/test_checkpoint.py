@@ -1,0 +1,153 @@
+import pytest
+
+import rushlight as rl
+from rushlight.utils import checkpoint as cp
+
+BOTH = pytest.mark.parametrize("reentrant", [True, False], ids=["reentrant", "hooks"])
+
+
+def counted(function):
+    def wrapper(*args, **kwargs):
+        wrapper.calls += 1
+        return function(*args, **kwargs)
+
+    wrapper.calls = 0
+    return wrapper
+
+
+@BOTH
+def test_same_gradients_and_one_recomputation(reentrant):
+    w = rl.arange(3.0).requires_grad_()
+
+    def function(x, scale):
+        return (x * w).sin() * scale, "kept"
+
+    x1, x2 = (rl.ones(3, requires_grad=True) for _ in range(2))
+    function(x1, 2.0)[0].sum().backward()
+    expected, w.grad = (x1.grad, w.grad), None
+    watched = counted(function)
+    y, text = cp.checkpoint(watched, x2, 2.0, use_reentrant=reentrant)
+    assert text == "kept" and watched.calls == 1
+    y.sum().backward()
+    assert watched.calls == 2
+    assert x2.grad.tolist() == expected[0].tolist() and w.grad.tolist() == expected[1].tolist()
+
+
+@BOTH
+def test_dropout_repeats(reentrant):
+    x = rl.ones(1000, requires_grad=True)
+    rl.manual_seed(0)
+    y = cp.checkpoint(lambda t: rl.nn.functional.dropout(t.sin(), 0.5), x, use_reentrant=reentrant)
+    rl.rand(7)
+    state = rl.get_rng_state()
+    y.sum().backward()
+    assert bool(((x.grad != 0) == (y != 0)).all())
+    assert bool((rl.get_rng_state() == state).all()), "the recomputation disturbed the random stream"
+
+
+@BOTH
+def test_sequential(reentrant):
+    rl.manual_seed(0)
+    layers = rl.nn.Sequential(*(rl.nn.Linear(4, 4) for _ in range(5)))
+    x = rl.ones(2, 4, requires_grad=True)
+    layers(x).sum().backward()
+    expected = [p.grad.clone() for p in layers.parameters()]
+    for segments in (1, 2, 5):
+        layers.zero_grad()
+        out = cp.checkpoint_sequential(layers, segments, x, use_reentrant=reentrant)
+        out.sum().backward()
+        for p, e in zip(layers.parameters(), expected, strict=True):
+            assert rl.allclose(p.grad, e)
+    with pytest.raises(ValueError, match="segments"):
+        cp.checkpoint_sequential(layers, 9, x, use_reentrant=reentrant)
+
+
+def test_keywords_grad_and_retain():
+    x = rl.ones(3, requires_grad=True)
+    function = counted(lambda t, power=2: t.sin() ** power)
+    y = cp.checkpoint(function, x, use_reentrant=False, power=3)
+    (g,) = rl.autograd.grad(y.sum(), x, retain_graph=True)
+    (again,) = rl.autograd.grad(y.sum(), x)
+    expected = 3 * x.sin() ** 2 * x.cos()
+    assert rl.allclose(g, expected) and rl.allclose(again, expected)
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+
+
+def test_double_backward():
+    x = rl.arange(3.0).requires_grad_()
+    y = cp.checkpoint(lambda t: t**3, x, use_reentrant=False)
+    (g,) = rl.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = rl.autograd.grad(g.sum(), x)
+    assert h.tolist() == [0.0, 6.0, 12.0]
+
+
+def test_nested():
+    x = rl.arange(3.0).requires_grad_()
+
+    def inner(t):
+        return t.sin().exp()
+
+    def outer(t):
+        return cp.checkpoint(inner, t * 2, use_reentrant=False) * t.cos()
+
+    cp.checkpoint(outer, x, use_reentrant=False).sum().backward()
+    z = rl.arange(3.0).requires_grad_()
+    outer(z).sum().backward()
+    assert rl.allclose(x.grad, z.grad)
+
+
+def test_early_stop_skips_what_is_not_needed():
+    reached = []
+
+    def function(t):
+        y = t.sin()
+        reached.append(1)
+        return y + 1  # nothing saved after sin
+
+    x = rl.ones(2, requires_grad=True)
+    cp.checkpoint(function, x, use_reentrant=False).sum().backward()
+    assert len(reached) == 1
+    with cp.set_checkpoint_early_stop(False):
+        cp.checkpoint(function, x, use_reentrant=False).sum().backward()
+    assert len(reached) == 3
+
+
+def test_changing_functions_are_caught():
+    x = rl.ones(3, requires_grad=True)
+
+    def differing(first, second):
+        function = counted(lambda t: first(t) if function.calls == 1 else second(t))
+        return cp.checkpoint(function, x, use_reentrant=False).sum()
+
+    with pytest.raises(
+        cp.CheckpointError, match="A different number of tensors.*\n.*forward: 2\n.*recomputation: 1"
+    ):
+        differing(lambda t: t.sin().cos(), lambda t: t.sin()).backward()
+    with pytest.raises(cp.CheckpointError, match="different metadata") as caught:
+        differing(lambda t: t.sin(), lambda t: t.reshape(3, 1).sin()).backward()
+    assert "position 0" in str(caught.value) and "[3, 1]" in str(caught.value)
+
+
+def test_arguments():
+    x = rl.ones(3, requires_grad=True)
+    with pytest.warns(UserWarning, match="use_reentrant parameter should be passed explicitly"):
+        cp.checkpoint(lambda t: t * 2, x)
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: k"):
+        cp.checkpoint(lambda t, k: t, x, use_reentrant=True, k=1)
+    with pytest.raises(ValueError, match="determinism_check should be one of"):
+        cp.checkpoint(lambda t: t, x, use_reentrant=False, determinism_check="x")
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+        cp.checkpoint(lambda t: t * 2, rl.ones(2), use_reentrant=True)
+    with rl.no_grad():
+        assert not cp.checkpoint(lambda t: t * 2, x, use_reentrant=False).requires_grad
+
+
+def test_modified_input_is_caught():
+    x = rl.ones(3, requires_grad=True)
+    y = x * 2
+    out = cp.checkpoint(lambda t: t.sin(), y, use_reentrant=False)
+    with rl.no_grad():
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()

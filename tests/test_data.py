@@ -1,0 +1,510 @@
+"""Datasets, samplers, collation and the DataLoader: torch's order for a seed, torch's errors, no hangs."""
+
+import collections
+import os
+import signal
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight.utils import data
+
+oracle = pytest.importorskip("torch")
+from torch.utils import data as oracle_data  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+LIBRARIES = ((rl, data), (oracle, oracle_data))
+CREWS = [{"num_workers": 0}, {"num_workers": 2}, {"num_workers": 2, "multiprocessing_context": "thread"}]
+
+
+class Squares(data.Dataset):
+    def __init__(self, n=10):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return rl.tensor(i * i)
+
+
+class Failing(Squares):
+    def __init__(self, action, at=5):
+        super().__init__()
+        self.action, self.at = action, at
+
+    def __getitem__(self, i):
+        if i == self.at:
+            self.action()
+        return i
+
+
+class Stream(data.IterableDataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        if info is None:
+            return iter(range(self.n))
+        return iter(range(info.id, self.n, info.num_workers))
+
+
+def plain(value):
+    """Tensors inside as lists, for comparison across libraries."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def both(function):
+    """The outcomes of function(library, its utils.data) under the same seed, errors included."""
+    outcomes = []
+    for lib, d in LIBRARIES:
+        lib.manual_seed(7)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = plain(function(lib, d))
+        except Exception as error:
+            result = type(error), str(error)
+        # the global generator must have advanced alike
+        outcomes.append((result, lib.rand(1).item()))
+    return outcomes
+
+
+def generator(lib, seed=3):
+    g = lib.Generator()
+    g.manual_seed(seed)
+    return g
+
+
+SAME = {
+    "sequential": lambda lib, d: list(d.DataLoader(range(10), batch_size=3)),
+    "drop last": lambda lib, d: list(d.DataLoader(range(10), batch_size=3, drop_last=True)),
+    "shuffle": lambda lib, d: [list(d.DataLoader(range(20), batch_size=6, shuffle=True)) for _ in range(2)],
+    "shuffle with workers": lambda lib, d: list(
+        d.DataLoader(range(20), batch_size=6, shuffle=True, num_workers=2)
+    ),
+    "shuffle with generator": lambda lib, d: [
+        list(loader) for loader in [d.DataLoader(range(9), shuffle=True, generator=generator(lib))] * 3
+    ],
+    "persistent epochs": lambda lib, d: [
+        list(loader)
+        for loader in [d.DataLoader(range(9), 2, shuffle=True, num_workers=2, persistent_workers=True)] * 3
+    ],
+    "random with replacement": lambda lib, d: list(d.RandomSampler(range(10), True, 70)),
+    "random more than all": lambda lib, d: list(d.RandomSampler(range(10), num_samples=25)),
+    "random given generator": lambda lib, d: [
+        list(s) for s in [d.RandomSampler(range(10), num_samples=10, generator=generator(lib))] * 3
+    ],
+    "subset": lambda lib, d: list(d.SubsetRandomSampler([5, 6, 7, 8, 9])),
+    "weighted": lambda lib, d: list(d.WeightedRandomSampler([0.1, 0.5, 0.4, 2.0], 30)),
+    "weighted once each": lambda lib, d: list(d.WeightedRandomSampler([0.1, 0.5, 0.4], 3, replacement=False)),
+    "split": lambda lib, d: [s.indices for s in d.random_split(range(10), [3, 7])],
+    "split fractions": lambda lib, d: [s.indices for s in d.random_split(range(10), [1 / 3, 1 / 3, 1 / 3])],
+    "split generator": lambda lib, d: [
+        s.indices for s in d.random_split(range(10), [0.7, 0.3], generator(lib))
+    ],
+    "no batching": lambda lib, d: list(d.DataLoader([np.ones(2), np.zeros(2)], batch_size=None)),
+    "batch sampler": lambda lib, d: list(d.DataLoader(range(9), batch_sampler=[[1, 2], [8]])),
+    "distributed": lambda lib, d: [
+        [list(d.DistributedSampler(range(10), 3, r, drop_last=drop)) for r in range(3)]
+        for drop in (False, True)
+    ],
+    "distributed tiny": lambda lib, d: [list(d.DistributedSampler(range(2), 7, r)) for r in range(7)],
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_same_as_torch_for_a_seed(name):
+    mine, theirs = both(SAME[name])
+    assert mine == theirs
+    assert not isinstance(mine[0], tuple), mine
+
+
+REFUSED = {
+    "negative workers": lambda lib, d: d.DataLoader([1], num_workers=-1),
+    "negative timeout": lambda lib, d: d.DataLoader([1], timeout=-1),
+    "prefetch alone": lambda lib, d: d.DataLoader([1], prefetch_factor=2),
+    "negative prefetch": lambda lib, d: d.DataLoader([1], num_workers=1, prefetch_factor=-2),
+    "persistent alone": lambda lib, d: d.DataLoader([1], persistent_workers=True),
+    "sampler and shuffle": lambda lib, d: d.DataLoader([1], sampler=[1], shuffle=True),
+    "batch sampler and shuffle": lambda lib, d: d.DataLoader([1], batch_sampler=[[1]], shuffle=True),
+    "batch sampler and size": lambda lib, d: d.DataLoader([1], batch_sampler=[[1]], batch_size=3),
+    "drop of nothing": lambda lib, d: d.DataLoader([1], batch_size=None, drop_last=True),
+    "zero batch": lambda lib, d: d.DataLoader([1], batch_size=0),
+    "float batch": lambda lib, d: d.DataLoader([1], batch_size=1.5),
+    "late batch size": lambda lib, d: setattr(d.DataLoader([1]), "batch_size", 2),
+    "context alone": lambda lib, d: d.DataLoader([1], multiprocessing_context="fork"),
+    "context type": lambda lib, d: d.DataLoader([1], num_workers=1, multiprocessing_context=3),
+    "empty shuffle": lambda lib, d: d.DataLoader([], shuffle=True),
+    "replacement": lambda lib, d: d.RandomSampler([1], replacement=3),
+    "no samples": lambda lib, d: d.RandomSampler([1], num_samples=0),
+    "weighted none": lambda lib, d: d.WeightedRandomSampler([1, 2], 0),
+    "weighted 2d": lambda lib, d: d.WeightedRandomSampler([[1, 2]], 1),
+    "weighted replacement": lambda lib, d: d.WeightedRandomSampler([1, 2], 1, replacement=1),
+    "bool batch": lambda lib, d: d.BatchSampler([1], True, False),
+    "drop last": lambda lib, d: d.BatchSampler([1], 2, 3),
+    "tensor sizes": lambda lib, d: d.TensorDataset(lib.ones(2), lib.ones(3)),
+    "empty concat": lambda lib, d: d.ConcatDataset([]),
+    "concat range": lambda lib, d: d.ConcatDataset([[1]])[-2],
+    "chain of maps": lambda lib, d: list(d.ChainDataset([[1]])),
+    "split sum": lambda lib, d: d.random_split(range(10), [3, 3]),
+    "split fraction": lambda lib, d: d.random_split(range(10), [-0.5, 1.5]),
+    "stack of none": lambda lib, d: d.StackDataset(),
+    "stack of both": lambda lib, d: d.StackDataset([1], a=[1]),
+    "stack sizes": lambda lib, d: d.StackDataset([1], [1, 2]),
+    "collate object": lambda lib, d: d.default_collate([None]),
+    "collate ragged": lambda lib, d: d.default_collate([[1, 2], [3]]),
+    "rank": lambda lib, d: d.DistributedSampler([1], 2, 2),
+    "base item": lambda lib, d: d.Dataset()[0],
+    "base length": lambda lib, d: len(d.DataLoader(d.Dataset())),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_as_by_torch(name):
+    (mine, _), (theirs, _) = both(REFUSED[name])
+    assert mine == theirs
+    assert isinstance(mine, tuple), "was accepted"
+
+
+def test_iterable_dataset_refusals():
+    for option in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}):
+        with pytest.raises(ValueError, match=f"expected unspecified {next(iter(option))} option"):
+            data.DataLoader(Stream(3), **option)
+
+
+Point = collections.namedtuple("Point", "x y")
+
+COLLATED = [
+    [1, 2, 3],
+    [1.5, 2.5],
+    [True, False],
+    ["a", "b"],
+    [b"a", b"b"],
+    [(1, 2.0), (3, 4.0)],
+    [[1, 2], [3, 4]],
+    [{"a": 1, "b": [1, 2]}, {"a": 2, "b": [3, 4]}],
+    [Point(1, 2.0), Point(3, 4.0)],
+    [np.ones(3, np.float32), np.zeros(3, np.float32)],
+    [np.float32(1), np.float32(2)],
+    [np.int16(1), np.int16(2)],
+    [collections.OrderedDict(a=1), collections.OrderedDict(a=2)],
+]
+
+
+@pytest.mark.parametrize("batch", COLLATED, ids=str)
+def test_collate(batch):
+    mine, theirs = data.default_collate(batch), oracle_data.default_collate(batch)
+    assert plain(mine) == plain(theirs) and type(mine).__name__ == type(theirs).__name__
+
+    def dtypes(value):
+        if hasattr(value, "dtype"):
+            return str(value.dtype).rpartition(".")[2]
+        if isinstance(value, dict):
+            return [dtypes(item) for item in value.values()]
+        return [dtypes(item) for item in value] if isinstance(value, (list, tuple)) else type(value)
+
+    assert dtypes(mine) == dtypes(theirs)
+    mine, theirs = data.default_convert(batch), oracle_data.default_convert(batch)
+    assert plain(mine) == plain(theirs) and dtypes(mine) == dtypes(theirs)
+
+
+def test_collate_map_is_extensible():
+    from rushlight.utils.data._utils.collate import collate, default_collate_fn_map
+
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+    def boxes(batch, *, collate_fn_map=None):
+        return [box.value for box in batch]
+
+    extended = {**default_collate_fn_map, Box: boxes}
+    result = collate([(Box(1), np.ones(2)), (Box(2), np.ones(2))], collate_fn_map=extended)
+    assert result[0] == [1, 2] and tuple(result[1].shape) == (2, 2)
+
+
+@pytest.mark.parametrize("crew", CREWS, ids=str)
+def test_every_kind_of_worker_gives_the_same_batches(crew):
+    batches = [b.tolist() for b in data.DataLoader(Squares(11), batch_size=3, **crew)]
+    assert batches == [[0, 1, 4], [9, 16, 25], [36, 49, 64], [81, 100]]
+
+
+@pytest.mark.parametrize("crew", CREWS, ids=str)
+def test_streams(crew):
+    loader = data.DataLoader(Stream(11), batch_size=2, **crew)
+    batches = [b.tolist() for b in loader]
+    assert sorted(sum(batches, [])) == list(range(11))
+    if crew["num_workers"]:
+        assert batches == [[0, 2], [1, 3], [4, 6], [5, 7], [8, 10], [9]]
+    assert [b.tolist() for b in loader] == batches
+    last_dropped = list(data.DataLoader(Stream(11), batch_size=2, drop_last=True, **crew))
+    assert all(len(b) == 2 for b in last_dropped) and len(last_dropped) == 5
+    assert list(data.DataLoader(Stream(3), batch_size=None)) == [0, 1, 2]
+
+
+def test_uneven_streams_keep_going():
+    class Uneven(data.IterableDataset):
+        def __iter__(self):
+            return iter(range([1, 9][data.get_worker_info().id]))
+
+    batches = [b.tolist() for b in data.DataLoader(Uneven(), num_workers=2)]
+    assert sorted(batches) == sorted([[0]] + [[i] for i in range(9)])
+
+
+@pytest.mark.parametrize("crew", CREWS, ids=str)
+def test_abandoned_and_repeated_epochs(crew):
+    persistent = {"persistent_workers": True} if crew["num_workers"] else {}
+    loader = data.DataLoader(range(40), batch_size=2, **crew, **persistent)
+    for _ in range(3):
+        for first in loader:
+            assert first.tolist() == [0, 1]
+            break
+    assert sum(b.sum().item() for b in loader) == sum(range(40))
+
+
+def test_persistent_workers_are_the_same_processes():
+    class Pid(Squares):
+        def __getitem__(self, i):
+            return os.getpid()
+
+    loader = data.DataLoader(Pid(), num_workers=2, persistent_workers=True)
+    epochs = [{b.item() for b in loader} for _ in range(2)]
+    assert epochs[0] == epochs[1] and len(epochs[0]) == 2 and os.getpid() not in epochs[0]
+
+
+def test_worker_info_and_init_fn():
+    class Info(Squares):
+        def __getitem__(self, i):
+            info = data.get_worker_info()
+            return info.id, info.num_workers, info.seed, os.environ["RL_TEST_WORKER"], rl.initial_seed()
+
+    def init(worker_id):
+        os.environ["RL_TEST_WORKER"] = str(worker_id)
+
+    rows = list(data.DataLoader(Info(4), batch_size=None, num_workers=2, worker_init_fn=init))
+    base = rows[0][2]
+    assert [row[0] for row in rows] == [0, 1, 0, 1]
+    for row in rows:
+        assert row == [row[0], 2, base + row[0], str(row[0]), base + row[0]]
+    assert data.get_worker_info() is None
+    info = data._utils.worker.WorkerInfo(id=1, num_workers=2)
+    assert repr(info) == "WorkerInfo(id=1, num_workers=2)"
+    with pytest.raises(RuntimeError, match="Cannot assign attributes"):
+        info.id = 3
+
+
+def test_workers_draw_torchs_numbers():
+    import random
+
+    class Draws:
+        def __init__(self, lib):
+            self.lib = lib
+
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, i):
+            return self.lib.rand(1).item(), random.random(), np.random.rand()
+
+    mine, theirs = both(lambda lib, d: list(d.DataLoader(Draws(lib), num_workers=2)))
+    assert mine == theirs
+
+
+def test_failures_keep_type_and_name_the_sample():
+    def missing():
+        raise KeyError("no\nsuch")
+
+    def wrong():
+        raise ValueError("bad pixel")
+
+    with pytest.raises(ValueError, match="bad pixel") as caught:
+        list(data.DataLoader(Failing(wrong), batch_size=2))
+    if hasattr(caught.value, "__notes__"):
+        assert "sample 5" in caught.value.__notes__[0]
+    loader = iter(data.DataLoader(Failing(wrong), batch_size=2, num_workers=2))
+    assert [next(loader).tolist(), next(loader).tolist()] == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError) as caught:
+        next(loader)
+    text = str(caught.value)
+    assert text.startswith("Caught ValueError in DataLoader worker process 0.\nOriginal Traceback")
+    assert "in wrong" in text and "bad pixel" in text
+    assert next(loader).tolist() == [6, 7]
+    with pytest.raises(KeyError, match="Caught KeyError in DataLoader worker"):
+        list(data.DataLoader(Failing(missing), num_workers=1))
+    with pytest.raises(ValueError, match="Caught ValueError in DataLoader worker thread 1"):
+        list(data.DataLoader(Failing(wrong), num_workers=2, multiprocessing_context="thread"))
+
+
+def test_exceptions_and_batches_that_cannot_be_pickled():
+    class Odd(Exception):
+        def __init__(self, one, two):
+            super().__init__(one, two)
+
+    def odd():
+        raise Odd(1, 2)
+
+    with pytest.raises(RuntimeError, match="Caught Odd in DataLoader worker"):
+        list(data.DataLoader(Failing(odd), num_workers=1))
+    with pytest.raises(Exception, match="(?i)pickle"):
+        list(data.DataLoader(range(3), num_workers=1, collate_fn=lambda batch: lambda: batch))
+
+
+def test_failing_worker_init_fn():
+    def init(worker_id):
+        raise ValueError("no licence")
+
+    for context in (None, "thread"):
+        with pytest.raises(ValueError, match="no licence"):
+            loader = data.DataLoader(
+                range(4), num_workers=2, worker_init_fn=init, multiprocessing_context=context
+            )
+            list(loader)
+
+
+@pytest.mark.parametrize(
+    "action, cause",
+    [
+        (lambda: os._exit(3), r"worker 1: exit code 3"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), r"worker 1: killed by SIGKILL.*exit code -9"),
+    ],
+    ids=["exit", "kill"],
+)
+def test_a_dying_worker_is_named(action, cause):
+    start = time.monotonic()
+    with pytest.raises(
+        RuntimeError, match=rf"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly.*{cause}"
+    ):
+        list(data.DataLoader(Failing(action), num_workers=2))
+    assert time.monotonic() - start < 20
+
+
+def test_timeout():
+    start = time.monotonic()
+    loader = iter(data.DataLoader(Failing(lambda: time.sleep(60)), num_workers=1, timeout=1))
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 1 seconds"):
+        list(loader)
+    del loader
+    assert time.monotonic() - start < 20
+
+
+def test_large_batches_arrive_whole_and_writable():
+    class Big(data.Dataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, i):
+            return {
+                "x": rl.full((64, 1024), float(i)),
+                "h": rl.full((3,), i, dtype=rl.bfloat16),
+                "e": rl.empty(0, 3),
+                "a": np.full((1000, 30), i),
+                "s": "long " * 20000,
+                "g": rl.ones(2).requires_grad_(),
+            }
+
+    for i, item in enumerate(data.DataLoader(Big(), batch_size=None, num_workers=2)):
+        assert tuple(item["x"].shape) == (64, 1024) and bool((item["x"] == i).all())
+        item["x"].add_(1)
+        assert item["x"].sum().item() == (i + 1) * 64 * 1024
+        assert item["h"].dtype == rl.bfloat16 and item["h"].tolist() == [i] * 3
+        assert tuple(item["e"].shape) == (0, 3)
+        assert (rl.as_tensor(item["a"]) == i).all()
+        assert len(item["s"]) == 100000 and item["g"].requires_grad
+    batches = list(data.DataLoader([rl.arange(9000)] * 4, batch_size=2, num_workers=1))
+    assert [b.tolist() for b in batches] == [[list(range(9000))] * 2] * 2
+
+
+def test_no_descriptor_or_process_is_left():
+    import gc
+    import multiprocessing
+
+    def run():
+        for epoch in range(3):
+            loader = data.DataLoader([rl.arange(9000)] * 8, num_workers=2)
+            batches = list(loader) if epoch else [next(iter(loader))]
+            del loader, batches
+            gc.collect()
+
+    run()
+    before = len(os.listdir("/proc/self/fd"))
+    run()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert not multiprocessing.active_children()
+
+
+def test_a_loader_ends_while_a_younger_one_lives():
+    old, young = (iter(data.DataLoader(range(50), num_workers=1)) for _ in range(2))
+    next(old), next(young)
+    start = time.monotonic()
+    del old
+    assert time.monotonic() - start < 3
+    assert next(young).tolist() == [1]
+
+
+def test_out_of_order():
+    class Slow(Squares):
+        def __getitem__(self, i):
+            if i == 0:
+                time.sleep(0.5)
+            return i
+
+    seen = [b.item() for b in data.DataLoader(Slow(8), num_workers=2, in_order=False)]
+    assert sorted(seen) == list(range(8)) and seen[0] != 0
+
+
+def test_spawned_workers():
+    if os.environ.get("RUSHLIGHT_TEST_BACKEND") == "torch":
+        pytest.skip("a spawned interpreter has no stand-in package")
+    loader = data.DataLoader(range(6), batch_size=2, num_workers=1, multiprocessing_context="spawn")
+    assert [b.tolist() for b in loader] == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_datasets():
+    x, y = rl.arange(4), rl.arange(4) * 10
+    pairs = data.TensorDataset(x, y)
+    assert plain(pairs[2]) == [2, 20] and len(pairs) == 4
+    joined = pairs + data.TensorDataset(x + 4, y + 40)
+    assert len(joined) == 8 and plain(joined[5]) == [5, 50] and plain(joined[-1]) == [7, 70]
+    with pytest.raises(IndexError):
+        joined[8]
+    subset = data.Subset(pairs, [3, 1])
+    assert plain(subset[0]) == [3, 30] and len(subset) == 2
+    stacked = data.StackDataset(a=range(3), b=[5, 6, 7])
+    assert stacked[1] == {"a": 1, "b": 6} and stacked.__getitems__([0, 2]) == [
+        {"a": 0, "b": 5},
+        {"a": 2, "b": 7},
+    ]
+    chained = Stream(2) + Stream(3)
+    assert list(chained) == [0, 1, 0, 1, 2]
+    assert data.Dataset[int] is data.Dataset and data.DataLoader[int] is data.DataLoader
+
+    class Batched(Squares):
+        def __getitems__(self, indices):
+            return [100 + i for i in indices]
+
+    assert next(iter(data.DataLoader(Batched(), batch_size=3))).tolist() == [100, 101, 102]
+    assert next(iter(data.DataLoader(data.Subset(Batched(), [4, 5]), 2))).tolist() == [104, 105]
+
+
+def test_lengths():
+    assert len(data.DataLoader(range(10), batch_size=3)) == 4
+    assert len(data.DataLoader(range(10), batch_size=3, drop_last=True)) == 3
+    assert len(data.DataLoader(range(10), batch_size=None)) == 10
+    with pytest.raises(TypeError, match="has no len"):
+        len(data.DataLoader(Stream(3)))
+
+
+def test_too_many_workers_warn():
+    with pytest.warns(UserWarning, match="will create 4000 worker processes"):
+        data.DataLoader(range(3), num_workers=4000)
