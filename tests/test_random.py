@@ -185,6 +185,10 @@ def test_dropout():
     assert numbers(grad) == numbers(y.detach())
     assert rl.dropout(x, 0.25, False) is x
     assert numbers(rl.dropout(x, 1.0, True).sum()) == 0
+    version = x._version
+    assert rl.dropout_(x, 0.25, False) is x and x._version == version
+    z = rl.ones(10)
+    assert rl.dropout_(z, 0.5, True) is z and set(numbers(z)) <= {0.0, 2.0}
     kept, mask = rl.native_dropout(rl.ones(100), 0.5, True)
     assert numbers(kept) == [2.0 * m for m in numbers(mask)]
     channels = rl.feature_dropout(rl.ones(4, 5, 3, 3), 0.5, True).flatten(2)

@@ -1,8 +1,4 @@
 // Systems of equations: inverse, solve, triangular systems, least squares, the pseudo-inverse.
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -152,7 +148,7 @@ struct PinvBackward : Node {
   SavedValue atol, rtol;
   bool hermitian = false;
   Grads backward(const Grads& dp);
-  FIELDS(self)
+  FIELDS(self, atol, rtol)
 };
 // The tolerance of each matrix: the larger of atol and rtol times its largest value.
 static double tolerance_at(const Tensor& t, int64_t index, IntSpan batch) {
