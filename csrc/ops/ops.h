@@ -12,4 +12,5 @@
 #include "ops/matmul.h"
 #include "ops/random.h"
 #include "ops/shape.h"
+#include "ops/reduce.h"
 #include "ops/view.h"
