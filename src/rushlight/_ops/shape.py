@@ -60,7 +60,9 @@ def meshgrid(*tensors, indexing=None):
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
         if t.dim() > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tuple(t.shape)}")
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tuple(t.shape)}"
+            )
         if t.dtype != tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
@@ -73,7 +75,6 @@ def meshgrid(*tensors, indexing=None):
         column[i] = sizes[i]
         grids.append(t.reshape(column).expand(sizes))
     if swap:
-        grids = [g.swapdims(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -117,7 +118,11 @@ def block_diag(*tensors):
     rows, left = [], 0
     for b in blocks:
         width = b.shape[1]
-        parts = [zeros(b.shape[0], left, dtype=dtype), b, zeros(b.shape[0], columns - left - width, dtype=dtype)]
+        parts = [
+            zeros(b.shape[0], left, dtype=dtype),
+            b,
+            zeros(b.shape[0], columns - left - width, dtype=dtype),
+        ]
         rows.append(_ops["cat"](parts, 1))
         left += width
     return _ops["cat"](rows, 0)
@@ -160,7 +165,8 @@ def take_along_dim(input, indices, dim=None):
     if indices.dtype != _C.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        return input.reshape(-1).gather(0, indices.reshape(-1))
+        flat, at = input.reshape(-1), indices.reshape(-1)
+        return flat.gather(0, at % flat.numel() if flat.numel() else at)
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -180,7 +186,8 @@ def take_along_dim(input, indices, dim=None):
     sizes[d] = length
     wide = input.expand(sizes)
     sizes[d] = wanted
-    return wide.gather(d, indices.expand(sizes))
+    indices = indices.expand(sizes)
+    return wide.gather(d, indices % length if length else indices)  # indices wrap
 
 
 def _check_source(name, view, src):
@@ -221,14 +228,23 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 @op(method=True, out=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """The tensor with src in an as_strided view of it."""
-    return _with_written("as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0))
+    return _with_written(
+        "as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0)
+    )
 
 
 @op(name="unravel_index")
 def unravel_index(indices, shape):
     """Flat indices as one coordinate tensor for each dimension."""
-    if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex() or indices.dtype == _C.bool:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}")
+    if (
+        not isinstance(indices, Tensor)
+        or indices.is_floating_point()
+        or indices.is_complex()
+        or indices.dtype == _C.bool
+    ):
+        raise ValueError(
+            f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}"
+        )
     if isinstance(shape, Tensor):
         shape = shape.tolist()
     shape = [shape] if isinstance(shape, int) else list(shape)
