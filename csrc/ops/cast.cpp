@@ -153,8 +153,8 @@ static const Register registered([](Ops& ops) {
   ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut, "The tensor in row-major memory; itself if it is already.");
   ops.def("copy_", copy_, "input, src, non_blocking=False", kMethod | kNoFunction | kNoOut, "Writes src (broadcast and cast) into the tensor.");
   ops.def("copy", copy, "input, src, non_blocking=False", kNoOut, "The tensor with its elements replaced by those of src.");
-  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput, "The tensor with every element replaced by a number.");
-  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput, "The tensor with every element replaced by 0.");
+  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk, "The tensor with every element replaced by a number.");
+  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk, "The tensor with every element replaced by 0.");
 });
 
 }  // namespace rl::ops
