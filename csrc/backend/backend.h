@@ -1,12 +1,16 @@
 // A backend is a table of kernels, one group per family. Ops ask for the backend of a device and call it; they know no
 // device themselves. `cpu` computes, `meta` does nothing.
 #pragma once
+#include "backend/conv.h"
 #include "backend/copy.h"
 #include "backend/index.h"
 #include "backend/linalg.h"
 #include "backend/matmul.h"
+#include "backend/optim.h"
 #include "backend/fft.h"
+#include "backend/norm.h"
 #include "backend/pointwise.h"
+#include "backend/pool.h"
 #include "backend/random.h"
 #include "backend/reduce.h"
 #include "backend/sort.h"
@@ -24,6 +28,10 @@ struct Backend {
   const LinalgKernels* linalg;
   const FftKernels* fft;
   const RandomKernels* random;
+  const ConvKernels* conv;
+  const PoolKernels* pool;
+  const NormKernels* norm;
+  const OptimKernels* optim;
 };
 
 // The backend of a device; an error naming the device if it has none.

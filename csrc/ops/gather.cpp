@@ -67,7 +67,7 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
 namespace {
 
 void check_index_dtype(const char* op, const Tensor& index) {
-  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, Runtime, op,
+  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32 || index.numel() == 0, Runtime, op,
         "(): Expected dtype int32/int64 for index, got ", info(index.dtype()).name);
 }
 
@@ -119,7 +119,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
     }
   }
   return record<GatherBackward>(y, {input}, [&](auto& n) {
-    n.index = save(index);
+    n.index = save(index.numel() ? index : cast(index, DType::Int64));
     n.dim = d;
     n.self_sizes = Ints(input.sizes());
   });

@@ -122,13 +122,13 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   // Where masks come first, the mask stays bool.
   int first = op == Pointwise::Where ? 1 : 0;
   ResultType types;
-  bool same = true;
   const Tensor& lead = operands[first].tensor;
+  bool same = lead.defined();
   for (int i = first; i < count; ++i) {
     const Value& v = operands[i];
     if (v.is_tensor()) {
       types.add(v.tensor);
-      same = same && lead.defined() && v.tensor.dtype() == lead.dtype() && v.tensor.is_contiguous() && v.tensor.sizes() == lead.sizes() &&
+      same = same && v.tensor.dtype() == lead.dtype() && v.tensor.is_contiguous() && v.tensor.sizes() == lead.sizes() &&
              v.tensor.device() == lead.device();
     } else {
       types.add(v.number);

@@ -11,6 +11,7 @@
 #include "python/errors.h"
 #include "python/indexing.h"
 #include "python/op_object.h"
+#include "python/operators.h"
 
 namespace rl {
 
@@ -547,6 +548,27 @@ int install_tensor_type(PyObject* module) {
                          {Py_nb_inplace_subtract, reinterpret_cast<void*>(isub)},
                          {Py_nb_inplace_multiply, reinterpret_cast<void*>(imul)},
                          {Py_nb_inplace_true_divide, reinterpret_cast<void*>(idiv)},
+                         {Py_tp_richcompare, reinterpret_cast<void*>(op_compare)},
+                         {Py_nb_power, reinterpret_cast<void*>(op_power)},
+                         {Py_nb_floor_divide, reinterpret_cast<void*>(op_floor_divide)},
+                         {Py_nb_remainder, reinterpret_cast<void*>(op_remainder)},
+                         {Py_nb_divmod, reinterpret_cast<void*>(op_divmod)},
+                         {Py_nb_and, reinterpret_cast<void*>(op_and)},
+                         {Py_nb_or, reinterpret_cast<void*>(op_or)},
+                         {Py_nb_xor, reinterpret_cast<void*>(op_xor)},
+                         {Py_nb_lshift, reinterpret_cast<void*>(op_lshift)},
+                         {Py_nb_rshift, reinterpret_cast<void*>(op_rshift)},
+                         {Py_nb_invert, reinterpret_cast<void*>(op_invert)},
+                         {Py_nb_absolute, reinterpret_cast<void*>(op_absolute)},
+                         {Py_nb_positive, reinterpret_cast<void*>(op_positive)},
+                         {Py_nb_inplace_power, reinterpret_cast<void*>(op_ipower)},
+                         {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(op_ifloor_divide)},
+                         {Py_nb_inplace_remainder, reinterpret_cast<void*>(op_iremainder)},
+                         {Py_nb_inplace_and, reinterpret_cast<void*>(op_iand)},
+                         {Py_nb_inplace_or, reinterpret_cast<void*>(op_ior)},
+                         {Py_nb_inplace_xor, reinterpret_cast<void*>(op_ixor)},
+                         {Py_nb_inplace_lshift, reinterpret_cast<void*>(op_ilshift)},
+                         {Py_nb_inplace_rshift, reinterpret_cast<void*>(op_irshift)},
                          {0, nullptr}};
   static PyMemberDef members[] = {
       {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},

@@ -13,7 +13,9 @@ def _tuple(x):
     return (x,) if isinstance(x, Tensor) else tuple(x)
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+def backward(
+    tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None
+):
     """Sums the gradients of `tensors` with respect to the leaves of their graph into the leaves' .grad."""
     roots = _tuple(tensors)
     if grad_tensors is None:

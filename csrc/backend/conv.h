@@ -1,0 +1,32 @@
+// Convolutions over one, two or three spatial dimensions, and their two gradients. A transposed convolution is the
+// gradient by the input of a plain one, so three kernels serve all of them, to any order of derivative.
+#pragma once
+#include <cstdint>
+
+#include "backend/view.h"
+
+namespace rl {
+
+// Spatial sizes are (depth, height, width); missing leading dimensions have size, kernel and stride 1 and no padding.
+struct ConvShape {
+  int64_t batch, groups;
+  int64_t in_channels, out_channels;  // of all groups together
+  int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+};
+
+// All tensors are contiguous and of one type: x (N, C, ...in), w (O, C / groups, ...kernel), y (N, O, ...out).
+// Types: floats, complex and int64. Sizes have been checked; none is 0 except the batch, the channels or the output.
+struct ConvKernels {
+  // y = x * w + bias; bias is (O) or null.
+  void (*forward)(const ConvShape& shape, const View& y, const View& x, const View& w, const View* bias);
+  // dx = the gradient by x.
+  void (*input)(const ConvShape& shape, const View& dx, const View& dy, const View& w);
+  // dw = the gradient by w.
+  void (*weight)(const ConvShape& shape, const View& dw, const View& dy, const View& x);
+};
+
+}  // namespace rl

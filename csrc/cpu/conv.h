@@ -1,0 +1,108 @@
+// What the convolution files share: windows as columns, and products of one tile.
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "backend/conv.h"
+#include "base/parallel.h"
+#include "cpu/blas.h"
+#include "cpu/isa.h"
+#include "cpu/matmul_int.h"
+#include "cpu/scratch.h"
+
+namespace rl::RL_ISA {
+
+// c (m, n) = op(a) @ op(b) + beta * c
+template <class T> void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+                                  int64_t ldb, T beta, T* c, int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  auto i = [](int64_t v) { return static_cast<int>(v); };
+  if constexpr (blas::has<T>) blas::gemm(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
+  else int_gemm<T>(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
+}
+
+// Whether windows are single elements that follow each other: the input is its own matrix of columns.
+inline bool is_pointwise(const ConvShape& s) {
+  for (int d = 0; d < 3; ++d)
+    if (s.kernel[d] != 1 || s.stride[d] != 1 || s.padding[d] != 0) return false;
+  return true;
+}
+
+// Calls f(row start, first, last, od, oh) for each run of one output row inside the flat output places [p0, p1).
+template <class F> void for_rows(const ConvShape& s, int64_t p0, int64_t p1, F&& f) {
+  for (int64_t p = p0; p < p1;) {
+    int64_t ow = p % s.out[2], row = p / s.out[2], end = std::min(s.out[2], ow + (p1 - p));
+    f(p - p0, ow, end, row / s.out[1], row % s.out[1]);
+    p += end - ow;
+  }
+}
+
+// The first and one past the last output place along the width whose tap at `kw` lies inside the input.
+inline void inside(const ConvShape& s, int64_t kw, int64_t first, int64_t last, int64_t* a, int64_t* b) {
+  int64_t shift = kw * s.dilation[2] - s.padding[2], stride = s.stride[2];
+  int64_t low = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+  int64_t high = s.in[2] - 1 - shift < 0 ? 0 : (s.in[2] - 1 - shift) / stride + 1;
+  *a = std::min(std::max(low, first), last);
+  *b = std::max(std::min(high, last), *a);
+}
+
+// columns (channels * taps, p1 - p0): what each tap sees at the output places [p0, p1) of one image.
+template <class T> void to_columns(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
+  for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
+    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
+      for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
+        for (int64_t kw = 0; kw < s.kernel[2]; ++kw, columns += ld)
+          for_rows(s, p0, p1, [&](int64_t at, int64_t first, int64_t last, int64_t od, int64_t oh) {
+            T* to = columns + at - first;  // indexed by the place along the width
+            int64_t id = od * s.stride[0] - s.padding[0] + kd * s.dilation[0];
+            int64_t ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];
+            if (id < 0 || id >= s.in[0] || ih < 0 || ih >= s.in[1]) {
+              std::fill(to + first, to + last, T(0));
+              return;
+            }
+            int64_t a, b;
+            inside(s, kw, first, last, &a, &b);
+            std::fill(to + first, to + a, T(0));
+            const T* from = x + (id * s.in[1] + ih) * s.in[2] + kw * s.dilation[2] - s.padding[2];
+            if (s.stride[2] == 1) std::copy(from + a, from + b, to + a);
+            else if (s.stride[2] == 2)
+              for (int64_t i = a; i < b; ++i) to[i] = from[2 * i];
+            else
+              for (int64_t i = a; i < b; ++i) to[i] = from[i * s.stride[2]];
+            std::fill(to + b, to + last, T(0));
+          });
+}
+
+// The adjoint: adds columns to the image.
+template <class T> void add_columns(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
+  for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
+    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
+      for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
+        for (int64_t kw = 0; kw < s.kernel[2]; ++kw, columns += ld)
+          for_rows(s, p0, p1, [&](int64_t at, int64_t first, int64_t last, int64_t od, int64_t oh) {
+            const T* from = columns + at - first;
+            int64_t id = od * s.stride[0] - s.padding[0] + kd * s.dilation[0];
+            int64_t ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];
+            if (id < 0 || id >= s.in[0] || ih < 0 || ih >= s.in[1]) return;
+            int64_t a, b;
+            inside(s, kw, first, last, &a, &b);
+            T* to = x + (id * s.in[1] + ih) * s.in[2] + kw * s.dilation[2] - s.padding[2];
+            if (s.stride[2] == 1)
+              for (int64_t i = a; i < b; ++i) to[i] += from[i];
+            else
+              for (int64_t i = a; i < b; ++i) to[i * s.stride[2]] += from[i];
+          });
+}
+
+// Winograd's F(4x4, 3x3) for float (conv_winograd.cpp). `flipped` takes w as (C, O, 3, 3) turned by 180 degrees: the
+// gradient by the input as a convolution of dy.
+bool winograd_serves(const ConvShape& s);
+void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
+
+// One filter per channel (conv_depthwise.cpp).
+bool depthwise_serves(const ConvShape& s);
+template <class T> void depthwise_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
+template <class T> void depthwise_input(const ConvShape& s, T* dx, const T* dy, const T* w);
+template <class T> void depthwise_weight(const ConvShape& s, T* dw, const T* dy, const T* x);
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,172 @@
+// Winograd's F(4x4, 3x3): tiles of 4x4 outputs from 6x6 inputs with 36 products instead of 144.
+//   Y = A' [ sum over channels of (G g G') . (B' d B) ] A
+// Tiles of one row of tiles lie side by side, so that both transforms run over vectors of tiles, and the sums over
+// channels are 36 products of matrices (O, C) @ (C, tiles).
+#include "cpu/conv.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+constexpr int kTile = 4, kIn = 6, kPoints = 36;
+constexpr int kBlock = 64;  // channels of filters transformed side by side
+
+// Tiles that one task transforms and multiplies at a time: its scratch should fit the second-level cache.
+int64_t tiles_at_once(const ConvShape& s) {
+  int64_t fit = (1536 << 10) / (kPoints * 4 * std::max<int64_t>(1, s.in_channels + s.out_channels));
+  return std::min<int64_t>(128, std::max<int64_t>(24, fit));
+}
+
+// w to u (36, O, C). Blocks of channels go through a buffer, so that both sides are read and written in runs.
+void transform_weights(const ConvShape& s, const float* w, bool flipped, float* u, int64_t step) {
+  int64_t O = s.out_channels, C = s.in_channels;
+  parallel_for(0, O, std::max<int64_t>(1, 2048 / std::max<int64_t>(1, C)), [&](int64_t first, int64_t last) {
+    float g[9][kBlock], t[kIn * 3][kBlock], r[kPoints][kBlock];
+    auto points = [](const float* a, const float* b, const float* c, float* out, int64_t gap) {
+      for (int i = 0; i < kBlock; ++i) {
+        float even = a[i] * (1.0f / 24) + c[i] * (1.0f / 6), odd = b[i] * (1.0f / 12), ends = a[i] + c[i];
+        out[i] = a[i] * 0.25f;
+        out[gap + i] = (ends + b[i]) * (-1.0f / 6);
+        out[2 * gap + i] = (ends - b[i]) * (-1.0f / 6);
+        out[3 * gap + i] = even + odd;
+        out[4 * gap + i] = even - odd;
+        out[5 * gap + i] = c[i];
+      }
+    };
+    for (int64_t o = first; o < last; ++o)
+      for (int64_t c0 = 0; c0 < C; c0 += kBlock) {
+        int n = static_cast<int>(std::min<int64_t>(kBlock, C - c0));
+        if (n < kBlock) std::memset(g, 0, sizeof g);
+        for (int c = 0; c < n; ++c) {
+          const float* from = flipped ? w + ((c0 + c) * O + o) * 9 : w + (o * C + c0 + c) * 9;
+          for (int i = 0; i < 9; ++i) g[i][c] = from[flipped ? 8 - i : i];
+        }
+        for (int j = 0; j < 3; ++j) points(g[j], g[3 + j], g[6 + j], t[j], 3 * kBlock);
+        for (int i = 0; i < kIn; ++i) points(t[3 * i], t[3 * i + 1], t[3 * i + 2], r[kIn * i], kBlock);
+        for (int p = 0; p < kPoints; ++p) std::copy(r[p], r[p] + n, u + p * step + o * C + c0);
+      }
+  });
+}
+
+// B' along one axis: six rows of n values.
+inline void input_points(const float* __restrict a, const float* __restrict b, const float* __restrict c, const float* __restrict d,
+                         const float* __restrict e, const float* __restrict f, float* __restrict r, int64_t step, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    float even = e[i] - 4 * c[i], odd = d[i] - 4 * b[i], even2 = e[i] - c[i], odd2 = 2 * (d[i] - b[i]);
+    r[i] = 4 * a[i] - 5 * c[i] + e[i];
+    r[step + i] = even + odd;
+    r[2 * step + i] = even - odd;
+    r[3 * step + i] = even2 + odd2;
+    r[4 * step + i] = even2 - odd2;
+    r[5 * step + i] = 4 * b[i] - 5 * d[i] + f[i];
+  }
+}
+
+// A' along one axis: four rows of n values from six.
+inline void output_points(const float* __restrict m, int64_t from, float* __restrict r, int64_t step, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    float m1 = m[from + i], m2 = m[2 * from + i], m3 = m[3 * from + i], m4 = m[4 * from + i];
+    float s12 = m1 + m2, d12 = m1 - m2, s34 = m3 + m4, d34 = m3 - m4;
+    r[i] = m[i] + s12 + s34;
+    r[step + i] = d12 + 2 * d34;
+    r[2 * step + i] = s12 + 4 * s34;
+    r[3 * step + i] = d12 + 8 * d34 + m[5 * from + i];
+  }
+}
+
+struct Plan {
+  const ConvShape& s;
+  int64_t high = (s.out[1] + kTile - 1) / kTile, wide = (s.out[2] + kTile - 1) / kTile;  // tiles of one image
+  int64_t span = kTile * wide + 2;                                                       // padded input row of all tiles
+
+  // v (36, C, ld) at `at`: one row of tiles of one channel.
+  void take_row(const float* image, int64_t row, float* v, int64_t step, float* work) const {
+    float* lines = work;               // (6, span): the input rows, padded with zeros
+    float* mixed = work + kIn * span;  // (6, span): transformed along the height
+    for (int i = 0; i < kIn; ++i) {
+      int64_t ih = row * kTile + i - s.padding[1];
+      float* to = lines + i * span;
+      if (ih < 0 || ih >= s.in[1]) {
+        std::fill(to, to + span, 0.0f);
+        continue;
+      }
+      int64_t first = std::min<int64_t>(s.padding[2], span), last = std::min(span, first + s.in[2]);
+      std::fill(to, to + first, 0.0f);
+      std::copy(image + ih * s.in[2], image + ih * s.in[2] + (last - first), to + first);
+      std::fill(to + last, to + span, 0.0f);
+    }
+    input_points(lines, lines + span, lines + 2 * span, lines + 3 * span, lines + 4 * span, lines + 5 * span, mixed, span, span);
+    // Along the width: every fourth value, so that the tiles are neighbours.
+    float* parts = lines;  // (4, wide + 1)
+    for (int i = 0; i < kIn; ++i) {
+      const float* from = mixed + i * span;
+      for (int64_t j = 0; j < wide; ++j)
+        for (int m = 0; m < 4; ++m) parts[m * (wide + 1) + j] = from[4 * j + m];
+      parts[wide] = from[4 * wide];
+      parts[2 * wide + 1] = from[4 * wide + 1];
+      const float *p0 = parts, *p1 = p0 + wide + 1, *p2 = p1 + wide + 1, *p3 = p2 + wide + 1;
+      input_points(p0, p1, p2, p3, p0 + 1, p1 + 1, v + i * kIn * step, step, wide);
+    }
+  }
+
+  // One row of tiles of one output channel, from m (36, O, ld).
+  void give_row(const float* m, int64_t step, float bias, float* plane, int64_t row, float* work) const {
+    float* mixed = work;                        // (6, 4, wide): transformed along the height
+    float* flat = work + kIn * kTile * wide;    // (4, wide): one output row, tile by tile
+    for (int k = 0; k < kIn; ++k) output_points(m + k * step, kIn * step, mixed + k * kTile * wide, wide, wide);
+    for (int a = 0; a < kTile; ++a) {
+      int64_t oh = row * kTile + a;
+      if (oh >= s.out[1]) break;
+      output_points(mixed + a * wide, kTile * wide, flat, wide, wide);
+      float* to = plane + oh * s.out[2];
+      int64_t whole = s.out[2] / kTile;
+      for (int64_t j = 0; j < whole; ++j)
+        for (int b = 0; b < kTile; ++b) to[kTile * j + b] = flat[b * wide + j] + bias;
+      for (int64_t i = kTile * whole; i < s.out[2]; ++i) to[i] = flat[(i % kTile) * wide + whole] + bias;
+    }
+  }
+};
+
+}  // namespace
+
+bool winograd_serves(const ConvShape& s) {
+  if (s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 || s.stride[0] != 1) return false;
+  for (int d = 1; d < 3; ++d)
+    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.out[d] < 4 || s.padding[d] > 8) return false;
+  int64_t tiles = s.batch * ((s.out[1] + 3) / 4) * ((s.out[2] + 3) / 4);
+  // The transforms must be paid back by the channels, the filters' transform by the tiles.
+  return s.in_channels >= 16 && s.out_channels >= 16 && tiles >= 32 && (s.out[2] + 3) / 4 <= 2048;
+}
+
+void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
+  Plan plan{s};
+  int64_t O = s.out_channels, C = s.in_channels;
+  // Planes are set apart by more than their size, else all 36 would fall into the same sets of the cache.
+  int64_t u_step = O * C + 16;
+  Scratch<float> u(kPoints * u_step);
+  transform_weights(s, w, flipped, u.get(), u_step);
+  int64_t rows = s.batch * plan.high, at_once = std::max<int64_t>(1, tiles_at_once(s) / plan.wide);
+  at_once = std::min(at_once, std::max<int64_t>(1, rows / 4));
+  int64_t blocks = (rows + at_once - 1) / at_once, ld = at_once * plan.wide;
+  int64_t v_step = C * ld + 16, m_step = O * ld + 16;
+  int64_t work_size = std::max(2 * kIn * plan.span, (kIn + 1) * kTile * plan.wide) + 4 * (plan.wide + 1);
+  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    Scratch<float> v(kPoints * v_step), m(kPoints * m_step), work(work_size);
+    for (int64_t block = first; block < last; ++block) {
+      int64_t r0 = block * at_once, r1 = std::min(rows, r0 + at_once), count = (r1 - r0) * plan.wide;
+      for (int64_t c = 0; c < C; ++c)
+        for (int64_t r = r0; r < r1; ++r)
+          plan.take_row(x + (r / plan.high * C + c) * s.in_plane(), r % plan.high, v.get() + c * ld + (r - r0) * plan.wide, v_step,
+                        work.get());
+      for (int p = 0; p < kPoints; ++p)
+        conv_gemm(false, false, O, count, C, u.get() + p * u_step, C, v.get() + p * v_step, ld, 0.0f, m.get() + p * m_step, ld);
+      for (int64_t o = 0; o < O; ++o)
+        for (int64_t r = r0; r < r1; ++r)
+          plan.give_row(m.get() + o * ld + (r - r0) * plan.wide, m_step, bias ? bias[o] : 0.0f,
+                        y + (r / plan.high * O + o) * s.out_plane(), r % plan.high, work.get());
+    }
+  });
+}
+
+}  // namespace rl::RL_ISA

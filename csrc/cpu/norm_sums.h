@@ -1,0 +1,58 @@
+// Sums of runs of numbers: eight or more partial sums side by side, blocks added in double.
+#pragma once
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "cpu/isa.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+inline constexpr int kSums = 16;
+
+// The sum of f(i) for i in [0, n); C is float or double.
+template <class C, class F> [[gnu::always_inline]] inline double sum_of(int64_t n, F&& f) {
+  double total = 0;
+  for (int64_t i = 0; i < n;) {
+    int64_t end = n - i > 4096 ? i + 4096 : n;
+    C lanes[kSums] = {};
+    for (; i + kSums <= end; i += kSums)
+      for (int l = 0; l < kSums; ++l) lanes[l] += f(i + l);
+    C sum = 0;
+    for (; i < end; ++i) sum += f(i);
+    for (int l = 0; l < kSums; ++l) sum += lanes[l];
+    total += sum;
+  }
+  return total;
+}
+
+// Two sums at once.
+template <class C, class F> [[gnu::always_inline]] inline void two_sums_of(int64_t n, F&& f, double* a, double* b) {
+  double ta = 0, tb = 0;
+  for (int64_t i = 0; i < n;) {
+    int64_t end = n - i > 4096 ? i + 4096 : n;
+    C la[kSums] = {}, lb[kSums] = {};
+    for (; i + kSums <= end; i += kSums)
+      for (int l = 0; l < kSums; ++l) f(i + l, la[l], lb[l]);
+    C sa = 0, sb = 0;
+    for (; i < end; ++i) f(i, sa, sb);
+    for (int l = 0; l < kSums; ++l) sa += la[l], sb += lb[l];
+    ta += sa, tb += sb;
+  }
+  *a = ta, *b = tb;
+}
+
+template <class F> void visit_float(DType t, F&& f) {
+  switch (t) {
+    case DType::Float32: return f(type_tag<float>{});
+    case DType::Float64: return f(type_tag<double>{});
+    case DType::Float16: return f(type_tag<float16>{});
+    case DType::BFloat16: return f(type_tag<bfloat16>{});
+    default: fail(ErrorKind::NotImplemented, "normalisation: there is no kernel for '", info(t).legacy, "'");
+  }
+}
+
+template <class C> C* data_or_null(const View* v) { return v ? v->as<C>() : nullptr; }
+
+}  // namespace
+}  // namespace rl::RL_ISA

@@ -1,0 +1,41 @@
+"""Neural networks: layers, losses, initialisation and utilities, with PyTorch's names."""
+
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+__all__ = [
+    *modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+    "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils",
+]  # fmt: skip
+
+
+def factory_kwargs(kwargs):
+    """The keyword arguments device, dtype and memory_format, from these or from `factory_kwargs` among them."""
+    if kwargs is None:
+        return {}
+    simple = {"device", "dtype", "memory_format"}
+    expected = simple | {"factory_kwargs"}
+    unknown = kwargs.keys() - expected
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    out = dict(kwargs.get("factory_kwargs", {}))
+    for key in simple & kwargs.keys():
+        if key in out:
+            raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+        out[key] = kwargs[key]
+    return out
+
+
+def __getattr__(name):
+    # What few programs use is loaded when asked for.
+    from importlib import import_module
+
+    if name in ("parallel", "grad", "attention", "common_types"):
+        value = import_module(f"rushlight.nn.{name}")
+    elif name == "DataParallel":
+        value = import_module("rushlight.nn.parallel").DataParallel
+    else:
+        raise AttributeError(f"module 'rushlight.nn' has no attribute '{name}'")
+    globals()[name] = value
+    return value

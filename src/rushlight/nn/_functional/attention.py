@@ -1,0 +1,262 @@
+"""Attention: softmax(q k' / sqrt(d)) v, and the multi-head form of the Transformer."""
+
+import rushlight as rl
+from rushlight.nn import _core as core
+from rushlight.nn import functional as F
+
+
+def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
+    """Whether the input has a batch; raises where the numbers of dimensions do not fit together."""
+    if query.dim() not in (2, 3):
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor"
+        )
+    batched = query.dim() == 3
+    name = "batched (3-D)" if batched else "unbatched (2-D)"
+    if key.dim() != query.dim() or value.dim() != query.dim():
+        raise AssertionError(
+            f"For {name} `query`, expected `key` and `value` to be {query.dim()}-D but found {key.dim()}-D "
+            f"and {value.dim()}-D tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.dim() != query.dim() - 1:
+        raise AssertionError(
+            f"For {name} `query`, expected `key_padding_mask` to be `None` or {query.dim() - 1}-D but found "
+            f"{key_padding_mask.dim()}-D tensor instead"
+        )
+    if attn_mask is not None:
+        if attn_mask.dim() not in (2, 3):
+            raise AssertionError(
+                f"For {name} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                f"{attn_mask.dim()}-D tensor instead"
+            )
+        if (
+            not batched
+            and attn_mask.dim() == 3
+            and attn_mask.shape != (num_heads, query.shape[0], key.shape[0])
+        ):
+            raise AssertionError(
+                f"Expected `attn_mask` shape to be {(num_heads, query.shape[0], key.shape[0])} but got "
+                f"{attn_mask.shape}"
+            )
+    return batched
+
+
+def _none_or_dtype(x):
+    if x is None:
+        return None
+    if isinstance(x, rl.Tensor):
+        return x.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
+def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+    """A mask as numbers to be added to scores: boolean True becomes -inf."""
+    if mask is None:
+        return None
+    floating = mask.is_floating_point()
+    if mask.dtype != rl.bool and not floating:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        import warnings
+
+        warnings.warn(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=2,
+        )
+    if floating:
+        return mask
+    return rl.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
+
+
+def _in_projection_packed(q, k, v, w, b=None):
+    """q, k and v through one weight (3E, E); one product where they are the same tensor."""
+    e = q.size(-1)
+    if k is v:
+        if q is k:
+            return core.linear(q, w, b).chunk(3, -1)
+        w_q, w_kv = w.split([e, 2 * e])
+        b_q, b_kv = (None, None) if b is None else b.split([e, 2 * e])
+        return (core.linear(q, w_q, b_q), *core.linear(k, w_kv, b_kv).chunk(2, -1))
+    w_q, w_k, w_v = w.chunk(3)
+    b_q, b_k, b_v = (None, None, None) if b is None else b.chunk(3)
+    return core.linear(q, w_q, b_q), core.linear(k, w_k, b_k), core.linear(v, w_v, b_v)
+
+
+def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
+    """q, k and v through three weights."""
+    e = q.size(-1)
+    if w_q.shape != (e, e):
+        raise AssertionError(f"expecting query weights shape of {(e, e)}, but got {w_q.shape}")
+    for name, w, x in (("key", w_k, k), ("value", w_v, v)):
+        if w.shape != (e, x.size(-1)):
+            raise AssertionError(f"expecting {name} weights shape of {(e, x.size(-1))}, but got {w.shape}")
+    return core.linear(q, w_q, b_q), core.linear(k, w_k, b_k), core.linear(v, w_v, b_v)
+
+
+def _check_masks(attn_mask, key_padding_mask, need_weights, is_causal):
+    if (
+        key_padding_mask is not None
+        and key_padding_mask.dtype != rl.bool
+        and not key_padding_mask.is_floating_point()
+    ):
+        raise AssertionError("only bool and floating types of key_padding_mask are supported")
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+
+
+def multi_head_attention_forward(
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+    add_zero_attn,
+    dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None,
+    static_v=None, average_attn_weights=True, is_causal=False,
+):  # fmt: skip
+    """Multi-head attention of query (L, N, E) over key and value (S, N, E): (result, weights or None)."""
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        # Tensors that were one object stay one, so that their projections are one product.
+        same_kv, same_qk = key is value, query is key
+        query = query.unsqueeze(1)
+        key = query if same_qk else key.unsqueeze(1)
+        value = key if same_kv else value.unsqueeze(1)
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+
+    tgt_len, bsz, embed_dim = query.shape
+    src_len = key.shape[0]
+    key_padding_mask = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
+    _check_masks(attn_mask, key_padding_mask, need_weights, is_causal)
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None  # the kernel makes it
+    else:
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
+        if key_padding_mask is not None:
+            is_causal = False
+
+    if embed_dim != embed_dim_to_check:
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
+        )
+    head_dim = embed_dim // num_heads
+    if head_dim * num_heads != embed_dim:
+        raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
+    if use_separate_proj_weight:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+    if not use_separate_proj_weight:
+        if in_proj_weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
+    else:
+        for name, w in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
+            if w is None:
+                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+        biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
+        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)
+
+    if attn_mask is not None:
+        if attn_mask.dim() == 2:
+            if attn_mask.shape != (tgt_len, src_len):
+                raise RuntimeError(
+                    f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be {(tgt_len, src_len)}."
+                )
+            attn_mask = attn_mask.unsqueeze(0)
+        elif attn_mask.dim() == 3:
+            if attn_mask.shape != (bsz * num_heads, tgt_len, src_len):
+                raise RuntimeError(
+                    f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                    f"{(bsz * num_heads, tgt_len, src_len)}."
+                )
+        else:
+            raise RuntimeError(f"attn_mask's dimension {attn_mask.dim()} is not supported")
+
+    if bias_k is not None and bias_v is not None:
+        if static_k is not None:
+            raise AssertionError("bias cannot be added to static key.")
+        if static_v is not None:
+            raise AssertionError("bias cannot be added to static value.")
+        k = rl.cat([k, bias_k.repeat(1, bsz, 1)])
+        v = rl.cat([v, bias_v.repeat(1, bsz, 1)])
+        attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))
+        key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
+    elif bias_k is not None or bias_v is not None:
+        raise AssertionError("bias_k and bias_v must be given together")
+
+    # (N * heads, length, head_dim)
+    q = q.reshape(tgt_len, bsz * num_heads, head_dim).transpose(0, 1)
+    k = (
+        _static(static_k, "static_k", bsz * num_heads, head_dim)
+        if static_k is not None
+        else (k.reshape(k.shape[0], bsz * num_heads, head_dim).transpose(0, 1))
+    )
+    v = (
+        _static(static_v, "static_v", bsz * num_heads, head_dim)
+        if static_v is not None
+        else (v.reshape(v.shape[0], bsz * num_heads, head_dim).transpose(0, 1))
+    )
+    if add_zero_attn:
+        zero = (bsz * num_heads, 1, head_dim)
+        k = rl.cat([k, k.new_zeros(zero)], 1)
+        v = rl.cat([v, v.new_zeros(zero)], 1)
+        attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))
+        key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
+    src_len = k.size(1)
+
+    if key_padding_mask is not None:
+        if key_padding_mask.shape != (bsz, src_len):
+            raise AssertionError(
+                f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
+            )
+        key_padding_mask = (
+            key_padding_mask.view(bsz, 1, 1, src_len)
+            .expand(-1, num_heads, -1, -1)
+            .reshape(bsz * num_heads, 1, src_len)
+        )
+        attn_mask = key_padding_mask if attn_mask is None else attn_mask + key_padding_mask
+    dropout_p = dropout_p if training else 0.0
+
+    if need_weights:
+        scores = (q * head_dim**-0.5) @ k.transpose(-2, -1)
+        if attn_mask is not None:
+            scores = scores + attn_mask
+        weights = scores.softmax(-1)
+        if dropout_p > 0.0:
+            weights = F.dropout(weights, dropout_p)
+        out = (weights @ v).transpose(0, 1).reshape(tgt_len * bsz, embed_dim)
+        out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+        weights = weights.view(bsz, num_heads, tgt_len, src_len)
+        if average_attn_weights:
+            weights = weights.mean(1)
+        return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
+
+    if attn_mask is not None:
+        attn_mask = (
+            attn_mask.unsqueeze(0)
+            if attn_mask.size(0) == 1 and attn_mask.dim() == 3
+            else (attn_mask.view(bsz, num_heads, -1, src_len))
+        )
+    q, k, v = (t.unflatten(0, (bsz, num_heads)) for t in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    out = out.permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)
+    out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+    return (out if batched else out.squeeze(1)), None
+
+
+def _static(x, name, batch, head_dim):
+    if x.size(0) != batch:
+        raise AssertionError(f"expecting {name}.size(0) of {batch}, but got {x.size(0)}")
+    if x.size(2) != head_dim:
+        raise AssertionError(f"expecting {name}.size(2) of {head_dim}, but got {x.size(2)}")
+    return x

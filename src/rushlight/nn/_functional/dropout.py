@@ -1,0 +1,90 @@
+"""Dropout: single elements, whole channels, and the kind that keeps selu's statistics."""
+
+import warnings
+
+import rushlight as rl
+
+def _check(p):
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Sets elements to 0 with probability p and scales the others by 1 / (1 - p)."""
+    _check(p)
+    return rl.dropout_(input, p, training) if inplace else rl.dropout(input, p, training)
+
+
+def _drop_channels(input, p, training, inplace):
+    """Channel dropout of an input (N, C, ...)."""
+    return rl.feature_dropout_(input, p, training) if inplace else rl.feature_dropout(input, p, training)
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout for selu: sets elements to its floor, and keeps mean 0 and variance 1."""
+    _check(p)
+    return rl.alpha_dropout_(input, p, training) if inplace else rl.alpha_dropout(input, p, training)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """alpha_dropout of whole channels."""
+    _check(p)
+    if inplace:
+        return rl.feature_alpha_dropout_(input, p, training)
+    return rl.feature_alpha_dropout(input, p, training)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Drops whole channels of (N, C, L) or (C, L)."""
+    _check(p)
+    ndim = input.dim()
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists "
+            "to provide "
+            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
+        )
+    if ndim == 2:
+        batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+        out = _drop_channels(batch, p, training, inplace)
+        return out.squeeze_(0) if inplace else out.squeeze(0)
+    return _drop_channels(input, p, training, inplace)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Drops whole channels of (N, C, H, W)."""
+    _check(p)
+    ndim = input.dim()
+    if ndim not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an "
+            "error in a future release.",
+            stacklevel=2,
+        )
+    if ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. For (C, H, W), "
+            "unsqueeze it first",
+            stacklevel=2,
+        )
+    return _drop_channels(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Drops whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    _check(p)
+    ndim = input.dim()
+    if ndim not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an "
+            "error in a future release.",
+            stacklevel=2,
+        )
+    if ndim == 4:
+        batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+        out = _drop_channels(batch, p, training, inplace)
+        return out.squeeze_(0) if inplace else out.squeeze(0)
+    return _drop_channels(input, p, training, inplace)

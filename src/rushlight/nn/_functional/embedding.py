@@ -1,0 +1,176 @@
+"""Lookups in tables of vectors."""
+
+import rushlight as rl
+
+
+def _renormalize(weight, input, max_norm, norm_type):
+    """Scales down, in place, the rows in use whose norm exceeds max_norm."""
+    with rl.no_grad():
+        rows = input.reshape(-1).unique()
+        if rows.numel() == 0:
+            return
+        norms = weight[rows].norm(norm_type, -1)
+        rows = rows[norms > max_norm]
+        if rows.numel():
+            norms = weight[rows].norm(norm_type, -1, keepdim=True)
+            weight[rows] = weight[rows] * (max_norm / (norms + 1e-7))
+
+
+def embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
+):
+    """Rows of `weight` at the indices `input`.
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        max_norm: rows in use that are longer are scaled down, in place.
+        scale_grad_by_freq: divides a row's gradient by how often it occurs.
+        sparse: makes the gradient of `weight` a sparse tensor.
+    """
+    if padding_idx is not None:
+        rows = weight.size(0)
+        if padding_idx > 0:
+            if padding_idx >= rows:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+        elif padding_idx < 0:
+            if padding_idx < -rows:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx += rows
+    else:
+        padding_idx = -1
+    if max_norm is not None:
+        input = input.contiguous()
+        _renormalize(weight, input, max_norm, norm_type)
+    return rl.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _bags(offsets, count):
+    """The bag that each of `count` indices belongs to."""
+    marks = rl.zeros(count + 1, dtype=rl.long, device=offsets.device)
+    marks.index_add_(0, offsets, rl.ones_like(offsets))
+    return marks.cumsum(0)[:count] - 1
+
+
+def _check_bags(
+    input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
+):
+    if weight.dtype == rl.long and input.is_floating_point():
+        raise ValueError(
+            "embedding_bag: Argument order of (weight, input) is the old one: expected (input, weight)"
+        )
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
+            f"have the same shape as the input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+            "length sequences. "
+            f"However, found offsets of type {type(offsets)}"
+        )
+    if input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    elif input.dim() != 2:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+            f"mode='sum' (got mode='{mode}')."
+        )
+
+
+def embedding_bag(
+    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
+    sparse=False,
+    per_sample_weights=None, include_last_offset=False, padding_idx=None,
+):  # fmt: skip
+    """Sums, means or maxima of rows of `weight` over bags of indices.
+
+    Args:
+        input: (B, N) for B bags of N indices, or (N) with `offsets`, where each bag starts.
+        per_sample_weights: factors of the rows, for mode 'sum'.
+        include_last_offset: offsets has one more entry, the end of the last bag.
+        padding_idx: a row that bags leave out.
+    """
+    _check_bags(
+        input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
+    )
+    if input.dim() == 2:
+        per_bag = input.size(1)
+        offsets = (
+            rl.arange(0, input.numel(), per_bag, device=input.device)
+            if per_bag
+            else rl.zeros(input.size(0), dtype=rl.long, device=input.device)
+        )
+        input = input.reshape(-1)
+        include_last_offset = False
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    offsets = offsets.long()
+    if include_last_offset:
+        if offsets.size(0) < 1:
+            raise ValueError("include_last_offset: number of offset should be at least 1")
+        count, starts = offsets.size(0) - 1, offsets[:-1]
+    else:
+        count, starts = offsets.size(0), offsets
+    if offsets.numel():
+        if int(offsets[0]) != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                f"position 0. However, got {int(offsets[0])}"
+            )
+        if int(offsets[-1]) > input.size(0):
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length({input.size(0)}) but got offsets[-1] "
+                f"of {int(offsets[-1])}"
+            )
+    if padding_idx is not None:
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got "
+                f"{padding_idx}"
+            )
+        padding_idx %= rows
+    vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    bag = _bags(starts, input.size(0))
+    if padding_idx is not None:
+        keep = (input != padding_idx).nonzero().squeeze(1)
+        vectors, bag = vectors.index_select(0, keep), bag.index_select(0, keep)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.index_select(0, keep)
+    if mode == "max":
+        return _max_of_bags(vectors, bag, count)
+    if per_sample_weights is not None:
+        vectors = vectors * per_sample_weights.unsqueeze(1)
+    out = vectors.new_zeros((count, weight.size(1))).index_add(0, bag, vectors)
+    if mode == "mean":
+        sizes = rl.zeros(count, dtype=rl.long, device=bag.device).index_add_(0, bag, rl.ones_like(bag))
+        out = out / sizes.clamp_(min=1).unsqueeze(1).to(out.dtype)
+    return out
+
+
+def _max_of_bags(vectors, bag, count):
+    if vectors.size(0) == 0:
+        return vectors.new_zeros((count, vectors.size(1)))
+    sizes = rl.zeros(count, dtype=rl.long, device=bag.device).index_add_(0, bag, rl.ones_like(bag))
+    first = sizes.cumsum(0) - sizes
+    step = rl.arange(int(sizes.max()), device=bag.device)
+    # (bags, longest): positions of each bag's vectors; bags are consecutive
+    position = (first.unsqueeze(1) + step).clamp_(max=vectors.size(0) - 1)
+    absent = (step >= sizes.unsqueeze(1)).unsqueeze(2)
+    padded = vectors[position].masked_fill(absent, float("-inf"))
+    out = padded.max(1)[0]
+    return out.masked_fill((sizes == 0).unsqueeze(1), 0.0)

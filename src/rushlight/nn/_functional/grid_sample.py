@@ -1,0 +1,137 @@
+"""Sampling pictures and volumes at given places. Written with gather, so every order of gradient works."""
+
+import itertools
+import warnings
+
+import rushlight as rl
+
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def _to_pixels(x, size, align_corners):
+    """Coordinates in [-1, 1] as positions in pixels."""
+    return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+
+
+def _reflect(x, size, align_corners):
+    low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+    if span == 0:
+        return rl.zeros_like(x)
+    x = (x - low).abs()
+    flips = (x / span).floor()
+    rest = x - flips * span
+    return rl.where(flips.remainder(2) == 0, rest + low, span - rest + low)
+
+
+def _keep_inside(x, size, padding_mode, align_corners):
+    if padding_mode == "border":
+        return x.clamp(0, size - 1)
+    if padding_mode == "reflection":
+        return _reflect(x, size, align_corners).clamp(0, size - 1)
+    return x
+
+
+def _look_up(input, at):
+    """input (N, C, *sizes) at whole positions `at` (one tensor (N, *out) per dimension); 0 outside."""
+    sizes = input.shape[2:]
+    flat, inside = None, None
+    for x, size in zip(at, sizes):
+        ok = (x >= 0) & (x <= size - 1)
+        place = rl.where(ok, x, rl.zeros_like(x)).long()
+        flat = place if flat is None else flat * size + place
+        inside = ok if inside is None else inside & ok
+    n, c = input.shape[:2]
+    out = at[0].shape[1:]
+    index = flat.reshape(n, 1, -1).expand(n, c, -1)
+    values = input.reshape(n, c, -1).gather(2, index).view(n, c, *out)
+    return values * inside.unsqueeze(1).to(values.dtype)
+
+
+def _cubic(t):
+    """Keys' four weights (a = -0.75) of the neighbours of a point at t in [0, 1)."""
+    a = -0.75
+
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in [-1, 1], x first.
+
+    Args:
+        mode: 'bilinear', 'nearest' or 'bicubic' (pictures only).
+        padding_mode: outside values: 'zeros', 'border' or 'reflection'.
+        align_corners: whether -1 and 1 are the centres of the corner pixels or their outer edges.
+    """
+    if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+            f"'{mode}'"
+        )
+    if padding_mode not in GRID_SAMPLE_PADDING_MODES:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', "
+            f"but got: '{padding_mode}'"
+        )
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
+        )
+        align_corners = False
+    n = input.dim() - 2
+    if n not in (2, 3) or grid.dim() != input.dim():
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if input.size(0) != grid.size(0) or grid.size(-1) != n:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension and the batch size of the "
+            "input, "
+            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+        )
+    if 0 in input.shape[2:]:
+        raise RuntimeError(
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(input.shape)}"
+        )
+    if mode == "bicubic" and n == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    sizes = input.shape[2:]
+    at = [_to_pixels(grid[..., n - 1 - d], sizes[d], align_corners) for d in range(n)]
+
+    if mode == "bicubic":
+        whole = [x.floor() for x in at]
+        weights = [_cubic(x - w) for x, w in zip(at, whole)]
+        total = None
+        for taps in itertools.product(range(4), repeat=n):
+            places = [
+                _keep_inside(w + (k - 1), s, padding_mode, align_corners)
+                for w, k, s in zip(whole, taps, sizes)
+            ]
+            weight = weights[0][taps[0]] * weights[1][taps[1]]
+            term = _look_up(input, places) * weight.unsqueeze(1)
+            total = term if total is None else total + term
+        return total
+
+    at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes)]
+    if mode == "nearest":
+        return _look_up(input, [x.detach().round() for x in at])
+    whole = [x.detach().floor() for x in at]
+    total = None
+    for corner in itertools.product((0, 1), repeat=n):
+        weight = None
+        for x, w, up in zip(at, whole, corner):
+            part = x - w if up else w + 1 - x
+            weight = part if weight is None else weight * part
+        term = _look_up(input, [w + up for w, up in zip(whole, corner)]) * weight.unsqueeze(1)
+        total = term if total is None else total + term
+    return total

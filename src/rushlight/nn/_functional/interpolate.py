@@ -1,0 +1,246 @@
+"""Resizing by nearest neighbours, linear and cubic interpolation, areas, and antialiased filters.
+
+Every method is separable: each dimension is resized on its own by index_select and weights, or by a matrix.
+"""
+
+import math
+import warnings
+
+import rushlight as rl
+from rushlight.nn import functional as F
+
+_CUBIC = -0.75
+_CUBIC_ANTIALIAS = -0.5
+
+
+def _work_dtype(input):
+    return rl.float64 if input.dtype == rl.float64 else rl.float32
+
+
+def _step(n_in, n_out, align_corners, factor):
+    """How far one step of the result goes in the input."""
+    if align_corners:
+        return (n_in - 1) / (n_out - 1) if n_out > 1 else 0.0
+    return 1.0 / factor if factor is not None and factor > 0 else n_in / n_out
+
+
+def _nearest(x, dim, n_out, factor, exact):
+    n_in = x.size(dim)
+    if n_in == n_out and (factor is None or factor == 1):
+        return x
+    at = rl.arange(n_out, dtype=rl.float32, device=x.device)
+    at = (at + 0.5 if exact else at) * _step(n_in, n_out, False, factor)
+    return x.index_select(dim, at.floor().long().clamp_(max=n_in - 1))
+
+
+def _points(x, dim, n_out, align_corners, factor):
+    step = _step(x.size(dim), n_out, align_corners, factor)
+    at = rl.arange(n_out, dtype=_work_dtype(x), device=x.device)
+    return at * step if align_corners else (at + 0.5) * step - 0.5
+
+
+def _shaped(weight, x, dim):
+    return weight.to(x.dtype if x.is_floating_point() else weight.dtype).view(-1, *[1] * (x.dim() - 1 - dim))
+
+
+def _linear(x, dim, n_out, align_corners, factor):
+    n_in = x.size(dim)
+    if n_in == n_out and (align_corners or factor is None or factor == 1):
+        return x
+    at = _points(x, dim, n_out, align_corners, factor).clamp_(min=0)
+    low = at.floor().clamp_(max=n_in - 1)
+    upper = _shaped((at - low).clamp_(0, 1), x, dim)
+    low = low.long()
+    high = (low + 1).clamp_(max=n_in - 1)
+    return x.index_select(dim, low) * (1 - upper) + x.index_select(dim, high) * upper
+
+
+def _cubic(x, dim, n_out, align_corners, factor):
+    n_in = x.size(dim)
+    if n_in == n_out and (align_corners or factor is None or factor == 1):
+        return x
+    from rushlight.nn._functional.grid_sample import _cubic as taps
+
+    at = _points(x, dim, n_out, align_corners, factor)
+    whole = at.floor()
+    out = None
+    for k, weight in enumerate(taps(at - whole)):
+        place = (whole.long() + (k - 1)).clamp_(0, n_in - 1)
+        term = x.index_select(dim, place) * _shaped(weight, x, dim)
+        out = term if out is None else out + term
+    return out
+
+
+def _filter(kind, x):
+    """The antialiasing filter at x >= 0."""
+    if kind == "bilinear":
+        return (1 - x).clamp_min(0)
+    if kind == "lanczos":
+        inside = rl.sinc(x) * rl.sinc(x / 3)
+        return rl.where(x < 3, inside, rl.zeros_like(x))
+    a = _CUBIC_ANTIALIAS
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return rl.where(x < 1, near, rl.where(x < 2, far, rl.zeros_like(x)))
+
+
+def _antialias(x, dim, n_out, kind, align_corners, factor):
+    n_in = x.size(dim)
+    step = _step(n_in, n_out, align_corners, factor)
+    half = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}[kind]
+    support, inverse = (half * step, 1.0 / step) if step >= 1 else (half, 1.0)
+    dtype = _work_dtype(x)
+    centre = (rl.arange(n_out, dtype=dtype, device=x.device) + 0.5).mul_(step).unsqueeze(1)
+    first = (centre - support + 0.5).trunc().clamp_(min=0)
+    end = (centre + support + 0.5).trunc().clamp_(max=n_in)
+    place = rl.arange(n_in, dtype=dtype, device=x.device)
+    weight = _filter(kind, ((place - centre + 0.5) * inverse).abs())
+    weight = weight * ((place >= first) & (place < end)).to(dtype)
+    weight = weight / weight.sum(1, keepdim=True)
+    if x.is_floating_point():
+        weight = weight.to(x.dtype)
+    return (x.transpose(dim, -1) @ weight.t()).transpose(dim, -1)
+
+
+def _sizes(input, size, scale_factor, mode, recompute):
+    """(size of the result, factors or None for each dimension)."""
+    n = input.dim() - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != n:
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got "
+                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of {size}. "
+                    "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
+                    "o2, ...,oK) format."
+                )
+            return [int(s) for s in size], None
+        return [int(size)] * n, None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != n:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape "
+                f"{scale_factor}. "
+                "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
+                "...,sK) format."
+            )
+        factors = [float(f) for f in scale_factor]
+    else:
+        factors = [float(scale_factor)] * n
+    out = [math.floor(float(input.size(i + 2)) * factors[i]) for i in range(n)]
+    return out, None if recompute or mode == "area" else factors
+
+
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
+    """Resizes (N, C, ...) over its last dimensions.
+
+    Args:
+        size, scale_factor: the size of the result, or what the input's is multiplied by.
+        mode: 'nearest', 'nearest-exact', 'linear' (3-d), 'bilinear', 'bicubic', 'lanczos' (4-d), 'trilinear' (5-d), 'area'.
+        align_corners: whether the centres of the corner pixels, or their outer edges, coincide.
+        recompute_scale_factor: takes the factor from the resulting size instead of as given.
+        antialias: filters when a picture gets smaller ('bilinear' and 'bicubic').
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | "
+                "bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    n = input.dim() - 2
+    if recompute_scale_factor is not None and recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful when size is explicitly specified.")
+    out, factors = _sizes(input, size, scale_factor, mode, recompute_scale_factor)
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and n == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    want = {"linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3}.get(mode)
+    if n not in (1, 2, 3) or mode not in (
+        "nearest",
+        "nearest-exact",
+        "area",
+        "linear",
+        "bilinear",
+        "bicubic",
+        "lanczos",
+        "trilinear",
+    ):
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
+            f"nearest-exact (got {mode})"
+        )
+    if want is not None and want != n:
+        raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {want + 2}D input")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("lanczos mode requires antialias=True")
+    if min(out) <= 0 or 0 in input.shape[2:]:
+        raise RuntimeError(
+            "Input and output sizes should be greater than 0, but got input "
+            f"{list(input.shape[2:])} and output {out}"
+        )
+    if 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}"
+        )
+    if mode == "area":
+        return (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[n - 1](input, out)
+    exact = mode == "nearest-exact"
+    # Whole numbers are resized as floating point and rounded back.
+    x = input if mode.startswith("nearest") or input.is_floating_point() else input.to(rl.float32)
+    for i in range(n):
+        dim = n + 1 - i  # the last dimension first, where rows are shortest
+        factor = None if factors is None else factors[dim - 2]
+        if mode.startswith("nearest"):
+            x = _nearest(x, dim, out[dim - 2], factor, exact)
+        elif antialias:
+            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
+        elif mode == "bicubic":
+            x = _cubic(x, dim, out[dim - 2], align_corners, factor)
+        else:
+            x = _linear(x, dim, out[dim - 2], align_corners, factor)
+    if x.dtype != input.dtype:
+        x = x.round().clamp(0, 255).to(input.dtype) if input.dtype == rl.uint8 else x.round().to(input.dtype)
+    return x.clone() if x is input else x
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The old name of `interpolate`."""
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """The old name of interpolate with mode='nearest'."""
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """The old name of interpolate with mode='bilinear', align_corners=True."""
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

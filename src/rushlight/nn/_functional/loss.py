@@ -1,0 +1,243 @@
+"""Losses between predictions and targets of the same shape, and of classes."""
+
+import math
+import warnings
+
+import rushlight as rl
+from rushlight.nn import _core as core
+from rushlight.nn import _reduction
+
+
+def _reduction_of(size_average, reduce, reduction):
+    if size_average is not None or reduce is not None:
+        return _reduction.legacy_get_string(size_average, reduce)
+    return reduction
+
+
+def _broadcast(input, target, stacklevel=3):
+    if target.size() != input.size():
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the "
+            "same size.",
+            stacklevel=stacklevel,
+        )
+    return rl.broadcast_tensors(input, target)
+
+
+def _weighted(loss, input, weight, reduction):
+    """A loss per element times its weight; the mean is over the weights."""
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    loss = loss * weight
+    if reduction == "mean":
+        return loss.sum() / weight.sum()
+    return _reduction.apply(loss, reduction)
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(x - y)^2."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
+    if weight is not None:
+        return _weighted(core.mse_loss(input, target, 0), input, weight, reduction)
+    return core.mse_loss(input, target, _reduction.get_enum(reduction))
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|x - y|."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
+    if weight is not None:
+        return _weighted((input - target).abs(), input, weight, reduction)
+    return _reduction.apply((input - target).abs(), reduction)
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """d^2 / (2 beta) for |d| < beta, else |d| - beta / 2."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return _reduction.apply((input - target).abs(), reduction)
+    return core.smooth_l1_loss(input, target, _reduction.get_enum(reduction), beta)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
+    input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
+    if weight is not None:
+        return _weighted(core.huber_loss(input, target, 0, delta), input, weight, reduction)
+    return core.huber_loss(input, target, _reduction.get_enum(reduction), delta)
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """-x[target]: the negative log likelihood of classes, x being log probabilities (N, C, ...)."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    return core.nll_loss_nd(input, target, weight, _reduction.get_enum(reduction), ignore_index)
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
+    """nll_loss of log_softmax(x): x are scores (N, C, ...), targets classes or probabilities of classes."""
+    if size_average is not None or reduce is not None:
+        reduction = _reduction.legacy_get_string(size_average, reduce)
+    return core.cross_entropy_loss(
+        input, target, weight, _reduction.get_enum(reduction), ignore_index, label_smoothing
+    )
+
+
+def linear_cross_entropy(
+    input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
+    label_smoothing=0.0, options=None,
+):  # fmt: skip
+    """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets (N, d1, ...)."""
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        raise RuntimeError(
+            f"linear_cross_entropy: linear_bias must have the shape {tuple(linear_weight.shape[:-1])}, got "
+            f"{tuple(linear_bias.shape)}."
+        )
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() > 2 and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
+            "batched input, (N, in_features)"
+        )
+    if weight is not None and weight.shape != linear_weight.shape[:1]:
+        raise RuntimeError(
+            f"expected weight shape to be {tuple(linear_weight.shape[:1])}, got {tuple(weight.shape)}"
+        )
+    shape = linear_weight.shape[:-1]
+    flat = linear_weight.reshape(-1, linear_weight.size(-1)) if linear_weight.dim() > 2 else linear_weight
+    logits = core.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1))
+    if len(shape) > 1:
+        logits = logits.unflatten(-1, shape)
+    if ignore_index is None:
+        ignore_index = -100
+    return cross_entropy(
+        logits,
+        target,
+        weight=weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """-(y log x + (1 - y) log(1 - x)) of probabilities x; logarithms stop at -100."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    number = _reduction.get_enum(reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. "
+            "Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = weight.expand(rl.broadcast_shapes(weight.size(), target.size()))
+    return core.binary_cross_entropy(input, target, weight, number)
+
+
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """binary_cross_entropy of sigmoid(x), without underflow; pos_weight multiplies the loss of positives."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    _reduction.get_enum(reduction)
+    if target.size() != input.size():
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    log_sigmoid = core.logsigmoid(input)
+    if pos_weight is None:
+        loss = (1 - target) * input - log_sigmoid
+    else:
+        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_sigmoid
+    if weight is not None:
+        loss = loss * weight
+    return _reduction.apply(loss, reduction)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """y * (log y - x), x being log probabilities; 'batchmean' divides by the batch size."""
+    if size_average is not None or reduce is not None:
+        reduction = _reduction.legacy_get_string(size_average, reduce)
+    elif reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
+            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=2,
+        )
+    loss = target.exp() * (target - input) if log_target else rl.xlogy(target, target) - target * input
+    if reduction == "batchmean":
+        loss = loss.sum()
+        return loss / input.size(0) if input.dim() else loss
+    return _reduction.apply(loss, reduction)
+
+
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"
+):
+    """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds Stirling's term."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return _reduction.apply(loss, reduction)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
+    """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its constant."""
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * rl.ones_like(input)
+    elif rl.any(var < 0):
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+            # One dimension of size 1 and all others equal is a variance that broadcasts.
+            different = (
+                sum(a != b for a, b in zip(input.size(), var.size())) if input.dim() == var.dim() else 2
+            )
+            if different != 1 or all(b == 1 or a == b for a, b in zip(input.size(), var.size())) is False:
+                raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    with rl.no_grad():
+        clamped = var.clamp(min=eps)
+    var = var + (clamped - var).detach()  # the limited value with the gradient of the given one
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _reduction.apply(loss, reduction)
+
+
+def ctc_loss(
+    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
+):
+    """Connectionist temporal classification: -log of the probability of all alignments of targets to log_probs (T, N, C)."""
+    return rl.ctc_loss(
+        log_probs,
+        targets,
+        input_lengths,
+        target_lengths,
+        blank,
+        _reduction.get_enum(reduction),
+        zero_infinity,
+    )

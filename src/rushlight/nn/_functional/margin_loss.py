@@ -1,0 +1,199 @@
+"""Losses that ask for a margin: rankings, embeddings, triplets, several classes."""
+
+import rushlight as rl
+from rushlight.nn import _core as core
+from rushlight.nn import _reduction
+from rushlight.nn._functional.loss import _reduction_of
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """log(1 + e^(-y x)) for y in {-1, 1}."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    return _reduction.apply(-core.logsigmoid(target * input), reduction)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """x where y = 1, max(0, margin - x) where y = -1."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    zero = input.new_zeros(())
+    near = rl.where(target != 1, (margin - input).clamp_min(0), zero)
+    far = rl.where(target != -1, input, zero)
+    return _reduction.apply(near + far, reduction)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, -y (x1 - x2) + margin)."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return _reduction.apply((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """1 - cos where y = 1, max(0, cos - margin) where y = -1."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    if target.dim() > 1:
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported: cosine_embedding_loss "
+            f"got a target of shape {tuple(target.shape)}"
+        )
+    if input1.dim() != target.dim() + 1 or input2.dim() != target.dim() + 1:
+        raise RuntimeError(
+            f"{target.dim()}D target tensor expects {target.dim() + 1}D input tensors, "
+            f"but found inputs with sizes {list(input1.size())} and {list(input2.size())}."
+        )
+    product = (input1 * input2).sum(-1)
+    tiny = 1e-12
+    cos = product / ((input1 * input1).sum(-1).add(tiny) * (input2 * input2).sum(-1).add(tiny)).sqrt()
+    zero = rl.zeros_like(cos)
+    loss = rl.where(target == 1, 1 - cos, zero) + rl.where(target == -1, (cos - margin).clamp_min(0), zero)
+    return _reduction.apply(loss, reduction)
+
+
+def multi_margin_loss(
+    input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
+):
+    """Sum over other classes of max(0, margin - x[y] + x[j])^p, divided by the number of classes."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    number = _reduction.get_enum(reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    if input.dim() > 2 or input.dim() == 0 and target.dim() > 1:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.size())}"
+        )
+    batch = input.reshape(-1, input.size(-1) if input.dim() else 1)
+    classes = batch.size(1)
+    if classes == 0:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.size())}"
+        )
+    if target.dim() > 1 or target.numel() != batch.size(0):
+        raise RuntimeError(
+            f"inconsistent target size, expected {batch.size(0)} but got {list(target.size())}"
+        )
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.size())}")
+    index = target.reshape(-1, 1)
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= classes):
+        raise RuntimeError(f"target out of range: expected classes in [0, {classes})")
+    loss = (margin - batch.gather(1, index) + batch).clamp_min(0)
+    if p == 2:
+        loss = loss * loss
+    if weight is not None:
+        loss = loss * weight[index]
+    own = rl.zeros_like(batch, dtype=rl.bool).scatter_(1, index, True)
+    loss = loss.masked_fill(own, 0).sum(1) / classes
+    if number == 0:
+        return loss.reshape(target.shape) if target.dim() else loss.squeeze(0)
+    return _reduction.apply(loss, reduction)
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] + x[other])."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    _reduction.get_enum(reduction)
+    if (
+        input.dim() > 2
+        or (input.dim() == 2 and input.size(1) == 0)
+        or (input.dim() == 1 and input.size(0) == 0)
+    ):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.size())}"
+        )
+    if target.size() != input.size():
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.size())} for input of size: {list(input.size())}"
+        )
+    x, labels = (
+        input.reshape(-1, input.size(-1) if input.dim() else 1),
+        target.reshape(-1, input.size(-1) if input.dim() else 1),
+    )
+    classes = x.size(1)
+    valid = (labels < 0).cumsum(1) == 0
+    if labels.numel() and int(labels.max()) >= classes or labels.numel() and int(labels.min()) < -1:
+        raise RuntimeError("argument #2 target out of range: multilabel_margin_loss expects classes or -1")
+    index = labels.masked_fill(~valid, 0)
+    is_label = rl.zeros_like(x).scatter_add_(1, index, valid.to(x.dtype)) > 0
+    # (N, labels, classes)
+    loss = (1 - x.gather(1, index).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
+    counts = valid.unsqueeze(2) & ~is_label.unsqueeze(1)
+    loss = loss.masked_fill(~counts, 0).sum((1, 2)) / classes
+    if reduction == "none" and input.dim() < 2:
+        return loss.squeeze(0)
+    return _reduction.apply(loss, reduction)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Binary cross entropy of each class, averaged over classes."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    loss = -(target * core.logsigmoid(input) + (1 - target) * core.logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    classes = input.dim() - 1
+    loss = loss.sum(classes) / input.size(classes)
+    return _reduction.apply(loss, reduction)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)
+
+
+def triplet_margin_loss(
+    anchor,
+    positive,
+    negative,
+    margin=1.0,
+    p=2,
+    eps=1e-6,
+    swap=False,
+    size_average=None,
+    reduce=None,
+    reduction="mean",
+):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being the p-norm."""
+    reduction = _reduction_of(size_average, reduce, reduction)
+    _reduction.get_enum(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            "dimensions, but got: "
+            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
+        )
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = rl.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return _reduction.apply((margin + near - far).clamp_min(0), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
+    """triplet_margin_loss with any distance."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            "dimensions, but got: "
+            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
+        )
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = rl.minimum(far, distance(positive, negative))
+    return _reduction.apply((margin + near - far).clamp_min(0), reduction)

@@ -1,0 +1,99 @@
+"""Normalisation over batches, layers, groups, channels and vectors."""
+
+import rushlight as rl
+
+
+def _verify_batch_size(size):
+    count = size[0]
+    for n in size[2:]:
+        count *= n
+    if count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+
+
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
+):
+    """Normalises each channel over batch and space; in training the running statistics are updated in place."""
+    if training:
+        _verify_batch_size(input.size())
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    return rl.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+
+
+def instance_norm(
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-05,
+):
+    """Normalises each channel of each sample over space."""
+    if use_input_stats:
+        size = input.size()
+        count = 1
+        for n in size[2:]:
+            count *= n
+        if count == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+    return rl.instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True
+    )
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
+    """Normalises over the last dimensions, whose shape is given."""
+    return rl.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """Divides by the root of the mean square over the last dimensions."""
+    return rl.rms_norm(input, normalized_shape, weight, eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    """Normalises groups of channels of each sample."""
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    size = input.size()
+    count = size[0] * size[1] // num_groups if num_groups else 0
+    for n in size[2:]:
+        count *= n
+    if count == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{[size[0] * size[1] // num_groups, num_groups, *size[2:]]}"
+        )
+    return rl.group_norm(input, num_groups, weight, bias, eps)
+
+
+def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+    """Divides each value by a power of the mean square over neighbouring channels."""
+    from rushlight.nn import functional as F
+
+    ndim = input.dim()
+    if ndim < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {ndim} dimensions)"
+        )
+    if input.numel() == 0:
+        return input
+    # Channels become the second to last dimension of a picture with one channel: a window of `size` of them.
+    square = (input * input).unsqueeze(1).flatten(3) if ndim > 3 else (input * input).unsqueeze(1)
+    square = F.pad(square, (0, 0, size // 2, (size - 1) // 2))
+    mean = F.avg_pool2d(square, (size, 1), stride=1).squeeze(1).view(input.shape)
+    return input / (mean * alpha + k).pow(beta)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """Scales vectors along `dim` to length 1 in the p-norm."""
+    norm = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    if out is None:
+        return input / norm.expand_as(input)
+    return rl.div(input, norm.expand_as(input), out=out)

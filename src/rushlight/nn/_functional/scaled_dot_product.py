@@ -1,0 +1,60 @@
+"""Scaled dot product attention."""
+
+import math
+
+import rushlight as rl
+from rushlight.nn import functional as F
+
+
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
+    """softmax(query key' * scale + mask) value.
+
+    Args:
+        query, key, value: (..., L, E), (..., S, E), (..., S, Ev).
+        attn_mask: numbers to add to the scores, or booleans that say which places take part.
+        dropout_p: the share of weights to drop; also outside training.
+        is_causal: each place sees only itself and earlier ones.
+        scale: 1 / sqrt(E) by default.
+        enable_gqa: query may have a multiple of the heads (third dimension from the end) of key and value.
+    """
+    for name, t in (("query", query), ("key", key), ("value", value)):
+        if t.dim() < 2:
+            raise RuntimeError(
+                f"scaled_dot_product_attention: expected {name} to have at least 2 dimensions, got {t.dim()}"
+            )
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got "
+            f"query.dtype: {query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
+        )
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    if enable_gqa:
+        heads = query.size(-3)
+        if heads % key.size(-3) or heads % value.size(-3):
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
+        key = key.repeat_interleave(heads // key.size(-3), -3)
+        value = value.repeat_interleave(heads // value.size(-3), -3)
+    if scale is None:
+        width = query.size(-1)
+        scale = 1.0 / math.sqrt(width) if width else 0.0
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+        attn_mask = rl.ones(query.size(-2), key.size(-2), dtype=rl.bool, device=query.device).tril()
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if attn_mask is None:
+        weights = scores.softmax(-1)
+    elif attn_mask.dtype == rl.bool:
+        weights = scores.masked_fill(~attn_mask, float("-inf")).softmax(-1)
+        # A row that may see nothing is 0, not NaN.
+        if not is_causal:
+            weights = weights.masked_fill(~attn_mask.any(-1, keepdim=True), 0.0)
+    else:
+        weights = (scores + attn_mask).softmax(-1)
+        weights = weights.masked_fill((attn_mask == float("-inf")).all(-1, keepdim=True), 0.0)
+    if dropout_p > 0.0:
+        weights = F.dropout(weights, dropout_p)
+    return weights @ value

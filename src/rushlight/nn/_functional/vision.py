@@ -1,0 +1,217 @@
+"""Padding, windows (fold and unfold), and resampling on affine grids."""
+
+import rushlight as rl
+from rushlight.nn.modules.utils import _pair
+
+
+def _pad_indices(mode, length, before, after, device):
+    """For each place of the padded dimension, the place it copies."""
+    i = rl.arange(-before, length + after, device=device)
+    if mode == "replicate":
+        return i.clamp_(0, length - 1)
+    if mode == "circular":  # what negative sizes crop does not come round again
+        start, kept = max(-before, 0), length + min(before, 0) + min(after, 0)
+        return rl.arange(-max(before, 0), kept + max(after, 0), device=device).remainder_(kept).add_(start)
+    period = 2 * (length - 1)
+    if period == 0:
+        return rl.zeros_like(i)
+    i = i.remainder_(period)
+    return rl.minimum(i, period - i)
+
+
+def _check_pad(mode, length, before, after, shape):
+    if mode == "reflect" and (before >= length or after >= length):
+        raise RuntimeError(
+            "Argument #4: Padding size should be less than the corresponding input dimension, but got: "
+            f"padding ({before}, {after}) at a dimension of size {length} of input {list(shape)}"
+        )
+    if mode == "circular" and (before > length or after > length):
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    if length == 0 and (before > 0 or after > 0):
+        raise RuntimeError(
+            f"Expected a non-empty dimension to pad by {mode}, got input of shape {list(shape)}"
+        )
+    if length + before + after <= 0 and not (
+        mode != "circular" and length + before + after == 0 and length == 0
+    ):
+        raise RuntimeError(
+            f"input of shape {list(shape)} is too small: a dimension of size {length} padded by ({before}, "
+            f"{after}) is empty. "
+            "Calculated output size is too small"
+        )
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Pads the last dimensions; pairs of sizes (before, after) start at the last one. Negative sizes crop.
+
+    mode: 'constant' (value, 0 by default), 'reflect', 'replicate' or 'circular'; the last three leave the batch and
+    channel dimensions alone.
+    """
+    if len(pad) % 2 != 0:
+        raise RuntimeError(f"Padding length must be divisible by 2, but got {len(pad)}")
+    if len(pad) // 2 > input.dim():
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding "
+            "length "
+            f"{len(pad)} and input of dimension {input.dim()}"
+        )
+    if mode == "constant":
+        return rl.constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    n = len(pad) // 2
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if not (n in (1, 2, 3) and input.dim() in (n + 1, n + 2)):
+        raise NotImplementedError(
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: "
+            f"got an input of {input.dim()} dimensions and {n} pairs of sizes"
+        )
+    if 0 in input.shape[1 if input.dim() == n + 2 else 0 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other "
+            "non-zero dimensions "
+            f"for input, but got: {list(input.shape)}"
+        )
+    out = input
+    for k in range(n):
+        before, after = int(pad[2 * k]), int(pad[2 * k + 1])
+        dim = input.dim() - 1 - k
+        _check_pad(mode, input.size(dim), before, after, input.shape)
+        if before or after:
+            out = out.index_select(dim, _pad_indices(mode, input.size(dim), before, after, input.device))
+    return out.clone() if out is input else out
+
+
+def _windows(length, kernel, dilation, padding, stride, device):
+    """(kernel, places): the padded position that each kernel element sees at each place."""
+    places = (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    at = rl.arange(kernel, device=device).unsqueeze(1) * dilation
+    return at + rl.arange(max(places, 0), device=device) * stride
+
+
+def _check_windows(name, **sizes):
+    for what, (values, low) in sizes.items():
+        if len(values) != 2:
+            raise RuntimeError(f"It is expected {what} equals to 2, but got size {len(values)}")
+        if any(v < low for v in values):
+            kind = "greater than zero" if low == 1 else "non-negative"
+            raise RuntimeError(f"{what} should be {kind}, but got {what}: {list(values)} in {name}")
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Windows of pictures as columns: (N, C, H, W) to (N, C * kernel area, number of windows)."""
+    kernel, dilation, padding, stride = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
+    _check_windows(
+        "unfold", kernel_size=(kernel, 1), dilation=(dilation, 1), padding=(padding, 0), stride=(stride, 1)
+    )
+    if input.dim() not in (3, 4) or 0 in input.shape[-3:]:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            "dimensions for input, "
+            f"but got: {list(input.shape)}"
+        )
+    x = input.unsqueeze(0) if input.dim() == 3 else input
+    rows = _windows(x.size(2), kernel[0], dilation[0], padding[0], stride[0], x.device)
+    cols = _windows(x.size(3), kernel[1], dilation[1], padding[1], stride[1], x.device)
+    if rows.size(1) < 1 or cols.size(1) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, "
+            f"dilation={dilation}, padding={padding}, "
+            f"calculated shape of the array of sliding blocks as ({rows.size(1)}, {cols.size(1)}), but its "
+            "components must be at least one."
+        )
+    if padding != (0, 0):
+        x = rl.constant_pad_nd(x, (padding[1], padding[1], padding[0], padding[0]), 0)
+    n, c = x.shape[:2]
+    x = x.index_select(2, rows.flatten()).index_select(3, cols.flatten())
+    x = x.view(n, c, *rows.shape, *cols.shape).permute(0, 1, 2, 4, 3, 5)
+    out = x.reshape(n, c * kernel[0] * kernel[1], rows.size(1) * cols.size(1))
+    return out.squeeze(0) if input.dim() == 3 else out
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Sums columns of windows back into pictures of output_size: the adjoint of `unfold`."""
+    size, kernel, dilation, padding, stride = (
+        _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride),
+    )  # fmt: skip
+    _check_windows(
+        "fold",
+        output_size=(size, 1),
+        kernel_size=(kernel, 1),
+        dilation=(dilation, 1),
+        padding=(padding, 0),
+        stride=(stride, 1),
+    )
+    if input.dim() not in (2, 3) or 0 in input.shape[-2:]:
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            "dimensions for input, "
+            f"but got: {list(input.shape)}"
+        )
+    x = input.unsqueeze(0) if input.dim() == 2 else input
+    area = kernel[0] * kernel[1]
+    if x.size(1) % area != 0:
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={x.size(1)} and kernel_size={kernel}."
+        )
+    rows = _windows(size[0], kernel[0], dilation[0], padding[0], stride[0], x.device)
+    cols = _windows(size[1], kernel[1], dilation[1], padding[1], stride[1], x.device)
+    blocks = rows.size(1) * cols.size(1)
+    if x.size(2) != blocks or blocks < 1:
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+            f"stride={stride}, "
+            "expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{rows.size(1)} * {cols.size(1)} = {blocks}, "
+            f"but got input.size(2)={x.size(2)}."
+        )
+    n, c = x.size(0), x.size(1) // area
+    high, wide = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
+    x = x.view(n, c, kernel[0], kernel[1], rows.size(1), cols.size(1)).permute(0, 1, 2, 4, 3, 5)
+    x = x.reshape(n, c, rows.numel(), cols.numel())
+    x = x.new_zeros((n, c, rows.numel(), wide)).index_add(3, cols.flatten(), x)
+    x = x.new_zeros((n, c, high, wide)).index_add(2, rows.flatten(), x)
+    out = x[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]].contiguous()
+    return out.squeeze(0) if input.dim() == 2 else out
+
+
+def _axis(length, align_corners, like):
+    """Coordinates of `length` places in [-1, 1]."""
+    if length <= 1:
+        return like.new_zeros((length,))
+    points = rl.linspace(-1, 1, length, dtype=like.dtype, device=like.device)
+    return points if align_corners else points * ((length - 1) / length)
+
+
+def affine_grid(theta, size, align_corners=None):
+    """The grid that makes `grid_sample` apply affine maps: theta (N, 2, 3) or (N, 3, 4), size of the result."""
+    import warnings
+
+    if align_corners is None:
+        warnings.warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+            "Please specify align_corners=True if the old behavior is desired.",
+            stacklevel=2,
+        )
+        align_corners = False
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got "
+            f"size {size}."
+        )
+    if theta.dim() != 3 or theta.size(-2) != n or theta.size(-1) != n + 1:
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got "
+            f"{theta.shape}."
+        )
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    space = list(size[2:])
+    axes = rl.meshgrid(*[_axis(length, align_corners, theta) for length in space], indexing="ij")
+    base = rl.stack([*reversed(axes), rl.ones_like(axes[0])], -1).view(1, -1, n + 1)  # x first
+    return (base.expand(theta.size(0), -1, -1) @ theta.transpose(1, 2)).view(theta.size(0), *space, n)

@@ -1,0 +1,124 @@
+"""The machinery behind full backward hooks of modules."""
+
+import functools
+
+import rushlight as rl
+
+
+@functools.cache
+def _identity():
+    # Made on first use: most programs have no backward hooks.
+    class BackwardHookFunction(rl.autograd.Function):
+        """Passes tensors through; its node is where a module's boundary can be watched."""
+
+        @staticmethod
+        def forward(ctx, *args):
+            ctx.mark_non_differentiable(*[a for a in args if not a.requires_grad])
+            return args
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return grads
+
+    return BackwardHookFunction
+
+
+class BackwardHook:
+    """Calls a module's full backward hooks with the gradients of its inputs and outputs.
+
+    An identity node is put around the tensors that enter and around those that leave. The outer node tells the
+    gradients of the outputs (and runs the pre-hooks), the inner one the gradients of the inputs.
+    """
+
+    def __init__(self, module, user_hooks, user_pre_hooks):
+        self.module = module
+        self.user_hooks = user_hooks
+        self.user_pre_hooks = user_pre_hooks
+        self.grad_outputs = None
+        self.output_places = self.input_places = None
+        self.n_inputs = self.n_outputs = -1
+
+    @staticmethod
+    def _spread(grads, places, length):
+        """The gradients at their tensors' places among all arguments, None elsewhere."""
+        out = [None] * length
+        for place, grad in zip(places, grads):
+            out[place] = grad
+        return tuple(out)
+
+    @staticmethod
+    def _gather(values, places):
+        return tuple(values[i] for i in places)
+
+    def _checked(self, result, old, what):
+        """A hook's result as a tuple of the right length; `old` where it returned None."""
+        if result is None:
+            return old
+        if not isinstance(result, tuple):
+            result = (result,)
+        if len(result) != len(old):
+            raise RuntimeError(
+                f"Backward {what} returned an invalid number of "
+                f"grad_{'output' if what == 'pre hook' else 'input'}, "
+                f"got {len(result)}, but expected {len(old)}"
+            )
+        return result
+
+    def _wrap(self, args, attach):
+        """args with an identity node around their tensors; attach(node, places, number of args) adds "
+        "hooks to it."""
+        if not isinstance(args, tuple):
+            args = (args,)
+        places = [i for i, a in enumerate(args) if isinstance(a, rl.Tensor)]
+        if not places or not rl.is_grad_enabled() or not any(args[i].requires_grad for i in places):
+            return args
+        wrapped = _identity().apply(*[args[i] for i in places])
+        nodes = [t.grad_fn for t in wrapped if t.grad_fn is not None]
+        if not nodes:
+            return args
+        attach(nodes[0], places, len(args))
+        out = list(args)
+        for place, tensor in zip(places, wrapped):
+            out[place] = tensor
+        return tuple(out)
+
+    def setup_input_hook(self, args):
+        def attach(node, places, count):
+            self.input_places, self.n_inputs = places, count
+            node.register_hook(self._on_inputs)
+
+        return self._wrap(args, attach)
+
+    def _on_inputs(self, grad_input, _):
+        if self.grad_outputs is None:  # the outputs' gradient never came: nothing to tell
+            return None
+        current = self._spread(grad_input, self.input_places, self.n_inputs)
+        for hook in self.user_hooks:
+            current = self._checked(hook(self.module, current, self.grad_outputs), current, "hook")
+        self.grad_outputs = None
+        return self._gather(current, self.input_places)
+
+    def setup_output_hook(self, args):
+        def attach(node, places, count):
+            self.output_places, self.n_outputs = places, count
+            node.register_prehook(self._on_outputs)
+
+        single = not isinstance(args, tuple)
+        wrapped = self._wrap(args, attach)
+        return wrapped[0] if single else wrapped
+
+    def _on_outputs(self, grad_output):
+        current = self._spread(grad_output, self.output_places, self.n_outputs)
+        for hook in self.user_pre_hooks:
+            current = self._checked(hook(self.module, current), current, "pre hook")
+        self.grad_outputs = current
+        if self.input_places is None:  # no input asks for a gradient, so the hooks run here
+            for hook in self.user_hooks:
+                result = hook(self.module, tuple(None for _ in range(max(self.n_inputs, 1))), current)
+                if result is not None and not (isinstance(result, tuple) and all(r is None for r in result)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return "
+                        "None or None for all gradients."
+                    )
+            self.grad_outputs = None
+        return self._gather(current, self.output_places)

@@ -1,0 +1,81 @@
+"""What an error says about the module it came from: its path in the model, its own line and what it was given.
+
+Loaded when the first error passes a module. As the exception travels outwards, each module that it leaves puts
+its child's name in front, so the note ends up with the path as seen from the outermost module called.
+"""
+
+import rushlight as rl
+
+_MARK = "__rushlight_modules__"
+
+
+def annotate(error, module, args, kwargs):
+    """Adds or extends the note of `error`, which is leaving `module`'s call."""
+    trace = getattr(error, _MARK, None)
+    if trace is None:
+        try:
+            trace = {
+                "path": [],
+                "module": module,
+                "child": module,
+                "text": _line(module),
+                "given": _given(args, kwargs),
+            }
+            setattr(error, _MARK, trace)
+        except (AttributeError, TypeError):  # an exception class without a __dict__
+            return
+        note = None
+    else:
+        if trace["child"] is module:
+            return
+        name = _name_of(trace["child"], module)
+        if name:
+            trace["path"].insert(0, name)
+        elif not trace["path"]:
+            trace["path"].insert(0, "(made during the call)")
+        trace["child"] = module
+        note = trace.get("note")
+    path = ".".join(trace["path"])
+    where = f"in {path}" if path else "in the module"
+    root = type(module).__name__ if module is not trace["module"] else ""
+    text = f"{where}{' of ' + root if root else ''}: {trace['text']} got {trace['given']}"
+    notes = getattr(error, "__notes__", None)
+    if notes is None:
+        error.__notes__ = notes = []
+    if note in notes:
+        notes[notes.index(note)] = text
+    else:
+        notes.append(text)
+    trace["note"] = text
+
+
+def _name_of(child, module):
+    for name, each in module.named_modules():
+        if each is child:
+            return name
+    return ""
+
+
+def _line(module):
+    """The module in one line: its repr, or only its class where it has children."""
+    if module._modules:
+        return type(module).__name__
+    text = " ".join(repr(module).split())
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _describe(x, depth=0):
+    if isinstance(x, rl.Tensor):
+        return f"{tuple(x.shape)} {str(x.dtype).rpartition('.')[2]}"
+    if isinstance(x, (list, tuple)) and depth < 2:
+        shown = ", ".join(_describe(v, depth + 1) for v in x[:4]) + (", ..." if len(x) > 4 else "")
+        return f"[{shown}]" if isinstance(x, list) else f"({shown})"
+    if x is None or isinstance(x, (bool, int, float, str)):
+        text = repr(x)
+        return text if len(text) <= 40 else text[:37] + "..."
+    return type(x).__name__
+
+
+def _given(args, kwargs):
+    parts = [_describe(a) for a in args] + [f"{k}={_describe(v)}" for k, v in kwargs.items()]
+    return ", ".join(parts) if parts else "no arguments"

@@ -1,0 +1,134 @@
+"""A softmax for many classes of unequal frequency."""
+
+from collections import namedtuple
+
+import rushlight as rl
+from rushlight.nn import functional as F
+from rushlight.nn.modules.container import ModuleList, Sequential
+from rushlight.nn.modules.linear import Linear
+from rushlight.nn.modules.module import Module
+
+__all__ = ["AdaptiveLogSoftmaxWithLoss"]
+
+_ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Log probabilities of targets and their loss, with rare classes in clusters of smaller width.
+
+    Args:
+        cutoffs: rising class numbers at which clusters begin; classes are ordered by falling frequency.
+        div_value: how much narrower each next cluster is.
+    """
+
+    def __init__(
+        self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None
+    ):
+        super().__init__()
+        made = {"device": device, "dtype": dtype}
+        cutoffs = list(cutoffs)
+        if len(cutoffs) == 0:
+            raise ValueError("cutoffs should be a sequence of length larger than 0")
+        if (
+            cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1
+            or len(set(cutoffs)) != len(cutoffs) or any(int(c) != c for c in cutoffs)
+        ):  # fmt: skip
+            raise ValueError(
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
+                "where each value "
+                "is between 1 and n_classes-1"
+            )
+        self.in_features = in_features
+        self.n_classes = n_classes
+        self.cutoffs = cutoffs + [n_classes]
+        self.div_value = div_value
+        self.head_bias = head_bias
+        self.shortlist_size = self.cutoffs[0]
+        self.n_clusters = len(self.cutoffs) - 1
+        self.head_size = self.shortlist_size + self.n_clusters
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **made)
+        self.tail = ModuleList()
+        for i in range(self.n_clusters):
+            width = int(in_features // (div_value ** (i + 1)))
+            classes = self.cutoffs[i + 1] - self.cutoffs[i]
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, width, bias=False, **made), Linear(width, classes, bias=False, **made)
+                )
+            )
+
+    def reset_parameters(self):
+        self.head.reset_parameters()
+        for down, up in self.tail:
+            down.reset_parameters()
+            up.reset_parameters()
+
+    def forward(self, input_, target_):
+        """(log probability of each target, mean loss)."""
+        if target_.dim() == 1:
+            if input_.size(0) != target_.size(0):
+                raise RuntimeError("Input and target should have the same size in the batch dimension.")
+            if input_.dim() != 2:
+                raise RuntimeError(
+                    f"1D target tensor expects 2D input tensors, but found inputs with size {input_.size()}"
+                )
+        elif target_.dim() == 0:
+            if input_.dim() != 1:
+                raise RuntimeError(
+                    f"0D target tensor expects 1D input tensors, but found inputs with size {input_.size()}"
+                )
+        else:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        batched = target_.dim() > 0
+        input = input_ if batched else input_.unsqueeze(0)
+        target = target_ if batched else target_.unsqueeze(0)
+        used = 0
+        output = input.new_zeros(target.size(0))
+        head_index = target.new_empty(target.size(0))
+        bounds = [0, *self.cutoffs]
+        for i in range(len(bounds) - 1):
+            low, high = bounds[i], bounds[i + 1]
+            rows = ((target >= low) & (target < high)).nonzero().squeeze(1)
+            if rows.numel() == 0:
+                continue
+            if i == 0:
+                head_index.index_copy_(0, rows, target[rows])
+            else:
+                scores = F.log_softmax(self.tail[i - 1](input.index_select(0, rows)), dim=1)
+                relative = (target[rows] - low).unsqueeze(1)
+                head_index.index_fill_(0, rows, self.shortlist_size + i - 1)
+                output = output.index_copy(0, rows, scores.gather(1, relative).squeeze(1))
+            used += rows.numel()
+        if used != target.size(0):
+            raise RuntimeError(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                f"[{target.min().item()}, {target.max().item()}] were found. "
+            )
+        head = F.log_softmax(self.head(input), dim=1)
+        output = output + head.gather(1, head_index.unsqueeze(1)).squeeze()
+        loss = (-output).mean()
+        return _ASMoutput(output if batched else output.squeeze(0), loss)
+
+    def _get_full_log_prob(self, input, head_output):
+        head = F.log_softmax(head_output, dim=1)
+        parts = [head[:, : self.shortlist_size]]
+        for i in range(self.n_clusters):
+            cluster = F.log_softmax(self.tail[i](input), dim=1)
+            parts.append(cluster + head[:, self.shortlist_size + i].unsqueeze(1))
+        return rl.cat(parts, 1)
+
+    def log_prob(self, input):
+        """Log probabilities of all classes, (N, n_classes)."""
+        return self._get_full_log_prob(input, self.head(input))
+
+    def predict(self, input):
+        """The most probable class of each row; looks into clusters only where needed."""
+        head = self.head(input)
+        output = head.argmax(1)
+        beyond = output >= self.shortlist_size
+        if not beyond.any():
+            return output
+        if beyond.all():
+            return self._get_full_log_prob(input, head).argmax(1)
+        output[beyond] = self._get_full_log_prob(input[beyond], head[beyond]).argmax(1)
+        return output

@@ -1,0 +1,494 @@
+"""Modules that hold other modules or parameters in order or by name."""
+
+import operator
+from collections import OrderedDict
+from collections.abc import Container as ContainerABC
+from collections.abc import Iterable, Mapping
+
+import rushlight as rl
+from rushlight.nn.modules.module import Module, _addindent
+from rushlight.nn.parameter import Parameter
+
+__all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
+
+
+class Container(Module):
+    """An old name of a plain Module with named children."""
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        for name, module in kwargs.items():
+            self.add_module(name, module)
+
+
+def _position(index, length, what="index"):
+    index = operator.index(index)
+    if not -length <= index < length:
+        raise IndexError(f"{what} {index} is out of range")
+    return index % length if length else index
+
+
+class _Numbered(Module):
+    """What Sequential and ModuleList share: children named '0', '1', ... in order."""
+
+    def _key(self, index):
+        return list(self._modules)[_position(index, len(self._modules))]
+
+    def _renumber(self, modules):
+        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __setitem__(self, index, module):
+        if isinstance(index, slice):
+            raise TypeError("assigning to a slice of modules is not supported")
+        setattr(self, self._key(index), module)
+
+    def __delitem__(self, index):
+        keys = list(self._modules)
+        for key in keys[index] if isinstance(index, slice) else [self._key(index)]:
+            delattr(self, key)
+        self._renumber(self._modules.values())
+
+    def __dir__(self):
+        return [key for key in super().__dir__() if not key.isdigit()]
+
+    def pop(self, key):
+        """Removes and returns the module at an index."""
+        module = self[key]
+        del self[key]
+        return module
+
+
+class Sequential(_Numbered):
+    """Modules called one after the other, each on the result of the one before.
+
+    Takes the modules, or one OrderedDict that names them.
+    """
+
+    def __init__(self, *args):
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for name, module in args[0].items():
+                self.add_module(name, module)
+        else:
+            for i, module in enumerate(args):
+                self.add_module(str(i), module)
+
+    def forward(self, input):
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return self._modules[self._key(index)]
+
+    def append(self, module):
+        """Adds a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index, module):
+        """Puts a module in front of the one at an index."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        n = len(self._modules)
+        if not -n <= index <= n:
+            raise IndexError(f"Index out of range: {index}")
+        modules = list(self._modules.values())
+        modules.insert(index if index >= 0 else index + n, module)
+        self._renumber(modules)
+        return self
+
+    def extend(self, sequential):
+        """Adds several modules at the end."""
+        for module in list(sequential):
+            self.append(module)
+        return self
+
+    def __add__(self, other):
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is given."
+            )
+        out = Sequential()
+        return out.extend(self).extend(other)
+
+    def __iadd__(self, other):
+        if not isinstance(other, Sequential):
+            raise ValueError(
+                f"add operator supports only objects of Sequential class, but {type(other)} is given."
+            )
+        return self.extend(other)
+
+    def __mul__(self, other):
+        _check_times(other)
+        return Sequential().extend(list(self) * other)
+
+    def __rmul__(self, other):
+        return self.__mul__(other)
+
+    def __imul__(self, other):
+        _check_times(other)
+        return self.extend(list(self) * (other - 1))
+
+
+def _check_times(other):
+    if not isinstance(other, int):
+        raise TypeError(f"unsupported operand type(s) for *: {Sequential} and {type(other)}")
+    if other <= 0:
+        raise ValueError(f"Non-positive multiplication factor {other} for {Sequential}")
+
+
+class ModuleList(_Numbered):
+    """A list of modules whose parameters are found; it has no forward of its own."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self += modules
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self._modules.values())[index])
+        return self._modules[self._key(index)]
+
+    def append(self, module):
+        """Adds a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def insert(self, index, module):
+        """Puts a module in front of the one at an index."""
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._renumber(modules[:-1])
+        self.add_module(str(len(modules) - 1), modules[-1])
+
+    def extend(self, modules):
+        """Adds several modules at the end."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}"
+            )
+        start = len(self)
+        for i, module in enumerate(modules):
+            self.add_module(str(start + i), module)
+        return self
+
+    def __iadd__(self, modules):
+        return self.extend(modules)
+
+    def __add__(self, other):
+        out = ModuleList()
+        for i, module in enumerate((*self, *other)):
+            out.add_module(str(i), module)
+        return out
+
+    def __repr__(self):
+        # Equal neighbours are written once, as "(0-5): 6 x Layer(...)".
+        runs = []
+        for i, text in enumerate(repr(m) for m in self):
+            if runs and runs[-1][2] == text:
+                runs[-1][1] = i
+            else:
+                runs.append([i, i, text])
+        if not runs:
+            return self._get_name() + "()"
+        lines = [
+            f"({a}): {_addindent(t, 2)}" if a == b else f"({a}-{b}): {b - a + 1} x {_addindent(t, 2)}"
+            for a, b, t in runs
+        ]
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+    forward = Module.forward
+
+
+class ModuleDict(Module):
+    """A dictionary of modules whose parameters are found, in the order of insertion."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key):
+        return self._modules[key]
+
+    def __setitem__(self, key, module):
+        self.add_module(key, module)
+
+    def __delitem__(self, key):
+        del self._modules[key]
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __contains__(self, key):
+        return key in self._modules
+
+    def clear(self):
+        """Removes all modules."""
+        self._modules.clear()
+
+    def pop(self, key):
+        """Removes and returns a module."""
+        return self._modules.pop(key)
+
+    def keys(self):
+        """The names."""
+        return self._modules.keys()
+
+    def items(self):
+        """(name, module) pairs."""
+        return self._modules.items()
+
+    def values(self):
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules):
+        """Adds or replaces modules from a mapping, or from pairs of name and module."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(modules).__name__}"
+            )
+        if isinstance(modules, (OrderedDict, ModuleDict, Mapping)):
+            for key, module in modules.items():
+                self[key] = module
+            return
+        for i, pair in enumerate(modules):
+            if not isinstance(pair, Iterable):
+                raise TypeError(
+                    f"ModuleDict update sequence element #{i} should be Iterable; is {type(pair).__name__}"
+                )
+            pair = tuple(pair)
+            if len(pair) != 2:
+                raise ValueError(
+                    f"ModuleDict update sequence element #{i} has length {len(pair)}; 2 is required"
+                )
+            self[pair[0]] = pair[1]
+
+
+def _as_parameter(value):
+    """Tensors put in a list or dictionary of parameters become Parameters; other things stay as they are."""
+    if isinstance(value, rl.Tensor) and not isinstance(value, Parameter):
+        return Parameter(value)
+    return value
+
+
+def _parameter_line(name, value):
+    if isinstance(value, rl.Tensor):
+        kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+        size = "x".join(str(n) for n in value.size())
+        place = "" if not value.is_cuda else f" ({value.device})"
+        return f"  ({name}): {kind} containing: [{value.dtype} of size {size}{place}]".replace(
+            "rushlight.", "torch."
+        )
+    return f"  ({name}): Object of type: {type(value).__name__}"
+
+
+class ParameterList(Module):
+    """A list of parameters that `parameters()` finds; other objects may be kept in it too."""
+
+    def __init__(self, values=None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self += values
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            out = type(self)()
+            for i in range(*index.indices(len(self))):
+                out.append(self[i])
+            return out
+        return getattr(self, str(_position(index, len(self))))
+
+    def __setitem__(self, index, value):
+        setattr(self, str(_position(index, len(self))), _as_parameter(value))
+
+    def __len__(self):
+        return self._size
+
+    def __iter__(self):
+        return iter(self[i] for i in range(len(self)))
+
+    def __iadd__(self, values):
+        return self.extend(values)
+
+    def __dir__(self):
+        return [key for key in super().__dir__() if not key.isdigit()]
+
+    def append(self, value):
+        """Adds a value at the end."""
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values):
+        """Adds several values at the end."""
+        if not isinstance(values, ContainerABC) or isinstance(values, rl.Tensor):
+            raise TypeError(
+                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
+            )
+        for value in values:
+            self.append(value)
+        return self
+
+    def extra_repr(self):
+        return "\n".join(_parameter_line(i, v) for i, v in enumerate(self))
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("ParameterList should not be called.")
+
+
+class ParameterDict(Module):
+    """A dictionary of parameters that `parameters()` finds; other objects may be kept in it too."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._keys = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _name(self, key):
+        if not isinstance(key, str):
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                f"'{type(key).__name__}')."
+            )
+        return key
+
+    def __getitem__(self, key):
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, self._name(key))
+
+    def __setitem__(self, key, value):
+        name = self._name(key)
+        self._keys[key] = None
+        setattr(self, name, _as_parameter(value))
+
+    def __delitem__(self, key):
+        del self._keys[key]
+        delattr(self, self._name(key))
+
+    def __len__(self):
+        return len(self._keys)
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __reversed__(self):
+        return reversed(list(self._keys))
+
+    def __contains__(self, key):
+        return key in self._keys
+
+    def __or__(self, other):
+        out = self.copy()
+        out.update(other)
+        return out
+
+    def __ror__(self, other):
+        out = ParameterDict()
+        out.update(other)
+        out.update(self)
+        return out
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def copy(self):
+        """A new ParameterDict of the same values."""
+        return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
+
+    def setdefault(self, key, default=None):
+        """The value of a key, set to `default` first where it is missing."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def clear(self):
+        """Removes everything."""
+        for key in list(self._keys):
+            del self[key]
+
+    def pop(self, key):
+        """Removes and returns a value."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self):
+        """Removes and returns the last (key, value)."""
+        key, _ = self._keys.popitem()
+        self._keys[key] = None
+        value = self.pop(key)
+        return key, value
+
+    def get(self, key, default=None):
+        """The value of a key, or a default."""
+        return self[key] if key in self else default
+
+    def fromkeys(self, keys, default=None):
+        """A new ParameterDict with the same value at all keys."""
+        return ParameterDict((k, default) for k in keys)
+
+    def keys(self):
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self):
+        """(key, value) pairs."""
+        return ((k, self[k]) for k in self._keys)
+
+    def values(self):
+        """The values."""
+        return (self[k] for k in self._keys)
+
+    def update(self, parameters):
+        """Adds or replaces values from a mapping, or from pairs of key and value."""
+        if not isinstance(parameters, Iterable):
+            raise TypeError(
+                "ParametersDict.update should be called with an iterable of key/value pairs, but got "
+                f"{type(parameters).__name__}"
+            )
+        if isinstance(parameters, (OrderedDict, ParameterDict)):
+            pairs = parameters.items()
+        elif isinstance(parameters, Mapping):
+            pairs = sorted(parameters.items())
+        else:
+            pairs = []
+            for i, pair in enumerate(parameters):
+                if not isinstance(pair, Iterable):
+                    raise TypeError(
+                        f"ParameterDict update sequence element #{i} should be Iterable; is "
+                        f"{type(pair).__name__}"
+                    )
+                pair = tuple(pair)
+                if len(pair) != 2:
+                    raise ValueError(
+                        f"ParameterDict update sequence element #{i} has length {len(pair)}; 2 is required"
+                    )
+                pairs.append(pair)
+        for key, value in pairs:
+            self[key] = value
+
+    def extra_repr(self):
+        return "\n".join(_parameter_line(k, v) for k, v in self.items())
+
+    def __call__(self, input):
+        raise RuntimeError("ParameterDict should not be called.")

@@ -1,0 +1,341 @@
+"""Convolutions and transposed convolutions in one, two and three dimensions."""
+
+import math
+
+import rushlight as rl
+from rushlight.nn import functional as F
+from rushlight.nn import init
+from rushlight.nn.modules.lazy import LazyModuleMixin
+from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.utils import _ntuple, _reverse_repeat_tuple
+from rushlight.nn.parameter import Parameter, UninitializedParameter
+
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]  # fmt: skip
+
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """What all convolutions share: checked arguments, weight and bias, the repr."""
+
+    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
+                     "out_channels", "kernel_size"]  # fmt: skip
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
+        groups, bias,
+        padding_mode, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups != 0:
+            raise ValueError("out_channels must be divisible by groups")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
+            if padding == "same" and any(s != 1 for s in stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
+            )
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
+        self.groups = groups
+        self.padding_mode = padding_mode
+        # The sizes that `pad` wants where the mode is not 'zeros': the last dimension first.
+        if isinstance(padding, str):
+            around = [0, 0] * len(kernel_size)
+            if padding == "same":
+                for i, (d, k) in enumerate(zip(dilation, kernel_size)):
+                    total = d * (k - 1)
+                    at = 2 * (len(kernel_size) - 1 - i)
+                    around[at], around[at + 1] = total // 2, total - total // 2
+            self._reversed_padding_repeated_twice = around
+        else:
+            self._reversed_padding_repeated_twice = _reverse_repeat_tuple(padding, 2)
+        shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+        self.weight = Parameter(rl.empty((*shape, *kernel_size), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(rl.empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Both uniform within 1 / sqrt(fan_in)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            if fan_in != 0:
+                bound = 1 / math.sqrt(fan_in)
+                init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self):
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        )
+        if self.padding != (0,) * len(self.padding):
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * len(self.dilation):
+            text += f", dilation={self.dilation}"
+        if self.output_padding != (0,) * len(self.output_padding):
+            text += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.__dict__.setdefault("padding_mode", "zeros")
+
+
+class _Conv(_ConvNd):
+    """A convolution; the subclass knows its number of dimensions and its function."""
+
+    _dims = 0
+    _name = ""
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros", device=None, dtype=None,
+    ):  # fmt: skip
+        each = _ntuple(self._dims)
+        padding = padding if isinstance(padding, str) else each(padding)
+        super().__init__(
+            in_channels, out_channels, each(kernel_size), each(stride), padding, each(dilation), False, each(0), groups,
+            bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def _conv_forward(self, input, weight, bias):
+        op = getattr(F, self._name)
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+            return op(input, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)
+        return op(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def forward(self, input):
+        own = self._parameters
+        try:
+            weight, bias = own["weight"], own["bias"]
+        except KeyError:  # a parametrisation keeps the weight elsewhere
+            weight, bias = self.weight, self.bias
+        return self._conv_forward(input, weight, bias)
+
+
+class Conv1d(_Conv):
+    """A convolution over (N, C, L)."""
+
+    _dims, _name = 1, "conv1d"
+
+
+class Conv2d(_Conv):
+    """A convolution over (N, C, H, W)."""
+
+    _dims, _name = 2, "conv2d"
+
+
+class Conv3d(_Conv):
+    """A convolution over (N, C, D, H, W)."""
+
+    _dims, _name = 3, "conv3d"
+
+
+class _ConvTransposeNd(_ConvNd):
+    """A transposed convolution: the gradient of a convolution with respect to its input."""
+
+    _dims = 0
+    _name = ""
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
+        bias=True,
+        dilation=1, padding_mode="zeros", device=None, dtype=None,
+    ):  # fmt: skip
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        each = _ntuple(self._dims)
+        super().__init__(
+            in_channels, out_channels, each(kernel_size), each(stride), each(padding), each(dilation), True,
+            each(output_padding), groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def _output_padding(
+        self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
+    ):
+        """The output_padding that gives a result of output_size."""
+        if output_size is None:
+            return _ntuple(num_spatial_dims)(self.output_padding)
+        n = num_spatial_dims
+        if len(output_size) == input.dim():
+            output_size = output_size[-n:]
+        if len(output_size) != n:
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
+                f"elements (got {len(output_size)})"
+            )
+        dilation = dilation if dilation is not None else (1,) * n
+        least = [
+            (input.size(i - n) - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel_size[i] - 1) + 1
+            for i in range(n)
+        ]
+        most = [low + stride[i] - 1 for i, low in enumerate(least)]
+        if any(not low <= size <= high for size, low, high in zip(output_size, least, most)):
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range from {least} to {most} "
+                f"(for an input of {input.size()[2:]})"
+            )
+        return [size - low for size, low in zip(output_size, least)]
+
+    def forward(self, input, output_size=None):
+        extra = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self._dims, self.dilation
+        )
+        return getattr(F, self._name)(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
+
+
+class ConvTranspose1d(_ConvTransposeNd):
+    """A transposed convolution over (N, C, L)."""
+
+    _dims, _name = 1, "conv_transpose1d"
+
+
+class ConvTranspose2d(_ConvTransposeNd):
+    """A transposed convolution over (N, C, H, W)."""
+
+    _dims, _name = 2, "conv_transpose2d"
+
+
+class ConvTranspose3d(_ConvTransposeNd):
+    """A transposed convolution over (N, C, D, H, W)."""
+
+    _dims, _name = 3, "conv_transpose3d"
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """Takes in_channels from the first input."""
+
+    def reset_parameters(self):
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input, *args, **kwargs):
+        if not self.has_uninitialized_params():
+            return
+        self.in_channels = self._get_in_channels(input)
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        if self.transposed:
+            shape = (self.in_channels, self.out_channels // self.groups, *self.kernel_size)
+        else:
+            shape = (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
+        self.weight.materialize(shape)
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+    def _get_in_channels(self, input):
+        n = self._dims
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but "
+                f"got input of size: {input.shape}"
+            )
+        return input.shape[1] if input.dim() == n + 2 else input.shape[0]
+
+
+class _LazyConv(_LazyConvXdMixin):
+    def __init__(
+        self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros",
+        device=None, dtype=None,
+    ):  # fmt: skip
+        # The channels are set after: 0 of them are divisible by any number of groups.
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
+        )
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+
+class _LazyConvTranspose(_LazyConvXdMixin):
+    def __init__(
+        self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+        dilation=1,
+        padding_mode="zeros", device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__(
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """A Conv1d that takes in_channels from its first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """A Conv2d that takes in_channels from its first input."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """A Conv3d that takes in_channels from its first input."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """A ConvTranspose1d that takes in_channels from its first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """A ConvTranspose2d that takes in_channels from its first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """A ConvTranspose3d that takes in_channels from its first input."""
+
+    cls_to_become = ConvTranspose3d

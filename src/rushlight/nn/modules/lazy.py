@@ -1,0 +1,63 @@
+"""LazyModuleMixin: layers that learn their input size from the first call."""
+
+from rushlight.nn.parameter import is_lazy
+
+__all__ = ["LazyModuleMixin"]
+
+
+class LazyModuleMixin:
+    """Lets a module start with uninitialised parameters and fill them in at its first call.
+
+    A subclass defines `initialize_parameters(*input)`, and `cls_to_become`: the plain class it then turns into.
+    """
+
+    cls_to_become = None
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        # A lazy parameter is saved as it is: it has no detach() of a shape.
+        for table in (self._parameters, self._buffers):
+            for name, value in table.items():
+                if value is not None and name not in self._non_persistent_buffers_set:
+                    destination[prefix + name] = value if is_lazy(value) or keep_vars else value.detach()
+
+    def _lazy_load_hook(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
+        """Gives lazy parameters the shapes of the loaded ones."""
+        for name, value in (*self._parameters.items(), *self._buffers.items()):
+            key = prefix + name
+            if value is not None and is_lazy(value) and key in state_dict and not is_lazy(state_dict[key]):
+                value.materialize(state_dict[key].shape)
+
+    def initialize_parameters(self, *args, **kwargs):
+        """Materialises the parameters from the first input; subclasses define it."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self):
+        """Whether some parameter or buffer of this module itself has no shape yet."""
+        return any(is_lazy(v) for v in (*self._parameters.values(), *self._buffers.values()))
+
+    def _infer_parameters(self, module, args, kwargs=None):
+        module.initialize_parameters(*args, **(kwargs or {}))
+        if module.has_uninitialized_params():
+            raise RuntimeError(
+                f"module {self._get_name()} has not been fully initialized: its initialize_parameters left "
+                "some "
+                "parameter without a shape"
+            )
+        module._initialize_hook.remove()
+        module._load_hook.remove()
+        del module._initialize_hook, module._load_hook
+        if module.cls_to_become is not None:
+            module.__class__ = module.cls_to_become
+
+    def _replicate_for_data_parallel(self):
+        raise RuntimeError(
+            "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward "
+            "pass to correctly initialize the modules"
+        )

@@ -1,0 +1,49 @@
+"""Small helpers for arguments that stand for one or several numbers."""
+
+from collections.abc import Iterable
+
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def _ntuple(n, name="parse"):
+    def parse(x):
+        if isinstance(x, Iterable):
+            return tuple(x)
+        return (x,) * n
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def _reverse_repeat_tuple(t, n):
+    """(a, b) -> (b, b, a, a) for n = 2: the order in which `pad` wants its sizes."""
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def _list_with_default(out_size, defaults):
+    """out_size with None replaced by the trailing sizes of `defaults`."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :])]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+    """Removes a prefix such as 'module.' from the keys of a state_dict, in place."""
+    for key in list(state_dict.keys()):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is not None:
+        for key in list(metadata.keys()):
+            if key.startswith(prefix):
+                metadata[key[len(prefix) :]] = metadata.pop(key)
+            elif key == prefix.rstrip("."):
+                metadata[""] = metadata.pop(key)

@@ -1,0 +1,22 @@
+"""Parallel models. On one device DataParallel is the module itself; across processes see distributed.py."""
+
+from importlib import import_module
+
+from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
+
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
+
+
+def __getattr__(name):
+    if name in ("DistributedDataParallel", "distributed"):
+        module = import_module("rushlight.nn.parallel.distributed")
+        return module if name == "distributed" else module.DistributedDataParallel
+    raise AttributeError(f"module 'rushlight.nn.parallel' has no attribute '{name}'")

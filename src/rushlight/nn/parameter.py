@@ -1,0 +1,180 @@
+"""Parameter and Buffer: tensors that a Module keeps, and their forms without a shape yet."""
+
+import rushlight as rl
+
+__all__ = [
+    "Parameter",
+    "UninitializedParameter",
+    "is_lazy",
+    "Buffer",
+    "UninitializedBuffer",
+    "UninitializedTensorMixin",
+]
+
+Tensor = rl.Tensor
+_no_dispatch = getattr(rl._C, "_disabled_torch_function_impl", None)
+
+
+class _Kind(type(Tensor)):
+    """isinstance() also holds for tensors of other classes that carry the mark of the kind."""
+
+    def __instancecheck__(cls, instance):
+        if super().__instancecheck__(instance):
+            return True
+        mark = cls.__dict__.get("_mark")
+        return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
+
+
+class Parameter(Tensor, metaclass=_Kind):
+    """A tensor to be trained: assigned to a Module's attribute, it is found by `parameters()`.
+
+    Args:
+        data: the values; shared, not copied.
+        requires_grad: whether it gets a gradient.
+    """
+
+    _mark = "_is_param"
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            data = rl.empty(0)
+        if type(data) is Tensor or type(data) is Parameter:
+            return Tensor._make_subclass(cls, data, requires_grad)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Parameter: expected a Tensor, got {type(data).__name__}")
+        if isinstance(data, Parameter) and type(data) is not cls and cls is not Parameter:
+            return Tensor._make_subclass(cls, data, requires_grad)
+        # A tensor subclass keeps its class, and is marked as a parameter instead.
+        out = data.detach().requires_grad_(requires_grad)
+        if type(out) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
+                f"returns an instance of the same type, but return type {type(out).__name__} was found "
+                "instead."
+            )
+        out._is_param = True
+        return out
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        copy = type(self)(self.data.clone(memory_format=rl.preserve_format), self.requires_grad)
+        memo[id(self)] = copy
+        return copy
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, proto):
+        from collections import OrderedDict
+
+        return rl._utils._rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+
+    if _no_dispatch is not None:
+        __torch_function__ = _no_dispatch
+
+
+class Buffer(Tensor, metaclass=_Kind):
+    """A tensor that belongs to a Module's state but is not trained, as `register_buffer` makes them.
+
+    Args:
+        data: the values; shared, not copied.
+        persistent: whether it is part of the state_dict.
+    """
+
+    _mark = "_is_buffer"
+
+    def __new__(cls, data=None, *, persistent=True):
+        if data is None:
+            data = rl.empty(0)
+        out = data.detach().requires_grad_(data.requires_grad)
+        out.persistent = persistent
+        out._is_buffer = True
+        return out
+
+    if _no_dispatch is not None:
+        __torch_function__ = _no_dispatch
+
+
+class UninitializedTensorMixin:
+    """A parameter or buffer whose shape is not known yet; `materialize` gives it one, in place."""
+
+    _allowed = frozenset({
+        "materialize", "to", "half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "type",
+        "bfloat16", "share_memory_", "data", "device", "dtype", "layout", "is_cuda", "is_leaf", "is_meta",
+        "is_sparse", "requires_grad", "requires_grad_", "grad", "cls_to_become", "copy_", "persistent",
+        "register_hook", "has_names", "names", "is_shared", "is_floating_point", "is_complex", "is_quantized",
+        "is_mkldnn", "detach", "get_device", "grad_fn", "is_nested", "is_mps", "is_xpu", "retains_grad",
+    })  # fmt: skip
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Turns this object into a plain one of the given shape, with memory not yet filled."""
+        device = self.data.device if device is None else device
+        dtype = self.data.dtype if dtype is None else dtype
+        self.data = rl.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. "
+            "It has none before the module's first call: run the module once on an example of its input"
+        )
+
+    def share_memory_(self):
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call the module once first"
+        )
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, proto):
+        return type(self), (self.requires_grad,)
+
+    def __getattribute__(self, name):
+        if (
+            name.startswith("_")
+            or name in UninitializedTensorMixin._allowed
+            or name in ("shape", "__class__")
+        ):
+            return super().__getattribute__(name)
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in Tensor.{name}. "
+            "It has no values before the module's first call; such a lazy module must be run once on an "
+            "example "
+            "of its input before its parameters are used"
+        )
+
+
+def is_lazy(param):
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A Parameter that waits for its shape."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return Tensor._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        copy = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        memo[id(self)] = copy
+        return copy
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer that waits for its shape."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        out = Tensor._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
+        out.persistent = persistent
+        out._is_buffer = True
+        return out

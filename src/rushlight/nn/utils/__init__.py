@@ -1,0 +1,46 @@
+"""Utilities of models: clipping, vectors of parameters, packing, parametrisations, pruning."""
+
+from . import rnn
+from .clip_grad import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
+from .convert_parameters import parameters_to_vector, vector_to_parameters
+
+# Loaded when first asked for: the file of each.
+_LATER = {
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
+    "fuse_conv_bn_eval": "fusion",
+    "fuse_conv_bn_weights": "fusion",
+    "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion",
+    "remove_spectral_norm": "spectral_norm",
+    "spectral_norm": "spectral_norm",
+    "remove_weight_norm": "weight_norm",
+    "weight_norm": "weight_norm",
+    "skip_init": "init",
+}
+_FILES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
+
+__all__ = [
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
+    "parameters_to_vector", "parametrizations", "parametrize", "prune", "rnn", "stateless",
+    "vector_to_parameters", *_LATER,
+]  # fmt: skip
+
+
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _LATER:
+        value = getattr(import_module(f"rushlight.nn.utils.{_LATER[name]}"), name)
+    elif name in _FILES:
+        value = import_module(f"rushlight.nn.utils.{name}")
+    else:
+        raise AttributeError(f"module 'rushlight.nn.utils' has no attribute '{name}'")
+    globals()[name] = value  # functions win over the files of the same name
+    return value

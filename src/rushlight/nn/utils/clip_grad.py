@@ -1,0 +1,86 @@
+"""Limiting gradients."""
+
+import warnings
+
+import rushlight as rl
+
+__all__ = ["clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def _gradients(parameters, name):
+    if isinstance(parameters, rl.Tensor):
+        parameters = [parameters]
+    else:
+        given = parameters
+        parameters = list(parameters)
+        if len(parameters) == 0 and hasattr(given, "__next__"):
+            warnings.warn(
+                f"`parameters` is an empty generator, no gradient clipping will occur in {name}.",
+                stacklevel=4,
+            )
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of all tensors taken as one vector."""
+    with rl.no_grad():
+        tensors = [tensors] if isinstance(tensors, rl.Tensor) else list(tensors)
+        norm_type = float(norm_type)
+        if len(tensors) == 0:
+            return rl.tensor(0.0)
+        first = tensors[0].device
+        norms = [rl.linalg.vector_norm(t, norm_type).to(first) for t in tensors]
+        total = rl.linalg.vector_norm(rl.stack(norms), norm_type)
+        if error_if_nonfinite and not bool(total.isfinite()):
+            raise RuntimeError(
+                f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+                "cannot be clipped. "
+                "To disable this error and scale the gradients by the non-finite norm anyway, set "
+                "`error_if_nonfinite=False`"
+            )
+        return total
+
+
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales gradients by max_norm / total_norm where that is below 1."""
+    with rl.no_grad():
+        grads = _gradients(parameters, "clip_grads_with_norm_")
+        if grads:
+            # Multiplying by 1 costs less than asking for the value.
+            factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+            for grad in grads:
+                grad.mul_(factor.to(grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scales gradients in place so that their norm, all together, is at most max_norm; returns the norm "
+    "before."""
+    parameters = [parameters] if isinstance(parameters, rl.Tensor) else parameters
+    if not isinstance(parameters, (list, tuple)):
+        given, parameters = parameters, list(parameters)
+        if len(parameters) == 0 and hasattr(given, "__next__"):
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
+            )
+    grads = [p.grad for p in parameters if p.grad is not None]
+    total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The old name of clip_grad_norm_."""
+    warnings.warn(
+        "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Limits every element of the gradients to [-clip_value, clip_value], in place."""
+    clip_value = float(clip_value)
+    with rl.no_grad():
+        for grad in _gradients(parameters, "clip_grad_value_"):
+            grad.clamp_(min=-clip_value, max=clip_value)

@@ -1,0 +1,217 @@
+"""Ready parametrisations: orthogonal, weight_norm and spectral_norm."""
+
+import rushlight as rl
+from rushlight.nn import functional as F
+from rushlight.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from rushlight.nn.modules.module import Module
+from rushlight.nn.utils import parametrize
+from rushlight.nn.utils.weight_norm import norm_except_dim
+
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+_MAPS = ("matrix_exp", "cayley", "householder")
+
+
+def _is_orthogonal(q, eps=None):
+    n, k = q.size(-2), q.size(-1)
+    eye = rl.eye(k, dtype=q.dtype, device=q.device)
+    eps = 10.0 * n * rl.finfo(q.dtype).eps if eps is None else eps
+    return rl.allclose(q.mH @ q, eye, atol=eps)
+
+
+def _make_orthogonal(a):
+    """The orthogonal factor of A whose triangular factor has a positive diagonal."""
+    x, tau = rl.geqrf(a)
+    return rl.linalg.householder_product(x, tau) * x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+
+
+class _Orthogonal(Module):
+    """Maps any matrix to one with orthonormal columns (or rows, where these are fewer)."""
+
+    def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape = weight.shape
+        self.orthogonal_map = orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X):
+        n, k = X.size(-2), X.size(-1)
+        wide = n < k
+        if wide:
+            X = X.mT
+            n, k = k, n
+        if self.orthogonal_map in ("matrix_exp", "cayley"):
+            X = X.tril()
+            if n != k:
+                X = rl.cat([X, X.new_zeros(n, n - k).expand(*X.shape[:-2], -1, -1)], dim=-1)
+            A = X - X.mH
+            if self.orthogonal_map == "matrix_exp":
+                Q = rl.matrix_exp(A)
+            else:
+                eye = rl.eye(n, dtype=A.dtype, device=A.device)
+                Q = rl.linalg.solve(rl.add(eye, A, alpha=-0.5), rl.add(eye, A, alpha=0.5))
+            if n != k:
+                Q = Q[..., :k]
+        else:
+            A = X.tril(diagonal=-1)
+            tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
+            Q = rl.linalg.householder_product(A, tau)
+            Q = Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)  # the diagonal holds signs
+        if hasattr(self, "base"):
+            Q = self.base @ Q
+        return Q.mT if wide else Q
+
+    def right_inverse(self, Q):
+        with rl.no_grad():
+            if Q.shape != self.shape:
+                raise ValueError(
+                    f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
+                    f"{Q.shape}."
+                )
+            given = Q
+            n, k = Q.size(-2), Q.size(-1)
+            wide = n < k
+            if wide:
+                Q = Q.mT
+                n, k = k, n
+            if not hasattr(self, "base"):
+                if self.orthogonal_map in ("cayley", "matrix_exp"):
+                    raise NotImplementedError(
+                        "It is not possible to assign to the matrix exponential or the Cayley "
+                        "parametrizations when use_trivialization=False."
+                    )
+                A, tau = rl.geqrf(Q)
+                A.diagonal(dim1=-2, dim2=-1).sign_()
+                A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
+                return A.mT if wide else A
+            if n == k:
+                Q = Q.clone() if _is_orthogonal(Q) else _make_orthogonal(Q)
+            else:
+                # A random completion to a square orthogonal matrix.
+                rest = rl.randn(*(Q.size()[:-2] + (n, n - k)), dtype=Q.dtype, device=Q.device)
+                Q = _make_orthogonal(rl.cat([Q, rest], dim=-1))
+            self.base = Q
+            # Minus the identity is the matrix that all three maps send to the identity.
+            out = rl.zeros_like(given)
+            out.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+            return out
+
+
+def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+    """Keeps a matrix of a module orthogonal.
+
+    Args:
+        orthogonal_map: 'matrix_exp',
+        'cayley' or 'householder'; the first for square or complex ones by default.
+        use_trivialization: computes it relative to its value at the time, which is more stable.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, rl.Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+    if orthogonal_map is None:
+        square = weight.size(-2) == weight.size(-1)
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
+    if orthogonal_map not in _MAPS:
+        raise ValueError(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
+        )
+    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    parametrize.register_parametrization(module, name, made, unsafe=True)
+    return module
+
+
+class _WeightNorm(Module):
+    """weight = g v / |v|."""
+
+    def __init__(self, dim=0):
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, weight_g, weight_v):
+        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+
+    def right_inverse(self, weight):
+        return norm_except_dim(weight, self.dim), weight
+
+
+def weight_norm(module, name="weight", dim=0):
+    """Splits a parameter into lengths and directions; dim=None takes one length for all."""
+    parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+    def load_old(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        # Files of the old form have name_g and name_v.
+        old = prefix + name + "_g", prefix + name + "_v"
+        if all(key in state_dict for key in old):
+            for i, key in enumerate(old):
+                state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(key)
+
+    module._register_load_state_dict_pre_hook(load_old)
+    return module
+
+
+class _SpectralNorm(Module):
+    """weight / sigma(weight), sigma followed by power iteration in training."""
+
+    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+        super().__init__()
+        ndim = weight.ndim
+        if dim >= ndim or dim < -ndim:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})"
+            )
+        if n_power_iterations <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
+        self.dim = dim if dim >= 0 else dim + ndim
+        self.eps = eps
+        if ndim > 1:  # a vector is divided by its length
+            self.n_power_iterations = n_power_iterations
+            matrix = self._reshape_weight_to_matrix(weight)
+            h, w = matrix.size()
+            u = matrix.new_empty(h).normal_(0, 1)
+            v = matrix.new_empty(w).normal_(0, 1)
+            self.register_buffer("_u", F.normalize(u, dim=0, eps=self.eps))
+            self.register_buffer("_v", F.normalize(v, dim=0, eps=self.eps))
+            self._power_method(matrix, 15)
+
+    def _reshape_weight_to_matrix(self, weight):
+        if self.dim != 0:
+            weight = weight.permute(self.dim, *(d for d in range(weight.dim()) if d != self.dim))
+        return weight.flatten(1)
+
+    def _power_method(self, matrix, n_power_iterations):
+        with rl.no_grad():
+            for _ in range(n_power_iterations):
+                # In place, so that replicas of a module share the vectors.
+                self._u.copy_(F.normalize(rl.mv(matrix, self._v), dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(rl.mv(matrix.mH, self._u), dim=0, eps=self.eps))
+
+    def forward(self, weight):
+        if weight.ndim == 1:
+            return F.normalize(weight, dim=0, eps=self.eps)
+        matrix = self._reshape_weight_to_matrix(weight)
+        if self.training:
+            self._power_method(matrix, self.n_power_iterations)
+        # Copies, as backward may need them after the next call changed them.
+        u, v = self._u.clone(), self._v.clone()
+        return weight / rl.vdot(u, rl.mv(matrix, v))
+
+    def right_inverse(self, value):
+        return value
+
+
+def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divides a parameter by its largest singular value."""
+    weight = getattr(module, name, None)
+    if not isinstance(weight, rl.Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if dim is None:
+        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+    parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+    return module

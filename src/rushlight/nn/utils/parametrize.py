@@ -1,0 +1,328 @@
+"""Parametrisations: a parameter computed from others by modules, behind the same attribute."""
+
+import contextlib
+import copy
+from collections import OrderedDict
+
+import rushlight as rl
+from rushlight.nn.modules.container import ModuleDict, ModuleList
+from rushlight.nn.parameter import Parameter
+
+__all__ = [
+    "cached", "ParametrizationList", "register_parametrization", "is_parametrized", "remove_parametrizations",
+    "type_before_parametrizations", "transfer_parametrizations_and_params",
+]  # fmt: skip
+
+_cache_depth = 0
+_cache = {}
+
+
+@contextlib.contextmanager
+def cached():
+    """Within the block, each parametrised tensor is computed once."""
+    global _cache_depth
+    _cache_depth += 1
+    try:
+        yield
+    finally:
+        _cache_depth -= 1
+        if not _cache_depth:
+            _cache.clear()
+
+
+def _register_parameter_or_buffer(module, name, value):
+    if isinstance(value, Parameter):
+        module.register_parameter(name, value)
+    else:
+        module.register_buffer(name, value)
+
+
+def _set_values(tensor, value):
+    """tensor's memory becomes value's; shape and dtype may change."""
+    tensor.data = value.detach() if isinstance(value, rl.Tensor) else value
+
+
+class ParametrizationList(ModuleList):
+    """The parametrisations of one tensor and what they are computed from: `original`, or `original0`, "`original1`, ..."""
+
+    def __init__(self, modules, original, unsafe=False):
+        if len(modules) == 0:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
+        with rl.no_grad():
+            new = original
+            for module in reversed(self):
+                if hasattr(module, "right_inverse"):
+                    try:
+                        new = module.right_inverse(new)
+                    except NotImplementedError:
+                        pass
+        if not isinstance(new, rl.Tensor) and not isinstance(new, (list, tuple)):
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                f"{type(new).__name__}"
+            )
+        self.is_tensor = isinstance(new, rl.Tensor)
+        self.ntensors = 1 if self.is_tensor else len(new)
+        if self.is_tensor:
+            if original.dtype != new.dtype:
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
+                )
+            if original.device != new.device:
+                raise ValueError(
+                    "When `right_inverse` outputs one tensor, it may not change the device.\n"
+                    f"original.device: {original.device}\nright_inverse(original).device: {new.device}"
+                )
+            with rl.no_grad():
+                if new is not original:
+                    _set_values(original, new)
+            _register_parameter_or_buffer(self, "original", original)
+        else:
+            for i, part in enumerate(new):
+                if not isinstance(part, rl.Tensor):
+                    raise ValueError(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
+                        f"Got element {i} of the sequence with type {type(part).__name__}."
+                    )
+                if isinstance(original, Parameter):
+                    part = Parameter(part, original.requires_grad)
+                part.requires_grad_(original.requires_grad)
+                _register_parameter_or_buffer(self, f"original{i}", part)
+        if not self.unsafe:
+            out = self()
+            if not isinstance(out, rl.Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(out).__name__}.")
+            if out.dtype != dtype:
+                raise ValueError(
+                    "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` "
+                    "flag is enabled.\n"
+                    f"unparametrized dtype: {dtype}\nparametrized dtype: {out.dtype}"
+                )
+            if out.shape != shape:
+                raise ValueError(
+                    "Registering a parametrization may not change the shape of the tensor, unless `unsafe` "
+                    "flag is enabled.\n"
+                    f"unparametrized shape: {shape}\nparametrized shape: {out.shape}"
+                )
+
+    def right_inverse(self, value):
+        """Sets the originals so that the tensor becomes `value`."""
+        with rl.no_grad():
+            for module in reversed(self):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                    )
+                value = module.right_inverse(value)
+            if self.is_tensor:
+                if not isinstance(value, rl.Tensor):
+                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
+                if value.dtype != self.original.dtype:
+                    raise ValueError(
+                        f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` "
+                        f"has dtype {self.original.dtype}"
+                    )
+                _set_values(self.original, value)
+                return
+            if not isinstance(value, (list, tuple)):
+                raise ValueError(
+                    f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}."
+                )
+            if len(value) != self.ntensors:
+                raise ValueError(
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
+                    f"sequence of length {len(value)}."
+                )
+            for i, part in enumerate(value):
+                own = getattr(self, f"original{i}")
+                if not isinstance(part, rl.Tensor):
+                    raise ValueError(
+                        f"`right_inverse` must return a sequence of tensors. Got element {i} of type "
+                        f"{type(part).__name__}"
+                    )
+                if own.dtype != part.dtype:
+                    raise ValueError(
+                        f"Tensor {i} returned by `right_inverse` has dtype {part.dtype} while `original{i}` "
+                        f"has dtype {own.dtype}"
+                    )
+                _set_values(own, part)
+
+    def forward(self):
+        if self.is_tensor:
+            x = self[0](self.original)
+        else:
+            x = self[0](*(getattr(self, f"original{i}") for i in range(self.ntensors)))
+        for i in range(1, len(self)):
+            x = self[i](x)
+        return x
+
+
+def _inject_new_class(module):
+    """Gives the module a class of its own, which can have properties in place of parameters."""
+    cls = type(module)
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        out = self.__new__(type(self))
+        memo[id(self)] = out
+        out.__dict__ = copy.deepcopy(self.__dict__, memo)
+        return out
+
+    def __getstate__(self):
+        raise RuntimeError(
+            "Serialization of parametrized modules is only supported through state_dict(). "
+            "Save `module.state_dict()` instead of the module"
+        )
+
+    body = {"__getstate__": __getstate__}
+    if not hasattr(cls, "__deepcopy__"):
+        body["__deepcopy__"] = __deepcopy__
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
+
+
+def _inject_property(module, name):
+    """A property that computes the tensor; assigning to it sets the originals."""
+
+    def get(self):
+        if not _cache_depth:
+            return self.parametrizations[name]()
+        key = (id(self), name)
+        if key not in _cache:
+            _cache[key] = self.parametrizations[name]()
+        return _cache[key]
+
+    def set(self, value):
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(get, set))
+
+
+def is_parametrized(module, tensor_name=None):
+    """Whether a module has parametrisations, or one of the given tensor."""
+    tables = getattr(module, "parametrizations", None)
+    if tables is None or not isinstance(tables, ModuleDict):
+        return False
+    return len(tables) > 0 if tensor_name is None else tensor_name in tables
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """Makes a tensor of a module the result of a parametrisation of what it was.
+
+    Args:
+        parametrization: a module that maps the original to the tensor; its `right_inverse`, if any,
+        the other way.
+        unsafe: leaves out the checks of shape and dtype.
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            old = getattr(module, tensor_name)
+            new = parametrization(old)
+            if not isinstance(new, rl.Tensor):
+                raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
+            if new.dtype != old.dtype:
+                raise ValueError(
+                    "Registering a parametrization may not change the dtype of the tensor, unless the "
+                    "`unsafe` flag is enabled.\n"
+                    f"module.{tensor_name}.dtype: {old.dtype}\nparametrization(module.{tensor_name}).dtype: "
+                    f"{new.dtype}"
+                )
+            if new.shape != old.shape:
+                raise ValueError(
+                    "Registering a parametrization may not change the shape of the tensor, unless the "
+                    "`unsafe` flag is enabled.\n"
+                    f"module.{tensor_name}.shape: {old.shape}\nparametrization(module.{tensor_name}).shape: "
+                    f"{new.shape}"
+                )
+            if hasattr(parametrization, "right_inverse"):
+                try:
+                    back = parametrization.right_inverse(new)
+                except NotImplementedError:
+                    pass
+                else:
+                    if not isinstance(back, rl.Tensor):
+                        raise ValueError(
+                            f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
+                        )
+                    if back.dtype != old.dtype or back.shape != old.shape:
+                        raise ValueError(
+                            "The tensor returned by parametrization.right_inverse must have the same dtype "
+                            "and shape "
+                            f"as module.{tensor_name}, unless the `unsafe` flag is enabled.\n"
+                            f"module.{tensor_name}: {old.dtype}, {old.shape}\nreturned: {back.dtype}, "
+                            f"{back.shape}"
+                        )
+        module.parametrizations[tensor_name].append(parametrization)
+        module.parametrizations[tensor_name].unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        original = getattr(module, tensor_name)
+        entry = ParametrizationList([parametrization], original, unsafe=unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _inject_new_class(module)
+            module.parametrizations = ModuleDict()
+        _inject_property(module, tensor_name)
+        module.parametrizations[tensor_name] = entry
+    else:
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
+        )
+    return module
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Makes a tensor plain again: with its present value, or, leave_parametrized=False, its original."""
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    entry = module.parametrizations[tensor_name]
+    if entry.is_tensor:
+        original = entry.original
+        if leave_parametrized:
+            with rl.no_grad():
+                value = getattr(module, tensor_name)
+            _set_values(original, value)
+    elif leave_parametrized:
+        value = getattr(module, tensor_name)
+        original = Parameter(value.detach()) if value.requires_grad else value
+    else:
+        raise ValueError(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+            "terms of a sequence of tensors."
+        )
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _register_parameter_or_buffer(module, tensor_name, original)
+    if not is_parametrized(module):
+        delattr(module, "parametrizations")
+        module.__class__ = type(module).__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module):
+    """The class that a module had before it was parametrised."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Copies parametrisations, and the tensors they use, from one module to another."""
+    if not is_parametrized(from_module):
+        return to_module
+    tables = from_module.parametrizations
+    for name in [tensor_name] if tensor_name is not None else list(OrderedDict.fromkeys(tables)):
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for parametrization in tables[name]:
+            register_parametrization(to_module, name, parametrization)
+        entry = to_module.parametrizations[name]
+        if hasattr(tables[name], "original"):
+            entry.original = tables[name].original
+        else:
+            for i in range(tables[name].ntensors):
+                setattr(entry, f"original{i}", getattr(tables[name], f"original{i}"))
+    return to_module

@@ -1,0 +1,421 @@
+"""Pruning: parameters multiplied by masks of zeros and ones."""
+
+import numbers
+from abc import ABC, abstractmethod
+
+import rushlight as rl
+
+
+class BasePruningMethod(ABC):
+    """A way to choose what to prune; subclasses define compute_mask and PRUNING_TYPE.
+
+    Pruning keeps the parameter as `name_orig`, the mask as the buffer `name_mask`,
+    and sets `name` before each call.
+    """
+
+    def __call__(self, module, inputs):
+        setattr(module, self._tensor_name, self.apply_mask(module))
+
+    @abstractmethod
+    def compute_mask(self, t, default_mask):
+        """The mask of a tensor, on top of an earlier one."""
+
+    def apply_mask(self, module):
+        """The product of original and mask."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned")
+        mask = getattr(module, self._tensor_name + "_mask")
+        original = getattr(module, self._tensor_name + "_orig")
+        return mask.to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+        """Prunes a parameter of a module; on top of an earlier pruning of it, if any."""
+        found = None
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+                found = hook
+                del module._forward_pre_hooks[key]
+                break
+        method = cls(*args, **kwargs)
+        method._tensor_name = name
+        if found is not None:
+            if isinstance(found, PruningContainer):
+                found.add_pruning_method(method)
+                container = found
+            else:
+                container = PruningContainer(found)
+                container.add_pruning_method(method)
+            method = container
+        original = getattr(module, name) if found is None else getattr(module, name + "_orig")
+        if importance_scores is not None:
+            if importance_scores.shape != original.shape:
+                raise AssertionError(
+                    f"importance_scores should have the same shape as parameter {name} of {module}"
+                )
+        else:
+            importance_scores = original
+        try:
+            if found is None:
+                default_mask = rl.ones_like(original)
+            else:
+                default_mask = (
+                    getattr(module, name + "_mask").detach().clone(memory_format=rl.contiguous_format)
+                )
+            mask = method.compute_mask(importance_scores, default_mask)
+            if found is None:
+                module.register_parameter(name + "_orig", original)
+                del module._parameters[name]
+            module.register_buffer(name + "_mask", mask)
+            setattr(module, name, method.apply_mask(module))
+            module.register_forward_pre_hook(method)
+        except Exception:
+            if found is None and name + "_orig" in module._parameters:
+                module.register_parameter(name, module._parameters.pop(name + "_orig"))
+            raise
+        return method
+
+    def prune(self, t, default_mask=None, importance_scores=None):
+        """A pruned copy of a tensor."""
+        if importance_scores is not None:
+            if importance_scores.shape != t.shape:
+                raise AssertionError("importance_scores should have the same shape as tensor t")
+        else:
+            importance_scores = t
+        default_mask = default_mask if default_mask is not None else rl.ones_like(t)
+        return t * self.compute_mask(importance_scores, default_mask=default_mask)
+
+    def remove(self, module):
+        """Makes the pruning permanent: the product becomes the parameter."""
+        name = self._tensor_name
+        if name is None:
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
+        weight = self.apply_mask(module)
+        if hasattr(module, name):
+            delattr(module, name)
+        original = module._parameters[name + "_orig"]
+        original.data = weight.data
+        del module._parameters[name + "_orig"], module._buffers[name + "_mask"]
+        setattr(module, name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several prunings of one parameter, one after the other."""
+
+    def __init__(self, *args):
+        self._pruning_methods = ()
+        if not args:
+            self._tensor_name = None
+        elif len(args) == 1:
+            self._tensor_name = args[0]._tensor_name
+            self.add_pruning_method(args[0])
+        else:
+            self._tensor_name = args[0]._tensor_name
+            for method in args:
+                self.add_pruning_method(method)
+
+    def add_pruning_method(self, method):
+        """Adds one more step, for the same parameter."""
+        if not isinstance(method, BasePruningMethod) and method is not None:
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if method is not None and self._tensor_name != method._tensor_name:
+            raise ValueError(
+                "Can only add pruning methods acting on the parameter named "
+                f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
+            )
+        self._pruning_methods += (method,)
+
+    def __len__(self):
+        return len(self._pruning_methods)
+
+    def __iter__(self):
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, index):
+        return self._pruning_methods[index]
+
+    def compute_mask(self, t, default_mask):
+        """The mask of the latest step, computed on what earlier ones left."""
+        method = self._pruning_methods[-1]
+        mask = default_mask.to(dtype=t.dtype)
+        if method.PRUNING_TYPE == "unstructured":
+            where = mask == 1
+        elif method.PRUNING_TYPE == "structured":
+            # Channels that are not pruned entirely.
+            dim = method.dim if method.dim >= 0 else t.dim() + method.dim
+            alive = mask.sum([d for d in range(t.dim()) if d != dim]) != 0
+            where = [slice(None)] * t.dim()
+            where[dim] = alive
+            where = tuple(where)
+        elif method.PRUNING_TYPE == "global":
+            where = tuple([slice(None)] * t.dim())
+        else:
+            raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        partial = method.compute_mask(t[where], default_mask=mask[where])
+        mask = mask.clone()
+        mask[where] = partial.to(dtype=mask.dtype)
+        return mask
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, but sets the mask up."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        return default_mask
+
+    @classmethod
+    def apply(cls, module, name):
+        return super().apply(module, name)
+
+
+def _validate_pruning_amount_init(amount):
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if (isinstance(amount, numbers.Integral) and amount < 0) or (
+        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
+    ):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+        )
+
+
+def _validate_pruning_amount(amount, tensor_size):
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount, tensor_size):
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
+def _validate_pruning_dim(t, dim):
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _validate_structured_pruning(t):
+    if len(t.shape) <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+            f"{t.shape} with {len(t.shape)} dims"
+        )
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes elements at random."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount):
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        count = _compute_nparams_toprune(self.amount, t.nelement())
+        _validate_pruning_amount(count, t.nelement())
+        mask = default_mask.clone(memory_format=rl.contiguous_format)
+        if count != 0:
+            chosen = rl.topk(rl.rand_like(t).view(-1), k=count)
+            mask.view(-1)[chosen.indices] = 0
+        return mask
+
+    @classmethod
+    def apply(cls, module, name, amount):
+        return super().apply(module, name, amount=amount)
+
+
+class L1Unstructured(BasePruningMethod):
+    """Prunes the elements of least magnitude."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount):
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
+
+    def compute_mask(self, t, default_mask):
+        count = _compute_nparams_toprune(self.amount, t.nelement())
+        _validate_pruning_amount(count, t.nelement())
+        mask = default_mask.clone(memory_format=rl.contiguous_format)
+        if count != 0:
+            chosen = rl.topk(t.abs().reshape(-1), k=count, largest=False)
+            mask.view(-1)[chosen.indices] = 0
+        return mask
+
+    @classmethod
+    def apply(cls, module, name, amount, importance_scores=None):
+        return super().apply(module, name, amount=amount, importance_scores=importance_scores)
+
+
+def _channel_mask(t, dim, kept):
+    """1 at the kept channels along a dimension, 0 elsewhere."""
+    mask = rl.zeros_like(t)
+    where = [slice(None)] * t.dim()
+    where[dim] = kept
+    mask[tuple(where)] = 1
+    return mask
+
+
+class RandomStructured(BasePruningMethod):
+    """Prunes whole channels along a dimension at random."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, dim=-1):
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
+        self.dim = dim
+
+    def compute_mask(self, t, default_mask):
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
+        size = t.shape[self.dim]
+        count = _compute_nparams_toprune(self.amount, size)
+        _validate_pruning_amount(count, size)
+        if count == 0:
+            return default_mask
+        draws = rl.rand(size)
+        kept = draws > rl.kthvalue(draws, k=count).values
+        return _channel_mask(t, self.dim, kept).to(dtype=default_mask.dtype) * default_mask
+
+    @classmethod
+    def apply(cls, module, name, amount, dim=-1):
+        return super().apply(module, name, amount=amount, dim=dim)
+
+
+class LnStructured(BasePruningMethod):
+    """Prunes the channels along a dimension with the least norm."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, n, dim=-1):
+        _validate_pruning_amount_init(amount)
+        self.amount = amount
+        self.n = n
+        self.dim = dim
+
+    def compute_mask(self, t, default_mask):
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
+        size = t.shape[self.dim]
+        count = _compute_nparams_toprune(self.amount, size)
+        _validate_pruning_amount(count, size)
+        if count == 0:
+            return default_mask
+        dim = self.dim if self.dim >= 0 else t.dim() + self.dim
+        norms = rl.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != dim])
+        kept = rl.topk(norms, k=size - count, largest=True).indices
+        return _channel_mask(t, dim, kept).to(dtype=default_mask.dtype) * default_mask
+
+    @classmethod
+    def apply(cls, module, name, amount, n, dim, importance_scores=None):
+        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a given mask."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def compute_mask(self, t, default_mask):
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
+            )
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+    @classmethod
+    def apply(cls, module, name, mask):
+        return super().apply(module, name, mask=mask)
+
+
+def identity(module, name):
+    """Sets the mask up without pruning."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module, name, amount):
+    """Prunes a number, or a share, of elements at random."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module, name, amount, importance_scores=None):
+    """Prunes a number, or a share, of the elements of least magnitude."""
+    L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module, name, amount, dim):
+    """Prunes a number, or a share, of channels along a dimension at random."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module, name, amount, n, dim, importance_scores=None):
+    """Prunes a number, or a share, of the channels along a dimension with the least n-norm."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module, name, mask):
+    """Prunes by a given mask."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+    """Prunes several parameters, given as (module, name), as if they were one."""
+    if not hasattr(parameters, "__iter__"):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    parameters = list(parameters)
+    scores = importance_scores if importance_scores is not None else {}
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    importance = rl.nn.utils.parameters_to_vector([scores.get((m, n), getattr(m, n)) for m, n in parameters])
+    masks = rl.nn.utils.parameters_to_vector(
+        [getattr(m, n + "_mask", rl.ones_like(getattr(m, n))) for m, n in parameters]
+    )
+    container = PruningContainer()
+    container._tensor_name = "temp"
+    method = pruning_method(**kwargs)
+    method._tensor_name = "temp"
+    container.add_pruning_method(method)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {method.PRUNING_TYPE}"
+        )
+    final = container.compute_mask(importance, masks)
+    start = 0
+    for module, name in parameters:
+        param = getattr(module, name)
+        custom_from_mask(module, name, mask=final[start : start + param.numel()].view_as(param))
+        start += param.numel()
+
+
+def remove(module, name):
+    """Makes the pruning of a parameter permanent."""
+    for key, hook in list(module._forward_pre_hooks.items()):
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+
+
+def is_pruned(module):
+    """Whether some parameter in a module is pruned."""
+    return any(
+        isinstance(hook, BasePruningMethod)
+        for m in module.modules()
+        for hook in m._forward_pre_hooks.values()
+    )

@@ -1,0 +1,168 @@
+"""Spectral normalisation, the old form with a hook: weight = W / sigma(W)."""
+
+import rushlight as rl
+from rushlight.nn import functional as F
+from rushlight.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from rushlight.nn.parameter import Parameter, UninitializedParameter
+
+__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "spectral_norm",
+           "remove_spectral_norm"]  # fmt: skip
+
+
+class SpectralNorm:
+    """The hook that divides a weight by its largest singular value, followed by power iteration in "
+    "training."""
+
+    _version = 1
+
+    def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
+        if n_power_iterations <= 0:
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
+        self.name = name
+        self.dim = dim
+        self.n_power_iterations = n_power_iterations
+        self.eps = eps
+
+    def reshape_weight_to_matrix(self, weight):
+        if self.dim != 0:
+            weight = weight.permute(self.dim, *[d for d in range(weight.dim()) if d != self.dim])
+        return weight.reshape(weight.size(0), -1)
+
+    def compute_weight(self, module, do_power_iteration):
+        # u and v are updated in place, so that replicas of a module share them.
+        weight = getattr(module, self.name + "_orig")
+        u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
+        matrix = self.reshape_weight_to_matrix(weight)
+        if do_power_iteration:
+            with rl.no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
+                # Backward may need the vectors of this call after the next one changed them.
+                u, v = u.clone(), v.clone()
+        return weight / rl.dot(u, matrix.mv(v))
+
+    def remove(self, module):
+        with rl.no_grad():
+            weight = self.compute_weight(module, do_power_iteration=False)
+        delattr(module, self.name)
+        for end in ("_u", "_v", "_orig"):
+            delattr(module, self.name + end)
+        module.register_parameter(self.name, Parameter(weight.detach()))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
+
+    def _solve_v_and_rescale(self, weight_mat, u, target_sigma):
+        # v such that u' W v is the given sigma; for files that hold no v
+        v = rl.linalg.multi_dot(
+            [weight_mat.t().mm(weight_mat).pinverse(), weight_mat.t(), u.unsqueeze(1)]
+        ).squeeze(1)
+        return v.mul_(target_sigma / rl.dot(u, weight_mat.mv(v)))
+
+    @staticmethod
+    def apply(module, name, n_power_iterations, dim, eps):
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, SpectralNorm) and hook.name == name:
+                raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+        hook = SpectralNorm(name, n_power_iterations, dim, eps)
+        weight = module._parameters[name]
+        if weight is None:
+            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+        if isinstance(weight, UninitializedParameter):
+            raise ValueError(
+                "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run "
+                "the dummy forward before applying spectral normalization"
+            )
+        with rl.no_grad():
+            matrix = hook.reshape_weight_to_matrix(weight)
+            h, w = matrix.size()
+            u = F.normalize(weight.new_empty(h).normal_(0, 1), dim=0, eps=eps)
+            v = F.normalize(weight.new_empty(w).normal_(0, 1), dim=0, eps=eps)
+        delattr(module, name)
+        module.register_parameter(name + "_orig", weight)
+        # A plain attribute until the first call; not a parameter any more.
+        setattr(module, name, weight.data)
+        module.register_buffer(name + "_u", u)
+        module.register_buffer(name + "_v", v)
+        module.register_forward_pre_hook(hook)
+        module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+        module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
+        return hook
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Files of the first version hold the normalised weight and no v: computes v from it."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        fn = self.fn
+        version = local_metadata.get("spectral_norm", {}).get(fn.name + ".version", None)
+        if version is not None and version >= 1:
+            return
+        key = prefix + fn.name
+        if (
+            version is None
+            and all(key + end in state_dict for end in ("_orig", "_u", "_v"))
+            and key not in state_dict
+        ):
+            return  # of this version, only without its mark
+        has_missing = False
+        for end in ("_orig", "", "_u"):
+            if key + end not in state_dict:
+                has_missing = True
+                if strict:
+                    missing_keys.append(key + end)
+        if has_missing:
+            return
+        with rl.no_grad():
+            original, weight = state_dict[key + "_orig"], state_dict.pop(key)
+            sigma = (original / weight).mean()
+            matrix = fn.reshape_weight_to_matrix(original)
+            state_dict[key + "_v"] = fn._solve_v_and_rescale(matrix, state_dict[key + "_u"], sigma)
+
+
+class SpectralNormStateDictHook:
+    """Marks the version in the state_dict's metadata."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, module, state_dict, prefix, local_metadata):
+        marks = local_metadata.setdefault("spectral_norm", {})
+        key = self.fn.name + ".version"
+        if key in marks:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        marks[key] = self.fn._version
+
+
+def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+    """Divides a parameter by its largest singular value at each call."""
+    if dim is None:
+        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+    SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
+    return module
+
+
+def remove_spectral_norm(module, name="weight"):
+    """Puts the plain parameter back."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, SpectralNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            break
+    else:
+        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    for table, kind in (
+        (module._state_dict_hooks, SpectralNormStateDictHook),
+        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook),
+    ):
+        for key, hook in list(table.items()):
+            hook = getattr(hook, "hook", hook)
+            if isinstance(hook, kind) and hook.fn.name == name:
+                del table[key]
+    return module

@@ -1,0 +1,80 @@
+"""Weight normalisation, the old form with a hook: weight = g v / |v|."""
+
+import warnings
+
+from rushlight.nn.parameter import Parameter, UninitializedParameter
+
+__all__ = ["WeightNorm", "weight_norm", "remove_weight_norm"]
+
+
+def norm_except_dim(v, dim):
+    """Norms over all dimensions but one, kept as dimensions of size 1; -1 for the norm of everything."""
+    if dim == -1:
+        return v.norm()
+    others = [d for d in range(v.dim()) if d != dim % v.dim()]
+    if not others:
+        return v.abs()
+    return v.pow(2).sum(others, keepdim=True).sqrt()
+
+
+class WeightNorm:
+    """The hook that computes a weight from its length g and direction v before each call."""
+
+    def __init__(self, name, dim):
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute_weight(self, module):
+        g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
+        return v * (g / norm_except_dim(v, self.dim))
+
+    @staticmethod
+    def apply(module, name, dim):
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, WeightNorm) and hook.name == name:
+                raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        hook = WeightNorm(name, dim)
+        weight = getattr(module, name)
+        if isinstance(weight, UninitializedParameter):
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run "
+                "the dummy forward before applying weight normalization"
+            )
+        del module._parameters[name]
+        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, hook.dim).data))
+        module.register_parameter(name + "_v", Parameter(weight.data))
+        setattr(module, name, hook.compute_weight(module))
+        module.register_forward_pre_hook(hook)
+        return hook
+
+    def remove(self, module):
+        weight = self.compute_weight(module)
+        delattr(module, self.name)
+        del module._parameters[self.name + "_g"], module._parameters[self.name + "_v"]
+        setattr(module, self.name, Parameter(weight.data))
+
+    def __call__(self, module, inputs):
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module, name="weight", dim=0):
+    """Replaces a parameter by its lengths `name_g` and directions `name_v`. Newer: "
+    "parametrizations.weight_norm."""
+    warnings.warn(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of "
+        "`torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    WeightNorm.apply(module, name, dim)
+    return module
+
+
+def remove_weight_norm(module, name="weight"):
+    """Puts the plain parameter back."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")
