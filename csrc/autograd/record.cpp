@@ -175,7 +175,7 @@ void check_inplace(const Tensor& t, bool overlap_ok) {
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
         "before doing inplace update.");
   for (int64_t i = 0; i < t.dim() && !overlap_ok; ++i)
-    CHECK(t->strides()[i] != 0 || t->sizes[i] <= 1, Runtime,
+    CHECK(t->strides()[i] != 0 || t->sizes[i] <= 1 || t->numel == 0, Runtime,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
           "clone() the tensor before performing the operation.");
   if (!grad_enabled()) return;

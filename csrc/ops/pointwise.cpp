@@ -101,6 +101,8 @@ bool recorded(const Value* operands, int count) {
   return false;
 }
 
+}  // namespace
+
 // A write in place that reads the same memory through another view would see its own results.
 void check_overlap(const TensorObject* target, const Value* operands, int count) {
   Tensor out = Tensor::borrow(const_cast<TensorObject*>(target));
@@ -115,8 +117,6 @@ void check_overlap(const TensorObject* target, const Value* operands, int count)
           "clone() the tensor before performing the operation.");
   }
 }
-
-}  // namespace
 
 Tensor pointwise(const char* name, Pointwise op, const Value* operands, int count, const PointwiseOptions& options,
                  void (*fill_params)(LoopParams&, DType, const void*), const void* context) {
