@@ -5,6 +5,7 @@
 #include "backend/copy.h"
 #include "backend/index.h"
 #include "backend/linalg.h"
+#include "backend/loss.h"
 #include "backend/matmul.h"
 #include "backend/fft.h"
 #include "backend/norm.h"
@@ -12,6 +13,7 @@
 #include "backend/pool.h"
 #include "backend/random.h"
 #include "backend/reduce.h"
+#include "backend/rnn.h"
 #include "backend/sort.h"
 #include "base/device.h"
 
@@ -30,6 +32,8 @@ struct Backend {
   const ConvKernels* conv;
   const PoolKernels* pool;
   const NormKernels* norm;
+  const LossKernels* loss;
+  const RnnKernels* rnn;
 };
 
 // The backend of a device; an error naming the device if it has none.
