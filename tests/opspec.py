@@ -28,7 +28,9 @@ class Sample:
 class OpSpec:
     name: str  # dotted, looked up in the package: "linalg.inv"
     samples: Callable[[], Iterable[Sample]]
-    numpy: Callable | None = None  # the same on NumPy arrays; None: no NumPy twin (then `check` says what must hold)
+    numpy: Callable | None = (
+        None  # the same on NumPy arrays; None: no NumPy twin (then `check` says what must hold)
+    )
     check: Callable | None = None  # check(sample, result): asserts a property where NumPy has no twin
     grad: bool = True
     gradgrad: bool = True

@@ -33,7 +33,10 @@ RECORDED = [
     (lambda: rl.randn(17, dtype=rl.float64)[-2:], [1.4389434378859556, -0.45946380892463984]),
     (lambda: rl.rand(2, dtype=rl.float16), [0.060028076171875, 0.28466796875]),
     (lambda: rl.randn(2, dtype=rl.bfloat16), [-1.25, -0.9453125]),
-    (lambda: rl.randn(2, dtype=rl.complex64).real, [-0.5202059745788574, 1.0156817436218262]),
+    (
+        lambda: rl.randn(2, dtype=rl.complex64),
+        [(-0.5202059745788574 - 0.2572590112686157j), (1.0156817436218262 + 0.2647395133972168j)],
+    ),
     (lambda: rl.randint(0, 100, (6,)), [68, 36, 20, 6, 8, 76]),
     (lambda: rl.randint(-(2**40), 2**40, (3,)), [382195769158, -1061835123369, -548902336533]),
     (lambda: rl.randperm(10), [9, 5, 8, 1, 6, 2, 0, 3, 7, 4]),
@@ -185,6 +188,10 @@ def test_dropout():
     assert numbers(grad) == numbers(y.detach())
     assert rl.dropout(x, 0.25, False) is x
     assert numbers(rl.dropout(x, 1.0, True).sum()) == 0
+    version = x._version
+    assert rl.dropout_(x, 0.25, False) is x and x._version == version
+    z = rl.ones(10)
+    assert rl.dropout_(z, 0.5, True) is z and set(numbers(z)) <= {0.0, 2.0}
     kept, mask = rl.native_dropout(rl.ones(100), 0.5, True)
     assert numbers(kept) == [2.0 * m for m in numbers(mask)]
     channels = rl.feature_dropout(rl.ones(4, 5, 3, 3), 0.5, True).flatten(2)

@@ -7,6 +7,7 @@
 #include "backend/linalg.h"
 #include "backend/loss.h"
 #include "backend/matmul.h"
+#include "backend/optim.h"
 #include "backend/fft.h"
 #include "backend/norm.h"
 #include "backend/pointwise.h"
@@ -32,6 +33,7 @@ struct Backend {
   const ConvKernels* conv;
   const PoolKernels* pool;
   const NormKernels* norm;
+  const OptimKernels* optim;
   const LossKernels* loss;
   const RnnKernels* rnn;
 };

@@ -20,8 +20,9 @@ struct CopyKernels {
   void (*range)(const View& out, std::complex<double> start, std::complex<double> step, int64_t int_start,
                 int64_t int_step);
   // out[i] goes from start to end in equal steps, both included; exactly `end` at the end. One-dimensional out.
-  // `base` != 0 makes it logspace: base to the power of that.
-  void (*linspace)(const View& out, std::complex<double> start, std::complex<double> end, std::complex<double> base);
+  // With a base it is logspace: base to the power of that.
+  void (*linspace)(const View& out, std::complex<double> start, std::complex<double> end,
+                   const std::complex<double>* base);
   // out (..., m, n) = in where on or below (`upper`: on or above) the given diagonal, else 0. Same types.
   // `in` may be `out` itself.
   void (*triangle)(const View& out, const View& in, int64_t diagonal, bool upper);

@@ -26,6 +26,7 @@ enum class Reduce : uint8_t {
   NormNegInf,
   NormP,       // floats and complex; out: the real type. (sum |x|^p)^(1/p)
   SumSquares,  // floats and complex: sum |x|^2, out: the real type
+  Xor,         // int64; out: int64 or uint64
   Count,
 };
 

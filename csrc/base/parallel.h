@@ -31,8 +31,8 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(in
 
 int num_threads();
 void set_num_threads(int n);
-bool in_parallel();            // true on a worker, or inside a piece
-int usable_cpus();             // by affinity and by the container's CPU quota
+bool in_parallel();  // true on a worker, or inside a piece
+int usable_cpus();   // by affinity and by the container's CPU quota
 
 // Called around loops that take long (set by the Python layer to release and take the GIL again).
 struct LongWork {

@@ -91,9 +91,8 @@ void range(const View& out, std::complex<double> start, std::complex<double> ste
   });
 }
 
-void linspace(const View& out, std::complex<double> start, std::complex<double> end, std::complex<double> base) {
+void linspace(const View& out, std::complex<double> start, std::complex<double> end, const std::complex<double>* base) {
   int64_t n = out.ndim ? out.sizes[0] : 1, half = n / 2;
-  bool power = base != 0.0;
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     auto run = [&](auto a, auto b, auto exponent_base) {
@@ -103,11 +102,11 @@ void linspace(const View& out, std::complex<double> start, std::complex<double> 
       auto at = [=](int64_t i) {
         return i < half || n == 1 ? C(a + step * static_cast<double>(i)) : C(b - step * static_cast<double>(n - 1 - i));
       };
-      if (power) generate<T>(out, [=](int64_t i) { return std::pow(exponent_base, at(i)); });
+      if (base) generate<T>(out, [=](int64_t i) { return std::pow(exponent_base, at(i)); });
       else generate<T>(out, at);
     };
-    if constexpr (is_complex_v<T> || __is_same(T, complex32)) run(start, end, base);
-    else run(start.real(), end.real(), base.real());
+    if constexpr (is_complex_v<T> || __is_same(T, complex32)) run(start, end, base ? *base : std::complex<double>());
+    else run(start.real(), end.real(), base ? base->real() : 0.0);
   });
 }
 

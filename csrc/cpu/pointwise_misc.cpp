@@ -113,6 +113,8 @@ void put_bounds(LoopTable& t) {
   unary<kClamp, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Clamp);
   ternary_floats<kClampTensors>(t, ClampTensors);
   ternary<kClampTensors, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ClampTensors);
+  t.at(Clamp, DType::Bool) = t.at(Clamp, DType::UInt8);
+  t.at(ClampTensors, DType::Bool) = t.at(ClampTensors, DType::UInt8);
   unary_floats<[](auto x, const auto& p) {
     using T = decltype(x);
     const T y = x == kInf<T> ? T(p.d1) : (x == -kInf<T> ? T(p.d2) : x);

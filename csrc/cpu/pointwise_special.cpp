@@ -49,7 +49,7 @@ void put_special(LoopTable& t) {
   function1<special::erfinv>(t, Erfinv);
   function1<special::lgamma>(t, Lgamma);
   function1<special::digamma>(t, Digamma);
-  function1<special::trigamma>(t, Trigamma);
+  unary_floats<[](auto x) { return special::trigamma(x); }>(t, Trigamma);
   unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t, Polygamma);
   function1<special::i0>(t, I0);
   function1<special::i0e>(t, I0e);

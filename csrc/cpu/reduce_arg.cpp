@@ -1,6 +1,5 @@
 // Extrema and the place where they stand first. NaN is larger than all and smaller than all.
 #include "cpu/isa.h"
-
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 
@@ -19,45 +18,44 @@ template <bool largest, class C> [[gnu::always_inline]] inline bool better(C a, 
 }
 
 // Elements [r0, r1) of a row: the extremum block by block, then its place inside the block that had it.
-template <bool largest, class T> Place<compute_t<T>> place_in_row(const T* p, int64_t stride, int64_t r0, int64_t r1) {
-  using C = compute_t<T>;
+template <bool largest, class C>
+Place<C> place_in_row(const Source<C>& in, int64_t offset, int64_t stride, int64_t r0, int64_t r1) {
   using Op = std::conditional_t<largest, MaxOp<C>, MinOp<C>>;
-  RunBuffer<T> buffer;
+  RunBuffer<C> buffer;
   Place<C> best{};
   int64_t block = -1;
   for (int64_t r = r0; r < r1; r += kBlock) {
     int64_t n = std::min(kBlock, r1 - r);
-    C m = reduce_block(Op{}, contiguous_run(p + r * stride, stride, n, buffer.get()), n);
+    C m = reduce_block(Op{}, in.run(offset + r * stride, stride, n, buffer.get()), n);
     if (block < 0 || better<largest>(m, best.value)) best.value = m, block = r;
   }
-  const C* q = contiguous_run(p + block * stride, stride, std::min(kBlock, r1 - block), buffer.get());
-  bool odd = best.value != best.value;
-  auto found = [&](int64_t at) { return odd ? q[at] != q[at] : q[at] == best.value; };
   int64_t i = 0, n = std::min(kBlock, r1 - block);
+  const C* q = in.run(offset + block * stride, stride, n, buffer.get());
+  bool odd = best.value != best.value;
   for (; i + 32 <= n; i += 32) {  // 32 at a time without leaving early, then one by one
     int some = 0;
-    if (odd)
+    if (odd) {
       for (int j = 0; j < 32; ++j) some |= q[i + j] != q[i + j];
-    else
+    } else {
       for (int j = 0; j < 32; ++j) some |= q[i + j] == best.value;
+    }
     if (some) break;
   }
-  while (!found(i)) ++i;
+  while (odd ? q[i] == q[i] : q[i] != best.value) ++i;
   best.index = block + i;
   return best;
 }
 
 // n rows side by side, `step` apart. Places are counted from r0 in 32 bits, to be of a float's width.
-template <bool largest, class T> void place_in_columns(const T* p, int64_t n, int64_t step, int64_t apart, int64_t r0,
-                                                       int64_t r1, Place<compute_t<T>>* out) {
-  using C = compute_t<T>;
+template <bool largest, class C> void place_in_columns(const Source<C>& in, int64_t offset, int64_t n, int64_t step,
+                                                       int64_t apart, int64_t r0, int64_t r1, Place<C>* out) {
   alignas(64) C value[kWidth];
   alignas(64) int32_t index[kWidth];
-  RunBuffer<T> buffer;
+  RunBuffer<C> buffer;
   for (int64_t from = r0; from < r1; from += INT32_MAX) {
     int64_t to = std::min<int64_t>(r1, from + INT32_MAX);
     for (int64_t r = from; r < to; ++r) {
-      const C* __restrict x = contiguous_run(p + r * apart, step, n, buffer.get());
+      const C* __restrict x = in.run(offset + r * apart, step, n, buffer.get());
       if (r == from) {
         for (int64_t j = 0; j < n; ++j) value[j] = x[j], index[j] = 0;
         continue;
@@ -75,25 +73,26 @@ template <bool largest, class T> void place_in_columns(const T* p, int64_t n, in
   }
 }
 
-template <bool largest, class T> void extremum_of(const View* values, const View& indices, const View& in) {
-  using C = compute_t<T>;
+template <bool largest, class C>
+void extremum_of(const View* values, const View& indices, const View& in, const Source<C>& source) {
   ReducePlan plan(indices, in, values);
   if (plan.outputs == 0) return;
-  const T* data = in.as<T>();
   int64_t stride = plan.rin[0];
   auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Place<C>* out) {
-    if (plan.columns) {
-      place_in_columns<largest>(data + u.in, u.n, plan.kin[0], stride, r0, r1, out);
-    } else {
-      for (int64_t j = 0; j < u.n; ++j) out[j] = place_in_row<largest>(data + u.in + j * plan.kin[0], stride, r0, r1);
-    }
+    if (plan.columns) return place_in_columns<largest>(source, u.in, u.n, plan.kin[0], stride, r0, r1, out);
+    for (int64_t j = 0; j < u.n; ++j) out[j] = place_in_row<largest>(source, u.in + j * plan.kin[0], stride, r0, r1);
   };
   auto store = [&](const ReducePlan::Unit& u, const Place<C>* places) {
     int64_t* o = indices.as<int64_t>() + u.out;
     for (int64_t j = 0; j < u.n; ++j) o[j * plan.kout[0]] = places[j].index;
     if (!values) return;
-    T* v = values->as<T>() + u.out2;
-    for (int64_t j = 0; j < u.n; ++j) v[j * plan.kout2[0]] = static_cast<T>(places[j].value);
+    visit_compute(values->dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (!is_complex_v<T>) {
+        T* v = values->as<T>() + u.out2;
+        for (int64_t j = 0; j < u.n; ++j) v[j * plan.kout2[0]] = static_cast<T>(places[j].value);
+      }
+    });
   };
   int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
   if (chunks == 1) {
@@ -127,18 +126,22 @@ template <bool largest, class T> void extremum_of(const View* values, const View
   }
 }
 
-template <class T> void extremum_type(bool largest, const View* values, const View& indices, const View& in) {
-  if (largest) extremum_of<true, T>(values, indices, in);
-  else extremum_of<false, T>(values, indices, in);
+template <class C>
+void extremum_in(bool largest, const View* values, const View& indices, const View& in, const Source<C>& source) {
+  if (largest) extremum_of<true>(values, indices, in, source);
+  else extremum_of<false>(values, indices, in, source);
 }
 
 }  // namespace
 
 void extremum(bool largest, const View* values, const View& indices, const View& in, int) {
-  visit_compute(in.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!is_complex_v<T>) extremum_type<T>(largest, values, indices, in);
-  });
+  switch (in.dtype) {
+    case DType::Float16:
+    case DType::BFloat16:
+    case DType::Float32: return extremum_in(largest, values, indices, in, float_source(in, Map::None));
+    case DType::Float64: return extremum_in(largest, values, indices, in, double_source(in, Map::None));
+    default: return extremum_in(largest, values, indices, in, int_source(in));
+  }
 }
 
 }  // namespace rl::RL_ISA

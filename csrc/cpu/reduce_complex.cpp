@@ -1,44 +1,31 @@
-// Reductions of complex numbers.
+// Sums, means and products of complex numbers; their norms are taken as those of real ones.
 #include "cpu/isa.h"
-
-#include "cpu/reduce_ops.h"
+#include "cpu/reduce_real.h"
 
 namespace rl::RL_ISA {
 namespace {
 
-template <class T> bool reduce_one(Reduce what, const View& out, const View& in, double p) {
-  using R = typename T::value_type;
-  auto complex = [&](const auto& op) {
-    reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_results<T, T>);
-    return true;
+template <class T> bool reduce_one(Reduce what, const View& out, const View& in) {
+  auto n_inputs = static_cast<typename T::value_type>(reduced_count(out, in));
+  auto finish = [&](T* acc, int64_t n, char* to, int64_t stride) {
+    if (what == Reduce::Mean)
+      for (int64_t j = 0; j < n; ++j) acc[j] /= n_inputs;
+    store_as<T, T>(acc, n, to, stride);
   };
-  auto real = [&](const auto& op) {
-    reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_real<R>(out.dtype));
-    return true;
-  };
+  Source<T> source{in.as<char>(), sizeof(T), nullptr, nullptr};
   switch (what) {
-    case Reduce::Sum: return complex(SumOp<T>{});
-    case Reduce::Mean: return complex(MeanOp<T>(reduced_count(out, in)));
-    case Reduce::Prod: return complex(ProdOp<T>{});
-    case Reduce::Any: reduce_into<AnyOp, T>({}, out, in, store_bool(out.dtype)); return true;
-    case Reduce::All: reduce_into<AllOp, T>({}, out, in, store_bool(out.dtype)); return true;
-    case Reduce::CountNonzero: reduce_into<CountOp, T>({}, out, in, store_int64(out.dtype)); return true;
-    case Reduce::Norm0: return real(Norm0Op<R>{});
-    case Reduce::Norm1: return real(Norm1Op<R, false>{});
-    case Reduce::Norm2: return real(Norm2Op<R, false>{});
-    case Reduce::NormInf: return real(NormInfOp<R, false>{});
-    case Reduce::NormNegInf: return real(NormNegInfOp<R, false>{});
-    case Reduce::NormP: return real(NormPOp<R>(p));
-    case Reduce::SumSquares: return real(SquaresOp<R, false>{});
+    case Reduce::Sum:
+    case Reduce::Mean: return reduce_into(SumOp<T>{}, out, in, source, finish), true;
+    case Reduce::Prod: return reduce_into(ProdOp<T>{}, out, in, source, finish), true;
     default: return false;
   }
 }
 
 }  // namespace
 
-bool reduce_complex(Reduce op, const View& out, const View& in, double p) {
-  return in.dtype == DType::Complex64 ? reduce_one<std::complex<float>>(op, out, in, p)
-                                      : reduce_one<std::complex<double>>(op, out, in, p);
+bool reduce_complex(Reduce op, const View& out, const View& in) {
+  return in.dtype == DType::Complex64 ? reduce_one<std::complex<float>>(op, out, in)
+                                      : reduce_one<std::complex<double>>(op, out, in);
 }
 
 }  // namespace rl::RL_ISA

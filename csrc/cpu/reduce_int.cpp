@@ -1,36 +1,53 @@
-// Reductions of integers and bool: sums and products in int64, the others in the type itself.
+// Reductions of integers and bool, in int64; and the truth of elements of every type.
 #include "cpu/isa.h"
-
 #include "cpu/reduce_ops.h"
+#include "cpu/reduce_real.h"
 
 namespace rl::RL_ISA {
 namespace {
 
-template <class T> bool reduce_integer(Reduce what, const View& out, const View& in) {
-  // A block of kBlock numbers of up to 16 bits has a 32-bit sum.
-  using Part = std::conditional_t<(sizeof(T) <= 2), int32_t, int64_t>;
-  switch (what) {
-    case Reduce::Sum: reduce_into<IntSumOp<Part>, T>({}, out, in, store_int64(out.dtype)); return true;
-    case Reduce::Prod: reduce_into<ProdOp<int64_t>, T>({}, out, in, store_int64(out.dtype)); return true;
-    case Reduce::Min: reduce_into<MinOp<T>, T>({}, out, in, store_results<T, T>); return true;
-    case Reduce::Max: reduce_into<MaxOp<T>, T>({}, out, in, store_results<T, T>); return true;
-    case Reduce::Any: reduce_into<AnyOp, T>({}, out, in, store_bool(out.dtype)); return true;
-    case Reduce::All: reduce_into<AllOp, T>({}, out, in, store_bool(out.dtype)); return true;
-    case Reduce::CountNonzero: reduce_into<CountOp, T>({}, out, in, store_int64(out.dtype)); return true;
-    default: return false;
+template <class A> void store_integer(DType to, const A* acc, int64_t n, char* out, int64_t stride) {
+  switch (to) {
+    case DType::Bool: return store_as<A, bool>(acc, n, out, stride);
+    case DType::UInt8: return store_as<A, uint8_t>(acc, n, out, stride);
+    case DType::Int8: return store_as<A, int8_t>(acc, n, out, stride);
+    case DType::Int16: return store_as<A, int16_t>(acc, n, out, stride);
+    case DType::Int32: return store_as<A, int32_t>(acc, n, out, stride);
+    default: return store_as<A, int64_t>(acc, n, out, stride);
   }
 }
 
 }  // namespace
 
 bool reduce_int(Reduce op, const View& out, const View& in) {
-  switch (in.dtype) {
-    case DType::Bool: return reduce_integer<bool>(op, out, in);
-    case DType::UInt8: return reduce_integer<uint8_t>(op, out, in);
-    case DType::Int8: return reduce_integer<int8_t>(op, out, in);
-    case DType::Int16: return reduce_integer<int16_t>(op, out, in);
-    case DType::Int32: return reduce_integer<int32_t>(op, out, in);
-    case DType::Int64: return reduce_integer<int64_t>(op, out, in);
+  auto finish = [&](int64_t* acc, int64_t n, char* to, int64_t stride) {
+    store_integer(out.dtype, acc, n, to, stride);
+  };
+  Source<int64_t> source = int_source(in);
+  switch (op) {
+    case Reduce::Sum: return reduce_into(SumOp<int64_t>{}, out, in, source, finish), true;
+    case Reduce::Prod: return reduce_into(ProdOp<int64_t>{}, out, in, source, finish), true;
+    case Reduce::Min: return reduce_into(MinOp<int64_t>{}, out, in, source, finish), true;
+    case Reduce::Max: return reduce_into(MaxOp<int64_t>{}, out, in, source, finish), true;
+    case Reduce::Xor: return reduce_into(XorOp{}, out, in, source, finish), true;
+    default: return false;
+  }
+}
+
+bool reduce_truth(Reduce op, const View& out, const View& in) {
+  auto finish = [&](uint8_t* acc, int64_t n, char* to, int64_t stride) {
+    store_integer(out.dtype, acc, n, to, stride);
+  };
+  Source<uint8_t> source = truth_source(in);
+  switch (op) {
+    case Reduce::Any: return reduce_into(AnyOp{}, out, in, source, finish), true;
+    case Reduce::All: return reduce_into(AllOp{}, out, in, source, finish), true;
+    case Reduce::CountNonzero:
+      return reduce_into(CountOp{}, out, in, source,
+                         [&](int64_t* acc, int64_t n, char* to, int64_t stride) {
+                           store_integer(out.dtype, acc, n, to, stride);
+                         }),
+             true;
     default: return false;
   }
 }

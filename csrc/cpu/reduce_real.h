@@ -1,39 +1,69 @@
-// Reductions of one floating type, shared by reduce_float.cpp and reduce_half.cpp.
+// Reductions that compute in float or in double, shared by reduce_float.cpp and reduce_double.cpp.
 #pragma once
 #include "cpu/reduce_ops.h"
 
 namespace rl::RL_ISA {
 
-template <class T> bool reduce_real(Reduce what, const View& out, const View& in, double p) {
-  using C = compute_t<T>;
-  auto run = [&](const auto& op) {
-    using A = typename std::remove_cvref_t<decltype(op)>::Acc;
-    if constexpr (__is_same(A, uint8_t))
-      reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_bool(out.dtype));
-    else if constexpr (__is_same(A, int64_t))
-      reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_int64(out.dtype));
-    else reduce_into<std::remove_cvref_t<decltype(op)>, T>(op, out, in, store_real<A>(out.dtype));
-    return true;
+// The last step of a reduction of real numbers.
+template <class C> void finish_real(Reduce what, double count, double p, C* acc, int64_t n) {
+  switch (what) {
+    case Reduce::Mean:
+      for (int64_t j = 0; j < n; ++j) acc[j] /= static_cast<C>(count);
+      break;
+    case Reduce::Norm2:
+      for (int64_t j = 0; j < n; ++j) acc[j] = std::sqrt(acc[j]);
+      break;
+    case Reduce::NormP:
+      for (int64_t j = 0; j < n; ++j) acc[j] = std::pow(acc[j], static_cast<C>(1 / p));
+      break;
+    default: break;
+  }
+}
+
+inline Map map_of(Reduce what) {
+  switch (what) {
+    case Reduce::NanSum: return Map::NanToZero;
+    case Reduce::Norm0: return Map::Nonzero;
+    case Reduce::Norm1:
+    case Reduce::NormInf:
+    case Reduce::NormNegInf: return Map::Abs;
+    case Reduce::NormP: return Map::Power;
+    default: return Map::None;
+  }
+}
+
+// source_of(map) gives the elements; store(acc, n, out, stride) writes results in out's type.
+template <class C, class SourceOf, class StoreAs> bool reduce_real(Reduce what, const View& out, const View& in,
+                                                                   double p, const SourceOf& source_of,
+                                                                   const StoreAs& store) {
+  double count = what == Reduce::Mean ? reduced_count(out, in) : 1;
+  auto finish = [&](C* acc, int64_t n, char* to, int64_t stride) {
+    finish_real(what, count, p, acc, n);
+    store(acc, n, to, stride);
   };
   switch (what) {
-    case Reduce::Sum: return run(SumOp<C>{});
-    case Reduce::NanSum: return run(NanSumOp<C>{});
-    case Reduce::Mean: return run(MeanOp<C>(reduced_count(out, in)));
-    case Reduce::Prod: return run(ProdOp<C>{});
-    case Reduce::Min: return run(MinOp<C>{});
-    case Reduce::Max: return run(MaxOp<C>{});
-    case Reduce::Any: return run(AnyOp{});
-    case Reduce::All: return run(AllOp{});
-    case Reduce::CountNonzero: return run(CountOp{});
-    case Reduce::Norm0: return run(Norm0Op<C>{});
-    case Reduce::Norm1: return run(Norm1Op<C, true>{});
-    case Reduce::Norm2: return run(Norm2Op<C, true>{});
-    case Reduce::NormInf: return run(NormInfOp<C, true>{});
-    case Reduce::NormNegInf: return run(NormNegInfOp<C, true>{});
-    case Reduce::NormP: return run(NormPOp<C>(p));
-    case Reduce::SumSquares: return run(SquaresOp<C, true>{});
+    case Reduce::Norm2:
+    case Reduce::SumSquares:
+      if (is_complex(in.dtype)) return reduce_into(SumOp<C>{}, out, in, source_of(Map::Square), finish), true;
+      return reduce_into(SquaresOp<C>{}, out, in, source_of(Map::None), finish), true;
+    case Reduce::Prod: return reduce_into(ProdOp<C>{}, out, in, source_of(Map::None), finish), true;
+    case Reduce::Min:
+    case Reduce::NormNegInf: return reduce_into(MinOp<C>{}, out, in, source_of(map_of(what)), finish), true;
+    case Reduce::Max:
+    case Reduce::NormInf: return reduce_into(MaxOp<C>{}, out, in, source_of(map_of(what)), finish), true;
+    case Reduce::Sum:
+    case Reduce::NanSum:
+    case Reduce::Mean:
+    case Reduce::Norm0:
+    case Reduce::Norm1:
+    case Reduce::NormP: return reduce_into(SumOp<C>{}, out, in, source_of(map_of(what)), finish), true;
     default: return false;
   }
+}
+
+template <class A, class O> void store_as(const A* acc, int64_t n, char* out, int64_t stride) {
+  O* o = reinterpret_cast<O*>(out);
+  for (int64_t j = 0; j < n; ++j) o[j * stride] = static_cast<O>(acc[j]);
 }
 
 }  // namespace rl::RL_ISA

@@ -1,10 +1,9 @@
 // Order statistics along a dimension, and histograms.
-#include "cpu/isa.h"
-
 #include <algorithm>
 #include <memory>
 
 #include "base/check.h"
+#include "cpu/isa.h"
 #include "cpu/reduce_table.h"
 #include "cpu/rows.h"
 #include "cpu/sort_keys.h"

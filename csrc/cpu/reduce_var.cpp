@@ -1,7 +1,6 @@
 // Variance in one reading: blocks small enough to stay in cache are read twice (mean, then squared distances
 // from it) and joined by Chan's formula, so nothing cancels.
 #include "cpu/isa.h"
-
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 
@@ -34,42 +33,41 @@ template <class C> Moments block_moments(const C* x, int64_t n) {
   return {static_cast<double>(n), static_cast<double>(mean), static_cast<double>(m2)};
 }
 
-template <class T> Moments row_moments(const T* p, const ReducePlan& plan, int64_t r0, int64_t r1) {
-  RunBuffer<T> buffer;
+template <class C>
+Moments row_moments(const Source<C>& in, int64_t offset, const ReducePlan& plan, int64_t r0, int64_t r1) {
+  RunBuffer<C> buffer;
   Tree<Moments, Moments (*)(const Moments&, const Moments&)> tree(join);
   int64_t stride = plan.rin[0];
-  plan.runs(r0, r1, [&](int64_t offset, int64_t n) {
-    const T* q = p + offset;
-    for (; n > 0; n -= kBlock, q += kBlock * stride) {
+  plan.runs(r0, r1, [&](int64_t at, int64_t n) {
+    for (at += offset; n > 0; n -= kBlock, at += kBlock * stride) {
       int64_t m = std::min(n, kBlock);
-      tree.push(block_moments(contiguous_run(q, stride, m, buffer.get()), m));
+      tree.push(block_moments(in.run(at, stride, m, buffer.get()), m));
     }
   });
   return tree.result({0, 0, 0});
 }
 
 // n rows side by side: groups of up to kRows rows, each read twice.
-template <class T>
-void column_moments(const T* p, int64_t n, int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1, Moments* out) {
-  using C = compute_t<T>;
+template <class C> void column_moments(const Source<C>& in, int64_t offset, int64_t n, int64_t step,
+                                       const ReducePlan& plan, int64_t r0, int64_t r1, Moments* out) {
   constexpr int64_t kRows = 32;
   alignas(64) C sum[kWidth], mean[kWidth];
-  RunBuffer<T> buffer;
+  RunBuffer<C> buffer;
   for (int64_t j = 0; j < n; ++j) out[j] = {0, 0, 0};
-  plan.runs(r0, r1, [&](int64_t offset, int64_t rows) {
+  plan.runs(r0, r1, [&](int64_t at, int64_t rows) {
     for (int64_t first = 0; first < rows; first += kRows) {
       int64_t group = std::min(kRows, rows - first);
-      const T* base = p + offset + first * plan.rin[0];
+      int64_t base = offset + at + first * plan.rin[0];
       for (int64_t j = 0; j < n; ++j) sum[j] = 0;
       for (int64_t r = 0; r < group; ++r) {
-        const C* x = contiguous_run(base + r * plan.rin[0], step, n, buffer.get());
+        const C* x = in.run(base + r * plan.rin[0], step, n, buffer.get());
 #pragma GCC ivdep
         for (int64_t j = 0; j < n; ++j) sum[j] += x[j];
       }
       C count = static_cast<C>(group);
       for (int64_t j = 0; j < n; ++j) mean[j] = sum[j] / count, sum[j] = 0;
       for (int64_t r = 0; r < group; ++r) {
-        const C* x = contiguous_run(base + r * plan.rin[0], step, n, buffer.get());
+        const C* x = in.run(base + r * plan.rin[0], step, n, buffer.get());
 #pragma GCC ivdep
         for (int64_t j = 0; j < n; ++j) {
           C d = x[j] - mean[j];
@@ -82,34 +80,30 @@ void column_moments(const T* p, int64_t n, int64_t step, const ReducePlan& plan,
   });
 }
 
-template <class T> void variance_of(const View* var, const View* mean, const View& in, double correction, bool root) {
+template <class C> void variance_of(const View* var, const View* mean, const View& in, const Source<C>& source,
+                                    double correction, bool root) {
   const View& shape = var ? *var : *mean;
   ReducePlan plan(shape, in, var ? mean : nullptr);
   if (plan.outputs == 0) return;
-  const T* data = in.as<T>();
   auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Moments* out) {
-    if (plan.columns) {
-      column_moments(data + u.in, u.n, plan.kin[0], plan, r0, r1, out);
-    } else {
-      for (int64_t j = 0; j < u.n; ++j)
-        out[j] = r1 > r0 ? row_moments(data + u.in + j * plan.kin[0], plan, r0, r1) : Moments{0, 0, 0};
-    }
+    if (plan.columns) return column_moments(source, u.in, u.n, plan.kin[0], plan, r0, r1, out);
+    for (int64_t j = 0; j < u.n; ++j)
+      out[j] = r1 > r0 ? row_moments(source, u.in + j * plan.kin[0], plan, r0, r1) : Moments{0, 0, 0};
   };
   auto store = [&](const ReducePlan::Unit& u, const Moments* m) {
-    T* v = var ? var->as<T>() + u.out : nullptr;
-    T* e = mean ? mean->as<T>() + (var ? u.out2 : u.out) : nullptr;
-    int64_t estride = var ? plan.kout2[0] : plan.kout[0];
-    for (int64_t j = 0; j < u.n; ++j) {
-      if (v) {
-        double x =
-            m[j].n == 0 ? std::numeric_limits<double>::quiet_NaN() : m[j].m2 / std::max(0.0, m[j].n - correction);
-        v[j * plan.kout[0]] = static_cast<T>(static_cast<compute_t<T>>(root ? std::sqrt(x) : x));
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    int64_t mean_stride = var ? plan.kout2[0] : plan.kout[0], mean_at = var ? u.out2 : u.out;
+    visit_compute(in.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (is_floating_v<T>) {
+        for (int64_t j = 0; j < u.n && var; ++j) {
+          double x = m[j].n == 0 ? nan : m[j].m2 / std::max(0.0, m[j].n - correction);
+          var->as<T>()[u.out + j * plan.kout[0]] = static_cast<T>(static_cast<C>(root ? std::sqrt(x) : x));
+        }
+        for (int64_t j = 0; j < u.n && mean; ++j)
+          mean->as<T>()[mean_at + j * mean_stride] = static_cast<T>(static_cast<C>(m[j].n == 0 ? nan : m[j].mean));
       }
-      if (e) {
-        double x = m[j].n == 0 ? std::numeric_limits<double>::quiet_NaN() : m[j].mean;
-        e[j * estride] = static_cast<T>(static_cast<compute_t<T>>(x));
-      }
-    }
+    });
   };
   int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
   if (chunks == 1) {
@@ -145,10 +139,10 @@ template <class T> void variance_of(const View* var, const View* mean, const Vie
 
 void variance(const View* var, const View* mean, const View& in, double correction, bool root) {
   switch (in.dtype) {
-    case DType::Float16: return variance_of<float16>(var, mean, in, correction, root);
-    case DType::BFloat16: return variance_of<bfloat16>(var, mean, in, correction, root);
-    case DType::Float32: return variance_of<float>(var, mean, in, correction, root);
-    case DType::Float64: return variance_of<double>(var, mean, in, correction, root);
+    case DType::Float16:
+    case DType::BFloat16:
+    case DType::Float32: return variance_of(var, mean, in, float_source(in, Map::None), correction, root);
+    case DType::Float64: return variance_of(var, mean, in, double_source(in, Map::None), correction, root);
     default: fail(ErrorKind::Runtime, "variance is defined for floating types, got ", info(in.dtype).name);
   }
 }

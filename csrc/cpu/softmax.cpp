@@ -1,9 +1,8 @@
 // softmax, log_softmax, their gradients and logsumexp along one dimension.
-#include "cpu/isa.h"
-
 #include <cmath>
 #include <vector>
 
+#include "cpu/isa.h"
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 #include "cpu/vec_exp.h"
@@ -173,10 +172,16 @@ template <class T> void softmax_columns(bool log, const T* x, int64_t step, int6
                                         int64_t yapart, int64_t n, int64_t rows) {
   using C = compute_t<T>;
   alignas(64) C m[kWidth], s[kWidth], e[kWidth];
-  RunBuffer<T> buffer;
+  RunBuffer<C> buffer;
   MaxOp<C> greatest;
   for (int64_t j = 0; j < kWidth; ++j) m[j] = kNegInf<C>, s[j] = 0;
-  auto row = [&](int64_t r) { return contiguous_run(x + r * apart, step, n, buffer.get()); };
+  auto row = [&](int64_t r) -> const C* {
+    if constexpr (!is_half_v<T>) {
+      if (step == 1) return x + r * apart;
+    }
+    gather_row(x + r * apart, step, n, buffer.get());
+    return buffer.get();
+  };
   for (int64_t r = 0; r < rows; ++r) {
     const C* v = row(r);
     for (int64_t j = 0; j < n; j += kLanes<C>)

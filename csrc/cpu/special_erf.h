@@ -28,6 +28,7 @@ inline double ndtri(double p) {
   if (p == 0) return -kInf<double>;
   if (p == 1) return kInf<double>;
   if (!(p > 0 && p < 1)) return kNan<double>;
+  if (p == 0.5) return 0;
   const double q = p < 0.5 ? p : 1 - p;  // exact
   const double r = std::sqrt(-2 * std::log(q));
   double x = -(r - (2.515517 + r * (0.802853 + r * 0.010328)) / (1 + r * (1.432788 + r * (0.189269 + r * 0.001308))));

@@ -33,22 +33,22 @@ inline double digamma(double x) {
   for (int i = 5; i >= 0; --i) sum = sum * z + kB[i];
   return y + std::log(x) - 0.5 / x - z * sum;
 }
-inline double trigamma(double x) {
-  double y = 0, sign = 1;
+// Near its poles the value is only as good as pi x in the operand's type T, as in torch.
+template <class T> inline T trigamma(T input) {
+  double x = static_cast<double>(input), y = 0, sign = 1;
   if (x < 0.5) {
-    const double s = std::sin(kPi * (x - std::floor(x)));
-    if (s == 0) return kInf<double>;
+    const double s = static_cast<double>(std::sin(static_cast<T>(kPi) * input));
     y = -(kPi * kPi) / (s * s);
     x = 1 - x;
     sign = -1;
   }
-  if (x == kInf<double>) return sign * y;
+  if (x == kInf<double>) return static_cast<T>(sign * y);
   for (; x < 10; x += 1) y += 1 / (x * x);
   constexpr double kB[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6};
   const double z = 1 / (x * x);
   double sum = kB[6];
   for (int i = 5; i >= 0; --i) sum = sum * z + kB[i];
-  return sign * (y + 1 / x + 0.5 * z + z * sum / x);
+  return static_cast<T>(sign * (y + 1 / x + 0.5 * z + z * sum / x));
 }
 
 // Hurwitz zeta, sum over k of (k + q)^-x, by Euler and Maclaurin.

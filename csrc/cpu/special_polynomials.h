@@ -1,5 +1,5 @@
 // Orthogonal polynomials of degree n at x, by their recurrences; far degrees by closed forms where there are such.
-// The degree comes as a number of the operands' type: its fraction is dropped, and below 0 the polynomial is 0.
+// The degree comes as a number of the operands' type: its fraction is dropped, and for -1 or less the polynomial is 0.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace rl::RL_ISA::special {
 
 inline constexpr int64_t kLongestRecurrence = int64_t(1) << 24;  // degrees beyond it give NaN rather than a hang
 
-inline int64_t degree(double n) { return n >= 0 && n < 9e18 ? static_cast<int64_t>(n) : n >= 9e18 ? INT64_MAX : -1; }
+inline int64_t degree(double n) { return n > -1 && n < 9e18 ? static_cast<int64_t>(n) : n >= 9e18 ? INT64_MAX : -1; }
 inline double sign_if_odd(int64_t n) { return n % 2 ? -1 : 1; }
 
 // p(k+1) = next(k, p(k), p(k-1)), from p(0) and p(1) to p(n); stops where it has overflowed.

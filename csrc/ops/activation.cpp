@@ -178,6 +178,7 @@ static Tensor hardswish_f(const Tensor& x, bool inplace) {
 static Tensor threshold_f(const Tensor& x, const Scalar& t, const Scalar& value, bool inplace) {
   return maybe_inplace("threshold_", x, inplace, [&] { return threshold(x, t, value); });
 }
+static Tensor threshold_inplace(const Tensor& x, const Scalar& t, const Scalar& value) { return threshold_f(x, t, value, true); }
 static Tensor leaky_relu_inplace(const Tensor& x, const Scalar& slope) { return leaky_relu_f(x, slope, true); }
 static Tensor hardtanh_inplace(const Tensor& x, double min_val, double max_val) { return hardtanh_f(x, min_val, max_val, true); }
 
@@ -196,6 +197,8 @@ static const Register registered([](Ops& ops) {
   ops.alias("nn.functional.hardshrink", "hardshrink");
   ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", 0, "input moved towards 0 by lambd, at most to 0.");
   ops.def("threshold", threshold, "input, threshold, value", kNoOut, "input, or value where input <= threshold.");
+  ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut, "threshold in place.");
+  ops.alias("nn.functional.threshold_", "threshold_");
   ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0, "input, or value where input <= threshold.");
   ops.def("prelu", prelu, "input, weight", kMethod | kNoOut, "input, or weight * input below 0.");
   ops.alias("nn.functional.prelu", "prelu");

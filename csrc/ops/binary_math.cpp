@@ -59,10 +59,6 @@ Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor()) return record<PowScalarBackward>(y, {a, b}, fill);
   return record<PowTensorBackward>(y, {a, b}, fill);
 }
-static Tensor pow_op(const Value& a, const Value& b) {
-  CHECK(a.is_tensor() || b.is_tensor(), Type, "pow(): at least one of the arguments must be a Tensor");
-  return pow(a, b);
-}
 static Tensor rpow(const Tensor& b, const Value& a) { return pow(a, b); }
 
 // float_power: pow in double (or complex double) whatever the types
@@ -70,7 +66,6 @@ static Tensor float_power(const Value& a, const Value& b) {
   DType wide = is_complex(type_of(a, b)) ? DType::Complex128 : DType::Float64;
   auto widen = [&](const Value& v) { return v.is_tensor() ? Value(cast(v.tensor, wide)) : v; };
   Value x = widen(a), n = widen(b);
-  if (!x.is_tensor() && !n.is_tensor()) fail(ErrorKind::Type, "float_power(): at least one of the arguments must be a Tensor");
   auto as_wide = [&](const Value& v) {  // a number must not decide the type, nor be an integer
     if (v.is_tensor() || v.number.is_complex()) return v;
     return Value(Scalar(v.number.to_double()));
@@ -268,21 +263,26 @@ static Tensor igammac(const Tensor& a, const Tensor& x) {
 static Tensor ldexp(const Tensor& a, const Tensor& b) { return mul(a, pow(2.0, b)); }
 
 static const Register registered([](Ops& ops) {
-  ops.def("pow", pow_op, "input, exponent", kUnary, "input raised to exponent.");
+  ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.");
+  ops.def("pow", number_first<pow>, "input, exponent");
   ops.def("__rpow_op__", rpow, "input, other", kMethod | kNoFunction);
-  ops.def("float_power", float_power, "input, exponent", kMethod | kInplace, "input raised to exponent, in double precision.");
-  ops.def("atan2", atan2, "input, other", kUnary, "The angle of the point (other, input), in radians.");
+  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kInplace, "input raised to exponent, in double precision.");
+  ops.def("float_power", number_first<float_power>, "input, exponent");
+  ops.def("atan2", two_tensors<atan2>, "input, other", kUnary, "The angle of the point (other, input), in radians.");
   ops.alias("arctan2", "atan2");
-  ops.def("hypot", hypot, "input, other", kUnary, "sqrt(input^2 + other^2).");
-  ops.def("copysign", copysign, "input, other", kUnary, "|input| with the sign of other.");
+  ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, "sqrt(input^2 + other^2).");
+  ops.def("copysign", tensor_first<copysign>, "input, other", kUnary, "|input| with the sign of other.");
   ops.def("nextafter", nextafter, "input, other", kUnary, "The next number after input towards other.");
   ops.def("heaviside", heaviside, "input, values", kUnary, "0 below 0, 1 above, and `values` at 0.");
   ops.def("logaddexp", logaddexp, "input, other", kMethod, "log(e^input + e^other).");
   ops.def("logaddexp2", logaddexp2, "input, other", kMethod, "log2(2^input + 2^other).");
-  ops.def("xlogy", xlogy, "input, other", kUnary, "input log(other), and 0 where input is 0.");
+  ops.def("xlogy", tensor_first<xlogy>, "input, other", kUnary, "input log(other), and 0 where input is 0.");
+  ops.def("xlogy", number_first<xlogy>, "input, other");
   ops.alias("special.xlogy", "xlogy");
-  ops.def("special.xlog1py", xlog1py, "input, other", 0, "input log(1 + other), and 0 where input is 0.");
-  ops.def("special.zeta", zeta, "input, other", 0, "Hurwitz's zeta function.");
+  ops.def("special.xlog1py", tensor_first<xlog1py>, "input, other", 0, "input log(1 + other), and 0 where input is 0.");
+  ops.def("special.xlog1py", number_first<xlog1py>, "input, other");
+  ops.def("special.zeta", tensor_first<zeta>, "input, other", 0, "Hurwitz's zeta function.");
+  ops.def("special.zeta", number_first<zeta>, "input, other");
   ops.def("igamma", igamma, "input, other", kUnary, "The regularized lower incomplete gamma function.");
   ops.alias("special.gammainc", "igamma");
   ops.def("igammac", igammac, "input, other", kUnary, "The regularized upper incomplete gamma function.");

@@ -18,12 +18,17 @@ static Tensor rrshift(const Tensor& b, const Value& a) { return right_shift(a, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kUnary | kNotDifferentiable;
-  ops.def("bitwise_and", bitwise_and, "input, other", flags, "input & other, bit by bit.");
-  ops.def("bitwise_or", bitwise_or, "input, other", flags, "input | other, bit by bit.");
-  ops.def("bitwise_xor", bitwise_xor, "input, other", flags, "input ^ other, bit by bit.");
+  ops.def("bitwise_and", tensor_first<bitwise_and>, "input, other", flags, "input & other, bit by bit.");
+  ops.def("bitwise_and", number_first<bitwise_and>, "input, other");
+  ops.def("bitwise_or", tensor_first<bitwise_or>, "input, other", flags, "input | other, bit by bit.");
+  ops.def("bitwise_or", number_first<bitwise_or>, "input, other");
+  ops.def("bitwise_xor", tensor_first<bitwise_xor>, "input, other", flags, "input ^ other, bit by bit.");
+  ops.def("bitwise_xor", number_first<bitwise_xor>, "input, other");
   ops.def("bitwise_not", bitwise_not, "input", flags, "~input, bit by bit.");
-  ops.def("bitwise_left_shift", left_shift, "input, other", flags, "input << other; what is shifted out is gone.");
-  ops.def("bitwise_right_shift", right_shift, "input, other", flags, "input >> other, keeping the sign.");
+  ops.def("bitwise_left_shift", tensor_first<left_shift>, "input, other", flags, "input << other; what is shifted out is gone.");
+  ops.def("bitwise_left_shift", number_first<left_shift>, "input, other");
+  ops.def("bitwise_right_shift", tensor_first<right_shift>, "input, other", flags, "input >> other, keeping the sign.");
+  ops.def("bitwise_right_shift", number_first<right_shift>, "input, other");
   ops.def("__rlshift_op__", rlshift, "input, other", kMethod | kNoFunction);
   ops.def("__rrshift_op__", rrshift, "input, other", kMethod | kNoFunction);
   ops.def("gcd", gcd, "input, other", flags, "The greatest common divisor.");

@@ -1,4 +1,5 @@
 #include "ops/elementwise.h"
+#include "ops/gather.h"
 #include "ops/ops.h"
 #include "tensor/promote.h"
 
@@ -20,6 +21,13 @@ Tensor where(const Tensor& condition, const Value& a, const Value& b) {
   Value operands[] = {condition, a, b};
   Tensor y = pointwise("where", Pointwise::Where, operands, 3);
   return record<WhereBackward>(y, {condition, a, b}, [&](auto& n) { n.condition = save(condition); });
+}
+// where(condition): the coordinates at which it holds, one tensor for each dimension
+static Tensors where_indices(const Tensor& condition) {
+  Tensor lifted = condition.dim() ? condition : unsqueeze(condition, 0), places = nonzero(lifted);
+  Tensors columns;
+  for (int64_t d = 0; d < lifted.dim(); ++d) columns.push_back(select(places, 1, d));
+  return columns;
 }
 static Tensor where_method(const Tensor& a, const Tensor& condition, const Value& b) { return where(condition, a, b); }
 
@@ -173,9 +181,12 @@ static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, cons
 
 static const Register registered([](Ops& ops) {
   ops.def("where", where, "condition, input, other", 0, "input where the condition holds, other elsewhere.");
-  ops.def("where", where_method, "input, condition, other", kMethod | kNoFunction);
+  ops.def("where", where_indices, "condition", kNoOut);
+  ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction);
   ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.");
   ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.");
+  ops.def("max", maximum_op, "input, other", kMethod);
+  ops.def("min", minimum_op, "input, other", kMethod);
   ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.");
   ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.");
   ops.def("clamp", clamp, "input, min=None, max=None", kUnary, "The input brought into [min, max].");

@@ -77,16 +77,16 @@ static bool equal(const Tensor& a, const Tensor& b) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kUnary | kNotDifferentiable;
-  ops.def("eq", eq, "input, other", flags, "input == other.");
-  ops.def("ne", ne, "input, other", flags, "input != other.");
+  ops.def("eq", tensor_first<eq>, "input, other", flags, "input == other.");
+  ops.def("ne", tensor_first<ne>, "input, other", flags, "input != other.");
   ops.alias("not_equal", "ne");
-  ops.def("lt", lt, "input, other", flags, "input < other.");
+  ops.def("lt", tensor_first<lt>, "input, other", flags, "input < other.");
   ops.alias("less", "lt");
-  ops.def("le", le, "input, other", flags, "input <= other.");
+  ops.def("le", tensor_first<le>, "input, other", flags, "input <= other.");
   ops.alias("less_equal", "le");
-  ops.def("gt", gt, "input, other", flags, "input > other.");
+  ops.def("gt", tensor_first<gt>, "input, other", flags, "input > other.");
   ops.alias("greater", "gt");
-  ops.def("ge", ge, "input, other", flags, "input >= other.");
+  ops.def("ge", tensor_first<ge>, "input, other", flags, "input >= other.");
   ops.alias("greater_equal", "ge");
   ops.def("logical_and", logical_and_op, "input, other", flags, "True where both are not 0.");
   ops.def("logical_or", logical_or_op, "input, other", flags, "True where one is not 0.");

@@ -84,6 +84,43 @@ static Tensor angle(const Tensor& x) {
   return from_self<AngleBackward>(unary("angle", Pointwise::Angle, x, {.rule = Rule::RealFloat, .cost = 8}), x);
 }
 
+// view_as_real: (re, im) along a new last dimension        dx = view_as_complex(dy)
+static Tensor view_as_complex(const Tensor& x);
+struct ViewAsRealBackward : Node {
+  static constexpr const char* kName = "ViewAsRealBackward0";
+  Grads backward(const Grads& dy) { return {view_as_complex(contiguous(dy[0]))}; }
+};
+static Tensor view_as_real(const Tensor& x) {
+  CHECK(x.is_complex(), Runtime, "view_as_real is only supported for complex tensors");
+  Ints sizes(x.sizes()), strides(x.strides());
+  for (int64_t& s : strides) s *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  return record_view<ViewAsRealBackward>(alias_as(x, to_real(x.dtype()), sizes, strides, 2 * x->offset), x, [](auto&) {});
+}
+
+// view_as_complex: pairs along the last dimension as complex numbers        dx = view_as_real(dy)
+struct ViewAsComplexBackward : Node {
+  static constexpr const char* kName = "ViewAsComplexBackward0";
+  Grads backward(const Grads& dy) { return {view_as_real(dy[0])}; }
+};
+static Tensor view_as_complex(const Tensor& x) {
+  bool float_type = x.dtype() == DType::Float32 || x.dtype() == DType::Float64 || x.dtype() == DType::Float16;
+  CHECK(float_type, Runtime, "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ", info(x.dtype()).legacy);
+  CHECK(x.dim() > 0, Runtime, "Input tensor must have one or more dimensions");
+  int64_t last = x.dim() - 1;
+  CHECK(x.sizes()[last] == 2, Runtime, "Tensor must have a last dimension of size 2");
+  CHECK(x.strides()[last] == 1, Runtime, "Tensor must have a last dimension with stride 1");
+  Ints sizes, strides;
+  for (int64_t d = 0; d < last; ++d) {
+    CHECK(x.strides()[d] % 2 == 0, Runtime, "Tensor must have a stride divisible by 2 for all but last dimension");
+    sizes.push_back(x.sizes()[d]);
+    strides.push_back(x.strides()[d] / 2);
+  }
+  CHECK(x->offset % 2 == 0, Runtime, "Tensor must have a storage_offset divisible by 2");
+  return record_view<ViewAsComplexBackward>(alias_as(x, to_complex(x.dtype()), sizes, strides, x->offset / 2), x, [](auto&) {});
+}
+
 // Conjugation is done at once here, so there is nothing left to resolve.
 static Tensor conj_physical(const Tensor& x) { return x.is_complex() ? conj(x) : x; }
 static Tensor resolved(const Tensor& x) { return x; }
@@ -92,6 +129,8 @@ static bool never(const Tensor&) { return false; }
 static const Register registered([](Ops& ops) {
   ops.def("real", real, "input", kView, "The real part, as a view; real tensors themselves.");
   ops.def("imag", imag, "input", kView, "The imaginary part, as a view.");
+  ops.def("view_as_real", view_as_real, "input", kView, "Complex numbers as pairs along a new last dimension.");
+  ops.def("view_as_complex", view_as_complex, "input", kView, "Pairs along the last dimension as complex numbers.");
   ops.def("complex", complex, "real, imag", 0, "real + i imag.");
   ops.def("polar", polar, "abs, angle", 0, "abs * e^(i angle).");
   ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.");

@@ -33,7 +33,6 @@ struct RemainderBackward : PairNode {
   }
 };
 Tensor remainder(const Value& a, const Value& b) {
-  CHECK(a.is_tensor() || b.is_tensor(), Type, "remainder(): at least one of the arguments must be a Tensor");
   Tensor y = binary("remainder", Pointwise::Remainder, a, b, {.cost = 8});
   return record<RemainderBackward>(y, {a, b}, [&](auto& n) {
     if (!n.needs(1)) return;
@@ -61,15 +60,18 @@ Tensor fmod(const Value& a, const Value& b) {
 
 static Tensor rsub(const Tensor& a, const Value& b, const Scalar& alpha) { return sub(b, a, alpha); }
 
+static Tensor div_rounded(const Tensor& a, const Value& b, const std::optional<std::string>& mode) { return div_mode(a, b, mode); }
+
 static const Register registered([](Ops& ops) {
-  ops.def("div", div_mode, "input, other, *, rounding_mode", kUnary, "");
+  ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
   ops.alias("divide", "div");
-  ops.def("true_divide", div, "input, other", kUnary, "input / other.");
-  ops.def("floor_divide", floor_divide, "input, other", kUnary, "input / other, rounded down.");
+  ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
+  ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
-  ops.def("remainder", remainder, "input, other", kUnary, "The remainder of division, with the sign of other (Python's %).");
+  ops.def("remainder", tensor_first<remainder>, "input, other", kUnary, "The remainder of division, with the sign of other (Python's %).");
+  ops.def("remainder", number_first<remainder>, "input, other");
   ops.def("__rmod_op__", rmod, "input, other", kMethod | kNoFunction);
-  ops.def("fmod", fmod, "input, other", kUnary, "The remainder of division, with the sign of input (C's %).");
+  ops.def("fmod", tensor_first<fmod>, "input, other", kUnary, "The remainder of division, with the sign of input (C's %).");
   ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut, "other - alpha * input.");
 });
 

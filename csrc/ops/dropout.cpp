@@ -133,17 +133,37 @@ static Tensor feature_alpha_dropout(const Tensor& input, double p, bool train) {
   return noisy("feature_alpha_dropout", input, p, train, true, true);
 }
 
+// x.dropout_(...): outside training the tensor is not written to, and not counted as written.
+using Dropout = Tensor (*)(const Tensor&, double, bool);
+template <Dropout f> static Tensor in_place(const Tensor& input, double p, bool train) {
+  check_probability("dropout", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  struct Call {
+    const Tensor& input;
+    double p;
+  } call{input, p};
+  auto compute = [](void* context) {
+    auto& [input, p] = *static_cast<Call*>(context);
+    return f(input, p, true);
+  };
+  return apply_inplace("dropout_", input, false, false, compute, &call);
+}
+
 static const Register registered([](Ops& ops) {
-  const uint32_t flags = kInplace | kNoOut | kRandom;
+  const uint32_t flags = kNoOut | kRandom;
   ops.def("dropout", dropout, "input, p, train", flags,
           "While training, zeroes elements with probability p and divides the others by 1 - p.");
+  ops.def("dropout_", in_place<dropout>, "input, p, train", flags, "dropout in place.");
   ops.def("feature_dropout", feature_dropout, "input, p, train", flags,
           "Dropout of whole channels, the second dimension.");
+  ops.def("feature_dropout_", in_place<feature_dropout>, "input, p, train", flags, "feature_dropout in place.");
   ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags,
           "Dropout that keeps the mean and variance of SELU's output.");
+  ops.def("alpha_dropout_", in_place<alpha_dropout>, "input, p, train", flags, "alpha_dropout in place.");
   ops.def("feature_alpha_dropout", feature_alpha_dropout, "input, p, train", flags, "Alpha dropout of whole channels.");
-  ops.def("native_dropout", native_dropout, "input, p, train", kNoOut | kRandom,
-          "Dropout, and the mask that was drawn.");
+  ops.def("feature_alpha_dropout_", in_place<feature_alpha_dropout>, "input, p, train", flags,
+          "feature_alpha_dropout in place.");
+  ops.def("native_dropout", native_dropout, "input, p, train", flags, "Dropout, and the mask that was drawn.");
   ops.def("native_dropout_backward", native_dropout_backward, "grad_output, mask, scale", kNoOut,
           "grad_output * mask * scale.");
 });

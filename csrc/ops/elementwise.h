@@ -131,6 +131,12 @@ template <class F> Tensor maybe_inplace(const char* name, const Tensor& x, bool 
   return apply_inplace(name, x, true, keeps_input, [](void* c) { return (*static_cast<F*>(c))(); }, &f);
 }
 
+// Which operands Python may give as numbers: the second, none, or the first (a second overload).
+using BinaryOp = Tensor (*)(const Value& a, const Value& b);
+template <BinaryOp F> Tensor tensor_first(const Tensor& a, const Value& b) { return F(a, b); }
+template <BinaryOp F> Tensor two_tensors(const Tensor& a, const Tensor& b) { return F(a, b); }
+template <BinaryOp F> Tensor number_first(const Scalar& a, const Tensor& b) { return F(a, b); }
+
 inline constexpr uint32_t kUnary = kMethod | kInplace | kElementwise;
 
 }  // namespace rl::ops

@@ -1,7 +1,3 @@
-#include <optional>
-#include <string>
-#include <tuple>
-
 #include "ops/linalg.h"
 
 #include <algorithm>
@@ -89,42 +85,15 @@ Tensor broadcast_batch(const Tensor& a, IntSpan batch, int64_t inner) {
   return alias(a, sizes, broadcast_strides(a, sizes), a->offset);
 }
 
-namespace {
-
-// A constant matrix of ones where keep(i, j), else zeros.
-template <class Keep> Tensor pattern(int64_t m, int64_t n, DType dtype, Device device, Keep keep) {
+Tensor identity(int64_t m, int64_t n, DType dtype, Device device) {
   Tensor t = zeros({m, n}, dtype, device);
   if (device.is_meta()) return t;
   visit_compute(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* p = t.template data<T>();
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        if (keep(i, j)) p[i * n + j] = T(1);
+    for (int64_t i = 0; i < std::min(m, n); ++i) p[i * n + i] = T(1);
   });
   return t;
-}
-
-}  // namespace
-
-Tensor eye(int64_t m, int64_t n, DType dtype, Device device) {
-  return pattern(m, n, dtype, device, [](int64_t i, int64_t j) { return i == j; });
-}
-Tensor tril(const Tensor& a, int64_t d) {
-  return mul(a, pattern(rows(a), cols(a), a.dtype(), a.device(), [d](int64_t i, int64_t j) { return j - i <= d; }));
-}
-Tensor triu(const Tensor& a, int64_t d) {
-  return mul(a, pattern(rows(a), cols(a), a.dtype(), a.device(), [d](int64_t i, int64_t j) { return j - i >= d; }));
-}
-Tensor diagonal(const Tensor& a) {
-  Ints sizes(batch_of(a)), strides(IntSpan(a.strides().data(), a.dim() - 2));
-  sizes.push_back(std::min(rows(a), cols(a)));
-  strides.push_back(a.strides()[a.dim() - 2] + a.strides()[a.dim() - 1]);
-  return as_strided(a, sizes, strides, a->offset);
-}
-Tensor diagonal_matrix(const Tensor& d) {
-  int64_t n = d.sizes()[d.dim() - 1];
-  return mul(unsqueeze(d, -1), eye(n, n, d.dtype(), d.device()));
 }
 Tensor scale_columns(const Tensor& a, const Tensor& d) { return mul(a, unsqueeze(d, -2)); }
 Tensor scale_rows(const Tensor& a, const Tensor& d) { return mul(a, unsqueeze(d, -1)); }

@@ -1,6 +1,11 @@
 // Linear algebra: what decompositions and solvers share, and those that gradients are written with.
 #pragma once
+#include <optional>
+#include <string>
+#include <tuple>
+
 #include "autograd/record.h"
+#include "ops/shape.h"
 
 namespace rl::ops {
 
@@ -25,11 +30,8 @@ inline Tensor column_copy(const Tensor& a) { return column_copy(a, batch_of(a));
 Tensor broadcast_batch(const Tensor& a, IntSpan batch, int64_t inner = 2);
 
 // Constants, and differentiable parts of matrices.
-Tensor eye(int64_t rows, int64_t cols, DType dtype, Device device);
-Tensor tril(const Tensor& a, int64_t diagonal = 0);
-Tensor triu(const Tensor& a, int64_t diagonal = 0);
-Tensor diagonal(const Tensor& a);            // of the last two dimensions, a view
-Tensor diagonal_matrix(const Tensor& d);     // (..., n) to (..., n, n)
+Tensor identity(int64_t rows, int64_t cols, DType dtype, Device device);
+inline Tensor diagonal_of(const Tensor& a) { return diagonal(a, 0, -2, -1); }
 Tensor scale_columns(const Tensor& a, const Tensor& d);  // a @ diag(d)
 Tensor scale_rows(const Tensor& a, const Tensor& d);     // diag(d) @ a
 Tensor real_of(const Tensor& a);             // the real part, differentiable; a itself if real

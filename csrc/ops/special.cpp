@@ -233,9 +233,9 @@ static const Register registered([](Ops& ops) {
   ops.def("digamma", digamma, "input", kUnary, "The derivative of lgamma.");
   ops.alias("special.digamma", "digamma");
   ops.alias("special.psi", "digamma");
-  ops.def("polygamma", polygamma, "n, input", 0, "The n-th derivative of digamma.");
-  ops.alias("special.polygamma", "polygamma");
-  ops.def("polygamma", polygamma_method, "input, n", kMethod | kInplace | kNoFunction | kElementwise);
+  ops.def("polygamma", polygamma, "n, input", kUnary, "The n-th derivative of digamma.");
+  ops.def("special.polygamma", polygamma, "n, input", 0, "The n-th derivative of digamma.");
+  ops.def("polygamma", polygamma_method, "input, n", kUnary);
   ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace, "The log of the multivariate gamma function.");
   ops.alias("special.multigammaln", "mvlgamma");
   ops.def("i0", i0, "input", kUnary, "The modified Bessel function of order 0.");

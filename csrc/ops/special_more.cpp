@@ -38,6 +38,13 @@ DEFINE_NAME(laguerre_polynomial_l);
 DEFINE_NAME(legendre_polynomial_p);
 #undef DEFINE_NAME
 
+using TensorFirst = Tensor (*)(const Tensor& x, const Value& n);
+using NumberFirst = Tensor (*)(const Scalar& x, const Tensor& n);
+static void define(Ops& ops, const char* name, TensorFirst f, NumberFirst g, const char* doc) {
+  ops.def(name, f, "x, n", 0, doc);
+  ops.def(name, g, "x, n");
+}
+
 static const Register registered([](Ops& ops) {
   using enum Pointwise;
   ops.def(k_airy_ai, function1<AiryAi, k_airy_ai>, "input", 0, "The Airy function Ai.");
@@ -52,18 +59,18 @@ static const Register registered([](Ops& ops) {
   ops.def(k_scaled_modified_bessel_k0, function1<ScaledModifiedBesselK0, k_scaled_modified_bessel_k0>, "x", 0, "e^x K0(x).");
   ops.def(k_scaled_modified_bessel_k1, function1<ScaledModifiedBesselK1, k_scaled_modified_bessel_k1>, "x", 0, "e^x K1(x).");
   ops.def(k_spherical_bessel_j0, function1<SphericalBesselJ0, k_spherical_bessel_j0>, "x", 0, "sin(x) / x.");
-  ops.def(k_chebyshev_polynomial_t, function2<ChebyshevT, k_chebyshev_polynomial_t>, "x, n", 0, "Chebyshev's T of degree n.");
-  ops.def(k_chebyshev_polynomial_u, function2<ChebyshevU, k_chebyshev_polynomial_u>, "x, n", 0, "Chebyshev's U of degree n.");
-  ops.def(k_chebyshev_polynomial_v, function2<ChebyshevV, k_chebyshev_polynomial_v>, "x, n", 0, "Chebyshev's V of degree n.");
-  ops.def(k_chebyshev_polynomial_w, function2<ChebyshevW, k_chebyshev_polynomial_w>, "x, n", 0, "Chebyshev's W of degree n.");
-  ops.def(k_shifted_chebyshev_polynomial_t, function2<ShiftedChebyshevT, k_shifted_chebyshev_polynomial_t>, "x, n", 0, "T of degree n at 2x - 1.");
-  ops.def(k_shifted_chebyshev_polynomial_u, function2<ShiftedChebyshevU, k_shifted_chebyshev_polynomial_u>, "x, n", 0, "U of degree n at 2x - 1.");
-  ops.def(k_shifted_chebyshev_polynomial_v, function2<ShiftedChebyshevV, k_shifted_chebyshev_polynomial_v>, "x, n", 0, "V of degree n at 2x - 1.");
-  ops.def(k_shifted_chebyshev_polynomial_w, function2<ShiftedChebyshevW, k_shifted_chebyshev_polynomial_w>, "x, n", 0, "W of degree n at 2x - 1.");
-  ops.def(k_hermite_polynomial_h, function2<HermiteH, k_hermite_polynomial_h>, "x, n", 0, "Hermite's H of degree n.");
-  ops.def(k_hermite_polynomial_he, function2<HermiteHe, k_hermite_polynomial_he>, "x, n", 0, "Hermite's He of degree n.");
-  ops.def(k_laguerre_polynomial_l, function2<LaguerreL, k_laguerre_polynomial_l>, "x, n", 0, "Laguerre's L of degree n.");
-  ops.def(k_legendre_polynomial_p, function2<LegendreP, k_legendre_polynomial_p>, "x, n", 0, "Legendre's P of degree n.");
+  define(ops, k_chebyshev_polynomial_t, tensor_first<function2<ChebyshevT, k_chebyshev_polynomial_t>>, number_first<function2<ChebyshevT, k_chebyshev_polynomial_t>>, "Chebyshev's T of degree n.");
+  define(ops, k_chebyshev_polynomial_u, tensor_first<function2<ChebyshevU, k_chebyshev_polynomial_u>>, number_first<function2<ChebyshevU, k_chebyshev_polynomial_u>>, "Chebyshev's U of degree n.");
+  define(ops, k_chebyshev_polynomial_v, tensor_first<function2<ChebyshevV, k_chebyshev_polynomial_v>>, number_first<function2<ChebyshevV, k_chebyshev_polynomial_v>>, "Chebyshev's V of degree n.");
+  define(ops, k_chebyshev_polynomial_w, tensor_first<function2<ChebyshevW, k_chebyshev_polynomial_w>>, number_first<function2<ChebyshevW, k_chebyshev_polynomial_w>>, "Chebyshev's W of degree n.");
+  define(ops, k_shifted_chebyshev_polynomial_t, tensor_first<function2<ShiftedChebyshevT, k_shifted_chebyshev_polynomial_t>>, number_first<function2<ShiftedChebyshevT, k_shifted_chebyshev_polynomial_t>>, "T of degree n at 2x - 1.");
+  define(ops, k_shifted_chebyshev_polynomial_u, tensor_first<function2<ShiftedChebyshevU, k_shifted_chebyshev_polynomial_u>>, number_first<function2<ShiftedChebyshevU, k_shifted_chebyshev_polynomial_u>>, "U of degree n at 2x - 1.");
+  define(ops, k_shifted_chebyshev_polynomial_v, tensor_first<function2<ShiftedChebyshevV, k_shifted_chebyshev_polynomial_v>>, number_first<function2<ShiftedChebyshevV, k_shifted_chebyshev_polynomial_v>>, "V of degree n at 2x - 1.");
+  define(ops, k_shifted_chebyshev_polynomial_w, tensor_first<function2<ShiftedChebyshevW, k_shifted_chebyshev_polynomial_w>>, number_first<function2<ShiftedChebyshevW, k_shifted_chebyshev_polynomial_w>>, "W of degree n at 2x - 1.");
+  define(ops, k_hermite_polynomial_h, tensor_first<function2<HermiteH, k_hermite_polynomial_h>>, number_first<function2<HermiteH, k_hermite_polynomial_h>>, "Hermite's H of degree n.");
+  define(ops, k_hermite_polynomial_he, tensor_first<function2<HermiteHe, k_hermite_polynomial_he>>, number_first<function2<HermiteHe, k_hermite_polynomial_he>>, "Hermite's He of degree n.");
+  define(ops, k_laguerre_polynomial_l, tensor_first<function2<LaguerreL, k_laguerre_polynomial_l>>, number_first<function2<LaguerreL, k_laguerre_polynomial_l>>, "Laguerre's L of degree n.");
+  define(ops, k_legendre_polynomial_p, tensor_first<function2<LegendreP, k_legendre_polynomial_p>>, number_first<function2<LegendreP, k_legendre_polynomial_p>>, "Legendre's P of degree n.");
 });
 
 }  // namespace rl::ops

@@ -11,6 +11,7 @@
 #include "python/errors.h"
 #include "python/indexing.h"
 #include "python/op_object.h"
+#include "python/operators.h"
 
 namespace rl {
 
@@ -124,7 +125,9 @@ PyObject* get_ndim(PyObject* s, void*) { return PyLong_FromLong(cast(s)->ndim); 
 PyObject* get_itemsize(PyObject* s, void*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype)); }
 PyObject* get_nbytes(PyObject* s, void*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype) * cast(s)->numel); }
 PyObject* get_requires_grad(PyObject* s, void*) { return PyBool_FromLong(cast(s)->wants_grad()); }
-PyObject* get_is_leaf(PyObject* s, void*) { return PyBool_FromLong(!cast(s)->grad_fn && !(cast(s)->base && cast(s)->base->grad_fn)); }
+PyObject* get_is_leaf(PyObject* s, void*) {
+  return guarded([&] { return PyBool_FromLong(!grad_fn_of(cast(s))); });
+}
 PyObject* get_version(PyObject* s, void*) { return PyLong_FromUnsignedLong(cast(s)->version->value); }
 PyObject* get_output_nr(PyObject* s, void*) { return PyLong_FromUnsignedLong(cast(s)->output_nr); }
 PyObject* get_base(PyObject* s, void*) { return Py_NewRef(cast(s)->base ? reinterpret_cast<PyObject*>(cast(s)->base) : Py_None); }
@@ -547,6 +550,27 @@ int install_tensor_type(PyObject* module) {
                          {Py_nb_inplace_subtract, reinterpret_cast<void*>(isub)},
                          {Py_nb_inplace_multiply, reinterpret_cast<void*>(imul)},
                          {Py_nb_inplace_true_divide, reinterpret_cast<void*>(idiv)},
+                         {Py_tp_richcompare, reinterpret_cast<void*>(op_compare)},
+                         {Py_nb_power, reinterpret_cast<void*>(op_power)},
+                         {Py_nb_floor_divide, reinterpret_cast<void*>(op_floor_divide)},
+                         {Py_nb_remainder, reinterpret_cast<void*>(op_remainder)},
+                         {Py_nb_divmod, reinterpret_cast<void*>(op_divmod)},
+                         {Py_nb_and, reinterpret_cast<void*>(op_and)},
+                         {Py_nb_or, reinterpret_cast<void*>(op_or)},
+                         {Py_nb_xor, reinterpret_cast<void*>(op_xor)},
+                         {Py_nb_lshift, reinterpret_cast<void*>(op_lshift)},
+                         {Py_nb_rshift, reinterpret_cast<void*>(op_rshift)},
+                         {Py_nb_invert, reinterpret_cast<void*>(op_invert)},
+                         {Py_nb_absolute, reinterpret_cast<void*>(op_absolute)},
+                         {Py_nb_positive, reinterpret_cast<void*>(op_positive)},
+                         {Py_nb_inplace_power, reinterpret_cast<void*>(op_ipower)},
+                         {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(op_ifloor_divide)},
+                         {Py_nb_inplace_remainder, reinterpret_cast<void*>(op_iremainder)},
+                         {Py_nb_inplace_and, reinterpret_cast<void*>(op_iand)},
+                         {Py_nb_inplace_or, reinterpret_cast<void*>(op_ior)},
+                         {Py_nb_inplace_xor, reinterpret_cast<void*>(op_ixor)},
+                         {Py_nb_inplace_lshift, reinterpret_cast<void*>(op_ilshift)},
+                         {Py_nb_inplace_rshift, reinterpret_cast<void*>(op_irshift)},
                          {0, nullptr}};
   static PyMemberDef members[] = {
       {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},

@@ -14,6 +14,7 @@ globals().update({name: op for name, op in _C.ops.items() if "." not in name})
 from ._names import *  # noqa: E402, F403
 from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
+from ._convert import *  # noqa: E402, F403
 from . import autograd  # noqa: E402
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 from ._compose import compose as _compose  # noqa: E402
@@ -26,6 +27,11 @@ def __getattr__(name):
     import importlib
     import importlib.util
 
+    from ._lazy import find
+
+    home = find(name)
+    if home:
+        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

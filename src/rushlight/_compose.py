@@ -47,7 +47,11 @@ def _overridable(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         for a in args:
-            if type(a) is not Tensor and isinstance(a, Tensor) and type(a).__torch_function__ is not _disabled:
+            if (
+                type(a) is not Tensor
+                and isinstance(a, Tensor)
+                and type(a).__torch_function__ is not _disabled
+            ):
                 return _call_override(wrapper, args, kwargs)
         return function(*args, **kwargs)
 
@@ -64,7 +68,9 @@ def _call_override(function, args, kwargs):
         result = t.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    raise TypeError(f"no implementation found for '{function.__name__}' on types that implement __torch_function__")
+    raise TypeError(
+        f"no implementation found for '{function.__name__}' on types that implement __torch_function__"
+    )
 
 
 def _with_out(function):

@@ -18,7 +18,9 @@ class _Mode:
         import inspect
 
         if isinstance(function, type):
-            raise TypeError(f"Cannot decorate a class with {type(self).__name__}: decorate its methods instead")
+            raise TypeError(
+                f"Cannot decorate a class with {type(self).__name__}: decorate its methods instead"
+            )
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
 
@@ -123,7 +125,10 @@ class inference_mode(_Mode):
         return inference_mode(self.mode)
 
     def __enter__(self):
-        self.before = _set(not self.mode if self.mode else _C.ops["is_grad_enabled"]()), _set_inference(self.mode)
+        self.before = (
+            _set(not self.mode if self.mode else _C.ops["is_grad_enabled"]()),
+            _set_inference(self.mode),
+        )
 
     def __exit__(self, *error):
         grad, inference = self.before

@@ -1,9 +1,8 @@
-"""Where the memory of tensors goes: how much is live, at its peak, and which lines hold it.
+"""Where the memory of tensors goes: how much is live, how much was at the peak, and which lines hold it.
 
->>> import rushlight as torch
->>> from rushlight import memory
->>> x = torch.zeros(1000, 1000)
->>> print(memory.summary())  # doctest: +SKIP
+`print(memory.summary())` reports all of it; `with memory.track() as t:` measures a block;
+`memory.set_limit(bytes)` turns a run that would exhaust the machine into an error that names the lines
+holding memory.
 """
 
 import contextlib
@@ -143,7 +142,8 @@ class Track:
     def __str__(self) -> str:
         grown = self.after - self.before
         sign = "-" if grown < 0 else "+"
-        return f"{sign}{_text(abs(grown))}, peak {_text(self.peak)} ({_text(self.peak - self.before)} above the start)"
+        above = _text(self.peak - self.before)
+        return f"{sign}{_text(abs(grown))}, peak {_text(self.peak)} ({above} above the start)"
 
 
 @contextlib.contextmanager

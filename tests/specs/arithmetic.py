@@ -25,9 +25,15 @@ SPECS = [
     OpSpec(
         "div",
         lambda: [Sample(randn(3, 4), rand(3, 4, low=1, high=2)), Sample(randn(3), 2.0), Sample(ints(3), 2)],
-        lambda a, b: (np.true_divide(a, b).astype(np.float32) if a.dtype == np.int64 else np.true_divide(a, b)),
+        lambda a, b: np.true_divide(a, b).astype(np.float32) if a.dtype == np.int64 else np.true_divide(a, b),
         inplace=True,
         out=True,
     ),
-    OpSpec("neg", lambda: [Sample(randn(3, 4)), Sample(randn()), Sample(ints(0))], np.negative, inplace=True, out=True),
+    OpSpec(
+        "neg",
+        lambda: [Sample(randn(3, 4)), Sample(randn()), Sample(ints(0))],
+        np.negative,
+        inplace=True,
+        out=True,
+    ),
 ]

@@ -48,14 +48,14 @@ class Function:
     _backward_class = None
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, "
-                           "so you should invoke them on the class itself.")
+        raise RuntimeError(
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, "
+            "so you should invoke them on the class itself."
+        )
 
     @staticmethod
     def forward(*args, **kwargs):
-        raise NotImplementedError(
-            "You must implement the forward function for custom autograd.Function."
-        )
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -71,7 +71,9 @@ class Function:
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     generate_vmap_rule = False
 
@@ -79,7 +81,9 @@ class Function:
     def _node_class(cls):
         """The class of this Function's nodes: <name>Backward, so that grad_fn shows it."""
         if "_backward_class" not in cls.__dict__:
-            cls._backward_class = type(cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__})
+            cls._backward_class = type(
+                cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
+            )
         return cls._backward_class
 
     @classmethod
@@ -105,11 +109,19 @@ def once_differentiable(backward):
     def wrapper(ctx, *grads):
         with no_grad():
             result = backward(ctx, *grads)
-        if not _C.ops["is_grad_enabled"]() or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+        if not _C.ops["is_grad_enabled"]() or not any(
+            isinstance(g, Tensor) and g.requires_grad for g in grads
+        ):
             return result
         outputs = result if isinstance(result, tuple) else (result,)
-        failing = [None if o is None else _C.ops["_fail_on_backward"](o, "trying to differentiate twice a function that was marked with @once_differentiable")
-                   for o in outputs]
+        failing = [
+            None
+            if o is None
+            else _C.ops["_fail_on_backward"](
+                o, "trying to differentiate twice a function that was marked with @once_differentiable"
+            )
+            for o in outputs
+        ]
         return tuple(failing) if isinstance(result, tuple) else failing[0]
 
     return wrapper
@@ -123,4 +135,11 @@ class NestedIOFunction(Function):
     """Kept for old code."""
 
 
-__all__ = ["Function", "FunctionCtx", "InplaceFunction", "NestedIOFunction", "once_differentiable", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+    "set_grad_enabled",
+]

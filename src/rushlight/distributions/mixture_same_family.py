@@ -32,7 +32,7 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({mixture_batch}) is not compatible with "
                     f"`component_distribution.batch_shape`({component_batch})"
                 )
-        count = mixture_distribution.param_shape[-1]
+        count = mixture_distribution.logits.shape[-1]
         components = component_distribution.batch_shape[-1]
         if count != components:
             raise ValueError(

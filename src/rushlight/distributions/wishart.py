@@ -139,15 +139,21 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape=(), max_try_correction=None):
         """A draw; singular ones (rounding) are drawn again up to max_try_correction times."""
         tries = 10 if max_try_correction is None else max_try_correction
-        sample = self._bartlett_sampling(sample_shape)
-        singular = ~self.support.check(sample)
-        while tries > 0 and bool(singular.any()):
-            tries -= 1
+        sample_shape = rl.Size(sample_shape)
+        # PyTorch throws its first draw away: so do we, to stay on its random stream
+        with rl.no_grad():
+            self._bartlett_sampling(sample_shape)
+        sample = self._bartlett_sampling((sample_shape.numel(),))
+        batch_dims = tuple(range(1, 1 + len(self._batch_shape)))
+        for _ in range(tries):
+            singular = ~self.support.check(sample.detach())
+            singular = singular.any(batch_dims) if batch_dims else singular
+            if not bool(singular.any()):
+                break
             warnings.warn("Singular sample detected.", stacklevel=2)
-            again = self._bartlett_sampling(sample_shape)
-            sample = rl.where(singular.unsqueeze(-1).unsqueeze(-1), again, sample)
-            singular = ~self.support.check(sample)
-        return sample
+            again = self._bartlett_sampling((int(singular.sum()),))
+            sample = sample.index_put((singular,), again)
+        return sample.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
         if self._validate_args:

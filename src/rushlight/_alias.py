@@ -1,0 +1,110 @@
+"""install_as_torch(): `import torch` gives rushlight, `import torchvision` gives rushlight.vision.
+
+A finder at the front of sys.meta_path answers for those names with our own modules, which are then one object
+under both names. An installed PyTorch is left as it is on disk, and nothing of it is loaded.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+
+_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+TORCH_VERSION = "2.13.0"
+TORCHVISION_VERSION = "0.28.0"
+
+
+def _ours(name):
+    """The name of our module that stands for a module of PyTorch; None for others."""
+    head, dot, rest = name.partition(".")
+    return _ROOTS[head] + dot + rest if head in _ROOTS else None
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        ours = _ours(fullname)
+        if ours is None or not _exists(ours):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, _Loader(ours), is_package=True)
+
+    def find_distributions(self, context=None):
+        """Lets importlib.metadata.version("torch") and pkg_resources-like checks find a version."""
+        name = getattr(context, "name", None)
+        versions = {"torch": TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
+        for known, version in versions.items():
+            if name == known:
+                yield _distribution(known, version)
+
+
+def _exists(name):
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+class _Loader(importlib.abc.Loader):
+    """Gives an existing module under another name."""
+
+    def __init__(self, ours):
+        self.ours = ours
+
+    def create_module(self, spec):
+        module = importlib.import_module(self.ours)
+        self.own_spec = module.__spec__  # the import system is about to overwrite it
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.own_spec
+
+
+def _distribution(name, version):
+    import importlib.metadata
+
+    class Distribution(importlib.metadata.Distribution):
+        def read_text(self, filename):
+            if filename == "METADATA":
+                return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: by rushlight\n"
+            return None
+
+        def locate_file(self, path):
+            import pathlib
+
+            return pathlib.Path(__file__).parent / path
+
+    return Distribution()
+
+
+_finder = _Finder()
+
+
+def is_installed():
+    return _finder in sys.meta_path
+
+
+def install_as_torch():
+    """From here on, `import torch` in this process means rushlight. Refuses when PyTorch itself is loaded."""
+    if is_installed():
+        return
+    loaded = sys.modules.get("torch")
+    if loaded is not None and loaded is not sys.modules.get("rushlight"):
+        raise RuntimeError(
+            f"PyTorch itself is already imported (from {getattr(loaded, '__file__', 'somewhere')}): call "
+            "rushlight.install_as_torch() before anything imports torch, or run `python -m rushlight "
+            "script.py`"
+        )
+    sys.meta_path.insert(0, _finder)
+
+
+def uninstall_as_torch():
+    """Takes the names back; modules that were imported under them are forgotten."""
+    if not is_installed():
+        return
+    sys.meta_path.remove(_finder)
+    for name in [n for n in sys.modules if n.split(".")[0] in _ROOTS]:
+        ours = _ours(name)
+        if sys.modules[name] is sys.modules.get(ours):
+            del sys.modules[name]

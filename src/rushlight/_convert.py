@@ -1,0 +1,380 @@
+"""From and to other things: as_tensor, asarray, DLPack, the old typed constructors, and questions about tensors."""
+
+from . import _C
+from ._C import Tensor, device
+from ._tensor import method
+
+_ops = _C.ops
+
+
+def is_tensor(obj):
+    """Whether it is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj):
+    return isinstance(obj, _C.UntypedStorage)
+
+
+def is_floating_point(input):
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):
+    return input.dtype.is_complex
+
+
+def is_nonzero(input):
+    """Whether the one element is not zero."""
+    if input.numel() != 1:
+        raise RuntimeError(
+            "Boolean value of Tensor with no values is ambiguous"
+            if input.numel() == 0
+            else "Boolean value of Tensor with more than one value is ambiguous"
+        )
+    return bool(input)
+
+
+def is_conj(input):
+    return False
+
+
+def is_neg(input):
+    return False
+
+
+def is_inference(input):
+    return input.is_inference()
+
+
+def numel(input):
+    """The number of elements."""
+    return input.numel()
+
+
+for _f in (is_floating_point, is_complex, is_nonzero, is_conj, is_neg):
+    method(_f)
+Tensor.is_signed = lambda self: self.dtype.is_signed
+is_signed = Tensor.is_signed
+
+
+def as_tensor(data, dtype=None, device=None):
+    """A tensor of the data: the tensor itself, or one on the array's memory, where nothing must change."""
+    if isinstance(data, Tensor):
+        if dtype is None and device is None:
+            return data
+        return data.to(device=device, dtype=dtype)
+    if _ops["_is_array_like"](data):
+        shared = _ops["_share_array"](data)
+        return shared if dtype is None and device is None else shared.to(device=device, dtype=dtype)
+    return _ops["tensor"](data, dtype=dtype, device=device)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of any object; `copy` says whether it must, may or must not have memory of its own."""
+    if isinstance(obj, Tensor):
+        result = obj if requires_grad or not obj.requires_grad else obj.detach()
+        shares = True
+    elif hasattr(obj, "__dlpack__") and not _ops["_is_array_like"](obj):
+        result, shares = from_dlpack(obj), True
+    elif _ops["_is_array_like"](obj):
+        result, shares = _ops["_share_array"](obj), True
+    else:
+        try:
+            with memoryview(obj):
+                pass
+            result, shares = _ops["frombuffer"](obj, dtype=dtype or _C.ops["get_default_dtype"]()), True
+        except TypeError:
+            result, shares = _ops["tensor"](obj, dtype=dtype, device=device), False
+            if copy is False:
+                raise ValueError("can't alias arbitrary sequence.") from None
+    changed = result.to(device=device, dtype=dtype)
+    if copy is False and shares and changed is not result:
+        raise ValueError("can't alias tensor with dtype or device other than its own")
+    if copy and changed is result and shares:
+        changed = changed.clone()
+    if requires_grad and not changed.requires_grad:
+        if changed is obj:
+            changed = changed.detach()
+        changed.requires_grad_()
+    return changed
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor on the memory of an object of another library."""
+    if isinstance(ext_tensor, Tensor):
+        return ext_tensor
+    import numpy
+
+    if not hasattr(ext_tensor, "__dlpack__"):
+        ext_tensor = _Capsule(ext_tensor)
+    try:
+        array = numpy.from_dlpack(ext_tensor)
+    except BufferError:
+        array = numpy.from_dlpack(ext_tensor, copy=True)
+    if not array.flags.writeable:
+        array = array.copy()
+    result = _ops["_share_array"](array)
+    return result.clone() if copy else result
+
+
+class _Capsule:
+    """A bare DLPack capsule in the clothes of the protocol."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+@method
+def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.numpy().__dlpack__()
+
+
+@method
+def __dlpack_device__(self):
+    return 1, 0
+
+
+@method
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def _type(self, dtype=None, non_blocking=False, **kwargs):
+    """Its type's name, or the tensor in another type."""
+    if dtype is None:
+        return self._type_name()
+    if isinstance(dtype, str):
+        dtype = _named_types()[dtype.rsplit(".", 1)[-1]]
+    elif isinstance(dtype, _TypedClass):
+        dtype = dtype.dtype
+    return self.to(dtype)
+
+
+Tensor.type = _type
+
+
+@method
+def type_as(self, other):
+    return self.to(other.dtype)
+
+
+@method
+def get_device(self):
+    return -1 if self.is_cpu else self.device.index or 0
+
+
+@method
+def share_memory_(self):
+    return self
+
+
+@method
+def is_shared(self):
+    return False
+
+
+@method
+def pin_memory(self, device=None):
+    return self
+
+
+@method
+def is_pinned(self, device=None):
+    return False
+
+
+@method
+def is_set_to(self, tensor):
+    return (
+        self.untyped_storage() == tensor.untyped_storage()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+@method
+def new(self, *args, **kwargs):
+    """A tensor of this one's type: by sizes, from data, or empty."""
+    return _legacy(self.dtype, args, kwargs)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    result = _ops["tensor"](data, dtype=dtype or self.dtype, device=device or self.device)
+    return result.requires_grad_(requires_grad) if requires_grad else result
+
+
+@method
+def resolve_conj(self):
+    return self
+
+
+@method
+def resolve_neg(self):
+    return self
+
+
+def resolve_conj(input):
+    return input
+
+
+def resolve_neg(input):
+    return input
+
+
+def _legacy(dtype, args, kwargs):
+    """Tensor(2, 3) is uninitialised, Tensor([2, 3]) holds the numbers."""
+    wanted = kwargs.pop("device", None)
+    if wanted is not None and device(wanted).type != "cpu":
+        raise RuntimeError("legacy constructor expects device type: cpu but device type: " + device(wanted).type + " was passed")
+    if "size" in kwargs:
+        args = (*args, *kwargs.pop("size"))
+    if "data" in kwargs:
+        args = (kwargs.pop("data"),)
+    if kwargs:
+        raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    if not args:
+        return _ops["empty"](0, dtype=dtype)
+    first = args[0]
+    if len(args) == 1:
+        if isinstance(first, Tensor):
+            if first.dtype is not dtype:
+                raise TypeError(f"expected {dtype} (got {first.dtype})")
+            return first.detach()
+        if isinstance(first, _C.Size):
+            return _ops["empty"](first, dtype=dtype)
+        if not isinstance(first, int):
+            return _ops["tensor"](first, dtype=dtype)
+    return _ops["empty"](args, dtype=dtype)
+
+
+def _legacy_new(*args, **kwargs):
+    return _legacy(_ops["get_default_dtype"](), args, kwargs)
+
+
+Tensor._legacy_new = staticmethod(_legacy_new)
+
+
+class _TypedClass(type):
+    """FloatTensor and its kin: constructors of one dtype, and tests of it by isinstance."""
+
+    def __call__(cls, *args, **kwargs):
+        return _legacy(cls.dtype, args, kwargs)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+
+_LEGACY = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
+    "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+}  # fmt: skip
+
+_types = {}
+
+
+def _named_types():
+    return {f"{name}Tensor": getattr(_C, kind) for name, kind in _LEGACY.items()}
+
+
+for _name, _dtype in _named_types().items():
+    _types[_name] = _TypedClass(_name, (), {"dtype": _dtype, "__module__": "rushlight"})
+globals().update(_types)
+
+
+def set_default_dtype(d):
+    """The type of new float tensors from now on."""
+    _ops["_set_default_dtype"](d)
+
+
+def set_default_tensor_type(t):
+    if isinstance(t, str):
+        t = _types[t.rsplit(".", 1)[-1]]
+    _ops["_set_default_dtype"](t.dtype)
+
+
+def set_default_device(device):
+    if device is not None and _C.device(device).type != "cpu":
+        raise RuntimeError("rushlight computes on the cpu: no other default device can be set")
+
+
+def get_default_device():
+    return device("cpu")
+
+
+def typename(obj):
+    if isinstance(obj, Tensor):
+        return obj.type()
+    module = getattr(obj, "__module__", "") or ""
+    name = getattr(obj, "__qualname__", None) or obj.__class__.__name__
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Accepted: every kernel here is deterministic."""
+
+
+def are_deterministic_algorithms_enabled():
+    return True
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    return False
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """Accepted: every kernel here is deterministic."""
+
+
+def get_deterministic_debug_mode():
+    return 2
+
+
+def set_float32_matmul_precision(precision):
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"set_float32_matmul_precision: expected highest, high or medium, got {precision}")
+
+
+def get_float32_matmul_precision():
+    return "highest"
+
+
+def set_num_interop_threads(n):
+    """Accepted: there is one pool of threads."""
+
+
+def get_num_interop_threads():
+    return 1
+
+
+def set_flush_denormal(mode):
+    return False
+
+
+def set_warn_always(b):
+    """Accepted; warnings follow Python's own filters."""
+
+
+def is_warn_always_enabled():
+    return False
+
+
+__all__ = [
+    *_types, "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
+    "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_complex", "is_conj",
+    "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_signed",
+    "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "resolve_conj", "resolve_neg", "set_default_device",
+    "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+    "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename", "use_deterministic_algorithms",
+]  # fmt: skip
+

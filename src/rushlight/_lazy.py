@@ -1,0 +1,37 @@
+"""Functions of the package that live in submodules which few programs need: found when first asked for."""
+
+HOMES = {
+    "AcceleratorError": "cuda",
+    "OutOfMemoryError": "cuda",
+    "autocast": "amp",
+    "autocast_decrement_nesting": "amp.autocast_mode",
+    "autocast_increment_nesting": "amp.autocast_mode",
+    "clear_autocast_cache": "amp.autocast_mode",
+    "compile": "compiler",
+    "finfo": "_type_info",
+    "get_autocast_cpu_dtype": "amp.autocast_mode",
+    "get_autocast_dtype": "amp.autocast_mode",
+    "get_autocast_gpu_dtype": "amp.autocast_mode",
+    "get_printoptions": "_tensor_str",
+    "iinfo": "_type_info",
+    "install_as_torch": "_alias",
+    "is_autocast_cache_enabled": "amp.autocast_mode",
+    "is_autocast_cpu_enabled": "amp.autocast_mode",
+    "is_autocast_enabled": "amp.autocast_mode",
+    "load": "serialization",
+    "printoptions": "_tensor_str",
+    "save": "serialization",
+    "set_autocast_cache_enabled": "amp.autocast_mode",
+    "set_autocast_cpu_dtype": "amp.autocast_mode",
+    "set_autocast_cpu_enabled": "amp.autocast_mode",
+    "set_autocast_dtype": "amp.autocast_mode",
+    "set_autocast_enabled": "amp.autocast_mode",
+    "set_autocast_gpu_dtype": "amp.autocast_mode",
+    "set_printoptions": "_tensor_str",
+    "uninstall_as_torch": "_alias",
+}
+
+
+def find(name):
+    """The module that holds a name, or None."""
+    return "_foreach" if name.startswith("_foreach_") else HOMES.get(name)

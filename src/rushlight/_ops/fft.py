@@ -1,0 +1,186 @@
+"""What surrounds Fourier transforms: frequencies, shifts, short-time transforms."""
+
+from .. import _C
+from .._compose import op
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+
+def _frequencies(n, d, indices, dtype, device, requires_grad):
+    dtype = _ops["get_default_dtype"]() if dtype is None else dtype
+    result = indices(dtype, device) * (1.0 / (n * d))
+    return result.requires_grad_() if requires_grad else result
+
+
+@op(name="fft.fftfreq", out=True)
+def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+    """The frequencies of the n values of a transform, d being the distance of samples."""
+
+    def indices(dtype, device):
+        first = _ops["arange"](0, (n - 1) // 2 + 1, dtype=dtype, device=device)
+        return _ops["cat"]([first, _ops["arange"](-(n // 2), 0, dtype=dtype, device=device)])
+
+    return _frequencies(n, d, indices, dtype, device, requires_grad)
+
+
+@op(name="fft.rfftfreq", out=True)
+def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+    """The frequencies of the n // 2 + 1 values of a real transform."""
+
+    def indices(dtype, device):
+        return _ops["arange"](0, n // 2 + 1, dtype=dtype, device=device)
+
+    return _frequencies(n, d, indices, dtype, device, requires_grad)
+
+
+def _dims(x, dim):
+    return list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+
+
+@op(name="fft.fftshift")
+def fftshift(input, dim=None):
+    """Moves the zero frequency to the middle."""
+    dims = _dims(input, dim)
+    return input.roll([input.shape[d] // 2 for d in dims], dims)
+
+
+@op(name="fft.ifftshift")
+def ifftshift(input, dim=None):
+    """The inverse of fftshift."""
+    dims = _dims(input, dim)
+    return input.roll([(input.shape[d] + 1) // 2 for d in dims], dims)
+
+
+def _padded_window(name, window, win_length, n_fft, dtype, device):
+    if window is None:
+        window = _ops["ones"](win_length, dtype=dtype, device=device)
+    elif window.dim() != 1 or window.shape[0] != win_length:
+        raise RuntimeError(
+            f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size "
+            f"{list(window.shape)}"
+        )
+    if win_length == n_fft:
+        return window
+    left = (n_fft - win_length) // 2
+    zeros = _ops["zeros"](n_fft, dtype=window.dtype, device=device)
+    return _ops["cat"]([zeros[:left], window, zeros[: n_fft - win_length - left]])
+
+
+@op(method=True)
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
+         onesided=None, return_complex=None, align_to_window=None):  # fmt: skip
+    """Fourier transforms of overlapping pieces: (..., frequencies, pieces)."""
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"stft: expected a tensor of floating point or complex values, got {input.dtype}")
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"stft: expected a 1D or 2D tensor, got shape {list(input.shape)}")
+    if return_complex is None:
+        if not input.is_complex() and (window is None or not window.is_complex()):
+            raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
+        return_complex = True
+    x = input if input.dim() == 2 else input.unsqueeze(0)
+    if center:
+        pad = n_fft // 2
+        if pad_mode == "reflect" and pad >= x.shape[-1]:
+            raise RuntimeError(
+                f"stft: padding of {pad} by reflection needs an input longer than that, got length {x.shape[-1]}"
+            )
+        x = _pad_ends(x, pad, pad_mode)
+    if not 0 < n_fft <= x.shape[-1]:
+        raise RuntimeError(f"stft: expected 0 < n_fft < {x.shape[-1]}, but got n_fft={n_fft}")
+    if hop <= 0:
+        raise RuntimeError(f"stft: expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < length <= n_fft:
+        raise RuntimeError(f"stft: expected 0 < win_length <= n_fft, but got win_length={length}")
+    real_dtype = x.real.dtype if x.is_complex() else x.dtype
+    w = _padded_window("stft", window, length, n_fft, real_dtype, x.device)
+    frames = x.unfold(-1, n_fft, hop) * w  # (batch, pieces, n_fft)
+    onesided = not frames.is_complex() if onesided is None else onesided
+    if onesided and frames.is_complex():
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    norm = "ortho" if normalized else None
+    result = (_ops["fft.rfft"] if onesided else _ops["fft.fft"])(frames, None, -1, norm).transpose(1, 2)
+    if input.dim() == 1:
+        result = result.squeeze(0)
+    return result if return_complex else _ops["view_as_real"](result)
+
+
+def _pad_ends(x, pad, mode):
+    if mode == "reflect":
+        return _ops["cat"]([x[..., 1 : pad + 1].flip(-1), x, x[..., x.shape[-1] - pad - 1 : -1].flip(-1)], -1)
+    from ..nn import functional
+
+    return functional.pad(x.unsqueeze(1), (pad, pad), mode).squeeze(1)
+
+
+@op(method=True)
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
+          length=None, return_complex=False):  # fmt: skip
+    """The signal whose short-time transform is the input: pieces are weighted by the window and added up."""
+    hop = n_fft // 4 if hop_length is None else hop_length
+    win = n_fft if win_length is None else win_length
+    if not input.is_complex():
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        )
+    if input.numel() == 0:
+        raise RuntimeError("istft: input tensor cannot be empty.")
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, got shape {list(input.shape)}")
+    full = input.shape[-2] == n_fft and (n_fft != n_fft // 2 + 1)
+    onesided = not full if onesided is None else onesided
+    if onesided and input.shape[-2] != n_fft // 2 + 1:
+        raise RuntimeError(
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
+            f"onesided=True, but got {input.shape[-2]}"
+        )
+    if not onesided and input.shape[-2] != n_fft:
+        raise RuntimeError(
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
+            f"onesided=False, but got {input.shape[-2]}"
+        )
+    if not 0 < hop <= win:
+        raise RuntimeError("istft: expected 0 < hop_length <= win_length")
+    if not 0 < win <= n_fft:
+        raise RuntimeError("istft: expected 0 < win_length <= n_fft")
+    if onesided and window is not None and window.is_complex():
+        raise RuntimeError("Cannot have onesided output if window is complex")
+    if return_complex and onesided:
+        raise RuntimeError("istft: cannot have onesided output if window or input is complex")
+    x = input if input.dim() == 3 else input.unsqueeze(0)
+    w = _padded_window("istft", window, win, n_fft, x.real.dtype, x.device)
+    x = x.transpose(1, 2)  # (batch, pieces, frequencies)
+    norm = "ortho" if normalized else None
+    if return_complex:
+        frames = _ops["fft.ifft"](x, None, -1, norm)
+    else:
+        frames = _ops["fft.irfft"](x if onesided else x[..., : n_fft // 2 + 1], n_fft, -1, norm)
+        if w.is_complex():
+            raise RuntimeError("istft: a complex window needs return_complex=True")
+    pieces = frames.shape[1]
+    total = n_fft + hop * (pieces - 1)
+    starts = _ops["arange"](pieces, device=x.device).unsqueeze(1) * hop
+    places = (starts + _ops["arange"](n_fft, device=x.device)).reshape(-1)
+
+    def add_up(frames):  # (batch, pieces, n_fft) to (batch, total)
+        flat = frames.reshape(frames.shape[0], -1)
+        empty = _ops["zeros"](frames.shape[0], total, dtype=frames.dtype, device=frames.device)
+        return empty.index_add(1, places, flat)
+
+    signal = add_up(frames * w)
+    weight = add_up((w * w).expand(1, pieces, n_fft))
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else total - (n_fft // 2 if center else 0)
+    signal, weight = signal[:, start:end], weight[:, start:end]
+    if bool((weight.abs() < 1e-11).any()):
+        raise RuntimeError("window overlap add min: 1. Some places are covered by zeros of the window only")
+    signal = signal / weight
+    if length is not None and signal.shape[-1] < length:
+        rest = _ops["zeros"](
+            signal.shape[0], length - signal.shape[-1], dtype=signal.dtype, device=signal.device
+        )
+        signal = _ops["cat"]([signal, rest], -1)
+    return signal if input.dim() == 3 else signal.squeeze(0)

@@ -1,0 +1,279 @@
+"""Linear algebra composed of decompositions."""
+
+import math
+
+from .. import _C
+from .._compose import op
+
+_ops = _C.ops
+Tensor = _C.Tensor
+
+
+def _check_matrix(name, A):
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+
+
+def _check_square(name, A):
+    _check_matrix(name, A)
+    if A.shape[-1] != A.shape[-2]:
+        m, n = A.shape[-2:]
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {m} by {n} matrices")
+
+
+def _check_float(name, A):
+    if not (A.is_floating_point() or A.is_complex()):
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {A.dtype}")
+
+
+def _wrap(dim, ndim):
+    if not -ndim <= dim < ndim:
+        span = f"[{-ndim}, {ndim - 1}]"
+        raise IndexError(f"Dimension out of range (expected to be in range of {span}, but got {dim})")
+    return dim % ndim
+
+
+@op(name="linalg.matrix_norm", out=True)
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    _check_matrix("linalg.matrix_norm", A)
+    _check_float("linalg.matrix_norm", A)
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    rows, cols = (_wrap(d, A.dim()) for d in dim)
+    if rows == cols:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if dtype is not None:
+        A = A.to(dtype)
+    if isinstance(ord, str):
+        if ord == "fro":
+            return _ops["linalg.vector_norm"](A, 2, (rows, cols), keepdim)
+        if ord != "nuc":
+            raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    elif abs(ord) not in (1, 2, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if ord == "nuc" or abs(ord) == 2:
+        values = _ops["linalg.svdvals"](A.movedim((rows, cols), (-2, -1)))
+        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+    else:
+        if abs(ord) == math.inf:
+            rows, cols = cols, rows
+        sums = A.abs().sum(rows, keepdim=True)
+        result = (sums.amax(cols, keepdim=True) if ord > 0 else sums.amin(cols, keepdim=True)).squeeze(
+            (rows, cols)
+        )
+    if not keepdim:
+        return result
+    for d in sorted((rows, cols)):
+        result = result.unsqueeze(d)
+    return result
+
+
+@op(name="linalg.norm", out=True)
+def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """The norm of vectors or matrices, by the number of dimensions."""
+    if ord is not None and dim is None and A.dim() not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
+        )
+    count = A.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
+    if dim is not None and ord is not None and count not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    if ord is not None and count == 2:
+        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: the order {ord!r} is one of matrices, got {count} dimension")
+    return _ops["linalg.vector_norm"](A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+@op(out=True)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False):
+    """The sum of each matrix's singular values."""
+    return matrix_norm(input, "nuc", dim, keepdim)
+
+
+@op(out=True)
+def frobenius_norm(input, dim=(), keepdim=False):
+    """The square root of the sum of squares."""
+    return _ops["linalg.vector_norm"](input, 2, dim or None, keepdim)
+
+
+@op(name="linalg.cond", out=True)
+def cond(A, p=None):
+    """How much A and its inverse together can stretch a vector."""
+    _check_matrix("linalg.cond", A)
+    _check_float("linalg.cond", A)
+    if p is None or p in (2, -2):
+        values = _ops["linalg.svdvals"](A)
+        if values.numel() == 0:
+            return values.new_zeros(A.shape[:-2])
+        large, small = values[..., 0], values[..., -1]
+        return small / large if p == -2 else large / small
+    _check_square("linalg.cond", A)
+    if (
+        not isinstance(p, str)
+        and abs(p) not in (1, math.inf)
+        or isinstance(p, str)
+        and p not in ("fro", "nuc")
+    ):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if A.numel() == 0:
+        return A.abs().new_zeros(A.shape[:-2])
+    inverse, info = _ops["linalg.inv_ex"](A)
+    result = matrix_norm(A, p) * matrix_norm(inverse, p)
+    singular = info != 0
+    return result.masked_fill(singular, math.inf) if bool(singular.any()) else result
+
+
+@op(name="linalg.matrix_rank", out=True)
+def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False):
+    """The number of singular values above a tolerance."""
+    _check_matrix("linalg.matrix_rank", A)
+    if isinstance(tol, bool):  # matrix_rank(A, hermitian)
+        tol, hermitian = None, tol
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if hermitian:
+        _check_square("linalg.matrix_rank", A)
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, Tensor) and value.is_complex():
+            raise RuntimeError(
+                f"linalg.matrix_rank: {name} tensor of complex type is not supported. Got {value.dtype}"
+            )
+    values = _ops["linalg.eigvalsh"](A.detach()).abs() if hermitian else _ops["linalg.svdvals"](A.detach())
+    if values.numel() == 0:
+        return _ops["zeros"](A.shape[:-2], dtype=_C.int64, device=A.device)
+    largest = values.amax(-1)
+    if rtol is None:
+        default = _epsilon(values.dtype) * max(A.shape[-1], A.shape[-2])
+        if isinstance(atol, Tensor):
+            rtol = _ops["where"](atol > 0, 0.0, default)
+        else:
+            rtol = 0.0 if atol is not None and atol > 0 else default
+    threshold = largest * rtol
+    if atol is not None:
+        atol = atol if isinstance(atol, Tensor) else _ops["full_like"](threshold, atol)
+        threshold = _ops["maximum"](threshold, atol.to(threshold.dtype))
+    return (values > threshold.unsqueeze(-1)).sum(-1)
+
+
+def _epsilon(dtype):
+    return 2.0**-23 if dtype == _C.float32 else 2.0**-52
+
+
+@op(name="linalg.tensorinv", out=True)
+def tensorinv(A, ind=2):
+    """The inverse of tensordot with A over its first `ind` dimensions."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    first, last = A.shape[:ind], A.shape[ind:]
+    if math.prod(first) != math.prod(last):
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{math.prod(last)} != {math.prod(first)}"
+        )
+    return _ops["linalg.inv"](A.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
+
+
+@op(name="linalg.tensorsolve", out=True)
+def tensorsolve(A, B, dims=None):
+    """The X whose tensordot with A over all of X's dimensions is B."""
+    if dims is not None:
+        moved = [dims] if isinstance(dims, int) else list(dims)
+        A = A.movedim(moved, [A.dim() - len(moved) + i for i in range(len(moved))])
+    sizes = A.shape[B.dim() :]
+    if math.prod(sizes) != math.prod(B.shape):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {math.prod(sizes)} != {math.prod(B.shape)}"
+        )
+    x = _ops["linalg.solve"](A.reshape(math.prod(B.shape), math.prod(sizes)), B.reshape(-1))
+    return x.reshape(sizes)
+
+
+@op(name="linalg.vander")
+def vander(x, *, N=None):
+    """The powers 0 .. N - 1 of each element, along a new dimension."""
+    if x.dim() == 0 and N is None:
+        raise RuntimeError("linalg.vander: The input tensor x must have at least one dimension")
+    n = x.shape[-1] if N is None else N
+    if n <= 1:
+        raise RuntimeError(f"N must be greater than 1, got {n}")
+    if x.dtype == _C.bool:
+        x = x.to(_C.int64)
+    column = x.unsqueeze(-1)
+    powers = column.expand(*x.shape, n - 1).cumprod(-1)
+    return _ops["cat"]([_ops["ones_like"](column), powers], -1)
+
+
+@op(name="linalg.diagonal")
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """A view of the diagonals of the last two dimensions."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+@op(method=True)
+def logdet(input):
+    """The logarithm of each determinant: NaN where it is negative."""
+    _check_square("logdet", input)
+    sign, logabs = _ops["linalg.slogdet"](input)
+    if input.is_complex():
+        return logabs + sign.log()
+    return _ops["where"](sign == -1, math.nan, logabs)
+
+
+@op(method=True)
+def lu(input, pivot=True, get_infos=False):
+    """The packed LU of each matrix and its exchanges of rows, and LAPACK's codes if asked for."""
+    packed, pivots, info = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
+    return (packed, pivots, info) if get_infos else (packed, pivots)
+
+
+# The coefficients of Pade's approximation of degree 13, and how large a 1-norm it may be used for.
+_PADE = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+_PADE_LIMIT = 5.371920351148152
+
+
+@op(name="linalg.matrix_exp")
+def matrix_exp(A):
+    """The sum of A^k / k! over all k, by scaling, Pade's approximation and squaring."""
+    _check_square("linalg.matrix_exp", A)
+    _check_float("linalg.matrix_exp", A)
+    if A.numel() == 0:
+        return A.clone()
+    with _C_no_grad():
+        size = A.detach().abs().sum(-2).amax(-1)
+        halvings = (size / _PADE_LIMIT).log2().ceil().clamp(min=0)
+        most = halvings.amax()
+        most = int(most) if bool(most == most) and bool(most < 1100) else 0
+    scaled = A * (0.5**halvings).to(A.dtype)[..., None, None] if most else A
+    result = _pade(scaled)
+    for k in range(most):
+        squared = result @ result
+        result = _ops["where"]((halvings > k)[..., None, None], squared, result)
+    return result
+
+
+def _C_no_grad():
+    from .._grad_mode import no_grad
+
+    return no_grad()
+
+
+def _pade(A):
+    b, one = _PADE, _ops["eye"](A.shape[-1], dtype=A.dtype, device=A.device)
+    a2 = A @ A
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    u = A @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
+    v = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+    return _ops["linalg.solve_ex"](v - u, v + u)[0]
+
+
+@op(name="matrix_exp", method=True)
+def _matrix_exp(input):
+    """The sum of A^k / k! over all k."""
+    return matrix_exp(input)

@@ -1,0 +1,79 @@
+"""A few of the largest singular values or eigenvalues."""
+
+from .. import _C
+from .._compose import op
+
+_ops = _C.ops
+
+
+def _basis(A, q, niter):
+    """An orthonormal (..., m, q) whose span nearly holds the largest singular vectors (Halko, Martinsson and Tropp)."""
+    start = _ops["randn"](*A.shape[:-2], A.shape[-1], q, dtype=A.dtype, device=A.device)
+    Q = _ops["linalg.qr"](A @ start).Q
+    for _ in range(niter):
+        Q = _ops["linalg.qr"](A.mH @ Q).Q
+        Q = _ops["linalg.qr"](A @ Q).Q
+    return Q
+
+
+@op()
+def svd_lowrank(A, q=6, niter=2, M=None):
+    """U, S and V of the q largest singular values of A - M, nearly."""
+    if M is not None:
+        A = A - M.expand_as(A)
+    q = 6 if q is None else q
+    if A.shape[-2] < A.shape[-1]:
+        V, S, U = _tall_svd(A.mH, q, niter)
+        return U, S, V
+    return _tall_svd(A, q, niter)
+
+
+def _tall_svd(A, q, niter):
+    Q = _basis(A, q, niter)
+    U, S, Vh = _ops["linalg.svd"](Q.mH @ A, full_matrices=False)
+    return Q @ U, S, Vh.mH
+
+
+@op()
+def pca_lowrank(A, q=None, center=True, niter=2):
+    """Principal components: svd_lowrank of A with its columns' means taken away."""
+    m, n = A.shape[-2:]
+    if q is None:
+        q = min(6, m, n)
+    elif not 0 <= q <= min(m, n):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    if not A.is_floating_point() and not A.is_complex():
+        raise ValueError(f"input must be floating point or complex, got {A.dtype}")
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter=niter)
+
+
+@op()
+def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
+           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):  # fmt: skip
+    """The k largest (or smallest) eigenvalues of A x = w B x, A symmetric and B positive-definite, and their vectors.
+
+    The matrices are dense, so the eigenvalues are found directly and exactly; the arguments that steer an iteration
+    (X beside its width, iK, niter, tol, method, tracker, ortho_*) are accepted and need not be obeyed.
+    """
+    if A.shape[-2] != A.shape[-1]:
+        raise ValueError(f"lobpcg: A must be square, got shape {list(A.shape)}")
+    m = A.shape[-1]
+    k = (1 if X is None else X.shape[-1]) if k is None else k
+    if m < 3 * (k if n is None else n):
+        raise ValueError(
+            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
+            f"requested eigenpairs (={k})"
+        )
+    if B is None:
+        values, vectors = _ops["linalg.eigh"](A)
+    else:
+        factor = _ops["linalg.cholesky"](B)
+        half = _ops["linalg.solve_triangular"](factor, A, upper=False)
+        reduced = _ops["linalg.solve_triangular"](factor.mH, half, upper=True, left=False)
+        values, vectors = _ops["linalg.eigh"](reduced)
+        vectors = _ops["linalg.solve_triangular"](factor.mH, vectors, upper=True)
+    if largest is None or largest:
+        return values.flip(-1)[..., :k], vectors.flip(-1)[..., :k]
+    return values[..., :k], vectors[..., :k]

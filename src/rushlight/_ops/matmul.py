@@ -1,0 +1,227 @@
+"""Products composed of other products."""
+
+from .. import _C
+from .._compose import op
+
+_ops = _C.ops
+_einsum = _ops["_einsum"]
+_tensordot = _ops["_tensordot"]
+_matmul = _ops["matmul"]
+Tensor = _C.Tensor
+
+
+@op()
+def einsum(*args):
+    """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b)."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, "
+            "or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        return _einsum(*_from_sublists(args))
+    operands = args[1:]
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = operands[0]
+    return _einsum(args[0], list(operands))
+
+
+def _from_sublists(args):
+    """einsum(a, [0, 1], b, [1, 2], [0, 2]) as an equation and its operands."""
+
+    def letters(sublist):
+        return "".join("..." if s is Ellipsis else _letter(s) for s in sublist)
+
+    operands, inputs = args[: len(args) // 2 * 2 : 2], args[1::2]
+    equation = ",".join(letters(s) for s in inputs[: len(operands)])
+    if len(args) % 2 == 1:
+        equation += "->" + letters(args[-1])
+    return equation, list(operands)
+
+
+def _letter(n):
+    if not 0 <= n < 52:
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
+
+
+@op(out=True)
+def tensordot(a, b, dims=2):
+    """a and b summed over pairs of dimensions: the last `dims` of a and the first of b, or lists of both."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        return _tensordot(a, b, list(range(a.dim() - dims, a.dim())), list(range(dims)))
+    if len(dims) != 2:
+        raise RuntimeError(f"tensordot expects two lists of dimensions, got {dims}")
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    return _tensordot(a, b, first, second)
+
+
+@op(method=True, out=True)
+def inner(input, other):
+    """The sums of products along the last dimension of both."""
+    if input.dim() == 0 or other.dim() == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.shape)} and {list(other.shape)}"
+        )
+    return _tensordot(input, other, [-1], [-1])
+
+
+@op(method=True, out=True)
+def kron(input, other):
+    """The products of all elements of input with the whole of other."""
+    n = max(input.dim(), other.dim())
+    a_sizes = [1] * (n - input.dim()) + list(input.shape)
+    b_sizes = [1] * (n - other.dim()) + list(other.shape)
+    a = input.reshape([s for size in a_sizes for s in (size, 1)])
+    b = other.reshape([s for size in b_sizes for s in (1, size)])
+    return (a * b).reshape([x * y for x, y in zip(a_sizes, b_sizes, strict=True)])
+
+
+@op(method=True, out=True)
+def trace(input):
+    """The sum of a matrix's diagonal."""
+    if input.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
+    return input.diagonal().sum()
+
+
+@op(name="linalg.multi_dot", out=True)
+def multi_dot(tensors):
+    """The product of several matrices, in the order that takes the fewest operations."""
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
+    for i, t in enumerate(tensors):
+        allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
+        if t.dim() not in allowed:
+            wanted = " or ".join(f"{d}D" for d in allowed)
+            raise RuntimeError(f"multi_dot(): tensor {i} must be {wanted} but got {t.dim()}D")
+        if t.dtype != tensors[0].dtype:
+            raise RuntimeError(
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{tensors[0].dtype} and tensor {i} {t.dtype}"
+            )
+    row, column = tensors[0].dim() == 1, tensors[-1].dim() == 1
+    if row:
+        tensors[0] = tensors[0].unsqueeze(0)
+    if column:
+        tensors[-1] = tensors[-1].unsqueeze(-1)
+    for i in range(len(tensors) - 1):
+        if tensors[i].shape[1] != tensors[i + 1].shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
+                f"{list(tensors[i + 1].shape)} cannot be multiplied"
+            )
+    result = _in_best_order(tensors)
+    if row:
+        result = result.squeeze(0)
+    return result.squeeze(-1) if column else result
+
+
+def _in_best_order(matrices):
+    n = len(matrices)
+    sizes = [matrices[0].shape[0]] + [m.shape[1] for m in matrices]
+    # cost[i][j]: operations for matrices i..j; split[i][j]: where to cut them
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(2, n + 1):
+        for i in range(n - length + 1):
+            j = i + length - 1
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def multiply(i, j):
+        if i == j:
+            return matrices[i]
+        k = split[i][j]
+        return _matmul(multiply(i, k), multiply(k + 1, j))
+
+    return multiply(0, n - 1)
+
+
+@op(out=True)
+def chain_matmul(*matrices):
+    """The product of several matrices, in the order that takes the fewest operations."""
+    if len(matrices) == 1 and isinstance(matrices[0], list | tuple):
+        matrices = tuple(matrices[0])
+    for m in matrices:
+        if m.dim() != 2:
+            raise RuntimeError(f"chain_matmul: Tensor dimension is {m.dim()}, expected 2 instead.")
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+@op(name="linalg.matrix_power", out=True)
+def matrix_power(A, n):
+    """A multiplied with itself n times; the inverse is taken for negative n."""
+    if A.dim() < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            "linalg.matrix_power: A must be batches of square matrices, but they are "
+            f"{A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if n == 0:
+        # an identity that depends on A, with a gradient of zero
+        one = _ops["eye"](A.shape[-1], dtype=A.dtype, device=A.device)
+        return _ops["where"](_ops["ones_like"](A, dtype=_C.bool), one, A)
+    if n < 0:
+        A, n = _ops["linalg.inv"](A), -n
+    result = None
+    while True:
+        if n % 2:
+            result = A if result is None else _matmul(result, A)
+        n //= 2
+        if n == 0:
+            break
+        A = _matmul(A, A)
+    return result.clone() if result is A else result
+
+
+@op(name="matrix_power", method=True, out=True)
+def _matrix_power(input, n):
+    """input multiplied with itself n times; the inverse is taken for negative n."""
+    return matrix_power(input, n)
+
+
+@op(name="linalg.vecdot", out=True)
+def vecdot(x, y, *, dim=-1):
+    """The sums of conj(x) * y along a dimension."""
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, got {x.dtype} and {y.dtype}"
+        )
+    return (x.conj() * y).sum(dim)
+
+
+@op(name="nn.functional.bilinear")
+def bilinear(input1, input2, weight, bias=None):
+    """y_k = x1^T W_k x2 + b_k for each row."""
+    if input1.dim() != input2.dim():
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}"
+        )
+    shapes = f"{list(input1.shape)} and {list(input2.shape)}"
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {shapes}")
+    if input1.shape[-1] != weight.shape[1] or input2.shape[-1] != weight.shape[2]:
+        raise RuntimeError(
+            f"bilinear(): inputs of {shapes} do not match weight of shape {list(weight.shape)}"
+        )
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]}, not {weight.shape[0]}"
+        )
+    result = _einsum("...i,kij,...j->...k", [input1, weight, input2])
+    return result if bias is None else result + bias

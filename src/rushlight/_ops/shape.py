@@ -1,0 +1,281 @@
+"""Joining, cutting and broadcasting, composed of views and cat."""
+
+import itertools
+
+from .. import _C
+from .._C import Tensor
+from .._compose import op
+
+_ops = _C.ops
+
+
+def _listed(tensors):
+    """f(a, b) and f([a, b]) mean the same."""
+    if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
+        return list(tensors[0])
+    return list(tensors)
+
+
+@op
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to."""
+    result = []
+    for shape in shapes:
+        if not isinstance(shape, int | tuple | list):
+            raise RuntimeError(
+                f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape!r}"
+            )
+        sizes = [shape] if isinstance(shape, int) else list(shape)
+        if any(s < 0 for s in sizes):
+            raise RuntimeError(f"Trying to create tensor with negative dimension: {sizes}")
+        result = [1] * (len(sizes) - len(result)) + result
+        for i in range(1, len(sizes) + 1):
+            if result[-i] == 1:
+                result[-i] = sizes[-i]
+            elif sizes[-i] not in (1, result[-i]):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape: "
+                    + " and ".join(str(s) for s in shapes)
+                )
+    return _C.Size(result)
+
+
+@op
+def broadcast_tensors(*tensors):
+    """Views of the tensors, all of the shape they broadcast to."""
+    tensors = _listed(tensors)
+    size = broadcast_shapes(*[tuple(t.shape) for t in tensors])
+    return tuple(t.expand(size) for t in tensors)
+
+
+@op
+def meshgrid(*tensors, indexing=None):
+    """The coordinates of a grid: one view for each vector, repeated along the others."""
+    tensors = _listed(tensors)
+    if indexing is None:
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    for t in tensors:
+        if t.dim() > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tuple(t.shape)}"
+            )
+        if t.dtype != tensors[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors[0], tensors[1] = tensors[1], tensors[0]
+    sizes = [t.numel() for t in tensors]
+    grids = []
+    for i, t in enumerate(tensors):
+        column = [1] * len(sizes)
+        column[i] = sizes[i]
+        grids.append(t.reshape(column).expand(sizes))
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+def _at_least(name):
+    one = _ops["_" + name]
+
+    def at_least(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            return one(tensors[0])
+        return tuple(one(t) for t in _listed(tensors))
+
+    at_least.__name__ = at_least.__qualname__ = name
+    at_least.__doc__ = f"The tensor with at least {name[8]} dimensions; a tuple for several tensors."
+    return op(at_least)
+
+
+for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
+    _at_least(_name)
+
+
+@op
+def block_diag(*tensors):
+    """A matrix with the given ones along its diagonal."""
+    from .. import result_type, zeros
+
+    tensors = _listed(tensors)
+    for i, t in enumerate(tensors):
+        if t.dim() > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                f"Input {i} has {t.dim()} dimensions"
+            )
+    if not tensors:
+        return zeros(1, 0)
+    blocks = [_ops["_atleast_2d"](t) for t in tensors]
+    dtype = blocks[0].dtype
+    for b in blocks[1:]:
+        dtype = result_type(zeros(1, dtype=dtype), zeros(1, dtype=b.dtype))
+    columns = sum(b.shape[1] for b in blocks)
+    rows, left = [], 0
+    for b in blocks:
+        width = b.shape[1]
+        parts = [
+            zeros(b.shape[0], left, dtype=dtype),
+            b,
+            zeros(b.shape[0], columns - left - width, dtype=dtype),
+        ]
+        rows.append(_ops["cat"](parts, 1))
+        left += width
+    return _ops["cat"](rows, 0)
+
+
+@op
+def cartesian_prod(*tensors):
+    """All tuples of one element of each vector, as rows."""
+    tensors = _listed(tensors)
+    for t in tensors:
+        if t.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return _ops["stack"]([g.flatten() for g in meshgrid(*tensors)], 1)
+
+
+@op
+def combinations(input, r=2, with_replacement=False):
+    """All ways to choose r elements of a vector, as rows."""
+    from .. import tensor, zeros
+
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return zeros(0, dtype=input.dtype)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(input.shape[0]), r))
+    if not rows:
+        return input.new_empty((0, r)) + input.sum() * 0 if input.requires_grad else input.new_empty((0, r))
+    index = tensor(rows, dtype=_C.int64)
+    return input.index_select(0, index.flatten()).reshape(index.shape)
+
+
+@op(method=True, out=True)
+def take_along_dim(input, indices, dim=None):
+    """The elements at `indices` along a dimension, both broadcast in the others."""
+    if indices.dtype != _C.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
+    if dim is None:
+        flat, at = input.reshape(-1), indices.reshape(-1)
+        return flat.gather(0, at.remainder(flat.numel()) if flat.numel() else at)
+    if input.dim() != indices.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    if input.dim() == 0:
+        return input.gather(dim, indices)
+    if not -input.dim() <= dim < input.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], "
+            f"but got {dim})"
+        )
+    d = dim % input.dim()
+    ours, theirs = list(input.shape), list(indices.shape)
+    length, wanted = ours[d], theirs[d]
+    ours[d] = theirs[d] = 1
+    sizes = list(broadcast_shapes(ours, theirs))
+    sizes[d] = length
+    wide = input.expand(sizes)
+    sizes[d] = wanted
+    indices = indices.expand(sizes)
+    return wide.gather(d, indices.remainder(length) if length else indices)  # indices wrap
+
+
+def _check_source(name, view, src):
+    if tuple(view.shape) != tuple(src.shape):
+        raise RuntimeError(
+            f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size = {list(view.shape)}"
+        )
+    return view
+
+
+def _with_written(name, input, src, view):
+    """A copy of the input, with src written to a view of it."""
+    result = input.clone(memory_format=_C.contiguous_format)
+    _check_source(name, view(result), src).copy_(src)
+    return result
+
+
+@op(method=True, out=True)
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """The tensor with src on a diagonal."""
+    return _with_written("diagonal_scatter", input, src, lambda x: x.diagonal(offset, dim1, dim2))
+
+
+@op(method=True, out=True)
+def select_scatter(input, src, dim, index):
+    """The tensor with src at one index of a dimension."""
+    return _with_written("select_scatter", input, src, lambda x: x.select(dim, index))
+
+
+@op(method=True, out=True)
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+    """The tensor with src in a range of a dimension."""
+    place = slice(start, end, step)
+    return _with_written("slice_scatter", input, src, lambda x: x.movedim(dim, 0)[place].movedim(0, dim))
+
+
+@op(method=True, out=True)
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """The tensor with src in an as_strided view of it."""
+    return _with_written(
+        "as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0)
+    )
+
+
+@op(name="unravel_index")
+def unravel_index(indices, shape):
+    """Flat indices as one coordinate tensor for each dimension."""
+    if (
+        not isinstance(indices, Tensor)
+        or indices.dtype.is_floating_point
+        or indices.dtype.is_complex
+        or indices.dtype == _C.bool
+    ):
+        raise ValueError(
+            f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}"
+        )
+    if isinstance(shape, Tensor):
+        shape = shape.tolist()
+    shape = [shape] if isinstance(shape, int) else list(shape)
+    if any(not isinstance(s, int) for s in shape):
+        raise TypeError(f"expected 'shape' sequence elements to be ints, but got {shape}")
+    if any(s < 0 for s in shape):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+    coordinates = []
+    for s in reversed(shape):
+        coordinates.append(indices.remainder(s))
+        indices = indices.div(s, rounding_mode="floor")
+    return tuple(reversed(coordinates))
+
+
+@op(name="_chunk_cat", out=True)
+def _chunk_cat(tensors, dim, num_chunks):
+    """Each tensor padded and cut into chunks along a dimension; the chunks joined side by side."""
+    if num_chunks < 1:
+        raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if dim < 0:
+        raise RuntimeError("_chunk_cat expects non-negative dim")
+    parts = []
+    for t in tensors:
+        if dim >= t.dim():
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        missing = -t.shape[dim] % num_chunks
+        if missing:
+            padding = t.new_zeros((*t.shape[:dim], missing, *t.shape[dim + 1 :]))
+            t = _ops["cat"]([t, padding], dim)
+        parts.append(t.reshape(*t.shape[:dim], num_chunks, -1))
+    return _ops["cat"](parts, dim + 1)

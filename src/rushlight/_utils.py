@@ -1,0 +1,118 @@
+"""Functions that files name: each makes a tensor or a parameter from its saved parts."""
+
+import rushlight as rl
+
+REBUILDERS = (
+    "_rebuild_tensor",
+    "_rebuild_tensor_v2",
+    "_rebuild_tensor_v3",
+    "_rebuild_parameter",
+    "_rebuild_parameter_with_state",
+    "_rebuild_sparse_tensor",
+    "_rebuild_meta_tensor_no_storage",
+    "_rebuild_device_tensor_from_numpy",
+    "_rebuild_device_tensor_from_cpu_tensor",
+)
+
+
+def _as_stored(storage):
+    from rushlight.serialization._storage import LoadedStorage
+
+    if not isinstance(storage, LoadedStorage):
+        raise TypeError(f"expected a storage, got {type(storage).__name__}")
+    return storage
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    return _as_stored(storage).tensor(storage_offset, size, stride)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _finish(tensor, requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
+):
+    tensor = _as_stored(storage).tensor(storage_offset, size, stride, dtype)
+    return _finish(tensor, requires_grad, metadata)
+
+
+def _finish(tensor, requires_grad, metadata):
+    if metadata:
+        if metadata.get("conj"):
+            tensor = tensor.conj().resolve_conj()
+        if metadata.get("neg"):
+            tensor = tensor.neg()
+    if requires_grad is True:
+        tensor.requires_grad_()
+    return tensor
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    _check_tensor(data)
+    return rl.nn.Parameter(data, bool(requires_grad))
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    return _set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def _rebuild_sparse_tensor(layout, data):
+    if layout == rl.sparse_coo:
+        indices, values, size, *coalesced = data
+        tensor = rl.sparse_coo_tensor(indices, values, size)
+        return (
+            tensor._coalesced_(bool(coalesced[0])) if coalesced and hasattr(tensor, "_coalesced_") else tensor
+        )
+    compressed, plain, values, size = data
+    return rl.sparse_compressed_tensor(compressed, plain, values, size, layout=layout)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    return rl.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
+
+
+def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
+    return _finish(rl.from_numpy(data).to(dtype=dtype, device=device), requires_grad, None)
+
+
+def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
+    _check_tensor(data)
+    return _finish(data.to(dtype=dtype, device=device), requires_grad, None)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    """A tensor of a subclass, with the attributes it had; func is one of the functions above."""
+    if func not in [globals()[name] for name in REBUILDERS]:
+        raise TypeError(f"{func!r} does not rebuild tensors")
+    tensor = func(*args)
+    if new_type not in (rl.Tensor, type(tensor)):
+        tensor = tensor.as_subclass(new_type)
+    return _set_state(tensor, state)
+
+
+def _set_state(tensor, state):
+    if isinstance(state, tuple):
+        if len(state) != 2:
+            raise ValueError("the state of a tensor must be a dict or a pair of dicts")
+        parts = state
+    else:
+        parts = (state,)
+    for part in parts:
+        for name, value in (part or {}).items():
+            setattr(tensor, name, value)
+    return tensor
+
+
+def _check_tensor(data):
+    if not isinstance(data, rl.Tensor):
+        raise TypeError(f"expected a tensor, got {type(data).__name__}")
+
+
+def _import_dotted_name(name):
+    value = __import__(name.split(".")[0])
+    for part in name.split(".")[1:]:
+        value = getattr(value, part)
+    return value

@@ -1,0 +1,147 @@
+"""Switches and questions about computing libraries.
+
+Settings are kept and read back; none of them changes a result.
+"""
+
+import contextlib
+import sys
+import types
+
+
+class _Backend(types.ModuleType):
+    """A module of settings; setting one that does not exist is allowed, as on any module."""
+
+    def __init__(self, name, settings, **functions):
+        super().__init__(f"{__name__}.{name}")
+        self.__dict__.update(settings)
+        self.__dict__.update(functions)
+        self.__file__ = __file__
+        self.__path__ = []
+
+    @contextlib.contextmanager
+    def flags(self, **settings):
+        """Sets some of the settings for a block."""
+        names = [n for n in settings if settings[n] is not None]
+        before = {n: getattr(self, n, None) for n in names}
+        self.__dict__.update({n: settings[n] for n in names})
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
+    def set_flags(self, *values, **settings):
+        self.__dict__.update(settings)
+
+
+def _say(value):
+    return lambda *args, **kwargs: value
+
+
+def _settings(**values):
+    return types.SimpleNamespace(**values)
+
+
+class _FFTPlans:
+    """torch.backends.cuda.cufft_plan_cache: a cache of nothing."""
+
+    size = 0
+    max_size = 0
+
+    def clear(self):
+        return None
+
+    def __getitem__(self, device):
+        return self
+
+
+class _KernelChoice:
+    """with sdp_kernel(...): a choice of attention kernels; there is one, and it is right for all."""
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+
+_sdp = {f"{kind}_sdp_enabled": _say(kind == "math") for kind in ("flash", "mem_efficient", "math", "cudnn")}
+_sdp.update({f"enable_{kind}_sdp": _say(None) for kind in ("flash", "mem_efficient", "math", "cudnn")})
+_sdp.update({f"can_use_{kind}_attention": _say(False) for kind in ("flash", "efficient", "cudnn")})
+_absent = {"is_available": _say(False), "is_built": _say(False), "version": _say(None)}
+_capability = "AVX2" if "avx2" in getattr(sys.modules.get("rushlight._C"), "isa", "avx2") else "DEFAULT"
+
+cudnn = _Backend(
+    "cudnn",
+    dict(
+        enabled=True,
+        benchmark=False,
+        benchmark_limit=10,
+        deterministic=False,
+        allow_tf32=True,
+        fp32_precision="none",
+        conv=_settings(fp32_precision="none"),
+        rnn=_settings(fp32_precision="none"),
+    ),
+    is_acceptable=_say(False),
+    **_absent,
+)
+cuda = _Backend(
+    "cuda",
+    dict(
+        matmul=_settings(
+            allow_tf32=False,
+            allow_fp16_reduced_precision_reduction=True,
+            allow_bf16_reduced_precision_reduction=True,
+            allow_fp16_accumulation=False,
+            fp32_precision="none",
+        ),
+        cufft_plan_cache=_FFTPlans(),
+    ),
+    is_built=_say(False),
+    sdp_kernel=_KernelChoice,
+    preferred_linalg_library=_say("default"),
+    preferred_blas_library=_say("default"),
+    allow_fp16_bf16_reduction_math_sdp=_say(None),
+    **_sdp,
+)
+mps = _Backend("mps", {}, is_macos13_or_newer=_say(False), is_macos_or_newer=_say(False), **_absent)
+mkl = _Backend("mkl", dict(VERBOSE_OFF=0, VERBOSE_ON=1), is_available=_say(False), verbose=_KernelChoice)
+mkldnn = _Backend(
+    "mkldnn",
+    dict(
+        enabled=True, deterministic=False, allow_tf32=True, fp32_precision="none", VERBOSE_OFF=0, VERBOSE_ON=1
+    ),
+    is_available=_say(False),
+    is_bf16_supported=_say(False),
+    verbose=_KernelChoice,
+)
+openmp = _Backend("openmp", {}, is_available=_say(False))
+opt_einsum = _Backend(
+    "opt_einsum", dict(enabled=True, strategy="auto"), is_available=_say(False), get_opt_einsum=_say(None)
+)
+cpu = _Backend("cpu", {}, get_cpu_capability=_say(_capability))
+quantized = _Backend("quantized", dict(engine="none", supported_engines=["none"]))
+nnpack = _Backend("nnpack", {}, is_available=_say(False))
+xnnpack = _Backend("xnnpack", dict(enabled=False))
+mha = _Backend("mha", {}, get_fastpath_enabled=_say(False), set_fastpath_enabled=_say(None))
+cusparselt = _Backend("cusparselt", {}, **_absent)
+kleidiai = _Backend("kleidiai", {}, is_available=_say(False))
+miopen = _Backend("miopen", dict(immediate=False))
+
+fp32_precision = "none"
+
+# `import torch.backends.cudnn as cudnn` goes by the table of modules.
+for _module in [m for m in list(globals().values()) if isinstance(m, _Backend)]:
+    sys.modules[_module.__name__] = _module
+
+
+def disable_global_flags():
+    return None
+
+
+@contextlib.contextmanager
+def __allow_nonbracketed_mutation():
+    yield

@@ -1,0 +1,269 @@
+"""Collectives of a group of one: every name that training scripts use, for a single process."""
+
+import contextlib
+import datetime
+import enum
+
+import rushlight as rl
+
+default_pg_timeout = datetime.timedelta(minutes=30)
+
+
+class DistError(RuntimeError):
+    """An error of communication."""
+
+
+DistBackendError = DistNetworkError = DistStoreError = DistError
+
+
+class ReduceOp(enum.Enum):
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+    PREMUL_SUM = 8
+
+
+class Backend(str):
+    """A backend's name, in lower case."""
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    MPI = "mpi"
+
+    def __new__(cls, name):
+        return super().__new__(cls, name.lower())
+
+
+class ProcessGroup:
+    """A group of processes: this one."""
+
+    def __init__(self, backend="gloo"):
+        self._backend = backend
+
+    def rank(self):
+        return 0
+
+    def size(self):
+        return 1
+
+    def name(self):
+        return self._backend
+
+
+class group:
+    WORLD = None
+    NON_GROUP_MEMBER = object()
+
+
+GroupMember = group
+
+
+class Work:
+    """Work that is done already."""
+
+    def wait(self, timeout=None):
+        return True
+
+    def is_completed(self):
+        return True
+
+    def is_success(self):
+        return True
+
+
+def is_available():
+    """Whether processes can work together; only groups of one are supported."""
+    return False
+
+
+def is_initialized():
+    return group.WORLD is not None
+
+
+def is_backend_available(backend):
+    return False
+
+
+is_nccl_available = is_gloo_available = is_mpi_available = is_ucc_available = is_xccl_available = is_available
+is_torchelastic_launched = is_available
+
+
+def init_process_group(
+    backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="", **kwargs
+):
+    """Starts the group of this one process; WORLD_SIZE in the environment counts as world_size."""
+    import os
+
+    if is_initialized():
+        raise ValueError("trying to initialize the default process group twice!")
+    size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", 1))
+    if size != 1:
+        raise RuntimeError(
+            f"init_process_group: {size} processes were asked for, but only one is supported; start one "
+            "process"
+        )
+    group.WORLD = ProcessGroup(backend or "gloo")
+
+
+def destroy_process_group(group=None):
+    globals()["group"].WORLD = None
+
+
+def _world():
+    if not is_initialized():
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call init_process_group."
+        )
+    return group.WORLD
+
+
+def get_rank(group=None):
+    _world()
+    return 0
+
+
+def get_world_size(group=None):
+    _world()
+    return 1
+
+
+def get_backend(group=None):
+    return _world().name()
+
+
+def new_group(ranks=None, timeout=None, backend=None, **kwargs):
+    return ProcessGroup(backend or _world().name())
+
+
+def get_process_group_ranks(group):
+    return [0]
+
+
+def get_group_rank(group, global_rank):
+    return 0
+
+
+def get_global_rank(group, group_rank):
+    return 0
+
+
+def _done(async_op):
+    _world()
+    return Work() if async_op else None
+
+
+def barrier(group=None, async_op=False, device_ids=None):
+    return _done(async_op)
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    _world()
+
+
+def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+    return _done(async_op)
+
+
+def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+    return _done(async_op)
+
+
+def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+    return _done(async_op)
+
+
+def all_gather(tensor_list, tensor, group=None, async_op=False):
+    with rl.no_grad():
+        tensor_list[0].copy_(tensor)
+    return _done(async_op)
+
+
+def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+    with rl.no_grad():
+        output_tensor.copy_(input_tensor.reshape(output_tensor.shape))
+    return _done(async_op)
+
+
+_all_gather_base = all_gather_into_tensor
+
+
+def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+    if gather_list:
+        gather_list[0].copy_(tensor)
+    return _done(async_op)
+
+
+def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+    if scatter_list:
+        tensor.copy_(scatter_list[0])
+    return _done(async_op)
+
+
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+    output.copy_(input_list[0])
+    return _done(async_op)
+
+
+def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    output.copy_(input.reshape(output.shape))
+    return _done(async_op)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+    output_tensor_list[0].copy_(input_tensor_list[0])
+    return _done(async_op)
+
+
+def all_to_all_single(
+    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
+):
+    output.copy_(input)
+    return _done(async_op)
+
+
+def all_gather_object(object_list, obj, group=None):
+    _world()
+    object_list[0] = obj
+
+
+def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
+    _world()
+    if object_gather_list:
+        object_gather_list[0] = obj
+
+
+def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
+    _world()
+
+
+def scatter_object_list(output, input, src=None, group=None, group_src=None):
+    _world()
+    output[0] = input[0]
+
+
+def _alone(*args, **kwargs):
+    raise RuntimeError("there is no other process to talk to in a group of one")
+
+
+send = recv = isend = irecv = batch_isend_irecv = _alone
+
+
+def get_node_local_rank(fallback_rank=None):
+    import os
+
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank.")
+
+
+@contextlib.contextmanager
+def _coalescing_manager(*args, **kwargs):
+    yield

@@ -1,0 +1,44 @@
+"""Optimizers and learning-rate schedulers.
+
+Each class lives in the file of its name and is imported when first used.
+"""
+
+from rushlight.optim.optimizer import Optimizer as Optimizer
+
+_HOMES = {
+    "ASGD": "asgd",
+    "Adadelta": "adadelta",
+    "Adafactor": "_adafactor",
+    "Adagrad": "adagrad",
+    "Adam": "adam",
+    "AdamW": "adamw",
+    "Adamax": "adamax",
+    "LBFGS": "lbfgs",
+    "Muon": "_muon",
+    "NAdam": "nadam",
+    "RAdam": "radam",
+    "RMSprop": "rmsprop",
+    "Rprop": "rprop",
+    "SGD": "sgd",
+    "SparseAdam": "sparse_adam",
+    "swap_in_optimizer_params_and_state": "_stateless",
+}
+_MODULES = ("lr_scheduler", "swa_utils", "_functional")
+
+__all__ = [*_HOMES, "Optimizer", "lr_scheduler", "swa_utils"]
+
+
+def __getattr__(name):
+    from importlib import import_module
+
+    if name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES or name in _HOMES.values():
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,99 @@
+"""Line search for a step that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and
+3.6).
+"""
+
+from typing import NamedTuple
+
+
+class _Point(NamedTuple):
+    t: object  # the step
+    f: float  # the loss there
+    g: object  # the gradient there
+    slope: object  # the derivative along the direction
+
+
+def strong_wolfe(probe, t, d, f, g, slope, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_steps=25):
+    """(loss, gradient, step, evaluations): f falls enough (c1) and the slope flattens enough (c2).
+
+    probe(t) -> (loss, gradient) along d; f, g, slope are those at step 0, t is the first step tried.
+    """
+    origin = _Point(0, f, g.clone(), slope)
+
+    def evaluate(t):
+        f, g = probe(t)
+        return _Point(t, f, g.clone(), g.dot(d))
+
+    def too_high(p):
+        return p.f > f + c1 * p.t * slope
+
+    def flat(p):
+        return abs(p.slope) <= -c2 * slope
+
+    # Go forward until an interval holds an acceptable step.
+    before, now = origin, evaluate(t)
+    steps, evaluations, found = 0, 1, False
+    while steps < max_steps:
+        if too_high(now) or (steps > 1 and now.f >= before.f):
+            bracket = [before, now]
+            break
+        if flat(now):
+            bracket, found = [now], True
+            break
+        if now.slope >= 0:
+            bracket = [before, now]
+            break
+        t = _cubic_minimum(before, now, (now.t + 0.01 * (now.t - before.t), now.t * 10))
+        before, now = now, evaluate(t)
+        evaluations += 1
+        steps += 1
+    else:
+        bracket = [origin, now]
+
+    # Narrow the interval; bracket[low] is the best point so far.
+    width = d.abs().max()
+    stalled = False
+    low, high = (0, 1) if bracket[0].f <= bracket[-1].f else (1, 0)
+    while not found and steps < max_steps:
+        if abs(bracket[1].t - bracket[0].t) * width < tolerance_change:
+            break
+        t = _cubic_minimum(bracket[0], bracket[1])
+        left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
+        margin = 0.1 * (right - left)
+        if min(right - t, t - left) < margin:
+            # Near an end: once is allowed, twice or outside is pushed inwards.
+            if stalled or t >= right or t <= left:
+                t = right - margin if abs(t - right) < abs(t - left) else left + margin
+                stalled = False
+            else:
+                stalled = True
+        else:
+            stalled = False
+        now = evaluate(t)
+        evaluations += 1
+        steps += 1
+        if too_high(now) or now.f >= bracket[low].f:
+            bracket[high] = now
+            low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+            continue
+        if flat(now):
+            found = True
+        elif now.slope * (bracket[high].t - bracket[low].t) >= 0:
+            bracket[high] = bracket[low]
+        bracket[low] = now
+    best = bracket[low] if len(bracket) > 1 else bracket[0]
+    return best.f, best.g, best.t, evaluations
+
+
+def _cubic_minimum(a, b, bounds=None):
+    """The minimum of the cubic through two points with slopes, kept within bounds (default: between them)."""
+    left, right = bounds or ((a.t, b.t) if a.t <= b.t else (b.t, a.t))
+    d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if square < 0:
+        return (left + right) / 2
+    d2 = square.sqrt() if hasattr(square, "sqrt") else square**0.5
+    if a.t <= b.t:
+        at = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    else:
+        at = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
+    return min(max(at, left), right)

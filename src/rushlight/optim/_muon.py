@@ -1,0 +1,128 @@
+"""Muon (Jordan et al.): momentum whose matrices are orthogonalised before each step."""
+
+import math
+
+import rushlight as rl
+from rushlight.optim._stepwise import StepwiseOptimizer, check, check_rate, column, number, zeros_like
+
+__all__ = ["Muon"]
+
+
+class Muon(StepwiseOptimizer):
+    """p -= lr * scale * orthogonal(momentum), for the 2-d parameters of hidden layers; give others to
+    AdamW.
+    """
+
+    step_is_tensor = False
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        weight_decay=0.1,
+        momentum=0.95,
+        nesterov=True,
+        ns_coefficients=(3.4445, -4.775, 2.0315),
+        eps=1e-7,
+        ns_steps=5,
+        adjust_lr_fn=None,
+    ):
+        check_rate(lr, "Learning rate should be >= 0 but is: {}")
+        check(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
+        check(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
+        check(
+            adjust_lr_fn in (None, "original", "match_rms_adamw"),
+            f"Adjust learning rate function {adjust_lr_fn} is not supported",
+        )
+        defaults = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn,
+        }
+        super().__init__(params, defaults)
+        for group in self.param_groups:
+            for p in group["params"]:
+                check(
+                    p.ndim == 2,
+                    f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}",
+                )
+
+    def _start(self, p, group):
+        if p.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        return {"momentum_buffer": zeros_like(p.grad)}
+
+    def _apply(self, group, params, grads, states):
+        muon(
+            params,
+            grads,
+            column(states, "momentum_buffer"),
+            lr=group["lr"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            nesterov=group["nesterov"],
+            ns_coefficients=group["ns_coefficients"],
+            ns_steps=group["ns_steps"],
+            eps=group["eps"],
+            adjust_lr_fn=group["adjust_lr_fn"],
+            has_complex=False,
+        )
+
+
+def muon(
+    params,
+    grads,
+    muon_momentum_bufs,
+    *,
+    foreach=None,
+    lr,
+    weight_decay,
+    momentum,
+    nesterov,
+    ns_coefficients,
+    ns_steps,
+    eps,
+    adjust_lr_fn,
+    has_complex,
+):
+    """One step of Muon on lists of matrices."""
+    if foreach:
+        raise RuntimeError("Foreach is not supported for Muon yet")
+    check(not has_complex, "Complex parameters are not supported")
+    lr = number(lr)
+    with rl.no_grad():
+        for p, grad, buf in zip(params, grads, muon_momentum_bufs, strict=True):
+            check(grad.ndim == 2, "Param gradient must be a 2D matrix")
+            buf.lerp_(grad, 1 - momentum)
+            update = orthogonal(grad.lerp(buf, momentum) if nesterov else buf, ns_coefficients, ns_steps, eps)
+            rows, columns = p.shape
+            if adjust_lr_fn == "match_rms_adamw":
+                rate = lr * 0.2 * math.sqrt(max(rows, columns))
+            else:
+                rate = lr * math.sqrt(max(1, rows / columns))
+            p.mul_(1 - lr * weight_decay)
+            p.add_(update, alpha=-rate)
+
+
+def orthogonal(matrix, coefficients, steps, eps):
+    """About U V^T of the matrix U S V^T: a few Newton-Schulz iterations x -> a x + (b x x^T + c (x x^T)^2)
+    x, in bfloat16.
+    """
+    check(steps < 100, "Number of steps must be less than 100 for computational efficiency")
+    check(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    tall = matrix.size(0) > matrix.size(1)
+    x = matrix.bfloat16()
+    if tall:
+        x = x.T
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        poly = rl.addmm(gram, gram, gram, beta=b, alpha=c)
+        x = rl.addmm(x, poly, x, beta=a)
+    return x.T if tall else x

@@ -1,0 +1,77 @@
+"""Running an optimizer for a while on other tensors and another state than its own."""
+
+import contextlib
+from collections import defaultdict
+
+__all__ = ["swap_in_optimizer_params_and_state"]
+
+
+@contextlib.contextmanager
+def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_optim_state):
+    """Within the block, optimizer.step() acts on these parameters and this state; its own come back
+    afterwards.
+
+    swapin_parameters: {name: tensor} in the order of the optimizer's parameters.
+    swapin_optim_state: a dict in the form of optimizer.state_dict(); its tensors are changed in place.
+    """
+    name = "swap_in_optimizer_params_and_state"
+    if not optimizer.state:
+        raise RuntimeError(f"{name}: the optimizer has no state yet; make one step first")
+    state, groups = _checked(name, optimizer, swapin_optim_state)
+    tensors = list(swapin_parameters.values())
+    if len(tensors) < sum(len(group["params"]) for group in groups):
+        raise RuntimeError(f"{name}: {len(tensors)} parameters given, fewer than the optimizer's groups hold")
+    own_state, own_groups = optimizer.state, [dict(group) for group in optimizer.param_groups]
+    swapped, at = defaultdict(dict), 0
+    try:
+        for group, new in zip(optimizer.param_groups, groups, strict=True):
+            params = tensors[at : at + len(new["params"])]
+            at += len(params)
+            group.update(new, params=params)
+            for p, index in zip(params, new["params"], strict=True):
+                swapped[p] = dict(state.get(index, {}))
+        optimizer.state = swapped
+        yield
+    finally:
+        for group, own in zip(optimizer.param_groups, own_groups, strict=True):
+            group.clear()
+            group.update(own)
+        optimizer.state = own_state
+
+
+def _checked(name, optimizer, saved):
+    """(state, groups) of a state_dict, or a RuntimeError that says what does not fit."""
+
+    def require(condition, message):
+        if not condition:
+            raise RuntimeError(f"{name}: {message}")
+
+    require(isinstance(saved, dict), "the state must be a dict in the form of optimizer.state_dict()")
+    state, groups = saved.get("state"), saved.get("param_groups")
+    require(isinstance(state, dict), f"'state' must be a dict, got {type(state).__name__}")
+    require(isinstance(groups, list), f"'param_groups' must be a list, got {type(groups).__name__}")
+    require(
+        len(groups) == len(optimizer.param_groups),
+        f"{len(groups)} parameter groups given, the optimizer has {len(optimizer.param_groups)}",
+    )
+    known = set()
+    for i, (own, new) in enumerate(zip(optimizer.param_groups, groups, strict=True)):
+        require(isinstance(new, dict), f"parameter group {i} must be a dict")
+        indices = new.get("params")
+        require(
+            isinstance(indices, list) and all(isinstance(index, int) for index in indices),
+            f"'params' of group {i} must be a list of indices",
+        )
+        require(
+            len(indices) == len(own["params"]),
+            f"group {i} has {len(indices)} parameters, the optimizer's has {len(own['params'])}",
+        )
+        require(
+            new.keys() == own.keys(),
+            f"the options of group {i} differ: {sorted(new.keys() ^ own.keys())} are on one side only",
+        )
+        known.update(indices)
+    extra = [key for key in state if key not in known]
+    require(not extra, f"'state' has entries of no parameter: {extra!r}")
+    require(all(isinstance(v, dict) for v in state.values()), "the state of each parameter must be a dict")
+    return state, groups

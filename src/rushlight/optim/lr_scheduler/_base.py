@@ -1,0 +1,197 @@
+"""The base of the schedulers: counting steps and writing rates into the groups."""
+
+import functools
+import warnings
+import weakref
+
+import rushlight as rl
+from rushlight.optim.optimizer import Optimizer
+
+_DOCS = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
+    "Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different "
+    "from None, "
+    "the closed form is used instead of the new chainable form, where available."
+)
+
+
+def check_optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def values_of(optimizer, key):
+    """The option `key` of each group; tensors are copied, so that nobody changes them by accident."""
+    return [g[key].clone() if isinstance(g[key], rl.Tensor) else g[key] for g in optimizer.param_groups]
+
+
+def set_value(group, key, value):
+    """Sets an option of a group; a rate that is a tensor stays the same tensor."""
+    if isinstance(group[key], rl.Tensor):
+        group[key].fill_(value.item() if isinstance(value, rl.Tensor) else value)
+    else:
+        group[key] = value
+
+
+def per_group(name, optimizer, value):
+    """One value for each group, copied from one number or given as a list."""
+    groups = optimizer.param_groups
+    if isinstance(value, (list, tuple)):
+        if len(value) != len(groups):
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. "
+                f"{name} has {len(value)} values, param_groups has {len(groups)}."
+            )
+        values = list(value)
+    else:
+        values = [value] * len(groups)
+    return [v.clone() if isinstance(v, rl.Tensor) else v for v in values]
+
+
+class LRScheduler:
+    """Subclasses define get_lr(): the rates of the groups at self.last_epoch, from self.base_lrs or the
+    present ones.
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+
+    def __init__(self, optimizer, last_epoch=-1):
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                lr = group["lr"]
+                group.setdefault("initial_lr", lr.clone() if isinstance(lr, rl.Tensor) else lr)
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                    f"last_epoch >= 0: load the optimizer's state_dict before making a scheduler with "
+                    f"last_epoch={last_epoch}, or leave last_epoch at -1 for a new run"
+                )
+        self.base_lrs = values_of(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        _note_steps_of(optimizer)
+        self._initial_step()
+
+    def _initial_step(self):
+        self._step_count = 0
+        with _initial_mode(self):
+            self.step()
+
+    def state_dict(self):
+        """Everything but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self):
+        """The rates that the last step set."""
+        return self._last_lr
+
+    def get_lr(self):
+        raise NotImplementedError
+
+    def step(self, epoch=None):
+        """Sets the rates of the next epoch; call it after optimizer.step()."""
+        if self._step_count == 1:
+            self._check_order()
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+        self._update_lr(epoch)
+
+    def _check_order(self):
+        if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. "
+                f"Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_DOCS}",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not getattr(self.optimizer, "_opt_called", False):
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call `optimizer.step()` "
+                "first, "
+                f"else the first value of the learning rate schedule is skipped. {_DOCS}",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _update_lr(self, epoch=None):
+        with _enable_get_lr_call(self):
+            if epoch is None:
+                self.last_epoch += 1
+                values = self.get_lr()
+            else:
+                self.last_epoch = epoch
+                closed_form = getattr(self, "_get_closed_form_lr", None)
+                values = closed_form() if closed_form else self.get_lr()
+        for group, lr in zip(self.optimizer.param_groups, values, strict=True):
+            set_value(group, "lr", lr)
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def _scaled(self, factor):
+        """The present rates times a factor."""
+        return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+    def _unchanged(self):
+        return values_of(self.optimizer, "lr")
+
+
+class _LRScheduler(LRScheduler):
+    """The name that LRScheduler had before PyTorch 2.0."""
+
+
+def _note_steps_of(optimizer):
+    """Makes this optimizer's step() leave a mark, so that a wrong order of calls can be told."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    func = optimizer.step.__func__
+    owner = weakref.ref(optimizer)  # no cycle: the wrapper lives on the optimizer
+
+    @functools.wraps(func)
+    def step(*args, **kwargs):
+        optimizer = owner()
+        optimizer._opt_called = True
+        return func(optimizer, *args, **kwargs)
+
+    step._wrapped_by_lr_sched = True
+    optimizer.step = step
+
+
+def _warn_get_lr_called_within_step(scheduler):
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn(
+            "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+class _enable_get_lr_call:
+    def __init__(self, scheduler):
+        self.scheduler = scheduler
+
+    def __enter__(self):
+        self.scheduler._get_lr_called_within_step = True
+        return self
+
+    def __exit__(self, *exc):
+        self.scheduler._get_lr_called_within_step = False
+
+
+class _initial_mode:
+    def __init__(self, scheduler):
+        self.scheduler = scheduler
+
+    def __enter__(self):
+        self.scheduler._is_initial = True
+        return self
+
+    def __exit__(self, *exc):
+        self.scheduler._is_initial = False

@@ -1,0 +1,103 @@
+"""Schedulers made of schedulers: one after the other, or all at once."""
+
+from bisect import bisect_right
+
+from rushlight.optim.lr_scheduler._base import LRScheduler, set_value, values_of
+from rushlight.optim.lr_scheduler._plateau import ReduceLROnPlateau
+
+
+class _Compound(LRScheduler):
+    """Holds schedulers of one optimizer; their states are saved within its own."""
+
+    def _take(self, schedulers, optimizer):
+        name = type(self).__name__
+        for i, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            if isinstance(scheduler, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional "
+                    "kwargs to be "
+                    f"specified when calling `step`, but got one at index {i} in the given schedulers "
+                    "sequence."
+                )
+            if scheduler.optimizer is not optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, "
+                    f"which is different from {type(optimizer).__name__}."
+                )
+        self._schedulers = schedulers
+        self.optimizer = optimizer
+
+    def state_dict(self):
+        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
+        state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
+        return state
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
+        for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"], strict=False):
+            scheduler.load_state_dict(saved)
+
+
+class SequentialLR(_Compound):
+    """Runs one scheduler after the other; milestones[i] is the epoch at which number i + 1 takes over."""
+
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+        if len(schedulers) < 1:
+            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
+        self._take(schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the "
+                "number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of "
+                "milestones "
+                f"to be equal to {len(milestones)}"
+            )
+        self._milestones = milestones
+        self.last_epoch = last_epoch + 1
+        # Every scheduler made its first step when it was created: take them back, and let only the first
+        # begin.
+        for group in optimizer.param_groups:
+            set_value(group, "lr", group["initial_lr"])
+        self.recursive_undo()
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def recursive_undo(self, sched=None):
+        sched = self if sched is None else sched
+        if hasattr(sched, "_schedulers"):
+            for inner in sched._schedulers:
+                self.recursive_undo(inner)
+        elif hasattr(sched, "last_epoch"):
+            sched.last_epoch -= 1
+
+    def step(self):
+        self.last_epoch += 1
+        which = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[which]
+        if which > 0 and self._milestones[which - 1] == self.last_epoch:
+            scheduler._update_lr(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+class ChainedScheduler(_Compound):
+    """Steps every scheduler at each step, each changing the rates that the one before it left."""
+
+    def __init__(self, schedulers, optimizer=None):
+        if len(schedulers) < 1:
+            raise ValueError(
+                f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
+            )
+        self._take(schedulers, optimizer or schedulers[0].optimizer)
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def step(self):
+        for scheduler in self._schedulers:
+            scheduler.step()
+        self._last_lr = values_of(self.optimizer, "lr")

@@ -1,0 +1,102 @@
+"""Rates that follow half a cosine, once or with restarts (SGDR, Loshchilov and Hutter)."""
+
+import math
+
+from rushlight.optim.lr_scheduler._base import (
+    LRScheduler,
+    _enable_get_lr_call,
+    _warn_get_lr_called_within_step,
+    set_value,
+    values_of,
+)
+
+
+def _on_curve(low, high, share):
+    """From high (share 0) to low (share 1) along half a cosine."""
+    return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From the initial rate to eta_min in T_max epochs, and back up in the next T_max."""
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self._is_initial:
+            return self._unchanged()
+        groups = self.optimizer.param_groups
+        if self._step_count == 1 and self.last_epoch > 0:
+            return self._get_closed_form_lr()
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            # At the bottom the ratio below would be 0 / 0: the first rise is added.
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [
+                group["lr"] + (base - self.eta_min) * rise
+                for base, group in zip(self.base_lrs, groups, strict=True)
+            ]
+        now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        return [now / before * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
+
+    def _get_closed_form_lr(self):
+        return [_on_curve(self.eta_min, base, self.last_epoch / self.T_max) for base in self.base_lrs]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Cosine annealing over T_0 epochs, then again over T_0 * T_mult, and so on, from the initial rate each
+    time.
+    """
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        return [_on_curve(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
+
+    def step(self, epoch=None):
+        """Goes to the next epoch, or to the one given (a float within an epoch is welcome)."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        else:
+            self._locate(epoch)
+        self.last_epoch = math.floor(epoch)
+        with _enable_get_lr_call(self):
+            for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+                set_value(group, "lr", lr)
+        self._last_lr = values_of(self.optimizer, "lr")
+
+    def _locate(self, epoch):
+        """T_i and T_cur: the length of the run that an epoch falls in, and its place there."""
+        if epoch < self.T_0:
+            self.T_i, self.T_cur = self.T_0, epoch
+        elif self.T_mult == 1:
+            self.T_i, self.T_cur = self.T_0, epoch % self.T_0
+        else:
+            # n runs of T_0 * T_mult^i epochs are over.
+            n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
+            self.T_i = self.T_0 * self.T_mult**n

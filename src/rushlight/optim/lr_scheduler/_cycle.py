@@ -1,0 +1,220 @@
+"""Cyclical rates (Smith), and the one-cycle policy (Smith and Topin), with momentum moving the other way."""
+
+import math
+import types
+
+from rushlight.optim.lr_scheduler._base import (
+    LRScheduler,
+    _warn_get_lr_called_within_step,
+    check_optimizer,
+    per_group,
+    set_value,
+)
+
+
+class _MomentumCycler(LRScheduler):
+    """Moves momentum (or beta1) against the rate."""
+
+    def _start_momentum(self, base_momentum, max_momentum, last_epoch):
+        """Reads the limits of each group: (base, max) lists."""
+        optimizer = self.optimizer
+        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in optimizer.defaults
+        bases = per_group("base_momentum", optimizer, base_momentum)
+        tops = per_group("max_momentum", optimizer, max_momentum)
+        if last_epoch == -1:
+            for group, base, top in zip(optimizer.param_groups, bases, tops, strict=True):
+                self._set_momentum(group, top)
+                group["max_momentum"] = top
+                group["base_momentum"] = base
+        return bases, tops
+
+    def _set_momentum(self, group, value):
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(_MomentumCycler):
+    """Between base_lr and max_lr and back, every step_size_up + step_size_down steps.
+
+    mode: "triangular", "triangular2" (half as high each cycle) or "exp_range" (gamma^step as high);
+    or scale_fn, a function of the cycle or of the step (scale_mode "cycle" or "iterations").
+    """
+
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up=2000,
+        step_size_down=None,
+        mode="triangular",
+        gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        cycle_momentum=True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch=-1,
+    ):
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        base_lrs = per_group("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for group, lr in zip(optimizer.param_groups, base_lrs, strict=True):
+                set_value(group, "lr", lr)
+        self.max_lrs = per_group("max_lr", optimizer, max_lr)
+        up = float(step_size_up)
+        self.total_size = up + (up if step_size_down is None else float(step_size_down))
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode
+        if scale_fn is None:
+            self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums, self.max_momentums = self._start_momentum(
+                base_momentum, max_momentum, last_epoch
+            )
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x):
+        """How high cycle (or step) x reaches, as a share of max_lr - base_lr."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        if self.mode == "triangular":
+            return 1.0
+        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        place = 1.0 + self.last_epoch / self.total_size - cycle
+        up = self.step_ratio
+        height = place / up if place <= up else (place - 1) / (up - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            limits = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)
+            for group, base, top in limits:
+                self._set_momentum(group, top - (top - base) * height)
+        return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def state_dict(self):
+        state = super().state_dict()
+        fn = state["_scale_fn_custom"]
+        # A plain function cannot be saved; of a callable object, its attributes are.
+        keep = fn is not None and not isinstance(fn, types.FunctionType)
+        state["_scale_fn_custom"] = fn.__dict__.copy() if keep else None
+        return state
+
+    def load_state_dict(self, state_dict):
+        attributes = state_dict.get("_scale_fn_custom")
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
+        if attributes is not None:
+            self._scale_fn_custom.__dict__.update(attributes)
+
+
+class OneCycleLR(_MomentumCycler):
+    """Up from max_lr / div_factor to max_lr, then down to a final_div_factor-th of where it began, once.
+
+    The number of steps is total_steps, or epochs * steps_per_epoch. three_phase adds a symmetric descent.
+    """
+
+    def __init__(
+        self,
+        optimizer,
+        max_lr,
+        total_steps=None,
+        epochs=None,
+        steps_per_epoch=None,
+        pct_start=0.3,
+        anneal_strategy="cos",
+        cycle_momentum=True,
+        base_momentum=0.85,
+        max_momentum=0.95,
+        div_factor=25.0,
+        final_div_factor=1e4,
+        three_phase=False,
+        last_epoch=-1,
+    ):
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        self.total_steps = _count_steps(total_steps, epochs, steps_per_epoch)
+        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
+        self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
+        self._anneal_func_type = anneal_strategy
+        max_lrs = per_group("max_lr", optimizer, max_lr)
+        if last_epoch == -1:
+            for group, top in zip(optimizer.param_groups, max_lrs, strict=True):
+                group["initial_lr"] = top / div_factor
+                group["max_lr"] = top
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._start_momentum(base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def _anneal(self, start, end, share):
+        if self._anneal_func_type == "linear":
+            return (end - start) * share + start
+        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        at = self.last_epoch
+        if at > self.total_steps:
+            raise ValueError(
+                f"Tried to step {at} times. The specified number of total steps is {self.total_steps}"
+            )
+        begin = 0.0
+        for phase in self._schedule_phases:
+            if at <= phase["end_step"] or phase is self._schedule_phases[-1]:
+                break
+            begin = phase["end_step"]
+        share = (at - begin) / (phase["end_step"] - begin)
+        rates = []
+        for group in self.optimizer.param_groups:
+            rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            if self.cycle_momentum:
+                ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                self._set_momentum(group, self._anneal(*ends, share))
+        return rates
+
+
+def _count_steps(total_steps, epochs, steps_per_epoch):
+    if total_steps is not None:
+        given = {"total_steps": total_steps}
+    elif epochs is not None and steps_per_epoch is not None:
+        given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    else:
+        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+    for name, value in given.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"Expected positive integer {name}, but got {value}")
+    return math.prod(given.values())
+
+
+def _phases(total_steps, pct_start, three_phase):
+    """The last step of each phase, and the names of the options it goes between."""
+    up = pct_start * total_steps
+    rows = [(float(up) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+    if three_phase:
+        rows.append((float(2 * up) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"))
+        rows.append((total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"))
+    else:
+        rows.append((total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum"))
+    names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+    return [dict(zip(names, row, strict=True)) for row in rows]

@@ -1,0 +1,61 @@
+"""Rates given by functions of the epoch."""
+
+import types
+
+from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_within_step
+
+
+class _FunctionScheduler(LRScheduler):
+    """Holds one function for each group; plain functions are not saved, callable objects are (by their
+    __dict__).
+    """
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        self.optimizer = optimizer
+        groups = len(optimizer.param_groups)
+        if isinstance(lr_lambda, (list, tuple)):
+            if len(lr_lambda) != groups:
+                raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
+            self.lr_lambdas = list(lr_lambda)
+        else:
+            self.lr_lambdas = [lr_lambda] * groups
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
+        state["lr_lambdas"] = [
+            None if isinstance(fn, types.FunctionType) else fn.__dict__.copy() for fn in self.lr_lambdas
+        ]
+        return state
+
+    def load_state_dict(self, state_dict):
+        saved = state_dict["lr_lambdas"]
+        self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
+        for fn, attributes in zip(self.lr_lambdas, saved, strict=False):
+            if attributes is not None:
+                fn.__dict__.update(attributes)
+
+
+class LambdaLR(_FunctionScheduler):
+    """lr = initial lr * lr_lambda(epoch)."""
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        return [base * fn(self.last_epoch) for base, fn in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class MultiplicativeLR(_FunctionScheduler):
+    """lr = present lr * lr_lambda(epoch)."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        for fn in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
+            if not callable(fn):
+                raise TypeError(f"lr_lambda should be a function, but got {type(fn).__name__}")
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self._is_initial:
+            return self._unchanged()
+        groups = self.optimizer.param_groups
+        return [group["lr"] * fn(self.last_epoch) for group, fn in zip(groups, self.lr_lambdas, strict=True)]

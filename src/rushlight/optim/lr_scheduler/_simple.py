@@ -1,0 +1,137 @@
+"""Rates that fall by steps, along a line, a polynomial or an exponential.
+
+Each get_lr() changes the present rates, so that schedulers can be chained; _get_closed_form_lr() starts from
+the first ones.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+
+from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_within_step
+
+
+class StepLR(LRScheduler):
+    """Multiplies the rates by gamma every step_size epochs."""
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
+            return self._unchanged()
+        return self._scaled(self.gamma)
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """Multiplies the rates by gamma at each milestone (twice where one is named twice)."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self.last_epoch not in self.milestones:
+            return self._unchanged()
+        return self._scaled(self.gamma ** self.milestones[self.last_epoch])
+
+    def _get_closed_form_lr(self):
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """Rates times a factor until total_iters, unchanged from then on."""
+
+    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+        if not 0 <= factor <= 1.0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self.last_epoch == 0:
+            return self._scaled(self.factor)
+        if self.last_epoch == self.total_iters:
+            return self._scaled(1.0 / self.factor)
+        return self._unchanged()
+
+    def _get_closed_form_lr(self):
+        factor = self.factor if self.last_epoch < self.total_iters else 1
+        return [base * factor for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """Rates times a factor that goes in a line from start_factor to end_factor within total_iters."""
+
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not 0 < start_factor <= 1.0:
+            raise ValueError(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
+            )
+        if not 0 <= end_factor <= 1.0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch):
+        share = min(self.total_iters, epoch) / self.total_iters
+        return self.start_factor + (self.end_factor - self.start_factor) * share
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self.last_epoch == 0:
+            return self._scaled(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._unchanged()
+        return self._scaled(self._factor(self.last_epoch) / self._factor(self.last_epoch - 1))
+
+    def _get_closed_form_lr(self):
+        return [base * self._factor(self.last_epoch) for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """Multiplies the rates by gamma every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        return self._unchanged() if self._is_initial else self._scaled(self.gamma)
+
+    def _get_closed_form_lr(self):
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """lr = initial lr * (1 - epoch / total_iters) ^ power, zero after total_iters."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._unchanged()
+        left = 1.0 - self.last_epoch / self.total_iters
+        left_before = 1.0 - (self.last_epoch - 1) / self.total_iters
+        return self._scaled((left / left_before) ** self.power)
+
+    def _get_closed_form_lr(self):
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]

@@ -1,0 +1,106 @@
+"""Rprop: step sizes of their own for each element, led by the signs of successive gradients."""
+
+import rushlight as rl
+from rushlight.optim._stepwise import (
+    StepwiseOptimizer,
+    check,
+    check_rate,
+    column,
+    number,
+    real_rows,
+    run_fused,
+    step_counter,
+    zeros_like,
+)
+
+__all__ = ["Rprop", "rprop"]
+
+
+class Rprop(StepwiseOptimizer):
+    """A step grows by etas[1] while the gradient keeps its sign, shrinks by etas[0] (and waits) when it
+    turns.
+    """
+
+    added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        etas=(0.5, 1.2),
+        step_sizes=(1e-6, 50),
+        *,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_rate(lr)
+        check(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _start(self, p, group):
+        lr = number(group["lr"])
+        size = rl.full_like(p, complex(lr, lr) if p.is_complex() else lr, memory_format=rl.preserve_format)
+        return {"step": step_counter(p, group), "prev": zeros_like(p), "step_size": size}
+
+    def _apply(self, group, params, grads, states):
+        etaminus, etaplus = group["etas"]
+        smallest, largest = group["step_sizes"]
+        rprop(
+            params,
+            grads,
+            column(states, "prev"),
+            column(states, "step_size"),
+            column(states, "step"),
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            step_size_min=smallest,
+            step_size_max=largest,
+            etaminus=etaminus,
+            etaplus=etaplus,
+        )
+
+
+def rprop(
+    params,
+    grads,
+    prevs,
+    step_sizes,
+    state_steps,
+    foreach=None,
+    capturable=False,
+    maximize=False,
+    differentiable=False,
+    has_complex=False,
+    *,
+    step_size_min,
+    step_size_max,
+    etaminus,
+    etaplus,
+):
+    """One step of Rprop on lists of tensors."""
+    options = (etaminus, etaplus, step_size_min, step_size_max, maximize)
+    if not differentiable and run_fused(
+        "rprop_step", params, grads, prevs, step_sizes, state_steps, *options
+    ):
+        return
+    with rl.set_grad_enabled(differentiable):
+        for p, grad, prev, size, step in real_rows(maximize, params, grads, prevs, step_sizes, state_steps):
+            step += 1
+            agree = grad * prev
+            turned = agree < 0
+            factor = rl.ones_like(size).masked_fill(agree > 0, etaplus).masked_fill(turned, etaminus)
+            size.copy_((size * factor).clamp(step_size_min, step_size_max))
+            grad = rl.where(turned, rl.zeros_like(grad), grad)
+            p.sub_(grad.sign() * size)
+            prev.copy_(grad)

@@ -1,0 +1,137 @@
+"""Stochastic gradient descent, with momentum (Sutskever's form: the rate multiplies the velocity)."""
+
+import rushlight as rl
+from rushlight.optim._stepwise import (
+    StepwiseOptimizer,
+    check,
+    check_fused,
+    check_rate,
+    number,
+    run_fused,
+    zeros_like,
+)
+
+__all__ = ["SGD", "sgd"]
+
+
+class SGD(StepwiseOptimizer):
+    """buf = momentum * buf + (1 - dampening) * grad; p -= lr * buf.
+
+    Nesterov: p -= lr * (grad + momentum * buf).
+    """
+
+    sparse_message = None
+    added_options = {
+        "nesterov": False,
+        "maximize": False,
+        "foreach": None,
+        "differentiable": False,
+        "fused": False,
+    }
+    step_is_tensor = False
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        check_rate(lr)
+        check(momentum >= 0.0, f"Invalid momentum value: {momentum}")
+        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
+        check(
+            not nesterov or (momentum > 0 and dampening == 0),
+            "Nesterov momentum requires a momentum and zero dampening",
+        )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+
+    def _start(self, p, group):
+        return {}
+
+    def _remembers(self, group):
+        return group["momentum"] != 0
+
+    def _apply(self, group, params, grads, states):
+        buffers = [state.get("momentum_buffer") for state in states]
+        sgd(
+            params,
+            grads,
+            buffers,
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            lr=group["lr"],
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+            _differentiable=group["differentiable"],
+        )
+        for state, buffer in zip(states, buffers, strict=False):
+            state["momentum_buffer"] = buffer
+
+
+def sgd(
+    params,
+    d_p_list,
+    momentum_buffer_list,
+    has_sparse_grad=False,
+    foreach=None,
+    fused=None,
+    grad_scale=None,
+    found_inf=None,
+    *,
+    weight_decay,
+    momentum,
+    lr,
+    dampening,
+    nesterov,
+    maximize,
+    _differentiable=False,
+):
+    """One step of SGD on lists of tensors; a buffer that is None starts as the first gradient, undamped."""
+    fresh = [int(buffer is None) for buffer in momentum_buffer_list]
+    if 1 in fresh:
+        for i, new in enumerate(fresh):
+            if new:
+                momentum_buffer_list[i] = zeros_like(params[i])
+    if not _differentiable:
+        lr, weight_decay = number(lr), number(weight_decay)
+        options = (lr, momentum, dampening, weight_decay, nesterov, maximize)
+        if run_fused("sgd_step", params, d_p_list, momentum_buffer_list, fresh, *options):
+            return
+    with rl.set_grad_enabled(_differentiable):
+        for i, (p, grad) in enumerate(zip(params, d_p_list, strict=True)):
+            if maximize:
+                grad = -grad
+            if isinstance(weight_decay, rl.Tensor) or weight_decay != 0:
+                grad = grad + weight_decay * p
+            if momentum != 0:
+                buf = momentum_buffer_list[i]
+                if fresh[i]:
+                    buf.add_(grad)
+                else:
+                    buf.mul_(momentum).add_(grad, alpha=1 - dampening)
+                grad = grad + momentum * buf if nesterov else buf
+            if isinstance(lr, rl.Tensor):
+                p.sub_(lr * grad)
+            else:
+                p.add_(grad, alpha=-lr)

@@ -1,0 +1,86 @@
+"""Adam for sparse gradients: only the elements that a gradient names are touched."""
+
+import math
+
+import rushlight as rl
+from rushlight.optim._stepwise import (
+    StepwiseOptimizer,
+    check,
+    check_betas,
+    check_rate,
+    column,
+    number,
+    zeros_like,
+)
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(StepwiseOptimizer):
+    """Adam whose running means and parameters change only where the (sparse) gradient has entries."""
+
+    sparse_message = None
+    step_is_tensor = False
+    added_options = {"maximize": False}
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        check_rate(lr)
+        check(lr > 0.0, f"Invalid learning rate: {lr}")
+        check(eps > 0.0, f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        sparse, complexes = [], []
+        for i, group in enumerate(self.param_groups):
+            for j, p in enumerate(group["params"]):
+                if p.is_sparse:
+                    sparse.append([i, j])
+                if p.is_complex():
+                    complexes.append([i, j])
+        check(not sparse, f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        check(
+            not complexes,
+            f"Complex params at indices {complexes}: SparseAdam does not support complex parameters",
+        )
+
+    def _start(self, p, group):
+        return {"step": 0, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+
+    def _apply(self, group, params, grads, states):
+        if not all(grad.is_sparse for grad in grads):
+            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        for state in states:
+            state["step"] += 1
+        beta1, beta2 = group["betas"]
+        sparse_adam(
+            params,
+            grads,
+            column(states, "exp_avg"),
+            column(states, "exp_avg_sq"),
+            column(states, "step"),
+            eps=group["eps"],
+            beta1=beta1,
+            beta2=beta2,
+            lr=number(group["lr"]),
+            maximize=group["maximize"],
+        )
+
+
+def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1, beta2, lr, maximize):
+    """One step of SparseAdam on lists of tensors; the step counts are numbers, raised by the caller."""
+    with rl.no_grad():
+        for p, grad, m, v, t in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
+            grad = (
+                grad.coalesce()
+            )  # the formula is not linear in the gradient: add up entries of one place first
+            values = -grad._values() if maximize else grad._values()
+            if values.numel() == 0:
+                continue
+            where = tuple(grad._indices())
+            if not where:  # a 0-dim parameter: the one row of a matrix of one row
+                p, m, v, where = p.unsqueeze(0), m.unsqueeze(0), v.unsqueeze(0), (rl.tensor([0]),)
+            new_m = m[where].lerp(values, 1 - beta1)
+            new_v = v[where].lerp(values * values, 1 - beta2)
+            m.index_put_(where, new_m)
+            v.index_put_(where, new_v)
+            rate = lr * math.sqrt(1 - beta2**t) / (1 - beta1**t)
+            p.index_put_(where, -rate * new_m / (new_v.sqrt() + eps), accumulate=True)

@@ -1,0 +1,181 @@
+"""Averages of a model's weights over training: stochastic weight averaging and exponential moving
+averages.
+"""
+
+import itertools
+import math
+from copy import deepcopy
+
+import rushlight as rl
+from rushlight import nn
+from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_within_step, per_group
+
+__all__ = [
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+
+
+def _check_decay(decay):
+    if not 0.0 <= decay <= 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+
+
+def get_ema_avg_fn(decay=0.999):
+    """average, new, count -> decay * average + (1 - decay) * new."""
+    _check_decay(decay)
+
+    def average(ema_param, current_param, num_averaged):
+        with rl.no_grad():
+            return decay * ema_param + (1 - decay) * current_param
+
+    return average
+
+
+def get_swa_avg_fn():
+    """average, new, count -> the mean of all so far."""
+
+    def average(averaged_param, current_param, num_averaged):
+        with rl.no_grad():
+            return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+
+    return average
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """The same as get_ema_avg_fn on lists, in place."""
+    _check_decay(decay)
+
+    def average(ema_params, current_params, num_averaged):
+        _move_towards(ema_params, current_params, 1 - decay)
+
+    return average
+
+
+def get_swa_multi_avg_fn():
+    """The same as get_swa_avg_fn on lists, in place."""
+
+    def average(averaged_params, current_params, num_averaged):
+        count = num_averaged.item() if isinstance(num_averaged, rl.Tensor) else num_averaged
+        _move_towards(averaged_params, current_params, 1 / (count + 1))
+
+    return average
+
+
+def _move_towards(averages, values, weight):
+    with rl.no_grad():
+        for average, value in zip(averages, values, strict=True):
+            if average.is_floating_point() or average.is_complex():
+                average.lerp_(value.detach().to(average.device, average.dtype), weight)
+            else:
+                average.copy_(average + (value.to(average.device) - average) * weight)
+
+
+class AveragedModel(nn.Module):
+    """A copy of a model whose parameters are averages of the model's; call update_parameters(model) to add
+    to them.
+
+    avg_fn(average, new, count) or multi_avg_fn(averages, news, count) say how; the default is the mean.
+    use_buffers averages buffers too; otherwise they are copied.
+    """
+
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", rl.tensor(0, dtype=rl.long, device=device))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
+
+    def forward(self, *args, **kwargs):
+        return self.module(*args, **kwargs)
+
+    def _averaged_tensors(self, model):
+        tensors = (
+            itertools.chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
+        )
+        return [t.detach() for t in tensors]
+
+    def update_parameters(self, model):
+        """Takes one more value of each parameter of the model into the averages."""
+        averages, news = self._averaged_tensors(self.module), self._averaged_tensors(model)
+        with rl.no_grad():
+            if self.n_averaged == 0:
+                for average, new in zip(averages, news, strict=True):
+                    average.copy_(new)
+            elif self.avg_fn is not None:
+                count = self.n_averaged
+                for average, new in zip(averages, news, strict=True):
+                    average.copy_(self.avg_fn(average, new.to(average.device), count.to(average.device)))
+            else:
+                (self.multi_avg_fn or get_swa_multi_avg_fn())(averages, news, self.n_averaged)
+            if not self.use_buffers:
+                for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
+                    mine.detach().copy_(theirs.detach())
+            self.n_averaged += 1
+
+
+def update_bn(loader, model, device=None):
+    """Computes the running statistics of a model's batch norms afresh, by one pass over the loader."""
+    with rl.no_grad():
+        norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+        if not norms:
+            return
+        momenta = [m.momentum for m in norms]
+        was_training = model.training
+        model.train()
+        for m in norms:
+            m.reset_running_stats()
+            m.momentum = None  # a plain mean over all batches
+        for batch in loader:
+            if isinstance(batch, (list, tuple)):
+                batch = batch[0]
+            model(batch if device is None else batch.to(device))
+        for m, momentum in zip(norms, momenta, strict=True):
+            m.momentum = momentum
+        model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """Goes from the present rates to swa_lr in anneal_epochs, along a cosine or a line, and stays there."""
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        for group, lr in zip(optimizer.param_groups, per_group("swa_lr", optimizer, swa_lr), strict=True):
+            group["swa_lr"] = lr
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        self._anneal_strategy = anneal_strategy
+        self.anneal_epochs = anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def _done(self, step):
+        """The share of the way gone at a step, 0 to 1."""
+        t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
+        return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
+
+    def get_lr(self):
+        _warn_get_lr_called_within_step(self)
+        step = self._step_count - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before, now = self._done(step - 1), self._done(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            target = group["swa_lr"]
+            # Where the way began, told from where it is: the rate may have been changed by others.
+            start = target if before == 1 else (group["lr"] - before * target) / (1 - before)
+            rates.append(target * now + start * (1 - now))
+        return rates

@@ -1,0 +1,37 @@
+"""A profiler of regions: wall-clock time of the parts that record_function names."""
+
+from rushlight.profiler.profiler import (
+    ProfilerAction as ProfilerAction,
+)
+from rushlight.profiler.profiler import (
+    ProfilerActivity as ProfilerActivity,
+)
+from rushlight.profiler.profiler import (
+    profile as profile,
+)
+from rushlight.profiler.profiler import (
+    record_function as record_function,
+)
+from rushlight.profiler.profiler import (
+    schedule as schedule,
+)
+from rushlight.profiler.profiler import (
+    supported_activities as supported_activities,
+)
+from rushlight.profiler.profiler import (
+    tensorboard_trace_handler as tensorboard_trace_handler,
+)
+
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]
+
+
+def kineto_available():
+    return False

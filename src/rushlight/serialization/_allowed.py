@@ -1,0 +1,235 @@
+"""The names that a file may ask for when nothing in it may run: tensors, storages, plain containers, what
+the user adds.
+"""
+
+import collections
+import contextlib
+import threading
+
+import rushlight as rl
+from rushlight import _utils
+from rushlight.serialization._storage import STORAGE_NAMES, LoadedStorage, StorageType
+from rushlight.serialization._vm import UnpicklingError
+
+_DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+]
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+_OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+
+_local = threading.local()
+
+
+def file_name(module, name):
+    """The name "module.name" as PyTorch files spell it."""
+    module = _OLD_MODULES.get(module, module)
+    if module == "rushlight" or module.startswith("rushlight."):
+        module = "torch" + module[len("rushlight") :]
+    return f"{module}.{name}"
+
+
+def _encode(text, encoding="utf-8"):
+    if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8", "utf8", "ascii"):
+        raise UnpicklingError("bytes in an unknown encoding")
+    return text.encode(encoding)
+
+
+def _bytearray(*args):
+    if not all(isinstance(a, (bytes, str)) for a in args):
+        raise UnpicklingError("a bytearray must be made of bytes")
+    return bytearray(*args)
+
+
+def _get_layout(name):
+    """The layout that is called `name`, such as "torch.strided"."""
+    short = str(name).rsplit(".", 1)[-1]
+    if short not in _LAYOUTS:
+        raise UnpicklingError(f"no layout is called {name!r}")
+    return getattr(rl, short)
+
+
+def storage_types():
+    """{"torch.FloatStorage": StorageType, ...}, with the names that storages on a GPU had."""
+    types = {}
+    for name, dtype in STORAGE_NAMES.items():
+        kind = StorageType(f"torch.{name}", dtype)
+        for module in ("torch", "torch.cuda", "torch.storage"):
+            types[f"{module}.{name}"] = kind
+        types[f"torch.{name.replace('Storage', 'Tensor')}"] = kind  # in files of 2016 and 2017
+        types[f"torch.cuda.{name.replace('Storage', 'Tensor')}"] = kind
+    types["torch.storage.UntypedStorage"] = types["torch.UntypedStorage"] = StorageType(
+        "torch.UntypedStorage", None
+    )
+    types["torch.storage._UntypedStorage"] = types["torch.UntypedStorage"]
+    return types
+
+
+def plain_names():
+    """{name: object} of everything that is data by itself."""
+    names = storage_types()
+    for dtype in _DTYPES:
+        if hasattr(rl, dtype):
+            names[f"torch.{dtype}"] = getattr(rl, dtype)
+    names["torch.Tensor"] = rl.Tensor
+    names["torch.nn.parameter.Parameter"] = names["torch.nn.Parameter"] = rl.nn.Parameter
+    return names
+
+
+def callables():
+    """{name: function} of what a file may call."""
+    table = {
+        "collections.OrderedDict": collections.OrderedDict,
+        "collections.Counter": collections.Counter,
+        "_codecs.encode": _encode,
+        "builtins.set": set,
+        "builtins.bytearray": _bytearray,
+        "builtins.complex": complex,
+        "torch.Size": rl.Size,
+        "torch.device": rl.device,
+        "torch.serialization._get_layout": _get_layout,
+        "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
+    }
+    for name in _utils.REBUILDERS:
+        table[f"torch._utils.{name}"] = getattr(_utils, name)
+    return table
+
+
+def _user_globals():
+    if not hasattr(_local, "given"):
+        _local.given = []
+    return _local.given
+
+
+def add_safe_globals(safe_globals):
+    """Lets weights_only loads create and call these classes and functions (or (object, "module.name")
+    pairs).
+    """
+    given = _user_globals()
+    given.extend(g for g in safe_globals if g not in given)
+
+
+def get_safe_globals():
+    """What the user has added."""
+    return list(_user_globals())
+
+
+def clear_safe_globals():
+    _user_globals().clear()
+
+
+class safe_globals(contextlib.ContextDecorator):
+    """Within the block, these classes and functions are allowed too."""
+
+    def __init__(self, safe_globals):
+        self.safe_globals = safe_globals
+
+    def __enter__(self):
+        self.before = get_safe_globals()
+        add_safe_globals(self.safe_globals)
+        return self
+
+    def __exit__(self, *exc):
+        _user_globals()[:] = self.before
+
+
+def user_names():
+    names = {}
+    for entry in _user_globals():
+        if isinstance(entry, tuple):
+            entry, name = entry
+            module, _, name = name.rpartition(".")
+        else:
+            module, name = entry.__module__, entry.__qualname__
+        names[file_name(module, name)] = entry
+    return names
+
+
+class SafeHooks:
+    """The hooks of a Machine that runs nothing but the functions named here."""
+
+    def __init__(self, pickled):
+        self.pickled = pickled  # () -> names the pickle asks for, to list all that are missing at once
+        self.plain, self.callables, self.user = plain_names(), callables(), user_names()
+        self.functions = [*self.callables.values(), *self.user.values()]
+
+    def find(self, module, name):
+        full = file_name(module, name)
+        for table in (self.plain, self.callables, self.user):
+            if full in table:
+                return table[full]
+        refused = [n for n in dict.fromkeys(file_name(*n.rpartition(".")[::2]) for n in self.pickled())]
+        raise UnpicklingError(refusal(full, [n for n in refused if not self.knows(n)]))
+
+    def knows(self, full):
+        return full in self.plain or full in self.callables or full in self.user
+
+    def call(self, function, args):
+        if not any(function is f for f in self.functions):
+            raise UnpicklingError(f"the file calls {function!r}, which is not allowed")
+        try:
+            return function(*args)
+        except UnpicklingError:
+            raise
+        except Exception as e:
+            raise UnpicklingError(f"{getattr(function, '__name__', function)}: {e}") from e
+
+    def new(self, cls, args, kwargs):
+        if cls is collections.OrderedDict or any(cls is u for u in self.user.values()):
+            return cls.__new__(cls, *args, **kwargs)
+        raise UnpicklingError(f"the file creates a {cls!r}, which is not allowed")
+
+    def build(self, obj, state):
+        if type(obj) is collections.OrderedDict or isinstance(obj, rl.Tensor):
+            if isinstance(state, dict) and type(obj) is not rl.Tensor:
+                obj.__dict__.update(state)
+            return obj
+        if not any(type(obj) is u for u in self.user.values()):
+            raise UnpicklingError(
+                f"the file sets the attributes of a {type(obj).__name__}, which is not allowed"
+            )
+        if hasattr(obj, "__setstate__"):
+            obj.__setstate__(state)
+        elif isinstance(state, tuple) and len(state) == 2:
+            for part in state:
+                for key, value in (part or {}).items():
+                    setattr(obj, key, value)
+        else:
+            obj.__dict__.update(state)
+        return obj
+
+
+def refusal(first, names):
+    names = names or [first]
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return (
+        f"Weights only load failed. Unsupported global: GLOBAL {first} was not an allowed global by default. "
+        f"The file asks for {len(names)} name{'s' * (len(names) != 1)} that could run code: {shown}. "
+        "If you trust them, allow them with `torch.serialization.add_safe_globals([...])` or "
+        "`with torch.serialization.safe_globals([...])`; or, if you trust the whole file, load it with "
+        "`weights_only=False`, which can run any code that the file contains."
+    )
+
+
+__all__ = [
+    "LoadedStorage",
+    "SafeHooks",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "safe_globals",
+]

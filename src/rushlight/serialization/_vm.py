@@ -1,0 +1,263 @@
+"""A reader of pickles that builds data and nothing else.
+
+A pickle is a program for a small stack machine. This one knows the instructions that make numbers, strings
+and containers; the two that could run code (look up a name, call it) go through functions of the caller.
+"""
+
+import pickle
+import struct
+
+UnpicklingError = pickle.UnpicklingError
+
+_MARK = object()
+
+
+def scan(data, pos=0):
+    """Yields (opcode, argument, end) of the pickle at data[pos:], up to and including its STOP."""
+    size = len(data)
+    while True:
+        if pos >= size:
+            raise UnpicklingError("the pickle ends too early: the file is truncated")
+        op = data[pos : pos + 1]
+        pos += 1
+        kind = _ARGUMENTS.get(op)
+        if kind is None:
+            raise UnpicklingError(f"opcode {op!r} at byte {pos - 1} is not one that data needs")
+        if kind == "":
+            value = None
+        elif kind == "line":
+            end = data.find(b"\n", pos)
+            if end < 0:
+                raise UnpicklingError("the pickle ends too early: the file is truncated")
+            value, pos = bytes(data[pos:end]), end + 1
+        elif kind == "two lines":
+            first = data.find(b"\n", pos)
+            end = data.find(b"\n", first + 1)
+            if first < 0 or end < 0:
+                raise UnpicklingError("the pickle ends too early: the file is truncated")
+            value, pos = (_text(data[pos:first]), _text(data[first + 1 : end])), end + 1
+        else:
+            width = struct.calcsize(kind)
+            if pos + width > size:
+                raise UnpicklingError("the pickle ends too early: the file is truncated")
+            (value,) = struct.unpack_from(kind, data, pos)
+            pos += width
+            if op in _COUNTED:
+                if value < 0 or pos + value > size:
+                    raise UnpicklingError("the pickle ends too early: the file is truncated")
+                value, pos = bytes(data[pos : pos + value]), pos + value
+        yield op, value, pos
+        if op == b".":
+            return
+
+
+_ARGUMENTS = {
+    # containers and the stack
+    b"(": "", b"]": "", b"}": "", b")": "", b"\x8f": "", b"a": "", b"e": "", b"s": "", b"u": "", b"\x90": "",
+    b"\x91": "",
+    b"t": "", b"\x85": "", b"\x86": "", b"\x87": "", b"d": "", b"l": "", b"0": "", b"1": "", b"2": "",
+    b".": "",
+    # constants and numbers
+    b"N": "", b"\x88": "", b"\x89": "", b"K": "<B", b"M": "<H", b"J": "<i", b"\x8a": "<B", b"\x8b": "<i",
+    b"G": ">d", b"I": "line", b"L": "line", b"F": "line",
+    # strings and bytes
+    b"X": "<I", b"\x8c": "<B", b"\x8d": "<Q", b"U": "<B", b"T": "<i", b"S": "line", b"V": "line",
+    b"C": "<B", b"B": "<I", b"\x8e": "<Q", b"\x96": "<Q",
+    # memo, framing
+    b"q": "<B", b"r": "<I", b"h": "<B", b"j": "<I", b"p": "line", b"g": "line", b"\x94": "", b"\x80": "<B",
+    b"\x95": "<Q",
+    # names, calls, persistent objects
+    b"c": "two lines", b"\x93": "", b"R": "", b"\x81": "", b"\x92": "", b"b": "", b"Q": "", b"P": "line",
+}  # fmt: skip
+_COUNTED = frozenset((b"X", b"\x8c", b"\x8d", b"U", b"T", b"C", b"B", b"\x8e", b"\x96", b"\x8a", b"\x8b"))
+
+
+def _text(raw):
+    try:
+        return bytes(raw).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as e:
+        raise UnpicklingError(f"a text is not valid UTF-8: {e}") from None
+
+
+def globals_of(data, pos=0):
+    """The names "module.name" that a pickle asks for, in order, each once."""
+    names, strings = {}, []
+    for op, value, _ in scan(data, pos):
+        if op == b"c":
+            names[".".join(value)] = None
+        elif op in (b"X", b"\x8c", b"\x8d"):
+            strings.append(_text(value))
+        elif op == b"\x93" and len(strings) >= 2:
+            names[".".join(strings[-2:])] = None
+    return list(names)
+
+
+class Machine:
+    """Runs one pickle. Hooks: find(module, name), call(function, args), new(cls, args, kwargs),
+    build(object, state),
+    persistent(id)."""
+
+    def __init__(self, find, call, new, build, persistent, encoding="utf-8"):
+        self.find, self.call, self.new, self.build, self.persistent = find, call, new, build, persistent
+        self.encoding = encoding
+
+    def run(self, data, pos=0):
+        """(the object, the position after its pickle)"""
+        self.stack, self.memo = [], {}
+        steps = self._steps
+        try:
+            for op, value, end in scan(data, pos):
+                if op == b".":
+                    value = self.stack.pop()
+                    if value is _MARK:
+                        raise UnpicklingError("the pickle is damaged (it ends at a mark)")
+                    return value, end
+                steps[op](self, value)
+        except (IndexError, KeyError, struct.error) as e:
+            raise UnpicklingError(f"the pickle is damaged ({type(e).__name__}: {e})") from None
+        raise UnpicklingError("the pickle has no end")
+
+    def _to_mark(self):
+        stack = self.stack
+        for at in range(len(stack) - 1, -1, -1):
+            if stack[at] is _MARK:
+                items = stack[at + 1 :]
+                del stack[at:]
+                return items
+        raise UnpicklingError("the pickle is damaged (no mark)")
+
+    def _top(self, kinds):
+        top = self.stack[-1]
+        if not isinstance(top, kinds):
+            raise UnpicklingError(f"the pickle adds items to a {type(top).__name__}")
+        return top
+
+    def _append(self, items):
+        top = self._top((list, set)) if not hasattr(self.stack[-1], "append") else self.stack[-1]
+        add = top.append if hasattr(top, "append") else top.add
+        for item in items:
+            add(item)
+
+    def _set_items(self, items):
+        top = self._top(dict)
+        if len(items) % 2:
+            raise UnpicklingError("the pickle is damaged (a key without a value)")
+        for i in range(0, len(items), 2):
+            try:
+                top[items[i]] = items[i + 1]
+            except TypeError as e:
+                raise UnpicklingError(f"a key that cannot be one: {e}") from None
+
+    def _old_string(self, raw):
+        if self.encoding == "bytes":
+            return raw
+        try:
+            return raw.decode(self.encoding)
+        except UnicodeDecodeError:
+            return raw  # bytes that a Python 2 program kept in a str
+
+    def _pair(self):
+        second, first = self.stack.pop(), self.stack.pop()
+        return first, second
+
+    def _line_string(self, raw):
+        raw = raw.strip()
+        if len(raw) < 2 or raw[:1] != raw[-1:] or raw[:1] not in b"'\"":
+            raise UnpicklingError("a string without quotes")
+        import codecs
+
+        self.stack.append(self._old_string(codecs.escape_decode(raw[1:-1])[0]))
+
+    def _line_int(self, raw):
+        self.stack.append({b"00": False, b"01": True}[raw] if raw in (b"00", b"01") else int(raw))
+
+    def _stack_global(self, _):
+        module, name = self._pair()
+        if type(module) is not str or type(name) is not str:
+            raise UnpicklingError("a name that is not a text")
+        self.stack.append(self.find(module, name))
+
+    def _reduce(self, _):
+        function, args = self._pair()
+        if type(args) is not tuple:
+            raise UnpicklingError("a call whose arguments are not a tuple")
+        self.stack.append(self.call(function, args))
+
+    def _newobj_ex(self, _):
+        kwargs = self.stack.pop()
+        cls, args = self._pair()
+        self.stack.append(self.new(cls, args, kwargs))
+
+    def _newobj(self, _):
+        cls, args = self._pair()
+        self.stack.append(self.new(cls, args, {}))
+
+    def _build(self, _):
+        obj, state = self._pair()
+        self.stack.append(self.build(obj, state))
+
+    def _long(self, raw):
+        self.stack.append(int.from_bytes(raw, "little", signed=True))
+
+    def _dict(self, _):
+        items = self._to_mark()
+        self.stack.append({})
+        self._set_items(items)
+
+    _steps = {
+        b"(": lambda s, v: s.stack.append(_MARK),
+        b"]": lambda s, v: s.stack.append([]),
+        b"}": lambda s, v: s.stack.append({}),
+        b")": lambda s, v: s.stack.append(()),
+        b"\x8f": lambda s, v: s.stack.append(set()),
+        b"a": lambda s, v: s._append([s.stack.pop()]),
+        b"e": lambda s, v: s._append(s._to_mark()),
+        b"\x90": lambda s, v: s._append(s._to_mark()),
+        b"s": lambda s, v: s._set_items(s._pair()),
+        b"u": lambda s, v: s._set_items(s._to_mark()),
+        b"\x91": lambda s, v: s.stack.append(frozenset(s._to_mark())),
+        b"t": lambda s, v: s.stack.append(tuple(s._to_mark())),
+        b"\x85": lambda s, v: s.stack.append((s.stack.pop(),)),
+        b"\x86": lambda s, v: s.stack.append(s._pair()),
+        b"\x87": lambda s, v: s.stack.append(tuple([s.stack.pop() for _ in range(3)][::-1])),
+        b"d": _dict,
+        b"l": lambda s, v: s.stack.append(list(s._to_mark())),
+        b"0": lambda s, v: s.stack.pop(),
+        b"1": lambda s, v: s._to_mark(),
+        b"2": lambda s, v: s.stack.append(s.stack[-1]),
+        b"N": lambda s, v: s.stack.append(None),
+        b"\x88": lambda s, v: s.stack.append(True),
+        b"\x89": lambda s, v: s.stack.append(False),
+        **dict.fromkeys((b"K", b"M", b"J", b"G"), lambda s, v: s.stack.append(v)),
+        b"\x8a": _long,
+        b"\x8b": _long,
+        b"I": _line_int,
+        b"L": lambda s, v: s.stack.append(int(v.rstrip(b"L"))),
+        b"F": lambda s, v: s.stack.append(float(v)),
+        **dict.fromkeys((b"X", b"\x8c", b"\x8d"), lambda s, v: s.stack.append(_text(v))),
+        **dict.fromkeys((b"U", b"T"), lambda s, v: s.stack.append(s._old_string(v))),
+        b"S": _line_string,
+        b"V": lambda s, v: s.stack.append(v.decode("raw-unicode-escape")),
+        **dict.fromkeys((b"C", b"B", b"\x8e"), lambda s, v: s.stack.append(v)),
+        b"\x96": lambda s, v: s.stack.append(bytearray(v)),
+        **dict.fromkeys((b"q", b"r"), lambda s, v: s.memo.__setitem__(v, s.stack[-1])),
+        **dict.fromkeys((b"h", b"j"), lambda s, v: s.stack.append(s.memo[v])),
+        b"p": lambda s, v: s.memo.__setitem__(int(v), s.stack[-1]),
+        b"g": lambda s, v: s.stack.append(s.memo[int(v)]),
+        b"\x94": lambda s, v: s.memo.__setitem__(len(s.memo), s.stack[-1]),
+        b"\x80": lambda s, v: _check_protocol(v),
+        b"\x95": lambda s, v: None,
+        b"c": lambda s, v: s.stack.append(s.find(*v)),
+        b"\x93": _stack_global,
+        b"R": _reduce,
+        b"\x81": _newobj,
+        b"\x92": _newobj_ex,
+        b"b": _build,
+        b"Q": lambda s, v: s.stack.append(s.persistent(s.stack.pop())),
+        b"P": lambda s, v: s.stack.append(s.persistent(_text(v))),
+    }
+
+
+def _check_protocol(version):
+    if version > pickle.HIGHEST_PROTOCOL:
+        raise UnpicklingError(f"pickle protocol {version} is newer than this Python knows")

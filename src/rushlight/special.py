@@ -1,0 +1,6 @@
+"""Special functions, named as in torch.special."""
+
+from ._compose import functions_of as _functions_of
+
+globals().update(_functions_of("special"))
+__all__ = sorted(_functions_of("special"))

@@ -1,0 +1,9 @@
+"""Which PyTorch this answers for, in the words of torch.version."""
+
+__version__ = "2.13.0+rushlight.0.1.0"
+debug = False
+cuda = None
+hip = None
+rocm = None
+xpu = None
+git_version = "unknown"
