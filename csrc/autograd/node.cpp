@@ -89,10 +89,15 @@ int node_traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 struct ReleaseFields final : FieldVisitor {
-  void saved(const char*, Saved& s) override { s.reset(); }
-  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
-    for (Saved& s : list) s.reset();
+  bool any = false;
+  void saved(const char*, Saved& s) override {
+    any |= s.defined();
+    s.reset();
   }
+  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
+    for (Saved& s : list) saved("", s);
+  }
+  void saved_number() override { any = true; }
   void other(const char*, PyObject* (*)(const void*), const void*) override {}
 };
 
@@ -186,6 +191,7 @@ NodeHooks& hooks_of(Node& node) {
 void release_saved(Node& node, const Site& by) {
   ReleaseFields fields;
   node.type->fields(node, fields);
+  if (!fields.any) return;  // nothing was kept: it can run again
   node.released = true;
   node.freed = by;
 }
@@ -263,6 +269,10 @@ Saved pack(const Tensor& t, int32_t nr) {
 
 }  // namespace
 
+void check_not_released(Node& node) {
+  if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
+}
+
 Saved save(const Tensor& input) { return input.defined() ? pack(input, -1) : Saved(); }
 
 Saved save_output(Node& node, const Tensor& output, int32_t nr) {
@@ -297,6 +307,7 @@ Tensor Saved::unpack(Node& node) const {
 
 void FieldVisitor::operator()(const char* name, SavedValue& v) {
   if (v.is_tensor) return saved(name, v.tensor);
+  saved_number();
   other(name, [](const void* p) -> PyObject* {
     const Scalar& s = static_cast<const SavedValue*>(p)->number;
     return s.is_complex() ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
