@@ -42,7 +42,7 @@ struct CatBackward : Node {
   FIELDS(dim)
 };
 Tensor cat(Span<Tensor> tensors, int64_t dim) {
-  CHECK(!tensors.empty(), Runtime, "torch.cat(): expected a non-empty list of Tensors");
+  CHECK(!tensors.empty(), Value, "torch.cat(): expected a non-empty list of Tensors");
   const Tensor* lead = nullptr;
   ResultType types;
   for (int64_t i = 0; i < tensors.size(); ++i) {
@@ -193,7 +193,7 @@ struct UnbindBackward : Node {
   FIELDS(dim)
 };
 Tensors unbind(const Tensor& input, int64_t dim) {
-  CHECK(input.dim() > 0, Runtime, "Dimension specified as ", dim, " but tensor has no dimensions");
+  CHECK(input.dim() > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
   int64_t d = wrap_dim(dim, input.dim());
   Ints sizes(input.sizes()), strides(input.strides());
   sizes.erase(d);
@@ -327,6 +327,9 @@ static const Register registered([](Ops& ops) {
   ops.def("split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kView, "Views of parts of a dimension with the given sizes.");
   ops.def("unbind", unbind, "input, dim=0", kMethod | kView, "Views of the slices of a dimension.");
   ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView, "Views of at most `chunks` equal parts of a dimension.");
+  ops.def("unsafe_chunk", chunk, "input, chunks, dim=0", kMethod | kNoOut, "chunk; the parts may be written to.");
+  ops.def("unsafe_split", split, "input, split_size, dim=0", kMethod | kNoOut, "split; the parts may be written to.");
+  ops.def("unsafe_split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kNoOut, "split_with_sizes; the parts may be written to.");
   ops.def("tensor_split", tensor_split_tensor, "input, tensor_indices_or_sections, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView, "Views of `sections` nearly equal parts, or of the parts between indices.");
   ops.def("tensor_split", tensor_split_at, "input, indices, dim=0", kMethod | kView);

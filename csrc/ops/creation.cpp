@@ -6,6 +6,7 @@
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
+#include "python/op_object.h"
 
 namespace rl::ops {
 
@@ -107,71 +108,91 @@ Tensor new_tensor(const Tensor& like, Object data, OptDType dtype, OptLayout lay
   return finish(tensor_from_data(data.p, dtype.value_or(like.dtype()), device.value_or(like.device())), requires_grad);
 }
 
+// A result for `out`, if there is one: then its type is the one to compute in.
+OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
+  if (!out.defined()) return dtype;
+  CHECK(!dtype || *dtype == out.dtype(), Runtime, "dtype ", dtype ? info(*dtype).name : "", " does not match dtype of out parameter (",
+        info(out.dtype()).name, ")");
+  return out.dtype();
+}
+NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
+  y = finish(std::move(y), requires_grad);
+  if (!out.defined()) return {y.release()};
+  PyObject* result = y.release();
+  return {write_result(name, out.object(), result)};
+}
+
 // arange: start, start + step, ... before end
-Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
-              OptBool requires_grad, bool with_end) {
+NewObject arange(const char* name, const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out, OptDType given, OptLayout layout,
+                 OptDevice device, OptBool requires_grad, bool with_end) {
   check_factory(layout, device);
-  for (const Scalar* s : {&start, &end, &step}) CHECK(!s->is_complex(), Runtime, "arange: complex numbers have no order");
+  for (const Scalar* s : {&start, &end, &step}) CHECK(!s->is_complex(), Runtime, "value cannot be converted to type double without overflow");
+  OptDType dtype = wanted_type(given, out);
   bool integers = start.is_integral() && end.is_integral() && step.is_integral();
+  DType d = dtype.value_or(integers && !with_end ? DType::Int64 : default_dtype());
   double a = start.to_double(), b = end.to_double(), s = step.to_double();
   CHECK(s != 0, Runtime, "step must be nonzero");
   CHECK(std::isfinite(a) && std::isfinite(b), Runtime, "unsupported range: ", a, " -> ", b);
-  CHECK((s > 0 && b >= a) || (s < 0 && b <= a), Runtime, "upper bound and lower bound inconsistent with step sign");
   double count;
-  if (integers) {  // exactly, also beyond 2^53
-    __int128 span = static_cast<__int128>(end.to_int()) - start.to_int(), each = step.to_int();
-    __int128 n = with_end ? span / each + 1 : (span + each - (each > 0 ? 1 : -1)) / each;
-    count = static_cast<double>(n);
+  if ((integers || d == DType::Int64) && !with_end) {  // exactly, also beyond 2^53
+    __int128 first = start.to_int(), last = end.to_int(), each = step.to_int();
+    CHECK(each != 0, Value, "step must be nonzero");
+    CHECK((each > 0 && last >= first) || (each < 0 && last <= first), Runtime, "upper bound and lower bound inconsistent with step sign");
+    count = static_cast<double>((last - first + each - (each > 0 ? 1 : -1)) / each);
   } else {
+    CHECK((s > 0 && b >= a) || (s < 0 && b <= a), Runtime, "upper bound and lower bound inconsistent with step sign");
     count = with_end ? std::floor((b - a) / s) + 1 : std::ceil((b - a) / s);
   }
   CHECK(count >= 0 && count <= 9.2e18, Runtime, "invalid size, possible overflow?");
-  DType d = dtype.value_or(integers && !with_end ? DType::Int64 : default_dtype());
   CHECK(d != DType::Bool, NotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
   Tensor y = empty({static_cast<int64_t>(count)}, d, device.value_or(Device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->range(y.view(), a, s, start.to_int(), step.to_int());
-  return finish(y, requires_grad);
+  return deliver(name, y, out, requires_grad);
 }
-Tensor arange_end(const Scalar& end, OptDType t, OptLayout l, OptDevice d, OptBool p, OptBool g) {
-  return arange(Scalar(0), end, Scalar(1), t, l, d, p, g, false);
+NewObject arange_end(const Scalar& end, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool, OptBool g) {
+  return arange("arange", Scalar(0), end, Scalar(1), out, t, l, d, g, false);
 }
-Tensor arange_from(const Scalar& start, const Scalar& end, const Scalar& step, OptDType t, OptLayout l, OptDevice d, OptBool p, OptBool g) {
-  return arange(start, end, step, t, l, d, p, g, false);
+NewObject arange_from(const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool,
+                      OptBool g) {
+  return arange("arange", start, end, step, out, t, l, d, g, false);
 }
-Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, OptDType t, OptLayout l, OptDevice d, OptBool p, OptBool g) {
+NewObject range(const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool, OptBool g) {
   if (PyErr_WarnEx(PyExc_UserWarning,
                    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
                    "builtin. Instead, use torch.arange, which produces values in [start, end).", 1) < 0)
     python_error();
-  return arange(start, end, step, t ? t : OptDType(default_dtype()), l, d, p, g, true);
+  return arange("range", start, end, step, out, t, l, d, g, true);
 }
 
 // linspace, logspace: from start to end in equal steps, and base to the power of that
-Tensor spaced(const char* name, const Value& start, const Value& end, int64_t steps, const std::complex<double>* base, OptDType dtype, OptLayout layout,
-              OptDevice device, OptBool requires_grad) {
+NewObject spaced(const char* name, const Value& start, const Value& end, int64_t steps, const std::complex<double>* base, const OptTensor& out,
+                 OptDType given, OptLayout layout, OptDevice device, OptBool requires_grad) {
   check_factory(layout, device);
   auto number = [&](const Value& v) {
-    CHECK(!v.is_tensor() || v.tensor.dim() == 0, Runtime, name, " only supports 0-dimensional start and end tensors, got shape ",
-          v.is_tensor() ? to_text(v.tensor.sizes()) : "");
+    CHECK(!v.is_tensor() || v.tensor.dim() == 0, Runtime, name, " only supports 0-dimensional start and end tensors, but got one with ",
+          v.is_tensor() ? v.tensor.dim() : 0, " dimension(s).");
     return v.is_tensor() ? item(v.tensor) : v.number;
   };
   Scalar a = number(start), b = number(end);
+  OptDType dtype = wanted_type(given, out);
   CHECK(steps >= 0, Runtime, "number of steps must be non-negative, got ", steps);
   bool complex_ends = a.is_complex() || b.is_complex();
-  CHECK(!dtype || is_complex(*dtype) || !complex_ends, Runtime, name, "(): inferred dtype ", info(to_complex(default_dtype())).name,
+  CHECK(!dtype || is_complex(*dtype) || !complex_ends, Runtime, "torch.", name, "(): inferred dtype ", info(to_complex(default_dtype())).name,
         " can't be safely cast to passed dtype ", dtype ? info(*dtype).name : "");
   DType d = dtype.value_or(complex_ends ? to_complex(default_dtype()) : default_dtype());
   CHECK(d != DType::Bool, NotImplemented, "\"", name, "_cpu\" not implemented for 'Bool'");
+  if (is_integral(d)) a = Scalar(a.to_int()), b = Scalar(b.to_int());
   Tensor y = empty({steps}, d, device.value_or(Device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);
-  return finish(y, requires_grad);
+  return deliver(name, y, out, requires_grad);
 }
-Tensor linspace(const Value& start, const Value& end, int64_t steps, OptDType t, OptLayout l, OptDevice d, OptBool, OptBool g) {
-  return spaced("linspace", start, end, steps, nullptr, t, l, d, g);
+NewObject linspace(const Value& start, const Value& end, int64_t steps, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool, OptBool g) {
+  return spaced("linspace", start, end, steps, nullptr, out, t, l, d, g);
 }
-Tensor logspace(const Value& start, const Value& end, int64_t steps, double base, OptDType t, OptLayout l, OptDevice d, OptBool, OptBool g) {
+NewObject logspace(const Value& start, const Value& end, int64_t steps, double base, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool,
+                   OptBool g) {
   std::complex<double> b = base;
-  return spaced("logspace", start, end, steps, &b, t, l, d, g);
+  return spaced("logspace", start, end, steps, &b, out, t, l, d, g);
 }
 
 // eye: ones on the diagonal
@@ -191,7 +212,7 @@ Tensor triangle_indices(const char* name, int64_t row, int64_t col, int64_t offs
   CHECK(row >= 0, Runtime, "row must be non-negative, got ", row);
   CHECK(col >= 0, Runtime, "col must be non-negative, got ", col);
   DType d = dtype.value_or(DType::Int64);
-  CHECK(d == DType::Int64 || d == DType::Int32, Runtime, "\"", name, "\" not implemented for '", info(d).legacy, "'");
+  CHECK(d == DType::Int64 || d == DType::Int32, NotImplemented, "\"", name, "\" not implemented for '", info(d).legacy, "'");
   Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device.value_or(Device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->index->triangle_indices(y.view(), row, col, offset, upper);
   return y;
@@ -206,6 +227,7 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, Op
 }  // namespace
 
 #define OPTIONS "*, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
+#define WITH_OUT "*, out=None, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
 static const Register registered([](Ops& ops) {
   const uint32_t fresh = kMethod | kNoFunction | kLike;
   ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory, "A tensor of one number.");
@@ -222,11 +244,11 @@ static const Register registered([](Ops& ops) {
   ops.def("new_zeros", new_zeros, "input, size..., " OPTIONS, fresh, "A tensor of zeros, of this one's type.");
   ops.def("new_ones", new_ones, "input, size..., " OPTIONS, fresh, "A tensor of ones, of this one's type.");
   ops.def("new_tensor", new_tensor, "input, data, " OPTIONS, fresh, "A new tensor with the numbers of data, of this one's type.");
-  ops.def("arange", arange_end, "end, " OPTIONS, kFactory, "The numbers from start, every step, before end.");
-  ops.def("arange", arange_from, "start, end, step=1, " OPTIONS, kFactory);
-  ops.def("range", range, "start, end, step=1, " OPTIONS, kFactory, "The numbers from start to end, both included (deprecated).");
-  ops.def("linspace", linspace, "start, end, steps, " OPTIONS, kFactory, "Numbers from start to end in equal steps, both included.");
-  ops.def("logspace", logspace, "start, end, steps, base=10.0, " OPTIONS, kFactory, "Powers of base, the exponents from start to end in equal steps.");
+  ops.def("arange", arange_end, "end, " WITH_OUT, kLike, "The numbers from start, every step, before end.");
+  ops.def("arange", arange_from, "start, end, step=1, " WITH_OUT, kLike);
+  ops.def("range", range, "start, end, step=1, " WITH_OUT, kLike, "The numbers from start to end, both included (deprecated).");
+  ops.def("linspace", linspace, "start, end, steps, " WITH_OUT, kLike, "Numbers from start to end in equal steps, both included.");
+  ops.def("logspace", logspace, "start, end, steps, base=10.0, " WITH_OUT, kLike, "Powers of base, the exponents from start to end in equal steps.");
   ops.def("eye", eye, "n, m=None, " OPTIONS, kFactory, "A matrix with ones on its diagonal.");
   ops.def("tril_indices", tril_indices, "row, col, offset=0, " OPTIONS, kLike, "Rows and columns of the elements on and below a diagonal.");
   ops.def("triu_indices", triu_indices, "row, col, offset=0, " OPTIONS, kLike, "Rows and columns of the elements on and above a diagonal.");

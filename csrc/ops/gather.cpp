@@ -19,7 +19,7 @@ Tensor writable(const Tensor& input, bool will_be_recorded) {
     return y;
   }
   for (int64_t d = 0; d < y.dim(); ++d)
-    CHECK(y.strides()[d] != 0 || y.sizes()[d] <= 1, Runtime,
+    CHECK(y.strides()[d] != 0 || y.sizes()[d] <= 1 || y.numel() == 0, Runtime,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
           "Please clone() the tensor before performing the operation.");
   if (!y.is(input)) copy_into(y, input);
@@ -67,7 +67,7 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
 namespace {
 
 void check_index_dtype(const char* op, const Tensor& index) {
-  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, Runtime, op,
+  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32 || index.numel() == 0, Runtime, op,
         "(): Expected dtype int32/int64 for index, got ", info(index.dtype()).name);
 }
 
@@ -119,7 +119,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
     }
   }
   return record<GatherBackward>(y, {input}, [&](auto& n) {
-    n.index = save(index);
+    n.index = save(index.numel() ? index : cast(index, DType::Int64));
     n.dim = d;
     n.self_sizes = Ints(input.sizes());
   });

@@ -170,12 +170,13 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kNoOut, "The tensor with a number written where mask is true.");
+  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut, "The tensor with a number written where mask is true.");
   ops.def("masked_select", masked_select, "input, mask", kMethod, "The elements where mask is true, in order.");
   ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
           "The tensor with the next element of source written where mask is true.");
   ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable,
           "The coordinates of the elements that are not zero: one row for each, or one tensor for each dimension.");
+  ops.def("where", nonzero_tuple, "condition", 0);
   ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut, "The coordinates of the elements that are not zero.");
   ops.def("nonzero_static", nonzero_static, "input, *, size, fill_value=-1", kMethod | kNotDifferentiable,
           "nonzero with a given number of rows: cut, or padded with fill_value.");

@@ -130,7 +130,7 @@ namespace {
 Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, How how,
                    bool include_self) {
   int64_t d = wrap_dim(dim, input.dim());
-  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, Runtime, op,
+  CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32 || index.numel() == 0, Runtime, op,
         "(): Expected dtype int32/int64 for index, got ", info(index.dtype()).name);
   CHECK(src.dtype() == input.dtype(), Runtime, op, "(): Expected self.dtype to be equal to src.dtype, got ",
         info(input.dtype()).name, " and ", info(src.dtype()).name);

@@ -14,9 +14,10 @@ namespace {
 struct Diagonal {
   int64_t length, row, column;
   Diagonal(int64_t rows, int64_t columns, int64_t offset) {
+    length = row = column = 0;
+    if (offset >= columns || offset <= -rows) return;
     row = offset < 0 ? -offset : 0, column = offset > 0 ? offset : 0;
-    length = offset >= columns || offset <= -rows ? 0 : std::min(rows - row, columns - column);
-    if (length <= 0) length = row = column = 0;
+    length = std::min(rows - row, columns - column);
   }
 };
 
@@ -74,7 +75,7 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   int64_t ndim = input.dim() + 1, a = wrap_dim(dim1, ndim), b = wrap_dim(dim2, ndim);
   CHECK(input.dim() > 0, Index, "diag_embed: expected at least one dimension, got a 0-dim tensor");
   CHECK(a != b, Runtime, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  int64_t n = checked_add(input.sizes()[input.dim() - 1], offset < 0 ? -offset : offset);
+  int64_t n = checked_add(input.sizes()[input.dim() - 1], offset < 0 ? checked_mul(offset, -1) : offset);
   Ints sizes(input.sizes());
   sizes.pop_back();
   sizes.insert(std::min(a, b), n);

@@ -34,6 +34,11 @@ static Tensor tile(const Tensor& input, const Ints& dims) {
 
 namespace {
 
+void check_repeats(const Tensor& repeats) {
+  CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, NotImplemented,
+        "\"repeat_interleave_cpu\" not implemented for '", info(repeats.dtype()).legacy, "': repeats has to be a Long or Int tensor");
+}
+
 int64_t sum_of(const Tensor& repeats) {
   int64_t sum = 0;
   for (int64_t i = 0; i < repeats.numel(); ++i) {
@@ -50,7 +55,7 @@ int64_t sum_of(const Tensor& repeats) {
 // repeat_interleave: each slice repeated where it stands
 static Tensor repeat_indices(const Tensor& repeats, std::optional<int64_t> output_size) {
   CHECK(repeats.dim() == 1, Runtime, "repeat_interleave only accept 1D vector as repeat");
-  CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, Runtime, "repeats has to be Long or Int tensor");
+  check_repeats(repeats);
   int64_t total = output_size ? *output_size : sum_of(repeats);
   CHECK(total >= 0, Runtime, "repeat_interleave: output_size can not be negative, got ", total);
   Tensor y = empty({total}, DType::Int64);
@@ -62,7 +67,7 @@ static Tensor repeat_interleave_tensor(const Tensor& input, const Tensor& repeat
   Tensor x = dim ? input : flatten(input);
   if (!dim && x.dim() == 0) x = reshape(x, {1});
   int64_t d = wrap_dim(dim.value_or(0), x.dim()), n = x.dim() ? x.sizes()[d] : 1;
-  CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, Runtime, "repeats has to be Long or Int tensor");
+  check_repeats(repeats);
   CHECK(repeats.dim() == 0 || (repeats.dim() == 1 && (repeats.numel() == 1 || repeats.numel() == n)), Runtime,
         repeats.dim() > 1 ? "repeats must be 0-dim or 1-dim tensor" : "repeats must have the same size as input along dim", ", got ",
         to_text(repeats.sizes()), " for ", n, " slices");

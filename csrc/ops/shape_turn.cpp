@@ -113,6 +113,7 @@ Tensor roll(const Tensor& input, IntSpan shifts, IntSpan dims) {
     Tensor flat = reshape(input, {input.numel()});
     return reshape(roll(flat, shifts, {0}), input.sizes());
   }
+  CHECK(input.dim() > 0 || dims.empty(), Index, "Dimension specified as ", dims.empty() ? 0 : dims[0], " but tensor has no dimensions");
   CHECK(shifts.size() == dims.size(), Runtime, "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
   Tensor y = input;
   {
@@ -202,6 +203,11 @@ static Tensor reversed_dims(const Tensor& input) {
   return permute(input, order);
 }
 
+static Tensor narrow_tensor(const Tensor& input, int64_t dim, const Tensor& start, int64_t length) {
+  CHECK(start.dim() == 0 && is_integral(start.dtype()), Runtime, "start must be an 0-dim integral Tensor.");
+  return narrow(input, dim, item(start).to_int(), length);
+}
+
 static Tensor ravel(const Tensor& input) { return reshape(contiguous(input), {-1}); }
 static Tensor view_as(const Tensor& input, const Tensor& other) { return view(input, other.sizes()); }
 static Tensor expand_as(const Tensor& input, const Tensor& other) { return expand(input, other.sizes()); }
@@ -226,6 +232,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_mT", matrix_transpose, "input", kView);
   ops.def("_H", conjugate_transpose, "input", kView);
   ops.def("_T", reversed_dims, "input", kView);
+  ops.def("narrow", narrow_tensor, "input, dim, start, length", kMethod | kView);
   ops.def("ravel", ravel, "input", kMethod | kNoOut, "One row of all elements.");
   ops.def("view_as", view_as, "input, other", kMethod | kNoFunction | kView, "view in the sizes of another tensor.");
   ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView, "expand to the sizes of another tensor.");

@@ -148,8 +148,7 @@ def cuda(self, device=None, non_blocking=False, memory_format=None):
     raise AssertionError("Torch not compiled with CUDA enabled")
 
 
-@method
-def type(self, dtype=None, non_blocking=False, **kwargs):
+def _type(self, dtype=None, non_blocking=False, **kwargs):
     """Its type's name, or the tensor in another type."""
     if dtype is None:
         return self._type_name()
@@ -158,6 +157,9 @@ def type(self, dtype=None, non_blocking=False, **kwargs):
     elif isinstance(dtype, _TypedClass):
         dtype = dtype.dtype
     return self.to(dtype)
+
+
+Tensor.type = _type
 
 
 @method

@@ -76,6 +76,12 @@ class _as_is:
         return False
 
 
+def _scale(tensors, factor):
+    """All tensors times a number in one call; False when they need one each."""
+    fast = rl._C.ops.get("_optim.scale_")
+    return bool(fast) and fast(list(tensors), float(factor))
+
+
 def _make(op, in_place):
     def foreach(tensors, *args, **kwargs):
         if not len(tensors):
@@ -89,6 +95,8 @@ def _make(op, in_place):
             return [rl.zeros_like(t) for t in tensors]
         if op == "copy" and not in_place:
             return [o.clone() for o in args[0]]
+        if op == "mul" and in_place and isinstance(args[0], (int, float)) and _scale(tensors, args[0]):
+            return None
         return _apply(op, in_place, tensors, args, kwargs)
 
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{op}{'_' * in_place}"
@@ -103,6 +111,12 @@ for _op in (*_UNARY, *_BINARY, *_TERNARY):
 
 def _foreach_norm(tensors, ord=2, dtype=None):
     """The norm of each tensor."""
+    fast = (
+        rl._C.ops.get("_optim.norms") if dtype is None and not any(t.requires_grad for t in tensors) else None
+    )
+    norms = list(fast(list(tensors), float(ord))) if fast else []
+    if norms:
+        return norms
     return [rl.linalg.vector_norm(t, ord, dtype=dtype) for t in tensors]
 
 

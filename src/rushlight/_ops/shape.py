@@ -60,7 +60,9 @@ def meshgrid(*tensors, indexing=None):
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
         if t.dim() > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tuple(t.shape)}")
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tuple(t.shape)}"
+            )
         if t.dtype != tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
@@ -73,7 +75,6 @@ def meshgrid(*tensors, indexing=None):
         column[i] = sizes[i]
         grids.append(t.reshape(column).expand(sizes))
     if swap:
-        grids = [g.swapdims(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -117,7 +118,11 @@ def block_diag(*tensors):
     rows, left = [], 0
     for b in blocks:
         width = b.shape[1]
-        parts = [zeros(b.shape[0], left, dtype=dtype), b, zeros(b.shape[0], columns - left - width, dtype=dtype)]
+        parts = [
+            zeros(b.shape[0], left, dtype=dtype),
+            b,
+            zeros(b.shape[0], columns - left - width, dtype=dtype),
+        ]
         rows.append(_ops["cat"](parts, 1))
         left += width
     return _ops["cat"](rows, 0)
@@ -160,7 +165,8 @@ def take_along_dim(input, indices, dim=None):
     if indices.dtype != _C.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        return input.reshape(-1).gather(0, indices.reshape(-1))
+        flat, at = input.reshape(-1), indices.reshape(-1)
+        return flat.gather(0, at.remainder(flat.numel()) if flat.numel() else at)
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -170,7 +176,8 @@ def take_along_dim(input, indices, dim=None):
         return input.gather(dim, indices)
     if not -input.dim() <= dim < input.dim():
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], "
+            f"but got {dim})"
         )
     d = dim % input.dim()
     ours, theirs = list(input.shape), list(indices.shape)
@@ -180,7 +187,8 @@ def take_along_dim(input, indices, dim=None):
     sizes[d] = length
     wide = input.expand(sizes)
     sizes[d] = wanted
-    return wide.gather(d, indices.expand(sizes))
+    indices = indices.expand(sizes)
+    return wide.gather(d, indices.remainder(length) if length else indices)  # indices wrap
 
 
 def _check_source(name, view, src):
@@ -221,14 +229,23 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 @op(method=True, out=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """The tensor with src in an as_strided view of it."""
-    return _with_written("as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0))
+    return _with_written(
+        "as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0)
+    )
 
 
 @op(name="unravel_index")
 def unravel_index(indices, shape):
     """Flat indices as one coordinate tensor for each dimension."""
-    if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex() or indices.dtype == _C.bool:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}")
+    if (
+        not isinstance(indices, Tensor)
+        or indices.dtype.is_floating_point
+        or indices.dtype.is_complex
+        or indices.dtype == _C.bool
+    ):
+        raise ValueError(
+            f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}"
+        )
     if isinstance(shape, Tensor):
         shape = shape.tolist()
     shape = [shape] if isinstance(shape, int) else list(shape)
@@ -238,6 +255,27 @@ def unravel_index(indices, shape):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
     coordinates = []
     for s in reversed(shape):
-        coordinates.append(indices % s)
+        coordinates.append(indices.remainder(s))
         indices = indices.div(s, rounding_mode="floor")
     return tuple(reversed(coordinates))
+
+
+@op(name="_chunk_cat", out=True)
+def _chunk_cat(tensors, dim, num_chunks):
+    """Each tensor padded and cut into chunks along a dimension; the chunks joined side by side."""
+    if num_chunks < 1:
+        raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if dim < 0:
+        raise RuntimeError("_chunk_cat expects non-negative dim")
+    parts = []
+    for t in tensors:
+        if dim >= t.dim():
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        missing = -t.shape[dim] % num_chunks
+        if missing:
+            padding = t.new_zeros((*t.shape[:dim], missing, *t.shape[dim + 1 :]))
+            t = _ops["cat"]([t, padding], dim)
+        parts.append(t.reshape(*t.shape[:dim], num_chunks, -1))
+    return _ops["cat"](parts, dim + 1)

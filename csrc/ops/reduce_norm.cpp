@@ -1,0 +1,120 @@
+#include <cmath>
+
+#include "backend/backend.h"
+#include "ops/elementwise.h"
+#include "ops/gather.h"
+#include "ops/ops.h"
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
+#include "ops/registry.h"
+#include "ops/shape.h"
+#include "tensor/promote.h"
+
+namespace rl::ops {
+
+static Tensor is_zero(const Tensor& x) { return binary("eq", Pointwise::Eq, detach(x), Scalar(0), {.rule = Rule::Bool}); }
+
+// vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0
+struct VectorNormBackward : Node {
+  static constexpr const char* kName = "LinalgVectorNormBackward0";
+  Saved self, result;
+  Ints dim, kept;
+  double ord = 2;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept), g = reshape(dy[0], kept);
+    if (ord == 0) return {zeros(x.sizes(), x.dtype(), x.device())};
+    if (ord == 1) return {mul(g, sgn(x))};
+    if (ord == 2) return {mul(masked_fill(div(g, y), is_zero(y), Scalar(0)), x)};
+    if (std::isinf(ord)) {
+      // Shared by the elements that reach the extremum.
+      Tensor held = cast(binary("eq", Pointwise::Eq, detach(abs(x)), detach(y), {.rule = Rule::Bool}), g.dtype());
+      return {mul(mul(sgn(x), held), div(g, sum(held, dim, true)))};
+    }
+    Tensor size = abs(x), at_zero = is_zero(x);
+    // |x|^(p-1) in terms of |x| / y, which neither overflows nor vanishes.
+    Tensor ratio = masked_fill(div(size, y), is_zero(y), Scalar(0));
+    if (ord < 1) {
+      Tensor power = masked_fill(pow(masked_fill(ratio, at_zero, Scalar(1)), Scalar(ord - 1)), at_zero, Scalar(0));
+      return {mul(mul(sgn(x), power), g)};
+    }
+    if (ord < 2) {
+      Tensor power = pow(masked_fill(ratio, at_zero, Scalar(1)), Scalar(ord - 1));
+      return {mul(mul(sgn(x), masked_fill(power, at_zero, Scalar(0))), g)};
+    }
+    return {mul(mul(sgn(x), pow(ratio, Scalar(ord - 1))), g)};
+  }
+  FIELDS(self, result, ord)
+};
+Tensor vector_norm(const Tensor& input, double ord, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
+  CHECK(is_differentiable(input.dtype()), Runtime, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+        info(input.dtype()).legacy);
+  Tensor x = input;
+  if (dtype) {
+    CHECK(is_differentiable(*dtype), Runtime, "linalg.vector_norm: dtype should be floating point or complex, but got ", info(*dtype).legacy);
+    CHECK(input.is_complex() == rl::is_complex(*dtype), Runtime, "linalg.vector_norm: dtype should be ",
+          input.is_complex() ? "complex" : "real", " for ", input.is_complex() ? "complex" : "real", " inputs, but got ",
+          info(*dtype).legacy);
+    CHECK(promote_types(input.dtype(), *dtype) == *dtype, Runtime, "linalg.vector_norm: the dtype of the input (",
+          info(input.dtype()).legacy, ") should be convertible without narrowing to the specified dtype (", info(*dtype).legacy, ")");
+    x = cast(input, *dtype);
+  }
+  Reduced r = reduced(x, dim, keepdim);
+  if (x.numel() == 0 && (ord < 0 || ord == INFINITY)) {
+    CHECK(dim && !dim->empty(), Runtime, "linalg.vector_norm cannot compute the ", ord,
+          " norm on an empty tensor because the operation does not have an identity");
+    for (int64_t d : r.dims)
+      CHECK(x.sizes()[d] != 0, Runtime, "linalg.vector_norm cannot compute the ", ord, " norm on the dimension ", d,
+            "because this dimension is empty and the operation does not have an identity");
+  }
+  Reduce op = ord == 0 ? Reduce::Norm0 : ord == 1 ? Reduce::Norm1 : ord == 2 ? Reduce::Norm2
+            : ord == INFINITY ? Reduce::NormInf : ord == -INFINITY ? Reduce::NormNegInf : Reduce::NormP;
+  Tensor y = reduce_raw(op, x, r, to_real(x.dtype()), ord);
+  return record<VectorNormBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x), n.result = save_output(n, y), n.dim = r.dims, n.kept = r.kept, n.ord = ord;
+  });
+}
+static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
+  CHECK(!ord.is_complex(), Runtime, "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
+  return vector_norm(input, ord.to_double(), dim, keepdim, dtype);
+}
+
+// logsumexp: y = log(sum(exp(x)))        dx = dy exp(x - y)
+struct LogsumexpBackward : Node {
+  static constexpr const char* kName = "LogsumexpBackward0";
+  Saved self, result;
+  Ints dim, kept;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept);
+    Tensor weight = exp(sub(x, y));
+    return {mul(reshape(dy[0], kept), x.is_complex() ? conj(weight) : weight)};
+  }
+  FIELDS(self, result)
+};
+Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim) {
+  Tensor x = is_integral(input.dtype(), true) ? cast(input, default_dtype()) : input;
+  Reduced r = reduced(x, dim, keepdim);
+  Tensor y;
+  if (x.is_float() && r.dims.size() <= 1) {
+    y = empty(r.result, x.dtype(), x.device());
+    int d = r.dims.empty() ? 0 : static_cast<int>(r.dims[0]);
+    if (!x.device().is_meta()) backend(x.device()).reduce->logsumexp(r.of(y), x.view(), d);
+  } else {
+    NoGrad raw;
+    Tensor parts = x.is_complex() ? real(x) : x;
+    Tensor top = x.numel() ? amax(parts, r.dims, true) : zeros(r.kept, parts.dtype(), x.device());
+    Tensor finite = binary("eq", Pointwise::Eq, unary("abs", Pointwise::Abs, top), Scalar(INFINITY), {.rule = Rule::Bool});
+    top = masked_fill(top, finite, Scalar(0));
+    y = add(reshape(log(sum(exp(sub(x, top)), r.dims, true)), r.result), reshape(top, r.result));
+  }
+  return record<LogsumexpBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x), n.result = save_output(n, y), n.dim = r.dims, n.kept = r.kept;
+  });
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None", 0,
+          "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
+  ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod, "log(sum(exp(input))) without overflow.");
+});
+
+}  // namespace rl::ops

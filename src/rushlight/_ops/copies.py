@@ -1,0 +1,57 @@
+"""The *_copy forms: what the view would show, in memory of its own."""
+
+from .. import _C
+from .._C import Tensor
+from .._compose import op
+
+_VIEWS = (
+    "alias",
+    "as_strided",
+    "detach",
+    "diagonal",
+    "expand",
+    "permute",
+    "select",
+    "split",
+    "split_with_sizes",
+    "squeeze",
+    "t",
+    "transpose",
+    "unbind",
+    "unfold",
+    "unsqueeze",
+    "view",
+    "view_as_complex",
+    "view_as_real",
+)
+
+
+def _own(x):
+    return x.clone(memory_format=_C.contiguous_format)
+
+
+def _define(name):
+    def copied(input, *args, **kwargs):
+        f = _C.ops.get(name) or getattr(Tensor, name)
+        result = f(input, *args, **kwargs)
+        return tuple(map(_own, result)) if isinstance(result, tuple) else _own(result)
+
+    copied.__name__ = copied.__qualname__ = name + "_copy"
+    copied.__doc__ = f"A copy of what {name} would show."
+    op(copied, out=True)
+
+
+for _name in _VIEWS:
+    _define(_name)
+
+
+@op(method=True, out=True)
+def narrow_copy(input, dim, start, length):
+    """A copy of a range of a dimension."""
+    return _own(input.narrow(dim, start, length))
+
+
+@op(out=True)
+def slice_copy(input, dim=0, start=None, end=None, step=1):
+    """A copy of every step-th index of a dimension."""
+    return _own(input.movedim(dim, 0)[slice(start, end, step)].movedim(0, dim))

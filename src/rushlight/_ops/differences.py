@@ -1,0 +1,205 @@
+"""Norms, distances, differences and integrals composed of other ops."""
+
+import math
+
+from .. import _C
+from .._compose import op
+
+_ops = _C.ops
+
+
+@op(method=True, out=True)
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm of the elements, p = "fro" being 2; "nuc" is the sum of a matrix's singular values."""
+    if isinstance(p, str):
+        if p == "nuc":
+            from .. import linalg
+
+            return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+        if p != "fro":
+            raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+        p = 2
+    elif p is None:
+        p = 2
+    return _ops["linalg.vector_norm"](input, p, dim, keepdim, dtype=dtype)
+
+
+@op(method=True)
+def dist(input, other, p=2):
+    """The p-norm of input - other."""
+    return _ops["linalg.vector_norm"](input - other, p)
+
+
+@op(method=True, inplace=True, out=True)
+def renorm(input, p, dim, maxnorm):
+    """The slices along dim scaled down to a p-norm of at most maxnorm."""
+    if isinstance(p, complex) or isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: p and maxnorm must be real-valued")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
+    if not -input.dim() <= dim < input.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {dim})"
+        )
+    others = [d for d in range(input.dim()) if d != dim % input.dim()]
+    size = _ops["linalg.vector_norm"](input, p, others, True)
+    factor = _ops["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+    return input * factor.to(size.dtype)
+
+
+def _pair_norm(difference, p):
+    return _ops["linalg.vector_norm"](difference, p, -1)
+
+
+@op()
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
+    if x1.dim() < 2:
+        raise RuntimeError(f"cdist only supports at least 2D tensors, X1 got: {x1.dim()}D")
+    if x2.dim() < 2:
+        raise RuntimeError(f"cdist only supports at least 2D tensors, X2 got: {x2.dim()}D")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if not x.is_floating_point():
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {str(x.dtype).rsplit('.', 1)[-1]}"
+            )
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode is not None and compute_mode not in modes and compute_mode not in (0, 1, 2):
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    large = x1.shape[-2] * x2.shape[-2] * x1.shape[-1] > 1 << 22
+    if p == 2 and large and compute_mode not in (modes[2], 2):
+        # |a - b|^2 = |a|^2 - 2ab + |b|^2: one matrix product instead of P R M differences.
+        square = (x1 * x1).sum(-1, keepdim=True) + (x2 * x2).sum(-1).unsqueeze(-2) - 2 * (x1 @ x2.mT)
+        apart = square > 0
+        return _ops["where"](apart, _ops["where"](apart, square, 1.0).sqrt(), 0.0)
+    return _pair_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
+
+
+@op(name="nn.functional.pdist")
+def pdist(input, p=2.0):
+    """The p-norm distances between all pairs of rows."""
+    if input.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
+    if not input.is_floating_point():
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    n = input.shape[0]
+    i, j = _ops["triu_indices"](n, n, 1).unbind(0)
+    return _pair_norm(input.index_select(0, i) - input.index_select(0, j), float(p))
+
+
+op(pdist, name="pdist")
+
+
+@op(method=True, out=True)
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The n-th differences of neighbours along a dimension."""
+    if input.dim() == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    for x in (prepend, append):
+        if x is not None and x.dim() != input.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    parts = [x for x in (prepend, input, append) if x is not None]
+    x = _ops["cat"](parts, dim) if len(parts) > 1 else input
+    if n == 0:
+        return x.clone() if x is input else x
+    size = x.shape[dim]
+    n = min(n, size)
+    for _ in range(n):
+        length = max(x.shape[dim] - 1, 0)
+        if size == 0:
+            return x.narrow(dim, 0, 0).clone()
+        later, earlier = x.narrow(dim, x.shape[dim] - length, length), x.narrow(dim, 0, length)
+        x = later.logical_xor(earlier) if x.dtype is _C.bool else later - earlier
+    return x
+
+
+def _spacing(name, y, x, dx, dim):
+    """The distances between neighbouring sample points, in a shape that multiplies y's differences along dim."""
+    if y.dim() and not -y.dim() <= dim < y.dim() or not y.dim() and dim not in (-1, 0):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(y.dim(), 1)}, {max(y.dim(), 1) - 1}], but got {dim})"
+        )
+    for what, t in (("y", y), ("x", x)):
+        if isinstance(t, _C.Tensor) and t.dtype is _C.bool:
+            raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
+    if x is None:
+        return dx
+    d = dim % y.dim()
+    if x.dim() == 1:
+        if x.shape[0] != y.shape[d]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        return x.diff().reshape([-1 if k == d else 1 for k in range(y.dim())])
+    # x lines up with y from the right.
+    if x.dim() < y.dim():
+        x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))
+    if x.shape[d - y.dim()] != y.shape[d] and x.dim() >= y.dim():
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+    return x.diff(dim=d - y.dim())
+
+
+def _areas(name, y, x, dx, dim):
+    width = _spacing(name, y, x, dx, dim)
+    n = y.shape[dim]
+    left, right = y.narrow(dim, 0, n - 1), y.narrow(dim, 1, n - 1)
+    return (left + right) * width / 2.0
+
+
+@op(alias=("trapz",))
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y along a dimension by the trapezoidal rule; the points are x, or dx apart."""
+    if x is not None and not isinstance(x, _C.Tensor):
+        raise TypeError(f"trapezoid(): argument 'x' (position 2) must be Tensor, not {type(x).__name__}")
+    if x is not None and dx is not None:
+        raise TypeError("trapezoid() received an invalid combination of arguments: both x and dx")
+    dx = 1 if dx is None else dx
+    if y.dim() == 0 or y.shape[dim] == 0:
+        _spacing("trapezoid", y, None, dx, dim)
+        shape = [s for k, s in enumerate(y.shape) if y.dim() and k != dim % y.dim()]
+        return _ops["zeros"](shape, dtype=_result_dtype(y))
+    return _areas("trapezoid", y, x, dx, dim).sum(dim)
+
+
+def _result_dtype(y):
+    return y.dtype if y.is_floating_point() or y.is_complex() else _ops["get_default_dtype"]()
+
+
+@op()
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of y from the first point to each other one, along a dimension."""
+    if x is not None and not isinstance(x, _C.Tensor):
+        raise TypeError(
+            f"cumulative_trapezoid(): argument 'x' (position 2) must be Tensor, not {type(x).__name__}"
+        )
+    if x is not None and dx is not None:
+        raise TypeError("cumulative_trapezoid() received an invalid combination of arguments: both x and dx")
+    return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
+
+
+@op(out=True)
+def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
+    """The exclusive or of the elements' 64-bit patterns, as uint64."""
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor: Unknown mode {mode}, only mode 0 (xor) is supported")
+    if input.is_complex():
+        raise NotImplementedError(
+            f"\"xor_sum_cpu\" not implemented for '{str(input.dtype).rsplit('.', 1)[-1]}'"
+        )
+    wide = input.detach().to(_C.float64).view(_C.int64) if input.is_floating_point() else input.to(_C.int64)
+    return _ops["_xor"](wide, dim, keepdim).view(_C.uint64)
+
+
+del math

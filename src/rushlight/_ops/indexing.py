@@ -1,0 +1,123 @@
+"""Lookups composed of gathers and scatters."""
+
+from .. import _C
+from .._C import Tensor
+from .._compose import op
+
+
+@op(name="nn.functional.embedding")
+def embedding(
+    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
+):
+    """The rows of weight at the indices of input.
+
+    padding_idx names a row that gets no gradient; max_norm scales rows down in place to that norm before they are
+    read; scale_grad_by_freq divides gradients by how often a row was read. `sparse` is accepted, gradients are dense.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    if max_norm is not None:
+        _shrink_rows(weight, input.reshape(-1), max_norm, norm_type)
+    return _C.ops["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _shrink_rows(weight, indices, max_norm, norm_type):
+    """Rows that will be read and are longer than max_norm are scaled to that length, in place."""
+    from .._grad_mode import no_grad
+
+    with no_grad():
+        read = weight.new_zeros(weight.size(0), dtype=_C.bool)
+        read[indices] = True
+        at = read.nonzero().reshape(-1)
+        rows = weight.index_select(0, at)
+        norms = rows.norm(norm_type, 1, True)
+        factor = (max_norm / (norms + 1e-7)).clamp(max=1.0)
+        weight.index_copy_(0, at, rows * factor)
+
+
+@op(name="nn.functional.one_hot")
+def one_hot(tensor, num_classes=-1):
+    """1 at the place that each index names, 0 elsewhere, in a new last dimension."""
+    if not isinstance(tensor, Tensor) or tensor.dtype != _C.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return tensor.new_empty((*tensor.shape, num_classes))
+    if tensor.min().item() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    largest = tensor.max().item()
+    if num_classes == -1:
+        num_classes = largest + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif largest >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    result = tensor.new_zeros((*tensor.shape, num_classes))
+    return result.scatter_(-1, tensor.unsqueeze(-1), 1)
+
+
+@op(name="linalg.vander")
+def linalg_vander(x, *, N=None):  # noqa: N803 (torch's name)
+    """The powers 0 to N - 1 of each element, along a new last dimension."""
+    if x.dim() == 0:
+        raise RuntimeError("linalg.vander: The input tensor must have at least 1 dimension.")
+    n = x.shape[-1] if N is None else N
+    if n <= 1 and N is not None:
+        raise RuntimeError("N must be greater than 1.")
+    if not (x.is_floating_point() or x.is_complex()) and x.dtype == _C.bool:
+        x = x.to(_C.int64)
+    ones = x.new_ones((*x.shape, 1))
+    powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
+    return _C.ops["cat"]([ones, powers], -1)
+
+
+@op
+def vander(x, N=None, increasing=False):  # noqa: N803 (torch's name)
+    """The powers of each element of a vector as the columns of a matrix, falling unless `increasing`."""
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    exponents = _C.ops["arange"](n)
+    powers = x.unsqueeze(-1).pow(exponents)
+    return powers if increasing else powers.flip(-1)
+
+
+@op(name="_unsafe_masked_index")
+def _unsafe_masked_index(input, mask, indices, fill):
+    """input[indices], and `fill` where the mask is false; indices there may be anything."""
+    clipped = tuple(
+        None if i is None else i.clamp(0, s - 1) for i, s in zip(indices, input.shape, strict=False)
+    )
+    if input.numel() == 0:
+        clipped = tuple(None if i is None else i * 0 for i in indices)
+        return input.new_full(mask.shape, fill)
+    return _C.ops["_index"](input, clipped).masked_fill(mask.logical_not(), fill)
+
+
+@op(name="_unsafe_masked_index_put_accumulate")
+def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
+    """Adds values at the indices where the mask is true."""
+    if input.numel() == 0:
+        return input.clone()
+    clipped = tuple(
+        None if i is None else i.clamp(-s, s - 1) for i, s in zip(indices, input.shape, strict=False)
+    )
+    return input.index_put(clipped, values.masked_fill(mask.logical_not(), 0), accumulate=True)
+
+
+def _property(name, function, doc):
+    setattr(Tensor, name, property(function, doc=doc))
+
+
+_property("T", _C.ops["_T"], "A view with the dimensions in reverse order.")
+_property("mT", _C.ops["_mT"], "A view with the last two dimensions exchanged.")
+_property("H", _C.ops["_H"], "The matrix transposed and conjugated.")
+_property("mH", _C.ops["adjoint"], "Matrices transposed and conjugated.")

@@ -1,0 +1,88 @@
+"""torch.hann_window and its kin: periodic unless asked otherwise."""
+
+import math
+
+from .. import _C
+from .._compose import op
+
+
+def _window(name, length, periodic, dtype, layout, device, requires_grad, values):
+    """values(n, N): the window at the steps n of a symmetric one of N points."""
+    dtype = dtype or _C.ops["get_default_dtype"]()
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"{name} expects floating point dtypes, got: {dtype}")
+    if layout is not None and layout is not _C.strided:
+        raise RuntimeError(f"{name} is not implemented for sparse types, got: {layout}")
+    if length < 0:
+        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
+    if length == 0:
+        result = _C.ops["empty"](0, dtype=dtype, device=device)
+    elif length == 1:
+        result = _C.ops["ones"](1, dtype=dtype, device=device)
+    else:
+        points = length + 1 if periodic else length
+        result = values(_C.ops["arange"](length, dtype=_C.float64, device=device), points).to(dtype)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _arguments(dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    return dtype, layout, device, requires_grad
+
+
+@op
+def hann_window(window_length, periodic=True, **options):
+    """1/2 - 1/2 cos(2 pi n / (N - 1))."""
+    return _window(
+        "hann_window",
+        window_length,
+        periodic,
+        *_arguments(**options),
+        lambda n, N: 0.5 - 0.5 * (n * (2 * math.pi / (N - 1))).cos(),
+    )
+
+
+@op
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, **options):
+    """alpha - beta cos(2 pi n / (N - 1))."""
+    return _window(
+        "hamming_window",
+        window_length,
+        periodic,
+        *_arguments(**options),
+        lambda n, N: alpha - beta * (n * (2 * math.pi / (N - 1))).cos(),
+    )
+
+
+@op
+def blackman_window(window_length, periodic=True, **options):
+    """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
+
+    def values(n, N):  # noqa: N803
+        angle = n * (2 * math.pi / (N - 1))
+        return 0.42 - 0.5 * angle.cos() + 0.08 * (2 * angle).cos()
+
+    return _window("blackman_window", window_length, periodic, *_arguments(**options), values)
+
+
+@op
+def bartlett_window(window_length, periodic=True, **options):
+    """A triangle: 1 - |2 n / (N - 1) - 1|."""
+    return _window(
+        "bartlett_window",
+        window_length,
+        periodic,
+        *_arguments(**options),
+        lambda n, N: 1 - (n * (2 / (N - 1)) - 1).abs(),
+    )
+
+
+@op
+def kaiser_window(window_length, periodic=True, beta=12.0, **options):
+    """i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1."""
+
+    def values(n, N):  # noqa: N803
+        x = n * (2 / (N - 1)) - 1
+        scale = _C.ops["tensor"](float(beta), dtype=_C.float64)
+        return ((1 - x * x).clamp(min=0).sqrt() * beta).i0() / scale.i0()
+
+    return _window("kaiser_window", window_length, periodic, *_arguments(**options), values)

@@ -1,0 +1,222 @@
+"""Reductions and normalisations that leave out the elements where a mask is False.
+
+Masked-out elements are replaced by the identity of the operation, so that all of these are compositions of ordinary
+ops. A row without any element left gives the identity (sum 0, amax -inf), or NaN where there is none (mean, var).
+"""
+
+import math
+
+import rushlight as rl
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
+    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _is_integral(dtype):
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def _wide(dtype, wanted):
+    """The type sums and products are taken in."""
+    return wanted or (rl.int64 if _is_integral(dtype) else dtype)
+
+
+def _lowest(dtype):
+    return -math.inf if not _is_integral(dtype) else 0 if dtype is rl.bool else rl.iinfo(dtype).min
+
+
+def _highest(dtype):
+    return math.inf if not _is_integral(dtype) else 1 if dtype is rl.bool else rl.iinfo(dtype).max
+
+
+def _broadcast(mask, x):
+    if mask.layout != x.layout:
+        raise ValueError(
+            f"masked: mask and input must have the same layout, got {mask.layout} and {x.layout}"
+        )
+    return mask.to(rl.bool).expand(x.shape) if tuple(mask.shape) != tuple(x.shape) else mask.to(rl.bool)
+
+
+def _filled(x, mask, identity):
+    if mask is None:
+        return x
+    return rl.where(_broadcast(mask, x), x, rl.scalar_tensor(identity, dtype=x.dtype))
+
+
+def _dims(dim, ndim):
+    """Wrapped and in order; all dimensions for None and ()."""
+    if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
+        return tuple(range(ndim))
+    found = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        if not -max(ndim, 1) <= d < max(ndim, 1):
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {d})"
+            )
+        d %= max(ndim, 1)
+        if d in found:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+        found.append(d)
+    return tuple(sorted(found)) if ndim else ()
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The sum of the elements that the mask keeps."""
+    x = input.to(_wide(input.dtype, dtype))
+    return _filled(x, mask, 0).sum(_dims(dim, x.dim()), keepdim=bool(keepdim), dtype=x.dtype)
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The product of the elements that the mask keeps."""
+    x = _filled(input.to(_wide(input.dtype, dtype)), mask, 1)
+    for d in reversed(_dims(dim, x.dim())):
+        x = x.prod(d, keepdim=bool(keepdim))
+    return x
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """Running sums along a dimension over the elements that the mask keeps."""
+    return _filled(input.to(_wide(input.dtype, dtype)), mask, 0).cumsum(dim)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """Running products along a dimension over the elements that the mask keeps."""
+    return _filled(input.to(_wide(input.dtype, dtype)), mask, 1).cumprod(dim)
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The maximum of the elements that the mask keeps."""
+    x = input.to(dtype or input.dtype)
+    return _filled(x, mask, _lowest(x.dtype)).amax(_dims(dim, x.dim()), bool(keepdim))
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The minimum of the elements that the mask keeps."""
+    x = input.to(dtype or input.dtype)
+    return _filled(x, mask, _highest(x.dtype)).amin(_dims(dim, x.dim()), bool(keepdim))
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The place of the maximum of the elements that the mask keeps."""
+    x = _filled(input, mask, _lowest(input.dtype))
+    return x.argmax(dim, bool(keepdim)).to(dtype or input.dtype)
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The place of the minimum of the elements that the mask keeps."""
+    x = _filled(input, mask, _highest(input.dtype))
+    return x.argmin(dim, bool(keepdim)).to(dtype or input.dtype)
+
+
+def _count(x, mask, dims, keepdim):
+    ones = rl.ones(x.shape, dtype=rl.int64)
+    return _filled(ones, mask, 0).sum(dims, keepdim=keepdim)
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The mean of the elements that the mask keeps."""
+    dtype = dtype or input.dtype
+    if _is_integral(dtype):
+        raise ValueError(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype}"
+        )
+    dims, keepdim = _dims(dim, input.dim()), bool(keepdim)
+    if mask is None:
+        return input.mean(dims, keepdim, dtype=dtype)
+    return sum(input, dims, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, mask, dims, keepdim)
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The lower median of the elements that the mask keeps."""
+    x = input.to(dtype or input.dtype)
+    if _is_integral(x.dtype):
+        if mask is None:
+            return x.median(dim, keepdim).values
+        if not bool(_broadcast(mask, x).any(dim).all()):
+            raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+        return _filled(x.to(rl.float64), mask, math.nan).nanmedian(dim, keepdim).values.to(x.dtype)
+    return _filled(x, mask, math.nan).nanmedian(dim, keepdim).values
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """log(sum(exp(input))) over the elements that the mask keeps."""
+    x = input.to(dtype or input.dtype)
+    y = _filled(x, mask, _lowest(x.dtype)).logsumexp(_dims(dim, x.dim()), bool(keepdim))
+    return y.to(x.dtype)
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(exp(input) + exp(other)), masked-out elements counting as log(0)."""
+    dtype = dtype or input.dtype
+    x = _filled(input.to(dtype), input_mask, -math.inf)
+    return rl.logaddexp(x, _filled(other.to(dtype), other_mask, -math.inf)).to(dtype)
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The norm of the elements that the mask keeps."""
+    x = input.to(dtype or input.dtype)
+    if ord == -math.inf and _is_integral(x.dtype):
+        raise AssertionError(f"input must be floating point, got {x.dtype}")
+    x = _filled(x, mask, math.inf if ord < 0 else 0)
+    return rl.linalg.vector_norm(x, ord, _dims(dim, x.dim()), bool(keepdim), dtype=dtype)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The elements that the mask keeps over their norm along dim, at least eps; 0 elsewhere."""
+    x = input.to(dtype or input.dtype)
+    size = norm(x, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return _filled(x, mask, 0) / rl.maximum(size, rl.scalar_tensor(eps, dtype=size.dtype))
+
+
+def _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root):
+    if unbiased is not None and correction is not None:
+        raise ValueError("Only one of unbiased and correction may be given")
+    correction = (1 if unbiased is None or unbiased else 0) if correction is None else correction
+    dims, keepdim = _dims(dim, input.dim()), bool(keepdim)
+    wanted = dtype or (rl.get_default_dtype() if _is_integral(input.dtype) else input.dtype)
+    x = input.to(wanted)
+    if mask is None:
+        return (x.std if root else x.var)(dims, correction=correction, keepdim=keepdim)
+    keep = _broadcast(mask, x)
+    count = _count(x, mask, dims, True)
+    middle = sum(x, dims, keepdim=True, mask=mask) / count
+    distance = rl.where(keep, x - middle, rl.scalar_tensor(0, dtype=x.dtype))
+    square = (distance * distance.conj()).real if x.is_complex() else distance * distance
+    total = square.sum(dims, keepdim=keepdim)
+    if not keepdim:
+        count = count.reshape(total.shape)
+    if correction:
+        count = (count - correction).clamp(min=0)
+    v = total / count
+    return v.sqrt() if root else v
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance of the elements that the mask keeps."""
+    return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root=False)
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The standard deviation of the elements that the mask keeps."""
+    return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root=True)
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """softmax along a dimension over the elements that the mask keeps; 0 elsewhere."""
+    x = input.to(dtype or input.dtype)
+    return _filled(x, mask, _lowest(x.dtype)).softmax(dim)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """log_softmax along a dimension over the elements that the mask keeps; -inf elsewhere."""
+    x = input.to(dtype or input.dtype)
+    return _filled(x, mask, _lowest(x.dtype)).log_softmax(dim)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """softmax of -input along a dimension over the elements that the mask keeps; 0 elsewhere."""
+    x = input.to(dtype or input.dtype)
+    return (-_filled(x, mask, _highest(x.dtype))).softmax(dim)
