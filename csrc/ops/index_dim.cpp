@@ -109,7 +109,7 @@ struct IndexFillBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor i = index.unpack(*this);
     return {needs(0) ? index_fill(dy[0], dim, i, Scalar(0)) : Tensor(),
-            needs(1) ? sum_to(index_select(dy[0], dim, i), {}) : Tensor()};
+            needs(1) ? sum_to(sub(dy[0], index_fill(dy[0], dim, i, Scalar(0))), {}) : Tensor()};
   }
   FIELDS(dim, index)
 };
@@ -124,20 +124,15 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const V
   CHECK(!complex_value || input.is_complex(), Runtime,
         "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   Tensor y = writable(input, will_record({input, value}));
-  Tensor at = index;  // negative ones wrap
   if (index.numel() && y.numel() && !y.device().is_meta()) {
     NoGrad raw;
     Ints sizes = lifted_sizes(input);
     sizes[d] = index.numel();
     Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype()) : full({}, value.number, y.dtype());
     put_along(y, d, index, sizes, vector_strides(index, d, sizes.size()), element, Combine::Set, ErrorKind::Index, true);
-    if (value.requires_grad()) {
-      int64_t n = lifted_sizes(input)[d];
-      at = binary("remainder", Pointwise::Remainder, index, Scalar(n));
-    }
   }
   return record<IndexFillBackward>(y, {input, value}, [&](auto& n) {
-    n.index = save(at);
+    n.index = save(index);
     n.dim = d;
   });
 }

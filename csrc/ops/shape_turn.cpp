@@ -203,8 +203,10 @@ static Tensor reversed_dims(const Tensor& input) {
   return permute(input, order);
 }
 
-// The other form of narrow, whose start is a tensor: integers of no dimension were taken by the first.
-static Tensor narrow_tensor(const Tensor&, int64_t, const Tensor&, int64_t) { fail(ErrorKind::Runtime, "start must be an 0-dim integral Tensor."); }
+static Tensor narrow_tensor(const Tensor& input, int64_t dim, const Tensor& start, int64_t length) {
+  CHECK(start.dim() == 0 && is_integral(start.dtype()), Runtime, "start must be an 0-dim integral Tensor.");
+  return narrow(input, dim, item(start).to_int(), length);
+}
 
 static Tensor ravel(const Tensor& input) { return reshape(contiguous(input), {-1}); }
 static Tensor view_as(const Tensor& input, const Tensor& other) { return view(input, other.sizes()); }

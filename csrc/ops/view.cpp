@@ -40,55 +40,82 @@ Tensor as_strided(const Tensor& input, IntSpan size, IntSpan stride, std::option
   return record_view<AsStridedBackward>(y, input, [&](auto& n) { n.describe(input.get(), y.get()); });
 }
 
+// as_strided may read memory outside the sizes of its input. The gradient is collected in a buffer that spans both, laid
+// out as the storage is; what lies outside the input belongs to nobody and is dropped.
+struct Buffer {
+  int64_t size, base_at, view_at;
+};
+static Buffer spanning(IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides, int64_t distance) {
+  int64_t low = std::min<int64_t>(0, distance);
+  int64_t high = std::max(checked_extent(base_sizes, base_strides), checked_add(distance, checked_extent(sizes, strides)));
+  return {high - low, -low, distance - low};
+}
+
+// Whether no two elements share a place: sorted by stride, each step passes the reach of the smaller ones.
+static bool distinct_places(IntSpan sizes, IntSpan strides) {
+  Ints order;
+  for (int64_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > 1) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  int64_t reach = 0;
+  for (int64_t i : order) {
+    if (strides[i] <= reach) return false;
+    reach += (sizes[i] - 1) * strides[i];
+  }
+  return true;
+}
+
+// flat[places of the view] += values
+static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t at, const Tensor& values) {
+  if (values.numel() == 0) return;
+  if (distinct_places(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);  // flat is zero there
+  Tensor places = empty(sizes, DType::Int64);
+  Ints dense = contiguous_strides(sizes);
+  int64_t* p = places.data<int64_t>();
+  for (int64_t k = 0; k < places.numel(); ++k) {
+    p[k] = at;
+    for (int64_t i = 0; i < sizes.size(); ++i) p[k] += (k / dense[i] % sizes[i]) * strides[i];
+  }
+  Ints none(sizes.size(), 0);
+  View target{flat.data(), places.sizes().data(), none.data(), static_cast<int32_t>(sizes.size()), values.dtype()};
+  View index = places.view();
+  int64_t size = flat.numel(), one = 1;
+  int dim = 0;
+  g_cpu->index->put(target, values.view(), Places{&index, 1, &size, &one, &dim, ErrorKind::Index, false}, Combine::Sum);
+}
+
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.
 struct EmbedBackward : Node {
   static constexpr const char* kName = "AsStridedBackward0Backward";
   Ints base_sizes, base_strides, sizes, strides;
   int64_t distance = 0;
   Grads backward(const Grads& dy) {
-    Tensor laid = empty_strided(base_sizes, base_strides, dy[0].dtype(), dy[0].device());
+    Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
+    Tensor flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
     struct Copy { const Tensor& from; } copy{dy[0]};
+    Tensor laid = as_strided(flat, base_sizes, base_strides, b.base_at);
     apply_inplace("copy_", laid, false, false, [](void* c) { return clone(static_cast<Copy*>(c)->from); }, &copy);
-    return {as_strided(laid, sizes, strides, distance)};
+    return {as_strided(flat, sizes, strides, b.view_at)};
   }
 };
 Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides, int64_t distance) {
-  Tensor whole = empty_strided(base_sizes, base_strides, dy.dtype(), dy.device());
-  Tensor flat = alias(whole, {whole.storage()->bytes / whole.item_size()}, {1}, 0);
-  if (!whole.device().is_meta() && flat.numel()) g_cpu->copy->zero(flat.view());
-  if (dy.numel() && !dy.device().is_meta()) {
-    Tensor part = alias(whole, sizes, strides, distance);
-    if (non_overlapping_and_dense(sizes, strides) || strides_contiguous(sizes, strides) || [&] {
-          // Distinct places: sorted by stride, each step passes the extent of the smaller ones.
-          Ints order;
-          for (int64_t i = 0; i < sizes.size(); ++i)
-            if (sizes[i] > 1) order.push_back(i);
-          std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
-          int64_t reach = 0;
-          for (int64_t i : order) {
-            if (strides[i] <= reach) return false;
-            reach += (sizes[i] - 1) * strides[i];
-          }
-          return true;
-        }()) {
-      copy_into(part, dy);
-    } else {
-      // Overlapping places: add one by one through their positions in memory.
-      Tensor places = empty(sizes, DType::Int64);
-      Ints dense = contiguous_strides(sizes);
-      int64_t* p = places.data<int64_t>();
-      for (int64_t k = 0; k < places.numel(); ++k) {
-        int64_t at = distance;
-        for (int64_t i = 0; i < sizes.size(); ++i) at += (k / dense[i] % sizes[i]) * strides[i];
-        p[k] = at;
-      }
-      Ints zero_strides(sizes.size(), 0);
-      View target{flat.data(), places.sizes().data(), zero_strides.data(), static_cast<int32_t>(sizes.size()), dy.dtype()};
-      View index = places.view();
-      int64_t flat_size = flat.numel(), one = 1;
-      int dim = 0;
-      g_cpu->index->put(target, dy.view(), Places{&index, 1, &flat_size, &one, &dim, ErrorKind::Index, false}, Combine::Sum);
+  Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
+  Tensor flat = zeros({b.size}, dy.dtype(), dy.device());
+  if (!dy.device().is_meta()) {
+    add_at(flat, sizes, strides, b.view_at, dy);
+    if (!distinct_places(base_sizes, base_strides)) {
+      // Several elements of the input share a place: each gets its part of what arrived there.
+      Tensor count = zeros({b.size}, dy.dtype());
+      add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dy.dtype()));
+      NoGrad raw;
+      flat = div(flat, count);
     }
+  }
+  Tensor whole = alias(flat, base_sizes, base_strides, b.base_at);
+  if (b.size != checked_extent(base_sizes, base_strides) || !distinct_places(base_sizes, base_strides)) {
+    Tensor own = empty(base_sizes, dy.dtype(), dy.device());
+    copy_into(own, whole);
+    whole = own;
   }
   return record<EmbedBackward>(whole, {dy}, [&](auto& n) {
     n.base_sizes = Ints(base_sizes);

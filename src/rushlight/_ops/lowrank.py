@@ -62,7 +62,10 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     m = A.shape[-1]
     k = (1 if X is None else X.shape[-1]) if k is None else k
     if m < 3 * (k if n is None else n):
-        raise ValueError(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested eigenpairs (={k})")
+        raise ValueError(
+            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
+            f"requested eigenpairs (={k})"
+        )
     if B is None:
         values, vectors = _ops["linalg.eigh"](A)
     else:

@@ -1,0 +1,28 @@
+"""What it costs to have the package: size on disk, time and memory of import, against PyTorch."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+PROBE = """
+import resource, sys, time
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.perf_counter()
+__import__(sys.argv[1])
+print(time.perf_counter() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def main():
+    print(f"{'':12}{'on disk MB':>12}{'import ms':>12}{'memory MB':>12}")
+    for module in ("torch", "rushlight"):
+        folder = pathlib.Path(importlib.util.find_spec(module).origin).parent
+        size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and f.suffix != ".pyc") / 1e6
+        runs = [subprocess.run([sys.executable, "-c", PROBE, module], capture_output=True, text=True, check=True) for _ in range(5)]
+        seconds, memory = min(tuple(map(float, r.stdout.split())) for r in runs)
+        print(f"{module:12}{size:12.1f}{seconds * 1e3:12.0f}{memory:12.0f}")
+
+
+if __name__ == "__main__":
+    main()
