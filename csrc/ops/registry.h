@@ -16,6 +16,7 @@ enum OpFlags : uint32_t {
   kNotDifferentiable = 128,  // integer or bool results, or none
   kRandom = 256,
   kFactory = 512,        // makes tensors from no tensor
+  kOverlapOk = 1024,     // in place also where several elements share memory
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);

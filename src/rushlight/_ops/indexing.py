@@ -86,7 +86,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (torch's name)
     if n < 0:
         raise RuntimeError("N must be non-negative.")
     exponents = _C.ops["arange"](n)
-    powers = x.unsqueeze(-1) ** exponents
+    powers = x.unsqueeze(-1).pow(exponents)
     return powers if increasing else powers.flip(-1)
 
 

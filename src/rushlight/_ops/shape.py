@@ -166,7 +166,7 @@ def take_along_dim(input, indices, dim=None):
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
         flat, at = input.reshape(-1), indices.reshape(-1)
-        return flat.gather(0, at % flat.numel() if flat.numel() else at)
+        return flat.gather(0, at.remainder(flat.numel()) if flat.numel() else at)
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -176,7 +176,8 @@ def take_along_dim(input, indices, dim=None):
         return input.gather(dim, indices)
     if not -input.dim() <= dim < input.dim():
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], "
+            f"but got {dim})"
         )
     d = dim % input.dim()
     ours, theirs = list(input.shape), list(indices.shape)
@@ -187,7 +188,7 @@ def take_along_dim(input, indices, dim=None):
     wide = input.expand(sizes)
     sizes[d] = wanted
     indices = indices.expand(sizes)
-    return wide.gather(d, indices % length if length else indices)  # indices wrap
+    return wide.gather(d, indices.remainder(length) if length else indices)  # indices wrap
 
 
 def _check_source(name, view, src):
@@ -238,8 +239,8 @@ def unravel_index(indices, shape):
     """Flat indices as one coordinate tensor for each dimension."""
     if (
         not isinstance(indices, Tensor)
-        or indices.is_floating_point()
-        or indices.is_complex()
+        or indices.dtype.is_floating_point
+        or indices.dtype.is_complex
         or indices.dtype == _C.bool
     ):
         raise ValueError(
@@ -254,6 +255,27 @@ def unravel_index(indices, shape):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
     coordinates = []
     for s in reversed(shape):
-        coordinates.append(indices % s)
+        coordinates.append(indices.remainder(s))
         indices = indices.div(s, rounding_mode="floor")
     return tuple(reversed(coordinates))
+
+
+@op(name="_chunk_cat", out=True)
+def _chunk_cat(tensors, dim, num_chunks):
+    """Each tensor padded and cut into chunks along a dimension; the chunks joined side by side."""
+    if num_chunks < 1:
+        raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if dim < 0:
+        raise RuntimeError("_chunk_cat expects non-negative dim")
+    parts = []
+    for t in tensors:
+        if dim >= t.dim():
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        missing = -t.shape[dim] % num_chunks
+        if missing:
+            padding = t.new_zeros((*t.shape[:dim], missing, *t.shape[dim + 1 :]))
+            t = _ops["cat"]([t, padding], dim)
+        parts.append(t.reshape(*t.shape[:dim], num_chunks, -1))
+    return _ops["cat"](parts, dim + 1)

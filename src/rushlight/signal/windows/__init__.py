@@ -77,7 +77,7 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
     start = -(M if not sym and M > 1 else M - 1) / 2.0
     constant = 1 / (std * math.sqrt(2))
     k = _steps(start * constant, (start + M - 1) * constant, M, dtype, device, requires_grad)
-    return (-(k**2)).exp()
+    return (-k * k).exp()
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
@@ -95,7 +95,7 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     constant = 2.0 * beta / (M if not sym else M - 1)
     largest = beta if beta.item() < (start + (M - 1) * constant).item() else start + (M - 1) * constant
     k = _steps(start, largest, M, dtype, device, requires_grad)
-    return (beta * beta - k**2).clamp(min=0).sqrt().i0() / beta.i0()
+    return (beta * beta - k * k).clamp(min=0).sqrt().i0() / beta.i0()
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
