@@ -176,7 +176,6 @@ def _convert(result, cls):
 
 
 Tensor.__torch_function__ = __torch_function__
-Tensor.__hash__ = lambda self: id(self)
 
 
 def _part(name):
