@@ -29,6 +29,7 @@ HOMES = {
     "set_autocast_gpu_dtype": "amp.autocast_mode",
     "set_printoptions": "_tensor_str",
     "uninstall_as_torch": "_alias",
+    "vmap": "_vmap",
 }
 
 
