@@ -1,4 +1,5 @@
-"""Every layer beside torch's: same repr, same state_dict keys, same weights from one seed, same results and gradients."""
+"""Every layer beside torch's: same repr, same state_dict keys, same weights from one seed, same results and
+gradients."""
 
 import numpy as np
 import pytest
@@ -36,7 +37,8 @@ LAYERS = [
     ("MaxPool2d", (3, 2), {"padding": 1, "dilation": 1, "ceil_mode": True}, [(2, 3, 8, 7)]),
     ("MaxPool3d", (2,), {}, [(1, 2, 4, 5, 6)]),
     ("AvgPool1d", (3,), {"stride": 2}, [(2, 3, 9)]),
-    ("AvgPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False}, [(2, 3, 8, 7)]),
+    ("AvgPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False}, [(2, 3,
+    8, 7)]),
     ("AvgPool2d", (2,), {"divisor_override": 3}, [(2, 3, 8, 7)]),
     ("AvgPool3d", (2,), {"padding": 1}, [(1, 2, 4, 5, 6)]),
     ("LPPool2d", (2, 3), {}, [(2, 3, 8, 7)]),
@@ -88,7 +90,8 @@ LAYERS = [
     ("MultiheadAttention", (8, 2), {"kdim": 6, "vdim": 4, "batch_first": True, "add_bias_kv": True},
      [(3, 5, 8), (3, 4, 6), (3, 4, 4)]),
     ("TransformerEncoderLayer", (8, 2, 16, 0.0), {"batch_first": True}, [(3, 5, 8)]),
-    ("TransformerDecoderLayer", (8, 2, 16, 0.0), {"norm_first": True, "activation": "gelu"}, [(5, 3, 8), (4, 3, 8)]),
+    ("TransformerDecoderLayer", (8, 2, 16, 0.0), {"norm_first": True, "activation": "gelu"}, [(5, 3, 8), (4,
+    3, 8)]),
     ("Transformer", (8, 2, 2, 1, 16, 0.0), {}, [(5, 3, 8), (4, 3, 8)]),
     ("RNN", (4, 5, 2), {"nonlinearity": "relu", "bidirectional": True}, [(6, 3, 4)]),
     ("RNN", (4, 5), {"bias": False, "batch_first": True}, [(3, 6, 4)]),
@@ -108,7 +111,12 @@ def flat(result):
 
 def close(mine, theirs, scale=1.0):
     theirs = theirs.detach().numpy()
-    np.testing.assert_allclose(mine.detach().numpy(), theirs, rtol=2e-5 * scale, atol=2e-5 * scale * max(1, np.abs(theirs).max(initial=0)))
+    np.testing.assert_allclose(
+        mine.detach().numpy(),
+        theirs,
+        rtol=2e-5 * scale,
+        atol=2e-5 * scale * max(1, np.abs(theirs).max(initial=0)),
+    )
 
 
 def name_of(case):
@@ -129,7 +137,10 @@ def test_layer(case, training):
     for (key, a), b in zip(mine.state_dict().items(), theirs.state_dict().values()):
         np.testing.assert_array_equal(a.numpy(), b.numpy(), err_msg=key)
     arrays = [np.random.default_rng(i).standard_normal(s).astype("f") for i, s in enumerate(shapes)]
-    xs, ys = [rl.tensor(a).requires_grad_() for a in arrays], [torch.tensor(a).requires_grad_() for a in arrays]
+    xs, ys = (
+        [rl.tensor(a).requires_grad_() for a in arrays],
+        [torch.tensor(a).requires_grad_() for a in arrays],
+    )
     got, wanted = flat(mine(*xs)), flat(theirs(*ys))
     assert len(got) == len(wanted)
     for a, b in zip(got, wanted):
@@ -147,8 +158,10 @@ def test_layer(case, training):
 
 
 LOSSES = [
-    ("MSELoss", {}), ("L1Loss", {}), ("SmoothL1Loss", {"beta": 0.5}), ("HuberLoss", {"delta": 0.7}), ("KLDivLoss", {"log_target": True}),
-    ("BCEWithLogitsLoss", {}), ("SoftMarginLoss", {}), ("MultiLabelSoftMarginLoss", {}), ("PoissonNLLLoss", {"full": True}),
+    ("MSELoss", {}), ("L1Loss", {}), ("SmoothL1Loss", {"beta": 0.5}), ("HuberLoss", {"delta": 0.7}),
+    ("KLDivLoss", {"log_target": True}),
+    ("BCEWithLogitsLoss", {}), ("SoftMarginLoss", {}), ("MultiLabelSoftMarginLoss", {}), ("PoissonNLLLoss",
+    {"full": True}),
 ]  # fmt: skip
 
 
@@ -178,7 +191,9 @@ def test_cross_entropy(shape, smoothing, weighted, reduction):
     a, b = rl.tensor(x).requires_grad_(), torch.tensor(x).requires_grad_()
     options = {"reduction": reduction, "label_smoothing": smoothing, "ignore_index": 2}
     mine = rl.nn.functional.cross_entropy(a, rl.tensor(target), rl.tensor(w) if weighted else None, **options)
-    theirs = torch.nn.functional.cross_entropy(b, torch.tensor(target), torch.tensor(w) if weighted else None, **options)
+    theirs = torch.nn.functional.cross_entropy(
+        b, torch.tensor(target), torch.tensor(w) if weighted else None, **options
+    )
     close(mine, theirs)
     mine.sum().backward()
     theirs.sum().backward()
@@ -203,7 +218,12 @@ def test_packed_lstm():
 def test_second_derivatives_of_a_network():
     rl.manual_seed(0)
     net = rl.nn.Sequential(
-        rl.nn.Conv2d(2, 4, 3, padding=1), rl.nn.BatchNorm2d(4), rl.nn.Tanh(), rl.nn.AvgPool2d(2), rl.nn.Flatten(), rl.nn.Linear(16, 3)
+        rl.nn.Conv2d(2, 4, 3, padding=1),
+        rl.nn.BatchNorm2d(4),
+        rl.nn.Tanh(),
+        rl.nn.AvgPool2d(2),
+        rl.nn.Flatten(),
+        rl.nn.Linear(16, 3),
     ).double()
     x = rl.randn(3, 2, 4, 4, dtype=rl.float64)
     target = rl.tensor([0, 2, 1])

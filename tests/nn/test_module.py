@@ -30,7 +30,15 @@ def test_order_of_names():
     m = Block()
     assert [n for n, _ in m.named_modules()] == ["", "first", "rest", "rest.0", "rest.1"]
     assert [n for n, _ in m.named_children()] == ["first", "rest"]
-    names = ["scale", "first.weight", "first.bias", "rest.0.weight", "rest.0.bias", "rest.1.weight", "rest.1.bias"]
+    names = [
+        "scale",
+        "first.weight",
+        "first.bias",
+        "rest.0.weight",
+        "rest.0.bias",
+        "rest.1.weight",
+        "rest.1.bias",
+    ]
     assert [n for n, _ in m.named_parameters()] == names
     assert list(m.state_dict()) == ["scale", "seen", *names[1:]]
     assert [n for n, _ in m.named_buffers()] == ["seen", "hidden"]
@@ -74,7 +82,13 @@ def test_loading_reports_everything():
     del state["rest.1.bias"]
     with pytest.raises(RuntimeError) as e:
         m.load_state_dict(state)
-    for words in ("Missing key(s)", '"rest.1.bias"', "Unexpected key(s)", '"extra"', "size mismatch for first.weight"):
+    for words in (
+        "Missing key(s)",
+        '"rest.1.bias"',
+        "Unexpected key(s)",
+        '"extra"',
+        "size mismatch for first.weight",
+    ):
         assert words in str(e.value)
     del state["first.weight"]
     result = m.load_state_dict(state, strict=False)
@@ -197,7 +211,9 @@ def test_errors_name_the_part_of_the_model():
     with pytest.raises(RuntimeError) as e:
         m(rl.ones(3, 4))
     (note,) = e.value.__notes__
-    assert note == "in 1.1 of Sequential: Linear(in_features=16, out_features=2, bias=True) got (3, 4) float32"
+    assert (
+        note == "in 1.1 of Sequential: Linear(in_features=16, out_features=2, bias=True) got (3, 4) float32"
+    )
 
 
 def test_functional_call_and_parametrize():

@@ -1,4 +1,5 @@
-"""Convolution, pooling, normalisation, losses, recurrent steps and padding, each against a plain NumPy version."""
+"""Convolution, pooling, normalisation, losses, recurrent steps and padding, each against a plain NumPy
+version."""
 
 import numpy as np
 from opspec import OpSpec, Sample, ints, rand, randn
@@ -14,7 +15,9 @@ def windows(x, kernel, stride, padding, dilation, fill=0.0):
     for i in range(oh):
         for j in range(ow):
             a, b = i * stride, j * stride
-            out[:, :, i, j] = x[:, :, a : a + dilation * (kh - 1) + 1 : dilation, b : b + dilation * (kw - 1) + 1 : dilation]
+            out[:, :, i, j] = x[
+                :, :, a : a + dilation * (kh - 1) + 1 : dilation, b : b + dilation * (kw - 1) + 1 : dilation
+            ]
     return out
 
 
@@ -33,12 +36,17 @@ def conv_transpose2d(x, w, b=None, stride=1, padding=0, output_padding=0, groups
     full = np.zeros((n, groups * og, (h - 1) * stride + dilation * (kh - 1) + 1 + output_padding,
                      (wd - 1) * stride + dilation * (kw - 1) + 1 + output_padding))  # fmt: skip
     for g in range(groups):
-        part, filters = x[:, g * c // groups : (g + 1) * c // groups], w[g * c // groups : (g + 1) * c // groups]
+        part, filters = (
+            x[:, g * c // groups : (g + 1) * c // groups],
+            w[g * c // groups : (g + 1) * c // groups],
+        )
         for i in range(kh):
             for j in range(kw):
                 rows = slice(i * dilation, i * dilation + (h - 1) * stride + 1, stride)
                 cols = slice(j * dilation, j * dilation + (wd - 1) * stride + 1, stride)
-                full[:, g * og : (g + 1) * og, rows, cols] += np.einsum("nchw,co->nohw", part, filters[:, :, i, j])
+                full[:, g * og : (g + 1) * og, rows, cols] += np.einsum(
+                    "nchw,co->nohw", part, filters[:, :, i, j]
+                )
     y = full[:, :, padding : full.shape[2] - padding, padding : full.shape[3] - padding]
     return y if b is None else y + b[:, None, None]
 
@@ -186,7 +194,10 @@ SPECS = [
     ),
     OpSpec(
         "max_pool2d",
-        lambda: [Sample(randn(2, 3, 6, 7), kernel_size=3, stride=2, padding=1), Sample(randn(1, 2, 4, 4), kernel_size=2)],
+        lambda: [
+            Sample(randn(2, 3, 6, 7), kernel_size=3, stride=2, padding=1),
+            Sample(randn(1, 2, 4, 4), kernel_size=2),
+        ],
         max_pool2d,
         method=False,
         errors=lambda: [
@@ -227,7 +238,11 @@ SPECS = [
     ),
     OpSpec(
         "group_norm",
-        lambda: [Sample(randn(2, 6, 3, 2), 3, randn(6), randn(6)), Sample(randn(2, 4, 5), 2), Sample(randn(3, 6), 2, randn(6))],
+        lambda: [
+            Sample(randn(2, 6, 3, 2), 3, randn(6), randn(6)),
+            Sample(randn(2, 4, 5), 2),
+            Sample(randn(3, 6), 2, randn(6)),
+        ],
         group_norm,
         method=False,
         errors=lambda: [(RuntimeError, Sample(randn(2, 5, 3), 2)), (RuntimeError, Sample(randn(2, 4, 3), 0))],
@@ -241,9 +256,16 @@ SPECS = [
         ],
         batch_norm,
         method=False,
-        errors=lambda: [(RuntimeError, Sample(randn(3, 4), randn(5), None, None, None, True, 0.1, 1e-5, True))],
+        errors=lambda: [
+            (RuntimeError, Sample(randn(3, 4), randn(5), None, None, None, True, 0.1, 1e-5, True))
+        ],
     ),
-    OpSpec("rms_norm", lambda: [Sample(randn(3, 4, 5), (5,), randn(5)), Sample(randn(2, 6), (6,), eps=0.1)], rms_norm, method=False),
+    OpSpec(
+        "rms_norm",
+        lambda: [Sample(randn(3, 4, 5), (5,), randn(5)), Sample(randn(2, 6), (6,), eps=0.1)],
+        rms_norm,
+        method=False,
+    ),
     OpSpec(
         "nn._core.cross_entropy",
         lambda: [
@@ -263,7 +285,10 @@ SPECS = [
     ),
     OpSpec(
         "nn._core.nll_loss_nd",
-        lambda: [Sample(randn(5, 3), ints(5, high=3)), Sample(randn(2, 4, 3), ints(2, 3, high=4), rand(4), 1, 2)],
+        lambda: [
+            Sample(randn(5, 3), ints(5, high=3)),
+            Sample(randn(2, 4, 3), ints(2, 3, high=4), rand(4), 1, 2),
+        ],
         nll_loss,
         method=False,
     ),
@@ -279,14 +304,22 @@ SPECS = [
     ),
     OpSpec(
         "nn._core.mse_loss",
-        lambda: [Sample(randn(4, 3), randn(4, 3)), Sample(randn(4), randn(4), 0), Sample(randn(4), randn(4), 2)],
+        lambda: [
+            Sample(randn(4, 3), randn(4, 3)),
+            Sample(randn(4), randn(4), 0),
+            Sample(randn(4), randn(4), 2),
+        ],
         lambda x, t, reduction=1: (
-            (x - t) ** 2 if reduction == 0 else np.asarray(((x - t) ** 2).mean() if reduction == 1 else ((x - t) ** 2).sum())
+            (x - t) ** 2
+            if reduction == 0
+            else np.asarray(((x - t) ** 2).mean() if reduction == 1 else ((x - t) ** 2).sum())
         ),
         method=False,
     ),
     OpSpec("nn._core.lstm_step", lambda: [Sample(randn(3, 8), randn(3, 2))], lstm_step, method=False),
-    OpSpec("nn._core.gru_step", lambda: [Sample(randn(3, 6), randn(3, 6), randn(3, 2))], gru_step, method=False),
+    OpSpec(
+        "nn._core.gru_step", lambda: [Sample(randn(3, 6), randn(3, 6), randn(3, 2))], gru_step, method=False
+    ),
     OpSpec(
         "constant_pad_nd",
         lambda: [

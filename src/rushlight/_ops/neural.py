@@ -55,10 +55,14 @@ def channel_shuffle(input, groups):
     if input.dim() < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got sizes {list(input.shape)}")
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     n, c, *space = input.shape
     if c % groups != 0:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
+        )
     return input.reshape(n, groups, c // groups, *space).transpose(1, 2).reshape(input.shape)
 
 

@@ -103,7 +103,9 @@ def cross_entropy(
     if target.shape != input.shape:
         return _smoothed(input, target, weight, number, ignore_index, label_smoothing)
     if not target.is_floating_point():
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}"
+        )
     return _soft_targets(input, target, weight, number, ignore_index, label_smoothing)
 
 
@@ -156,7 +158,8 @@ def linear_cross_entropy(
     input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
     label_smoothing=0.0, options=None,
 ):  # fmt: skip
-    """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets (N, d1, ...)."""
+    """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets
+    (N, d1, ...)."""
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
         raise RuntimeError(
             f"linear_cross_entropy: linear_bias must have the shape {tuple(linear_weight.shape[:-1])}, got "
@@ -244,7 +247,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"
 ):
-    """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds Stirling's term."""
+    """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds
+    Stirling's term."""
     reduction = _reduction_of(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -256,7 +260,8 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
-    """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its constant."""
+    """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its
+    constant."""
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -287,7 +292,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
 def ctc_loss(
     log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
 ):
-    """Connectionist temporal classification: -log of the probability of all alignments of targets to log_probs (T, N, C)."""
+    """Connectionist temporal classification: -log of the probability of all alignments of targets to
+    log_probs (T, N, C)."""
     return rl.ctc_loss(
         log_probs,
         targets,

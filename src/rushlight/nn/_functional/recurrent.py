@@ -1,6 +1,7 @@
 """Recurrent networks: cells, and loops of cells over sequences and packed sequences.
 
-Weights of one layer and direction are w_ih, w_hh, then b_ih, b_hh where there are biases, then w_hr where an LSTM
+Weights of one layer and direction are w_ih, w_hh, then b_ih, b_hh where there are biases, then w_hr where
+an LSTM
 projects its state. The input's products are taken for all steps at once; a step adds those of the state.
 """
 
@@ -90,7 +91,8 @@ def _layer(step, input, state, weights, bias, reverse, batch_sizes):
 
 
 def _packed_layer(step, gates, state, w_hh, b_hh, w_hr, reverse, batch_sizes):
-    """The same over a packed sequence: each step has its own number of rows, never more than the one before."""
+    """The same over a packed sequence: each step has its own number of rows, never more than the one
+    before."""
     steps = gates.split(batch_sizes)
     outputs = [None] * len(steps)
     if reverse:
@@ -144,7 +146,8 @@ def _run(
 
 
 def lstm(*args):
-    """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional, batch_first).
+    """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional,
+    batch_first).
 
     A packed call is lstm(data, batch_sizes, (h, c), params, ...) without batch_first.
     """
