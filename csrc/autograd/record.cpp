@@ -170,6 +170,23 @@ Tensor record_not_differentiable(const char* op, Tensor y, const Inputs& inputs)
   return record<NotDifferentiable>(std::move(y), inputs, [&](auto& n) { n.op = op; });
 }
 
+// A write that is going to be part of the history must be able to rewrite that of the view's base.
+void check_view_history(const Tensor& t) {
+  if (!t->base) return;
+  if (t->view_origin == ViewOrigin::NoGrad)
+    fail(ErrorKind::Runtime, "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+         "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+         "the inplace to be tracked).");
+  if (t->view_origin == ViewOrigin::MultiOutput) {
+    Node* fn = t->grad_fn;
+    fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ", fn ? fn->type->name : "a function",
+         " is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
+         "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+         "out-of-place one.");
+  }
+}
+
 void check_inplace(const Tensor& t, bool overlap_ok) {
   CHECK(!t->inference || t_grad_mode.inference, Runtime,
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
@@ -181,18 +198,7 @@ void check_inplace(const Tensor& t, bool overlap_ok) {
   if (!grad_enabled()) return;
   if (t->base) {
     if (!t->base->wants_grad()) return;
-    if (t->view_origin == ViewOrigin::NoGrad)
-      fail(ErrorKind::Runtime, "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-           "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-           "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-           "the inplace to be tracked).");
-    if (t->view_origin == ViewOrigin::MultiOutput) {
-      Node* fn = t->grad_fn;
-      fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ", fn ? fn->type->name : "a function",
-           " is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
-           "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-           "out-of-place one.");
-    }
+    check_view_history(t);
     CHECK(t->base->grad_fn, Runtime, "a view of a leaf Variable that requires grad is being used in an in-place operation.",
           "\n  Write under no_grad(), or work on a clone(): x = leaf.clone(); x[...] = value");
     return;
@@ -283,6 +289,7 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
         " doesn't match the broadcast shape ", to_text(result.sizes()));
   CHECK(can_cast(result.dtype(), self.dtype()), Runtime, "result type ", info(result.dtype()).legacy,
         " can't be cast to the desired output type ", info(self.dtype()).legacy);
+  if (result.requires_grad()) check_view_history(self);
   Node* call = result->grad_fn;  // saves what the op saved, even when a cast follows it
   if (result.requires_grad() && call) {
     SettleSaved inputs(self, true);

@@ -88,6 +88,7 @@ template <class N, class Fill> Tensor record_view(Tensor y, const Tensor& t, Fil
 // Writing in place. `check_inplace` refuses what may not be written; then the op writes, counts the write, and gives
 // the tensor its new history with `rebase_history`, which also rewrites the history of a view's base.
 void check_inplace(const Tensor& t, bool overlap_ok = false);
+void check_view_history(const Tensor& t);
 void rebase_history(const Tensor& t, Edge edge);
 // x.op_(...) for any op: runs `compute` (which may write into x directly, see ops/destination.h) and moves the
 // result, its history included, into x.

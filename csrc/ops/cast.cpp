@@ -107,12 +107,13 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
   const Tensor& src = value.tensor;
   struct Call { const Tensor &self, &src; bool b; } call{self, src, non_blocking};
   bool overlaps = src.storage() == self.storage();
-  if (overlaps) {
+  bool same = src.is(self);
+  if (overlaps && !same) {
     check_inplace(self);
     check_overlap(self.get(), &value, 1);
   }
   if ((grad_enabled() && (self.requires_grad() || src.requires_grad())) || overlaps)
-    return apply_inplace("copy_", self, false, false, [](void* c) { auto* k = static_cast<Call*>(c); return copy(k->self, k->src, k->b); }, &call);
+    return apply_inplace("copy_", self, InplaceTraits{false, false, same}, [](void* c) { auto* k = static_cast<Call*>(c); return copy(k->self, k->src, k->b); }, &call);
   check_inplace(self);
   Ints sizes = broadcast_sizes(self.sizes(), src.sizes());
   CHECK(IntSpan(sizes) == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()), " doesn't match the broadcast shape ", to_text(sizes));
