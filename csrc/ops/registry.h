@@ -16,6 +16,7 @@ enum OpFlags : uint32_t {
   kNotDifferentiable = 128,  // integer or bool results, or none
   kRandom = 256,
   kFactory = 512,        // makes tensors from no tensor
+  kApartOut = 1024,      // out= may not share memory with an argument, not even be one
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);
