@@ -213,6 +213,14 @@ void Saved::reset() {
 
 namespace {
 
+// t, made to send its gradient along an edge.
+Tensor with_history(Tensor t, Edge edge) {
+  t->output_nr = edge.nr;
+  t->grad_fn = std::exchange(edge.node, nullptr);
+  t->requires_grad = true;
+  return t;
+}
+
 Saved pack(const Tensor& t, int32_t nr) {
   Saved s;
   s.output_nr_ = nr;
@@ -220,10 +228,13 @@ Saved pack(const Tensor& t, int32_t nr) {
   if (t_saved_hooks && !t_saved_hooks->empty()) {
     SavedHooks hooks = t_saved_hooks->back();
     NoGrad guard;
-    Tensor given = nr >= 0 ? t : t;
-    s.packed_ = PyObject_CallOneArg(hooks.pack, given.object());
+    s.packed_ = PyObject_CallOneArg(hooks.pack, t.object());
     if (!s.packed_) throw Error(ErrorKind::Runtime, "");  // the Python error is set
     s.unpack_hook_ = Py_NewRef(hooks.unpack);
+    if (nr < 0 && t->wants_grad()) {  // the input's history, without its memory
+      const int64_t none[1] = {0};
+      s.tensor_ = with_history(empty(IntSpan(none, 1), t.dtype(), t.device()), gradient_edge(t.get()));
+    }
     return s;
   }
   s.tensor_ = t;
@@ -277,7 +288,10 @@ Tensor Saved::unpack(Node& node) const {
       Py_DECREF(result);
       fail(ErrorKind::Type, "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
     }
-    return Tensor::own(reinterpret_cast<TensorObject*>(result));
+    Tensor unpacked = Tensor::own(reinterpret_cast<TensorObject*>(result));
+    if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
+    if (output_nr_ < 0 || !grad_enabled()) return unpacked;
+    return with_history(alias(unpacked), Edge(&node, static_cast<uint32_t>(output_nr_)));
   }
   if (!tensor_.defined()) {
     if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
@@ -286,12 +300,7 @@ Tensor Saved::unpack(Node& node) const {
   if (tensor_.version() != version_) throw Error(ErrorKind::Runtime, modified_message(*this, node));
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
-  Tensor with_history = alias(tensor_);
-  with_history->grad_fn = &node;
-  Py_INCREF(reinterpret_cast<PyObject*>(&node));
-  with_history->output_nr = static_cast<uint32_t>(output_nr_);
-  with_history->requires_grad = true;
-  return with_history;
+  return with_history(alias(tensor_), Edge(&node, static_cast<uint32_t>(output_nr_)));
 }
 
 // What Python sees of plain fields.

@@ -455,7 +455,7 @@ PyObject* tensor_index(PyObject* s) {
     return PyLong_FromLongLong(item(handle(s)).to_int());
   });
 }
-Py_hash_t tensor_hash(PyObject* s) { return _Py_HashPointer(s); }
+Py_hash_t tensor_hash(PyObject* s) { return reinterpret_cast<Py_hash_t>(s); }  // id(tensor)
 
 // Operators: straight to the op for tensors and numbers, through the overridable op otherwise.
 bool plain(PyObject* o) { return Py_TYPE(o) == g_tensor_type || PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
