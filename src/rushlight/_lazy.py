@@ -32,6 +32,7 @@ HOMES = {
     "sparse_csr_tensor": "sparse",
     "spmm": "sparse",
     "uninstall_as_torch": "_alias",
+    "vmap": "_vmap",
 }
 
 
