@@ -69,7 +69,11 @@ void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const
 
 }  // namespace
 
+void ctc(const CtcShape& s, const View& loss, const View& alpha, const View& log_probs);
+void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss, const View& alpha,
+              const View& log_probs);
+
 extern const LossKernels loss_kernels;
-const LossKernels loss_kernels = {cross_entropy, cross_entropy_grad};
+const LossKernels loss_kernels = {cross_entropy, cross_entropy_grad, ctc, ctc_grad};
 
 }  // namespace rl::RL_ISA

@@ -131,7 +131,7 @@ static std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor
   CHECK(rows(a) == rows(b), Runtime, "triangular_solve: Incompatible matrix sizes for A and b: ", to_text(a.sizes()), " and ", to_text(b.sizes()));
   Tensor x = transpose ? solve_triangular(mT(a), b, !upper, true, unit) : solve_triangular(a, b, upper, true, unit);
   Ints batch = broadcast_sizes(batch_of(a), batch_of(b));
-  return {x, column_copy(a, batch)};
+  return {x, clone(expand(a, with(batch, {rows(a), cols(a)})))};
 }
 
 // pinv: P = A^+        dA = -P^H dP P^H + (I - A P) dP^H P P^H + P^H P dP^H (I - P A)

@@ -101,11 +101,17 @@ struct CrossEntropyBackward : Node {
   LossShape shape{};
   double scale = 1;  // 1 / sum of the weights for the mean
   bool each = false;   // no reduction: dy has the targets' shape
+  bool scores = true;  // x are scores; else log probabilities, and lse is 0
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), f = mul(factor.unpack(*this), scale);
     Tensor g = each ? reshape(cast(dy[0], f.dtype()), f.sizes()) : cast(dy[0], f.dtype());
     f = mul(f, g);
     Ints wide{shape.batch, shape.classes, shape.inner}, thin{shape.batch, 1, shape.inner};
+    if (!scores) {
+      Tensor t = target.unpack(*this), inside = logical_and(ge(t, Scalar(0)), lt(t, Scalar(shape.classes)));
+      Tensor at = reshape(where(inside, t, Scalar(0)), thin);  // ignored ones write their 0 somewhere
+      return {reshape(scatter(zeros(wide, f.dtype(), x.device()), 1, at, reshape(neg(f), thin)), x.sizes())};
+    }
     if (grad_enabled()) {
       // Written with ops, so that it can be differentiated again.
       Tensor x3 = cast(reshape(x, wide), f.dtype()), top = reshape(detach(lse.unpack(*this)), thin);
@@ -143,8 +149,9 @@ static void check_classes(const Tensor& x, const Tensor& t) {
   CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime, "expected scalar type Long but found ", info(t.dtype()).legacy);
 }
 
-static Tensor cross_entropy(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction, int64_t ignore_index) {
-  CHECK(is_float(input.dtype()), NotImplemented, "\"log_softmax_lastdim_kernel_impl\" not implemented for '", info(input.dtype()).legacy, "'");
+static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction, int64_t ignore_index) {
+  CHECK(is_float(input.dtype()), NotImplemented, scores ? "\"log_softmax_lastdim_kernel_impl\"" : "\"nll_loss_out_frame\"", " not implemented for '",
+        info(input.dtype()).legacy, "'");
   check_classes(input, target);
   LossShape s{1, input.sizes()[input.dim() == 1 ? 0 : 1], 1};
   if (input.dim() > 1) s.batch = input.sizes()[0];
@@ -161,9 +168,13 @@ static Tensor cross_entropy(const Tensor& input, const Tensor& target, const Opt
     classes = contiguous(reshape(cast(target, DType::Int64), flat));
     if (!device.is_meta() && losses.numel()) {
       Tensor x = contiguous(reshape(input, wide));
-      Tensor sums = empty(thin, x.dtype(), device);
-      g_cpu->reduce->logsumexp(sums.view(), x.view(), 1);
-      lse = contiguous(reshape(cast(sums, compute), flat));
+      if (scores) {
+        Tensor sums = empty(thin, x.dtype(), device);
+        g_cpu->reduce->logsumexp(sums.view(), x.view(), 1);
+        lse = contiguous(reshape(cast(sums, compute), flat));
+      } else {
+        lse = zeros(flat, compute, device);
+      }
       Tensor w = weight ? contiguous(cast(weight, compute)) : Tensor();
       View wv = w ? w.view() : View();
       g_cpu->loss->cross_entropy(s, losses.view(), &used, x.view(), lse.view(), classes.view(), w ? &wv : nullptr, ignore_index);
@@ -184,12 +195,21 @@ static Tensor cross_entropy(const Tensor& input, const Tensor& target, const Opt
     }
     n.factor = save(contiguous(keep));
     n.shape = s;
+    n.scores = scores;
     n.each = reduction == kNone;
     n.scale = reduction == kMean ? 1 / used : 1;
   });
 }
 
+static Tensor cross_entropy(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction, int64_t ignore_index) {
+  return class_loss(true, input, target, weight, reduction, ignore_index);
+}
+static Tensor nll_loss(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction, int64_t ignore_index) {
+  return class_loss(false, input, target, weight, reduction, ignore_index);
+}
+
 static const Register registered([](Ops& ops) {
+  ops.def("_nn.nll_loss_nd", nll_loss, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut, "The negative log likelihood of classes.");
   ops.def("_nn.mse_loss", mse_loss, "input, target, reduction=1", kNoOut, "The mean (1), sum (2) or each (0) of the squared differences.");
   ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1", kNoOut, "Cross entropy of probabilities and targets in [0, 1].");
   ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut, "Cross entropy of scores and classes.");

@@ -59,9 +59,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         if abs(ord) == math.inf:
             rows, cols = cols, rows
         sums = A.abs().sum(rows, keepdim=True)
-        result = (sums.amax(cols, keepdim=True) if ord > 0 else sums.amin(cols, keepdim=True)).squeeze(
-            (rows, cols)
-        )
+        if sums.shape[cols] == 0 and ord > 0:  # the largest of no sums
+            result = sums.sum(cols, keepdim=True)
+        else:
+            result = sums.amax(cols, keepdim=True) if ord > 0 else sums.amin(cols, keepdim=True)
+        result = result.squeeze((rows, cols))
     if not keepdim:
         return result
     for d in sorted((rows, cols)):
@@ -201,6 +203,8 @@ def vander(x, *, N=None):
         raise RuntimeError(f"N must be greater than 1, got {n}")
     if x.dtype == _C.bool:
         x = x.to(_C.int64)
+    if x.dim() == 0:
+        x = x.unsqueeze(0)
     column = x.unsqueeze(-1)
     powers = column.expand(*x.shape, n - 1).cumprod(-1)
     return _ops["cat"]([_ops["ones_like"](column), powers], -1)
@@ -225,8 +229,8 @@ def logdet(input):
 @op(method=True)
 def lu(input, pivot=True, get_infos=False):
     """The packed LU of each matrix and its exchanges of rows, and LAPACK's codes if asked for."""
-    packed, pivots, info = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
-    return (packed, pivots, info) if get_infos else (packed, pivots)
+    result = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
+    return result if get_infos else (result.LU, result.pivots)
 
 
 # The coefficients of Pade's approximation of degree 13, and how large a 1-norm it may be used for.

@@ -8,7 +8,7 @@ _ops = _C.ops
 
 def _basis(A, q, niter):
     """An orthonormal (..., m, q) whose span nearly holds the largest singular vectors (Halko, Martinsson and Tropp)."""
-    start = _ops["randn"](*A.shape[:-2], A.shape[-1], q, dtype=A.dtype, device=A.device)
+    start = _ops["randn"](A.shape[-1], q, dtype=A.dtype, device=A.device)
     Q = _ops["linalg.qr"](A @ start).Q
     for _ in range(niter):
         Q = _ops["linalg.qr"](A.mH @ Q).Q
