@@ -7,9 +7,11 @@ _ops = _C.ops
 
 
 def _rrelu(input, lower, upper, training, generator=None):
-    """input, or a slope times input up to 0; in training each such element draws its slope from [lower, upper]."""
+    """input, or up to 0 a slope times input; in training each element draws its own from [lower, upper]."""
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
+        )
     if not training:
         return _ops["nn.functional.leaky_relu"](input, (lower + upper) / 2)
     below = input.detach() <= 0
