@@ -7,7 +7,7 @@ _ops = _C.ops
 _MODES = ("sum", "mean", "max")
 
 
-@op(alias=("_embedding_bag", "_embedding_bag_forward_only"))
+@op
 def embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
     include_last_offset=False, padding_idx=None,
@@ -22,12 +22,13 @@ def embedding_bag(
         raise RuntimeError(
             f"input has to be a 1D Tensor, and offsets too; got shapes {list(indices.shape)} and {list(offsets.shape)}"
         )
-    if padding_idx is not None and padding_idx == -1:  # the old spelling of none
-        padding_idx = None
+    offsets, indices = (t.to(_ops["promote_types"](offsets.dtype, indices.dtype)) for t in (offsets, indices))
     out = f(
-        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq, mode=_MODES[mode], sparse=sparse,
+        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq and mode != 2, mode=_MODES[mode], sparse=sparse,
         per_sample_weights=per_sample_weights, include_last_offset=include_last_offset, padding_idx=padding_idx,
     )  # fmt: skip
+    if padding_idx is not None:
+        padding_idx %= weight.size(0)
     count = out.size(0)
     starts = offsets[:count].long()
     of_index = _bags(starts, indices.size(0)).to(offsets.dtype)
@@ -35,12 +36,24 @@ def embedding_bag(
     sizes = offsets.new_zeros(count).index_add(0, of_index.long(), used.to(offsets.dtype))
     if mode == 0:
         # PyTorch leaves them empty or zero: sums need no sizes.
-        fast = padding_idx is None and per_sample_weights is None
+        fast = padding_idx is None and per_sample_weights is None and weight.dtype is not _C.float64
         zero = offsets.new_zeros(count)
         return out, offsets.new_empty(0) if fast else of_index, zero, zero.clone()
     if mode == 1:
         return out, of_index, sizes, sizes.clone()
     return out, of_index, sizes, _rows_of_maxima(weight.detach(), indices, of_index.long(), used, count)
+
+
+@op(alias=("_embedding_bag_forward_only",))
+def _embedding_bag(
+    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+    include_last_offset=False, padding_idx=-1,
+):  # fmt: skip
+    """embedding_bag; padding_idx -1 is none."""
+    return embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+        None if padding_idx == -1 else padding_idx,
+    )  # fmt: skip
 
 
 def _rows_of_maxima(weight, indices, of_index, used, count):

@@ -118,14 +118,6 @@ def _weight_norm_interface(v, g, dim=0):
 
 
 @op
-def native_norm(input, p=2, dim=None, keepdim=False, dtype=None):
-    """The same as norm."""
-    if dim is None:
-        return input.norm(p)
-    return input.norm(2 if p is None else p, dim, keepdim, dtype=dtype)
-
-
-@op
 def _euclidean_dist(x1, x2):
     """Distances between the rows of x1 and x2, by one product of matrices."""
     squares = x1.pow(2).sum(-1, keepdim=True) + x2.pow(2).sum(-1, keepdim=True).transpose(-2, -1)
@@ -189,7 +181,7 @@ def _add_relu(input, other, *, alpha=1):
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
     """relu or gelu of addmm."""
     out = _ops["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
-    return _ops["nn.functional.gelu"](out, approximate="tanh") if use_gelu else out.relu()
+    return _ops["nn.functional.gelu"](out) if use_gelu else out.relu()
 
 
 @op

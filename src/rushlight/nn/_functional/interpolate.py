@@ -26,7 +26,8 @@ def _step(n_in, n_out, align_corners, factor):
 
 def _nearest(x, dim, n_out, factor, exact):
     n_in = x.size(dim)
-    if n_in == n_out and (factor is None or factor == 1):
+    # PyTorch copies a dimension of pictures that keeps its size, whatever the factor.
+    if n_in == n_out and (factor is None or factor == 1 or (x.dim() == 4 and not exact)):
         return x
     at = rl.arange(n_out, dtype=rl.float32, device=x.device)
     at = (at + 0.5 if exact else at) * _step(n_in, n_out, False, factor)
@@ -45,7 +46,7 @@ def _shaped(weight, x, dim):
 
 def _linear(x, dim, n_out, align_corners, factor):
     n_in = x.size(dim)
-    if n_in == n_out and (align_corners or factor is None or factor == 1):
+    if n_in == n_out:
         return x
     at = _points(x, dim, n_out, align_corners, factor).clamp_(min=0)
     low = at.floor().clamp_(max=n_in - 1)
@@ -86,6 +87,8 @@ def _filter(kind, x):
 
 def _antialias(x, dim, n_out, kind, align_corners, factor):
     n_in = x.size(dim)
+    if n_in == n_out:
+        return x
     step = _step(n_in, n_out, align_corners, factor)
     half = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}[kind]
     support, inverse = (half * step, 1.0 / step) if step >= 1 else (half, 1.0)
