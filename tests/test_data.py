@@ -464,8 +464,6 @@ def test_out_of_order():
 
 
 def test_spawned_workers():
-    if os.environ.get("RUSHLIGHT_TEST_BACKEND") == "torch":
-        pytest.skip("a spawned interpreter has no stand-in package")
     loader = data.DataLoader(range(6), batch_size=2, num_workers=1, multiprocessing_context="spawn")
     assert [b.tolist() for b in loader] == [[0, 1], [2, 3], [4, 5]]
 

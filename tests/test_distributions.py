@@ -12,6 +12,7 @@ from rushlight import distributions as ours
 oracle = pytest.importorskip("torch")
 theirs = oracle.distributions
 
+pytestmark = pytest.mark.filterwarnings("ignore:Singular sample")  # torch says so of each Wishart draw
 COV = [[2.0, 0.5], [0.5, 1.0]]
 
 # name -> function of (distributions module, tensor maker): an instance

@@ -3,6 +3,7 @@
 #pragma once
 #include "autograd/grad_mode.h"
 #include "autograd/node.h"
+#include "autograd/record.h"
 
 namespace rl {
 
@@ -22,6 +23,7 @@ inline Tensor take_destination(IntSpan sizes, DType dtype, bool will_be_recorded
   t_destination.wanted = nullptr;
   if (t->dtype != dtype || !(IntSpan(t->sizes, t->ndim) == sizes)) return {};
   if (will_be_recorded && !t_destination.with_grad) return {};
+  if (will_be_recorded) check_view_history(Tensor::borrow(t));
   t_destination.taken = t;
   return Tensor::borrow(t);
 }

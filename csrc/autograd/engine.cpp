@@ -165,6 +165,7 @@ class Run {
       if (!n.type->undefined_ok)
         for (int64_t i = 0; i < dy.size(); ++i)
           if (!dy[i].defined()) dy[i] = g_engine_ops.zeros(n.results[i].sizes, n.results[i].dtype, n.results[i].device);
+      check_not_released(n);
       run_pre_hooks(n, dy);
       NoGrad mode(call_.create_graph);
       dx = call_backward(n, dy);

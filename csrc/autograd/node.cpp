@@ -89,10 +89,15 @@ int node_traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 struct ReleaseFields final : FieldVisitor {
-  void saved(const char*, Saved& s) override { s.reset(); }
-  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
-    for (Saved& s : list) s.reset();
+  bool any = false;
+  void saved(const char*, Saved& s) override {
+    any |= s.defined();
+    s.reset();
   }
+  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
+    for (Saved& s : list) saved("", s);
+  }
+  void saved_number() override { any = true; }
   void other(const char*, PyObject* (*)(const void*), const void*) override {}
 };
 
@@ -186,6 +191,7 @@ NodeHooks& hooks_of(Node& node) {
 void release_saved(Node& node, const Site& by) {
   ReleaseFields fields;
   node.type->fields(node, fields);
+  if (!fields.any) return;  // nothing was kept: it can run again
   node.released = true;
   node.freed = by;
 }
@@ -207,6 +213,14 @@ void Saved::reset() {
 
 namespace {
 
+// t, made to send its gradient along an edge.
+Tensor with_history(Tensor t, Edge edge) {
+  t->output_nr = edge.nr;
+  t->grad_fn = std::exchange(edge.node, nullptr);
+  t->requires_grad = true;
+  return t;
+}
+
 Saved pack(const Tensor& t, int32_t nr) {
   Saved s;
   s.output_nr_ = nr;
@@ -214,10 +228,13 @@ Saved pack(const Tensor& t, int32_t nr) {
   if (t_saved_hooks && !t_saved_hooks->empty()) {
     SavedHooks hooks = t_saved_hooks->back();
     NoGrad guard;
-    Tensor given = nr >= 0 ? t : t;
-    s.packed_ = PyObject_CallOneArg(hooks.pack, given.object());
+    s.packed_ = PyObject_CallOneArg(hooks.pack, t.object());
     if (!s.packed_) throw Error(ErrorKind::Runtime, "");  // the Python error is set
     s.unpack_hook_ = Py_NewRef(hooks.unpack);
+    if (nr < 0 && t->wants_grad()) {  // the input's history, without its memory
+      const int64_t none[1] = {0};
+      s.tensor_ = with_history(empty(IntSpan(none, 1), t.dtype(), t.device()), gradient_edge(t.get()));
+    }
     return s;
   }
   s.tensor_ = t;
@@ -252,6 +269,10 @@ Saved pack(const Tensor& t, int32_t nr) {
 
 }  // namespace
 
+void check_not_released(Node& node) {
+  if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
+}
+
 Saved save(const Tensor& input) { return input.defined() ? pack(input, -1) : Saved(); }
 
 Saved save_output(Node& node, const Tensor& output, int32_t nr) {
@@ -267,7 +288,10 @@ Tensor Saved::unpack(Node& node) const {
       Py_DECREF(result);
       fail(ErrorKind::Type, "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
     }
-    return Tensor::own(reinterpret_cast<TensorObject*>(result));
+    Tensor unpacked = Tensor::own(reinterpret_cast<TensorObject*>(result));
+    if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
+    if (output_nr_ < 0 || !grad_enabled()) return unpacked;
+    return with_history(alias(unpacked), Edge(&node, static_cast<uint32_t>(output_nr_)));
   }
   if (!tensor_.defined()) {
     if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
@@ -276,18 +300,14 @@ Tensor Saved::unpack(Node& node) const {
   if (tensor_.version() != version_) throw Error(ErrorKind::Runtime, modified_message(*this, node));
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
-  Tensor with_history = alias(tensor_);
-  with_history->grad_fn = &node;
-  Py_INCREF(reinterpret_cast<PyObject*>(&node));
-  with_history->output_nr = static_cast<uint32_t>(output_nr_);
-  with_history->requires_grad = true;
-  return with_history;
+  return with_history(alias(tensor_), Edge(&node, static_cast<uint32_t>(output_nr_)));
 }
 
 // What Python sees of plain fields.
 
 void FieldVisitor::operator()(const char* name, SavedValue& v) {
   if (v.is_tensor) return saved(name, v.tensor);
+  saved_number();
   other(name, [](const void* p) -> PyObject* {
     const Scalar& s = static_cast<const SavedValue*>(p)->number;
     return s.is_complex() ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())

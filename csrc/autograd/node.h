@@ -88,7 +88,8 @@ struct SavedValue {
   Saved tensor;
   Scalar number = Scalar(0);
   bool is_tensor = false;
-  Value unpack(Node& node) const { return is_tensor ? Value(tensor.unpack(node)) : Value(number); }
+  // A number is freed like a tensor: torch, which wraps it in one, refuses a second backward too.
+  Value unpack(Node& node) const;
 };
 
 // Called with each saved field of a node and its name.
@@ -96,6 +97,7 @@ struct FieldVisitor {
   virtual void saved(const char* name, Saved& s) = 0;
   virtual void saved_list(const char* name, SmallVector<Saved, 2>& list) = 0;
   virtual void other(const char* name, PyObject* (*get)(const void*), const void* field) = 0;
+  virtual void saved_number() {}  // a SavedValue that was a number: other() follows
   void operator()(const char* name, Saved& s) { saved(name, s); }
   void operator()(const char* name, SavedValue& v);
   void operator()(const char* name, SmallVector<Saved, 2>& list) { saved_list(name, list); }
@@ -130,7 +132,7 @@ struct Node {
   Site site;                         // the line that recorded it
   Site freed;                        // the line whose backward freed the saved tensors
   NodeHooks* hooks;                  // null mostly
-  bool released;
+  bool released;                     // what was saved is gone
 
   // The engine's own, valid during one run.
   uint64_t run;
@@ -141,6 +143,8 @@ struct Node {
   bool needs(int64_t input) const { return input < edges.size() && edges[input].node != nullptr; }
   bool needs_any() const;
 };
+
+inline Value SavedValue::unpack(Node& node) const { return is_tensor || node.released ? Value(tensor.unpack(node)) : Value(number); }
 
 // Python callbacks of a node, in order of registration.
 struct NodeHooks {
@@ -193,6 +197,7 @@ Node* new_node(NodeType& type);   // not yet tracked by the collector: call trac
 Node* construct_node(NodeType& type, void* raw, PyTypeObject* python);
 void track_node(Node* node);
 void release_saved(Node& node, const Site& by);
+void check_not_released(Node& node);  // the error of a second backward, unless nothing was freed
 uint64_t next_sequence();
 PyTypeObject* python_type(NodeType& type);
 extern PyTypeObject* g_node_type;

@@ -1,5 +1,7 @@
 #include "autograd/record.h"
 
+#include <cstring>
+
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "tensor/promote.h"
@@ -89,6 +91,10 @@ Node* grad_fn_of(TensorObject* t) {
         "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
         "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
         "outside (if you want the inplace to be tracked).");
+  CHECK(t->view_origin != ViewOrigin::MultiOutput, Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ",
+        t->grad_fn ? t->grad_fn->type->name : "a function", " is a view and its base or another view of its base has been modified inplace. This view "
+        "is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+        "the inplace operation by an out-of-place one.");
   // The base was written to after the view was made: the view's history is now that of the base, seen through the view.
   auto* node = static_cast<AsStridedBackward*>(new_node(NodeTypeOf<AsStridedBackward>::type));
   node->edges.push_back(gradient_edge(base));
@@ -164,29 +170,35 @@ Tensor record_not_differentiable(const char* op, Tensor y, const Inputs& inputs)
   return record<NotDifferentiable>(std::move(y), inputs, [&](auto& n) { n.op = op; });
 }
 
-void check_inplace(const Tensor& t) {
+// A write that is going to be part of the history must be able to rewrite that of the view's base.
+void check_view_history(const Tensor& t) {
+  if (!t->base) return;
+  if (t->view_origin == ViewOrigin::NoGrad)
+    fail(ErrorKind::Runtime, "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+         "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+         "the inplace to be tracked).");
+  if (t->view_origin == ViewOrigin::MultiOutput) {
+    Node* fn = t->grad_fn;
+    fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ", fn ? fn->type->name : "a function",
+         " is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
+         "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+         "out-of-place one.");
+  }
+}
+
+void check_inplace(const Tensor& t, bool overlap_ok) {
   CHECK(!t->inference || t_grad_mode.inference, Runtime,
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
         "before doing inplace update.");
-  for (int64_t i = 0; i < t.dim(); ++i)
-    CHECK(t->strides()[i] != 0 || t->sizes[i] <= 1, Runtime,
+  for (int64_t i = 0; i < t.dim() && !overlap_ok; ++i)
+    CHECK(t->strides()[i] != 0 || t->sizes[i] <= 1 || t->numel == 0, Runtime,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
           "clone() the tensor before performing the operation.");
   if (!grad_enabled()) return;
   if (t->base) {
     if (!t->base->wants_grad()) return;
-    if (t->view_origin == ViewOrigin::NoGrad)
-      fail(ErrorKind::Runtime, "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-           "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-           "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
-           "the inplace to be tracked).");
-    if (t->view_origin == ViewOrigin::MultiOutput) {
-      Node* fn = t->grad_fn;
-      fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ", fn ? fn->type->name : "a function",
-           " is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
-           "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-           "out-of-place one.");
-    }
+    check_view_history(t);
     CHECK(t->base->grad_fn, Runtime, "a view of a leaf Variable that requires grad is being used in an in-place operation.",
           "\n  Write under no_grad(), or work on a clone(): x = leaf.clone(); x[...] = value");
     return;
@@ -225,14 +237,28 @@ void rebase_history(const Tensor& t, Edge edge) {
 
 namespace {
 
-// The saved results of a node whose result was moved into another tensor now belong to that tensor.
-struct MoveSavedOutputs final : FieldVisitor {
-  const Tensor& to;
-  explicit MoveSavedOutputs(const Tensor& t) : to(t) {}
-  void saved(const char*, Saved& s) override {
-    if (s.output_nr_ < 0 || !s.tensor_.defined() || s.tensor_.dtype() != to.dtype()) return;
-    s.tensor_ = alias(to);
-    s.version_ = to.version();
+// What a node kept of a call that is now written in place. Saved results belong to the tensor written to; a saved input
+// that is that tensor gets a copy of the old values, with the old history.
+struct SettleSaved final : FieldVisitor {
+  const Tensor& self;
+  bool before;  // before the write: inputs; after it: results
+  SettleSaved(const Tensor& t, bool b) : self(t), before(b) {}
+  void saved(const char* name, Saved& s) override {
+    if (!s.tensor_.defined()) return;
+    // x.mul_(x): torch keeps no copy for the second operand, and refuses the backward.
+    if (before && s.output_nr_ < 0 && s.tensor_.is(self) && std::strcmp(name, "other") != 0) {
+      NoGrad raw;
+      Tensor old = g_engine_ops.clone(self);
+      if (Node* fn = grad_fn_of(self.get())) {
+        Py_INCREF(reinterpret_cast<PyObject*>(fn));
+        set_history(old.get(), fn, self->output_nr);
+      }
+      s.version_ = old.version();
+      s.tensor_ = std::move(old);
+    } else if (!before && s.output_nr_ >= 0 && s.tensor_.dtype() == self.dtype()) {
+      s.tensor_ = alias(self);
+      s.version_ = self.version();
+    }
   }
   void saved_list(const char*, SmallVector<Saved, 2>& list) override {
     for (Saved& s : list) saved("", s);
@@ -240,19 +266,19 @@ struct MoveSavedOutputs final : FieldVisitor {
   void other(const char*, PyObject* (*)(const void*), const void*) override {}
 };
 
-
 }  // namespace
 
 thread_local Destination t_destination;
 
-Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool direct_with_grad, Tensor (*compute)(void*), void* context) {
-  check_inplace(self);
+Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*), void* context) {
+  (void)name;
+  check_inplace(self, traits.overlap_ok);
   Destination outer = std::exchange(t_destination, Destination());
   struct Restore {
     Destination& outer;
     ~Restore() { t_destination = std::move(outer); }
   } restore{outer};
-  if (direct) t_destination.wanted = self.get(), t_destination.with_grad = direct_with_grad;
+  if (traits.direct) t_destination.wanted = self.get(), t_destination.with_grad = traits.direct_with_grad;
   Tensor result = compute(context);
   t_destination.wanted = nullptr;
   if (result.get() == self.get()) {
@@ -263,13 +289,18 @@ Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool dir
         " doesn't match the broadcast shape ", to_text(result.sizes()));
   CHECK(can_cast(result.dtype(), self.dtype()), Runtime, "result type ", info(result.dtype()).legacy,
         " can't be cast to the desired output type ", info(self.dtype()).legacy);
-  (void)name;
+  if (result.requires_grad()) check_view_history(self);
+  Node* call = result->grad_fn;  // saves what the op saved, even when a cast follows it
+  if (result.requires_grad() && call) {
+    SettleSaved inputs(self, true);
+    call->type->fields(*call, inputs);
+  }
   if (result.requires_grad() && result.dtype() != self.dtype()) result = g_engine_ops.cast(result, self.dtype());
   g_engine_ops.copy(self, result);
   bump_version(self);
   if (result.requires_grad() && result->grad_fn) {
-    MoveSavedOutputs move(self);
-    result->grad_fn->type->fields(*result->grad_fn, move);
+    SettleSaved results(self, false);
+    result->grad_fn->type->fields(*result->grad_fn, results);
     rebase_history(self, Edge(result->grad_fn, result->output_nr));
   }
   return self;

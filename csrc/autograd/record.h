@@ -87,11 +87,19 @@ template <class N, class Fill> Tensor record_view(Tensor y, const Tensor& t, Fil
 
 // Writing in place. `check_inplace` refuses what may not be written; then the op writes, counts the write, and gives
 // the tensor its new history with `rebase_history`, which also rewrites the history of a view's base.
-void check_inplace(const Tensor& t);
+void check_inplace(const Tensor& t, bool overlap_ok = false);
+void check_view_history(const Tensor& t);
 void rebase_history(const Tensor& t, Edge edge);
 // x.op_(...) for any op: runs `compute` (which may write into x directly, see ops/destination.h) and moves the
 // result, its history included, into x.
-Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool direct_with_grad,
-                     Tensor (*compute)(void*), void* context);
+struct InplaceTraits {
+  bool direct = false;            // compute may write straight into x
+  bool direct_with_grad = false;  // ... also when the call is recorded
+  bool overlap_ok = false;        // x may have several elements in one place (fill_, zero_)
+};
+Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*), void* context);
+inline Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool direct_with_grad, Tensor (*compute)(void*), void* context) {
+  return apply_inplace(name, self, InplaceTraits{direct, direct_with_grad, false}, compute, context);
+}
 
 }  // namespace rl

@@ -5,6 +5,7 @@
 #include "backend/copy.h"
 #include "backend/index.h"
 #include "backend/linalg.h"
+#include "backend/loss.h"
 #include "backend/matmul.h"
 #include "backend/optim.h"
 #include "backend/fft.h"
@@ -13,6 +14,7 @@
 #include "backend/pool.h"
 #include "backend/random.h"
 #include "backend/reduce.h"
+#include "backend/rnn.h"
 #include "backend/sort.h"
 #include "base/device.h"
 
@@ -32,6 +34,8 @@ struct Backend {
   const PoolKernels* pool;
   const NormKernels* norm;
   const OptimKernels* optim;
+  const LossKernels* loss;
+  const RnnKernels* rnn;
 };
 
 // The backend of a device; an error naming the device if it has none.

@@ -1,9 +1,8 @@
 // Tests on one element, bounds, mixtures of two and three operands.
-#include "cpu/isa.h"
-
 #include <cmath>
 
 #include "cpu/arith.h"
+#include "cpu/isa.h"
 #include "cpu/pointwise.h"
 #include "cpu/simd_erf.h"
 #include "cpu/simd_trig.h"
@@ -25,12 +24,12 @@ template <class T, class P> RL_INLINE T clamp(T x, const P& p) {
 template <class T> RL_INLINE T logaddexp(T x, T y) {
   const T top = x > y ? x : y, low = x > y ? y : x;
   const T sum = top + log1p(exp(low - top));
-  return (abs_(x) == kInf<T>) & (x == y) ? x : sum;
+  return (abs_(x) == kInf<T>)&(x == y) ? x : sum;
 }
 template <class T> RL_INLINE T logaddexp2(T x, T y) {
   const T top = x > y ? x : y, low = x > y ? y : x;
   const T sum = top + log1p(exp2(low - top)) * T(1.44269504088896340736);
-  return (abs_(x) == kInf<T>) & (x == y) ? x : sum;
+  return (abs_(x) == kInf<T>)&(x == y) ? x : sum;
 }
 template <class T> RL_INLINE T xlogy(T x, T y) { return y != y ? y : (x == 0 ? T(0) : x * log(y)); }
 template <class T> RL_INLINE T xlog1py(T x, T y) { return y != y ? y : (x == 0 ? T(0) : x * log1p(y)); }

@@ -1,8 +1,7 @@
 // Trigonometry, the error function and the roundings of real numbers.
-#include "cpu/isa.h"
-
 #include <cmath>
 
+#include "cpu/isa.h"
 #include "cpu/pointwise.h"
 #include "cpu/simd_erf.h"
 #include "cpu/simd_trig.h"
@@ -11,7 +10,7 @@ namespace rl::RL_ISA {
 namespace {
 
 // Runs Fast where a whole block lies within its range, Slow (libm, any argument) elsewhere.
-template <auto Fast, auto Slow, class T> [[gnu::flatten]] void guarded_flat(char* const* data, int64_t n, const LoopParams&) {
+template <auto Fast, auto Slow, class T> RL_INLINE void guarded_run(char* const* data, int64_t n) {
   constexpr int64_t kBlock = 256;
   auto* out = reinterpret_cast<T*>(data[0]);
   auto* in = reinterpret_cast<const T*>(data[1]);
@@ -28,15 +27,29 @@ template <auto Fast, auto Slow, class T> [[gnu::flatten]] void guarded_flat(char
   }
 }
 template <auto Fast, auto Slow, class T>
+[[gnu::flatten]] void guarded_flat(char* const* data, int64_t n, const LoopParams&) {
+  guarded_run<Fast, Slow, T>(data, n);
+}
+template <auto Fast, auto Slow, class T>
+RL_WIDE [[gnu::flatten]] void guarded_flat_wide(char* const* data, int64_t n, const LoopParams&) {
+  guarded_run<Fast, Slow, T>(data, n);
+}
+template <FlatLoop kFlat, class T>
 void guarded_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T)};
-  if (n == 1 || (strides[0] == sizeof(T) && strides[1] == sizeof(T))) return guarded_flat<Fast, Slow, T>(data, n, params);
-  run_blocks(&guarded_flat<Fast, Slow, T>, kSizes, 2, data, strides, n, params);
+  if (n == 1 || (strides[0] == sizeof(T) && strides[1] == sizeof(T))) return kFlat(data, n, params);
+  run_blocks(kFlat, kSizes, 2, data, strides, n, params);
+}
+template <FlatLoop kFloat, FlatLoop kDouble> void put_guarded(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float32) = &guarded_loop<kFloat, float>;
+  t.at(op, DType::Float64) = &guarded_loop<kDouble, double>;
+  put_half<&guarded_loop<kFloat, float>, 1, true>(t, op);
 }
 template <auto Fast, auto Slow> void guarded_floats(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float32) = &guarded_loop<Fast, Slow, float>;
-  t.at(op, DType::Float64) = &guarded_loop<Fast, Slow, double>;
-  put_half<&guarded_loop<Fast, Slow, float>, 1, true>(t, op);
+  put_guarded<&guarded_flat<Fast, Slow, float>, &guarded_flat<Fast, Slow, double>>(t, op);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (has_wide()) put_guarded<&guarded_flat_wide<Fast, Slow, float>, &guarded_flat_wide<Fast, Slow, double>>(t, op);
+#endif
 }
 
 // Rounds half to even at a number of decimals, which may be negative.
@@ -48,7 +61,8 @@ template <class T> void round_loop(char* const* data, const int64_t* strides, in
   if (params.i0 == 0) return loop1<[](auto x) { return rint_(x); }, T>(data, strides, n, params);
   LoopParams scaled = params;
   scaled.d0 = std::pow(10.0, std::fabs(static_cast<double>(params.i0)));
-  loop1<[](auto x, const auto& p) { return round_decimals(x, decltype(x)(p.d0), (p.i0 > 0)); }, T>(data, strides, n, scaled);
+  loop1<[](auto x, const auto& p) { return round_decimals(x, decltype(x)(p.d0), (p.i0 > 0)); }, T>(data, strides, n,
+                                                                                                   scaled);
 }
 void put_round(LoopTable& t) {
   t.at(Pointwise::Round, DType::Float32) = &round_loop<float>;
@@ -68,11 +82,11 @@ void put_trig(LoopTable& t) {
   guarded_floats<[](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
   guarded_floats<[](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
   guarded_floats<[](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
-  unary_floats<[](auto x) { return asin(x); }>(t, Asin);
-  unary_floats<[](auto x) { return acos(x); }>(t, Acos);
-  unary_floats<[](auto x) { return atan(x); }>(t, Atan);
-  binary_floats<[](auto y, auto x) { return atan2(y, x); }, false>(t, Atan2);
-  unary_floats<[](auto x) { return erf(x); }>(t, Erf);
+  unary_wide<[](auto x) { return asin(x); }>(t, Asin);
+  unary_wide<[](auto x) { return acos(x); }>(t, Acos);
+  unary_wide<[](auto x) { return atan(x); }>(t, Atan);
+  binary_wide<[](auto y, auto x) { return atan2(y, x); }>(t, Atan2);
+  unary_wide<[](auto x) { return erf(x); }>(t, Erf);
   unary<[](auto x) { return erfc(x); }, float>(t, Erfc);
   unary<[](auto x) { return std::erfc(x); }, double>(t, Erfc);
   put_half<&loop1<[](auto x) { return erfc(x); }, float>, 1, true>(t, Erfc);

@@ -29,10 +29,10 @@ template <> struct FloatTraits<double> {
   static constexpr double kMagic = 0x1.8p52;
   static constexpr double kExpHigh = 711.0, kExpLow = -746.0;
   static constexpr double kLn2Hi = 0x1.62e42fee00000p-1, kLn2Lo = 0x1.a39ef35793c76p-33;
-  static constexpr double kExp[] = {
-      0x1.0000000000000p-1,  0x1.555555555555cp-3,  0x1.555555555555fp-5,  0x1.111111110e8a2p-7,
-      0x1.6c16c16c130dbp-10, 0x1.a01a01b4ed4b1p-13, 0x1.a01a01b59cc92p-16, 0x1.71ddec9204b7cp-19,
-      0x1.27e4bcb10de7ap-22, 0x1.af721189f668bp-26, 0x1.1fa189490dc99p-29};
+  static constexpr double kExp[] = {0x1.0000000000000p-1,  0x1.555555555555cp-3,  0x1.555555555555fp-5,
+                                    0x1.111111110e8a2p-7,  0x1.6c16c16c130dbp-10, 0x1.a01a01b4ed4b1p-13,
+                                    0x1.a01a01b59cc92p-16, 0x1.71ddec9204b7cp-19, 0x1.27e4bcb10de7ap-22,
+                                    0x1.af721189f668bp-26, 0x1.1fa189490dc99p-29};
 };
 template <class T> using bits_t = typename FloatTraits<T>::Bits;
 template <class T> inline constexpr T kInf = std::numeric_limits<T>::infinity();
@@ -154,7 +154,7 @@ template <class T> struct LogSplit {
   T k, f, log_f;
 };
 RL_INLINE float log_of_rest(float f) {
-  constexpr float kLog[] = {0x1.55554ap-2f,  -0x1.00022p-2f,  0x1.99a594p-3f, -0x1.54788cp-3f,
+  constexpr float kLog[] = {0x1.55554ap-2f, -0x1.00022p-2f,  0x1.99a594p-3f, -0x1.54788cp-3f,
                             0x1.226e84p-3f, -0x1.0ce0a8p-3f, 0x1.07cf7ap-3f, -0x1.41e984p-4f};
   float f2 = f * f;
   return fma(f2 * f, poly(f, kLog), -0.5f * f2);  // log(1 + f) - f

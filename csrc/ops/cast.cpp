@@ -107,8 +107,13 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
   const Tensor& src = value.tensor;
   struct Call { const Tensor &self, &src; bool b; } call{self, src, non_blocking};
   bool overlaps = src.storage() == self.storage();
+  bool same = src.is(self);
+  if (overlaps && !same) {
+    check_inplace(self);
+    check_overlap(self.get(), &value, 1);
+  }
   if ((grad_enabled() && (self.requires_grad() || src.requires_grad())) || overlaps)
-    return apply_inplace("copy_", self, false, false, [](void* c) { auto* k = static_cast<Call*>(c); return copy(k->self, k->src, k->b); }, &call);
+    return apply_inplace("copy_", self, InplaceTraits{false, false, same}, [](void* c) { auto* k = static_cast<Call*>(c); return copy(k->self, k->src, k->b); }, &call);
   check_inplace(self);
   Ints sizes = broadcast_sizes(self.sizes(), src.sizes());
   CHECK(IntSpan(sizes) == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()), " doesn't match the broadcast shape ", to_text(sizes));
@@ -153,8 +158,8 @@ static const Register registered([](Ops& ops) {
   ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut, "The tensor in row-major memory; itself if it is already.");
   ops.def("copy_", copy_, "input, src, non_blocking=False", kMethod | kNoFunction | kNoOut, "Writes src (broadcast and cast) into the tensor.");
   ops.def("copy", copy, "input, src, non_blocking=False", kNoOut, "The tensor with its elements replaced by those of src.");
-  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput, "The tensor with every element replaced by a number.");
-  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput, "The tensor with every element replaced by 0.");
+  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk, "The tensor with every element replaced by a number.");
+  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk, "The tensor with every element replaced by 0.");
 });
 
 }  // namespace rl::ops

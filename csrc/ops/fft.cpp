@@ -150,6 +150,10 @@ static Tensor fft_c2r(const Tensor& x, const Ints& dims, double scale, bool forw
 // What the functions of torch.fft are made of. `n` may differ from the input's length: cut, or filled with zeros.
 namespace {
 
+int64_t wrapped(int64_t dim, const Tensor& x) {
+  CHECK(x.dim() > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
+  return wrap_dim(dim, x.dim());
+}
 void check_norm(const std::optional<std::string>& norm) {
   CHECK(!norm || *norm == "backward" || *norm == "forward" || *norm == "ortho", Runtime, "Invalid normalization mode: \"", norm.value_or(""), "\"");
 }
@@ -169,8 +173,7 @@ Tensor promoted(const char* name, const Tensor& x, bool to_complex_type) {
 
 static Tensor fft_1d(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm, bool forward, const char* name) {
   check_norm(norm);
-  int64_t d = wrap_dim(dim, x.dim());
-  CHECK(x.dim() > 0, Runtime, name, ": expected a tensor of at least one dimension");
+  int64_t d = wrapped(dim, x);
   CHECK(!n || *n >= 1, Runtime, "Invalid number of data points (", n.value_or(0), ") specified");
   int64_t count = n.value_or(x.sizes()[d]);
   CHECK(count >= 1, Runtime, "Invalid number of data points (", count, ") specified");
@@ -185,8 +188,7 @@ static Tensor ifft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const
 static Tensor real_to_half(const char* name, const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   CHECK(!x.is_complex(), Runtime, name, " expects a real input tensor, but got ", info(x.dtype()).legacy);
-  int64_t d = wrap_dim(dim, x.dim());
-  CHECK(x.dim() > 0, Runtime, name, ": expected a tensor of at least one dimension");
+  int64_t d = wrapped(dim, x);
   int64_t count = n.value_or(x.sizes()[d]);
   CHECK(count >= 1, Runtime, "Invalid number of data points (", count, ") specified");
   return fft_r2c(padded(promoted(name, x, false), d, count), {d}, scale_of(norm, static_cast<double>(count), forward), forward);
@@ -196,8 +198,7 @@ static Tensor ihfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, cons
 
 static Tensor half_to_real(const char* name, const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
-  int64_t d = wrap_dim(dim, x.dim());
-  CHECK(x.dim() > 0, Runtime, name, ": expected a tensor of at least one dimension");
+  int64_t d = wrapped(dim, x);
   int64_t count = n.value_or(2 * (x.sizes()[d] - 1));
   CHECK(count >= 1, Runtime, "Invalid number of data points (", count, ") specified");
   return fft_c2r(padded(promoted(name, x, true), d, count / 2 + 1), {d}, scale_of(norm, static_cast<double>(count), forward), forward, count);
@@ -213,7 +214,7 @@ Shape shape_of(const Tensor& x, const std::optional<Ints>& s, const std::optiona
   Shape r;
   if (dim) {
     for (int64_t d : *dim) {
-      int64_t w = wrap_dim(d, x.dim());
+      int64_t w = wrapped(d, x);
       CHECK(!r.dims.contains(w), Runtime, "FFT dims must be unique");
       r.dims.push_back(w);
     }

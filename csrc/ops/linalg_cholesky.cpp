@@ -40,7 +40,24 @@ static std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool 
 static Tensor linalg_cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_of("linalg.cholesky", a, upper, true)); }
 static Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_of("cholesky", a, upper, true)); }
 
-// cholesky_solve: X of (L L^H) X = B. Composed where somebody wants a gradient.
+// cholesky_solve: A X = B with A = L L^H (or U^H U)        dB = A^-1 dX, dA = -dB X^H, dL = (dA + dA^H) L (or U (dA + dA^H))
+static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper);
+struct CholeskySolveBackward : Node {
+  static constexpr const char* kName = "CholeskySolveBackward0";
+  Saved input2, result;
+  bool upper = false;
+  Grads backward(const Grads& dx) {
+    Tensor l = input2.unpack(*this);
+    Grads d(2);
+    d[0] = cholesky_solve(dx[0], l, upper);
+    if (needs(1)) {
+      Tensor da = neg(matmul(d[0], mH(result.unpack(*this)))), both = add(da, mH(da));
+      d[1] = upper ? matmul(l, both) : matmul(both, l);
+    }
+    return d;
+  }
+  FIELDS(input2, result, upper)
+};
 static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   const char* name = "cholesky_solve";
   check_matrix(name, b, "input");
@@ -50,13 +67,13 @@ static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   CHECK(rows(b) == rows(l), Runtime, name, ": Incompatible matrix sizes for ", name, ": each A matrix is ", rows(l), " by ", cols(l), " but each b matrix is ",
         rows(b), " by ", cols(b));
   Ints batch = broadcast_sizes(batch_of(l), batch_of(b));
-  if (will_record({b, l})) {
-    if (upper) return solve_triangular(l, solve_triangular(mH(l), b, false, true, false), true, true, false);
-    return solve_triangular(mH(l), solve_triangular(l, b, false, true, false), true, true, false);
-  }
   Tensor x = column_copy(b, batch);
   if (!b.device().is_meta()) g_cpu->linalg->cholesky_solve(broadcast_batch(l, batch).view(), x.view(), upper);
-  return x;
+  return record<CholeskySolveBackward>(x, {b, l}, [&](auto& n) {
+    n.input2 = save(l);
+    n.result = save_output(n, x);
+    n.upper = upper;
+  });
 }
 
 // cholesky_inverse: (L L^H)^-1. Composed where somebody wants a gradient.

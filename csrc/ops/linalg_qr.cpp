@@ -116,7 +116,11 @@ static Tensor householder_product(const Tensor& a, const Tensor& tau) {
   CHECK(a.dim() - tau.dim() == 1 && batch_of(tau, 1) == batch_of(a), Runtime, name, ": Expected tau to have one dimension less than input and the same batch, got ",
         to_text(a.sizes()), " and ", to_text(tau.sizes()));
   check_same_type(name, a, tau);
-  if (will_record({a, tau})) return reflect(a, tau, identity(rows(a), cols(a), a.dtype(), a.device()), false);
+  if (will_record({a, tau})) {
+    // The unit columns of a's own batch; with no reflections they are the result, and still depend on a by name.
+    Tensor columns = add(triu(a, cols(a)), identity(rows(a), cols(a), a.dtype(), a.device()));
+    return reflect(a, tau, columns, false);
+  }
   Tensor q = column_copy(a);
   if (!a.device().is_meta() && q.numel()) g_cpu->linalg->orgqr(q.view(), tau.view());
   return q;

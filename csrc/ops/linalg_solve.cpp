@@ -131,7 +131,7 @@ static std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor
   CHECK(rows(a) == rows(b), Runtime, "triangular_solve: Incompatible matrix sizes for A and b: ", to_text(a.sizes()), " and ", to_text(b.sizes()));
   Tensor x = transpose ? solve_triangular(mT(a), b, !upper, true, unit) : solve_triangular(a, b, upper, true, unit);
   Ints batch = broadcast_sizes(batch_of(a), batch_of(b));
-  return {x, column_copy(a, batch)};
+  return {x, clone(expand(a, with(batch, {rows(a), cols(a)})))};
 }
 
 // pinv: P = A^+        dA = -P^H dP P^H + (I - A P) dP^H P P^H + P^H P dP^H (I - P A)
@@ -219,15 +219,24 @@ Tensor pinv(const Tensor& a) { return pinv_tolerances(a, std::nullopt, std::null
 static Tensor pinv_rcond(const Tensor& a, const Value& rcond, bool hermitian) { return pinv_tolerances(a, Value(0.0), rcond, hermitian); }
 static Tensor pinverse(const Tensor& a, double rcond) { return pinv_tolerances(a, Value(0.0), Value(rcond), false); }
 
-// lstsq: X = A^+ B        dB = (A^+)^H dX, dA as of the pseudo-inverse with dP = dX B^H
+// lstsq: X = A^+ B, L = the sums of |A X - B|^2 over rows. With r = A X - B:
+// dB = (A^+)^H dX - 2 r diag(dL), dA as of the pseudo-inverse with dP = dX B^H, and 2 r diag(dL) X^H
 struct LstsqBackward : Node {
   static constexpr const char* kName = "LinalgLstsqBackward0";
+  static constexpr bool kUndefinedOk = true;
   Saved self, B;
-  Grads backward(const Grads& dx) {
+  Grads backward(const Grads& dy) {
     Grads d(2);
-    Tensor a = self.unpack(*this), p = pinv(a);
-    if (needs(0)) d[0] = pinv_gradient(a, p, matmul(dx[0], mH(B.unpack(*this))));
-    if (needs(1)) d[1] = matmul(mH(p), dx[0]);
+    Tensor a = self.unpack(*this), b = B.unpack(*this), p = pinv(a);
+    if (dy[0].defined()) {
+      if (needs(0)) d[0] = pinv_gradient(a, p, matmul(dy[0], mH(b)));
+      if (needs(1)) d[1] = matmul(mH(p), dy[0]);
+    }
+    if (dy[1].defined() && dy[1].numel() > 0) {
+      Tensor x = matmul(p, b), r = mul(sub(matmul(a, x), b), mul(cast(unsqueeze(dy[1], -2), a.dtype()), Scalar(2)));
+      if (needs(0)) d[0] = d[0].defined() ? add(d[0], matmul(r, mH(x))) : matmul(r, mH(x));
+      if (needs(1)) d[1] = d[1].defined() ? sub(d[1], r) : neg(r);
+    }
     return d;
   }
   FIELDS(self, B)
@@ -282,7 +291,8 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
       residuals = squeeze(sum_to(squares, summed), -2);
     }
   }
-  x = record<LstsqBackward>(x, {a, b}, [&](auto& node) {
+  Tensor results[] = {x, residuals};
+  record_all<LstsqBackward>({results, 2}, {a, b}, [&](auto& node) {
     node.self = save(a);
     node.B = save(b);
   });

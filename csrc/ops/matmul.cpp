@@ -295,8 +295,6 @@ static Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, con
         info(a.dtype()).name);
   CHECK(c.device() == a.device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ", to_text(c.device()),
         " and ", to_text(a.device()), "! (", name, ")");
-  check_weight(name, "beta", beta, a.dtype());
-  check_weight(name, "alpha", alpha, a.dtype());
   Ints sizes(a.sizes());
   sizes[dims - 1] = b.sizes()[dims - 1];
   CHECK(c.dim() <= dims && IntSpan(broadcast_sizes(c.sizes(), sizes)) == IntSpan(sizes), Runtime, name, ": input of shape ", to_text(c.sizes()),

@@ -101,21 +101,22 @@ bool recorded(const Value* operands, int count) {
   return false;
 }
 
+}  // namespace
+
 // A write in place that reads the same memory through another view would see its own results.
-void check_overlap(const Tensor& out, const Value* operands, int count) {
+void check_overlap(const TensorObject* target, const Value* operands, int count) {
+  Tensor out = Tensor::borrow(const_cast<TensorObject*>(target));
+  if (out.numel() == 0 || !non_overlapping_and_dense(out.sizes(), out.strides())) return;
   for (int i = 0; i < count; ++i) {
     const Tensor& t = operands[i].tensor;
-    if (!t.defined() || t.is(out) || t.storage() != out.storage() || t.numel() == 0 || out.numel() == 0) continue;
-    if (t->offset == out->offset && t.sizes() == out.sizes() && t.strides() == out.strides()) continue;
-    int64_t a0 = out->offset, a1 = a0 + checked_extent(out.sizes(), out.strides());
-    int64_t b0 = t->offset, b1 = b0 + checked_extent(t.sizes(), t.strides());
-    CHECK(a1 <= b0 || b1 <= a0 || !out.is_contiguous() || !t.is_contiguous(), Runtime,
+    if (!t.defined() || t.is(out) || t.storage() != out.storage() || t.numel() == 0 || !non_overlapping_and_dense(t.sizes(), t.strides())) continue;
+    bool same = t->offset == out->offset && t.numel() == out.numel() && t.strides() == out.strides();
+    bool apart = out->offset + out.numel() <= t->offset || t->offset + t.numel() <= out->offset;
+    CHECK(same || apart, Runtime,
           "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
           "clone() the tensor before performing the operation.");
   }
 }
-
-}  // namespace
 
 Tensor pointwise(const char* name, Pointwise op, const Value* operands, int count, const PointwiseOptions& options,
                  void (*fill_params)(LoopParams&, DType, const void*), const void* context) {
@@ -144,13 +145,11 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   LoopParams params = options.params;
   if (fill_params) fill_params(params, common, context);
   bool will_be_recorded = recorded(operands, count);
+  if (t_destination.wanted) check_overlap(t_destination.wanted, operands, count);
 
   // Equal types and shapes, row-major: no strides to think about.
   if (same && first == 0 && lead.dtype() == common) {
-    bool numbers_only_rest = true;
-    for (int i = 1; i < count; ++i) numbers_only_rest = numbers_only_rest && true;
     Tensor out = take_destination(lead.sizes(), out_dtype, will_be_recorded);
-    if (out.defined()) check_overlap(out, operands, count);
     bool direct = !out.defined() || out.is_contiguous();
     if (!out.defined()) out = empty(lead.sizes(), out_dtype, device);
     if (direct) {
@@ -203,9 +202,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
     converted[i] = v.tensor.dtype() == wanted ? v.tensor : ops::cast(v.tensor, wanted);
   }
   Tensor out = take_destination(sizes, out_dtype, will_be_recorded);
-  if (out.defined()) {
-    check_overlap(out, operands, count);
-  } else {
+  if (!out.defined()) {
     const Tensor* layout = nullptr;
     for (int i = first; i < count && !layout; ++i)
       if (converted[i].defined() && converted[i].sizes() == IntSpan(sizes)) layout = &converted[i];

@@ -47,6 +47,8 @@ void write_element(void* to, const Scalar& s, DType dtype);
 void write_compute(LoopScalar& to, const Scalar& s, DType dtype);
 // One device for all operands (0-dim cpu tensors go anywhere); errors name both.
 Device common_device(const char* name, const Value* operands, int count);
+// Refuses a write in place that reads part of the same memory through another view.
+void check_overlap(const TensorObject* target, const Value* operands, int count);
 [[noreturn]] void no_kernel(const char* name, DType dtype);
 
 }  // namespace rl

@@ -115,6 +115,7 @@ static const Register registered([](Ops& ops) {
   ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None", 0,
           "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
   ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod, "log(sum(exp(input))) without overflow.");
+  ops.alias("special.logsumexp", "logsumexp");
 });
 
 }  // namespace rl::ops

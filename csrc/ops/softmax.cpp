@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
@@ -56,6 +58,13 @@ Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype)
   return record<LogSoftmaxBackward>(y, {x}, [&](auto& n) { n.dim = dim, n.result = save_output(n, y); });
 }
 
+// As softmax, but rows that are -inf throughout give 0 instead of NaN.
+static Tensor safe_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  Tensor y = softmax(input, dim, dtype);
+  Tensor none = binary("eq", Pointwise::Eq, detach(input), Scalar(-INFINITY), {.rule = Rule::Bool});
+  return masked_fill(y, all(none, Ints{dim}, true), Scalar(0));
+}
+
 static Tensor softmax_data(const Tensor& input, int64_t dim, bool to_float) { return softmax(to_float ? cast(input, DType::Float32) : input, dim); }
 static Tensor log_softmax_data(const Tensor& input, int64_t dim, bool to_float) {
   return log_softmax(to_float ? cast(input, DType::Float32) : input, dim);
@@ -70,6 +79,9 @@ static Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor&
 static const Register registered([](Ops& ops) {
   ops.def("softmax", softmax, "input, dim, dtype=None", kMethod, "exp(input) divided by its sum along a dimension.");
   ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod, "The logarithm of softmax, without its loss of digits.");
+  ops.alias("special.softmax", "softmax");
+  ops.alias("special.log_softmax", "log_softmax");
+  ops.def("_safe_softmax", safe_softmax, "input, dim, dtype=None");
   ops.def("_softmax", softmax_data, "input, dim, half_to_float");
   ops.def("_log_softmax", log_softmax_data, "input, dim, half_to_float");
   ops.def("_softmax_backward_data", softmax_backward_data, "grad_output, output, dim, input_dtype");

@@ -109,7 +109,9 @@ struct LgammaBackward : SelfNode {
   static constexpr const char* kName = "LgammaBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], digamma(x()))}; }
 };
-Tensor lgamma(const Tensor& x) { return from_self<LgammaBackward>(unary("lgamma", Pointwise::Lgamma, x, to_float(64)), x); }
+Tensor lgamma(const Tensor& x) {
+  return from_self<LgammaBackward>(unary("lgamma", Pointwise::Lgamma, x, to_float(64)), x);
+}
 
 // digamma: the slope of lgamma        dx = dy trigamma(x)
 struct DigammaBackward : SelfNode {

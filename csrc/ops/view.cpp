@@ -484,7 +484,11 @@ static Tensor view_op(const Tensor& input, const Ints& size) { return view(input
 static Tensor reshape_op(const Tensor& input, const Ints& shape) { return reshape(input, shape); }
 static Tensor permute_op(const Tensor& input, const Ints& dims) { return permute(input, dims); }
 static Tensor expand_op(const Tensor& input, const Ints& size, bool) { return expand(input, size); }
-static Tensor sum_to_op(const Tensor& input, const Ints& size) { return sum_to(input, size); }
+static Tensor sum_to_op(const Tensor& input, const Ints& size) {
+  // Integers are summed in int64, as by sum.
+  bool sums = size.empty() || !(input.sizes() == IntSpan(size));
+  return sum_to(sums && is_integral(input.dtype(), true) ? cast(input, DType::Int64) : input, size);
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("as_strided", as_strided_op, "input, size, stride, storage_offset=None", kMethod | kView, "A view with any sizes and strides over the storage.");
@@ -503,7 +507,7 @@ static const Register registered([](Ops& ops) {
   ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, "A view with a new dimension of size 1.");
   ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, "Several dimensions joined to one.");
   ops.def("detach", detach, "input", kMethod | kView, "The same memory outside the graph.");
-  ops.def("alias", alias_op, "input", kView);
+  ops.def("alias", alias_op, "input", kView, "The same memory, with the identity as its history.");
   ops.def("sum_to_size", sum_to_op, "input, size...", kMethod | kNoFunction | kNoOut, "Sums over dimensions until the tensor has these sizes.");
 });
 

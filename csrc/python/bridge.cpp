@@ -51,7 +51,7 @@ const char* format_of(DType t) {
     case DType::Complex128: return "Zd";
     case DType::UInt16: return "H";
     case DType::UInt32: return "I";
-    case DType::UInt64: return "Q";
+    case DType::UInt64: return "L";
     default: return nullptr;
   }
 }

@@ -412,8 +412,8 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   }
   Tensor self = Tensor::borrow(b.slots[0]);
   InplaceCall call{&o, b.slots};
-  bool direct = o.spec.flags & kElementwise;
-  return apply_inplace(op->def->name.c_str(), self, direct, o.spec.flags & kKeepsInput,
+  InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0, (o.spec.flags & kOverlapOk) != 0};
+  return apply_inplace(op->def->name.c_str(), self, traits,
                        [](void* c) {
                          auto* call = static_cast<InplaceCall*>(c);
                          PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);

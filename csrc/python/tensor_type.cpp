@@ -125,7 +125,9 @@ PyObject* get_ndim(PyObject* s, void*) { return PyLong_FromLong(cast(s)->ndim); 
 PyObject* get_itemsize(PyObject* s, void*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype)); }
 PyObject* get_nbytes(PyObject* s, void*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype) * cast(s)->numel); }
 PyObject* get_requires_grad(PyObject* s, void*) { return PyBool_FromLong(cast(s)->wants_grad()); }
-PyObject* get_is_leaf(PyObject* s, void*) { return PyBool_FromLong(!cast(s)->grad_fn && !(cast(s)->base && cast(s)->base->grad_fn)); }
+PyObject* get_is_leaf(PyObject* s, void*) {
+  return guarded([&] { return PyBool_FromLong(!grad_fn_of(cast(s))); });
+}
 PyObject* get_version(PyObject* s, void*) { return PyLong_FromUnsignedLong(cast(s)->version->value); }
 PyObject* get_output_nr(PyObject* s, void*) { return PyLong_FromUnsignedLong(cast(s)->output_nr); }
 PyObject* get_base(PyObject* s, void*) { return Py_NewRef(cast(s)->base ? reinterpret_cast<PyObject*>(cast(s)->base) : Py_None); }
@@ -453,7 +455,7 @@ PyObject* tensor_index(PyObject* s) {
     return PyLong_FromLongLong(item(handle(s)).to_int());
   });
 }
-Py_hash_t tensor_hash(PyObject* s) { return _Py_HashPointer(s); }
+Py_hash_t tensor_hash(PyObject* s) { return reinterpret_cast<Py_hash_t>(s); }  // id(tensor)
 
 // Operators: straight to the op for tensors and numbers, through the overridable op otherwise.
 bool plain(PyObject* o) { return Py_TYPE(o) == g_tensor_type || PyFloat_CheckExact(o) || PyLong_CheckExact(o); }

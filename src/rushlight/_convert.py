@@ -174,12 +174,18 @@ def get_device(self):
 
 @method
 def share_memory_(self):
-    return self
+    """Moves the tensor into memory that processes started from here share, in place."""
+    from .multiprocessing.reductions import share_memory_
+
+    return share_memory_(self)
 
 
 @method
 def is_shared(self):
-    return False
+    """Whether the memory is shared between processes."""
+    from .multiprocessing.reductions import is_shared
+
+    return is_shared(self)
 
 
 @method

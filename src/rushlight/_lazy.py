@@ -28,7 +28,11 @@ HOMES = {
     "set_autocast_enabled": "amp.autocast_mode",
     "set_autocast_gpu_dtype": "amp.autocast_mode",
     "set_printoptions": "_tensor_str",
+    "sparse_coo_tensor": "sparse",
+    "sparse_csr_tensor": "sparse",
+    "spmm": "sparse",
     "uninstall_as_torch": "_alias",
+    "vmap": "_vmap",
 }
 
 

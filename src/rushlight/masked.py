@@ -7,6 +7,7 @@ ops. A row without any element left gives the identity (sum 0, amax -inf), or Na
 import math
 
 import rushlight as rl
+from rushlight import _type_info
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
@@ -24,11 +25,11 @@ def _wide(dtype, wanted):
 
 
 def _lowest(dtype):
-    return -math.inf if not _is_integral(dtype) else 0 if dtype is rl.bool else rl.iinfo(dtype).min
+    return -math.inf if not _is_integral(dtype) else 0 if dtype is rl.bool else _type_info.iinfo(dtype).min
 
 
 def _highest(dtype):
-    return math.inf if not _is_integral(dtype) else 1 if dtype is rl.bool else rl.iinfo(dtype).max
+    return math.inf if not _is_integral(dtype) else 1 if dtype is rl.bool else _type_info.iinfo(dtype).max
 
 
 def _broadcast(mask, x):
@@ -178,19 +179,15 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root):
     dims, keepdim = _dims(dim, input.dim()), bool(keepdim)
     wanted = dtype or (rl.get_default_dtype() if _is_integral(input.dtype) else input.dtype)
     x = input.to(wanted)
-    if mask is None:
-        return (x.std if root else x.var)(dims, correction=correction, keepdim=keepdim)
-    keep = _broadcast(mask, x)
     count = _count(x, mask, dims, True)
     middle = sum(x, dims, keepdim=True, mask=mask) / count
-    distance = rl.where(keep, x - middle, rl.scalar_tensor(0, dtype=x.dtype))
-    square = (distance * distance.conj()).real if x.is_complex() else distance * distance
-    total = square.sum(dims, keepdim=keepdim)
+    distance = _filled(x - middle, mask, 0)
+    total = (distance * distance.conj() if x.is_complex() else distance * distance).sum(dims, keepdim=keepdim)
     if not keepdim:
         count = count.reshape(total.shape)
     if correction:
         count = (count - correction).clamp(min=0)
-    v = total / count
+    v = (total / count).to(wanted)
     return v.sqrt() if root else v
 
 

@@ -32,7 +32,9 @@ def multiplies_back(combine):
     """The parts of a decomposition give the matrix again."""
 
     def check(sample, result):
-        np.testing.assert_allclose(combine(*[p.detach().numpy() for p in result]), sample.input.numpy(), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(
+            combine(*[p.detach().numpy() for p in result]), sample.input.numpy(), rtol=1e-8, atol=1e-10
+        )
 
     return check
 
@@ -51,12 +53,6 @@ def by_pivots(sample, result):
     b = randn(3, 2)
     x = rl.linalg.ldl_solve(result[0], result[1], b)
     np.testing.assert_allclose(a @ x.numpy(), b.numpy(), atol=1e-8)
-
-
-def squared_svd(a):
-    """A function of the decomposition that does not depend on its signs."""
-    u, s, vh = rl.linalg.svd(a, full_matrices=False)
-    return u * u, s, vh * vh
 
 
 linalg = [
@@ -80,41 +76,140 @@ linalg = [
     ),
     OpSpec(
         "linalg.solve_triangular",
-        lambda: [Sample(square(3, 3), randn(3, 2), upper=True), Sample(square(2, 3, 3), randn(3, 2), upper=False)],
-        lambda a, b, upper: np.linalg.solve(np.triu(a) if upper else np.tril(a), np.broadcast_to(b, (*a.shape[:-2], *b.shape))),
+        lambda: [
+            Sample(square(3, 3), randn(3, 2), upper=True),
+            Sample(square(2, 3, 3), randn(3, 2), upper=False),
+        ],
+        lambda a, b, upper: np.linalg.solve(
+            np.triu(a) if upper else np.tril(a), np.broadcast_to(b, (*a.shape[:-2], *b.shape))
+        ),
         method=False,
         out=True,
     ),
-    OpSpec("linalg.cholesky", lambda: [Sample(positive(3, 3)), Sample(positive(2, 2, 2))], np.linalg.cholesky, grad=False, method=False, out=True),
-    OpSpec("linalg.qr", lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 3)), Sample(randn(2, 4))], check=multiplies_back(np.matmul), method=False),
-    OpSpec("linalg.lu", lambda: [Sample(randn(3, 3)), Sample(randn(4, 2)), Sample(randn(2, 4))], check=multiplies_back(lambda p, low, u: p @ low @ u), method=False),
-    OpSpec("linalg.lu_factor", lambda: [Sample(square(3, 3)), Sample(randn(4, 2)), Sample(randn(2, 4))], check=from_lu, method=False),
+    OpSpec(
+        "linalg.cholesky",
+        lambda: [Sample(positive(3, 3)), Sample(positive(2, 2, 2))],
+        np.linalg.cholesky,
+        grad=False,
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.qr",
+        lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 3)), Sample(randn(2, 4))],
+        check=multiplies_back(np.matmul),
+        method=False,
+    ),
+    OpSpec(
+        "linalg.lu",
+        lambda: [Sample(randn(3, 3)), Sample(randn(4, 2)), Sample(randn(2, 4))],
+        check=multiplies_back(lambda p, low, u: p @ low @ u),
+        method=False,
+    ),
+    OpSpec(
+        "linalg.lu_factor",
+        lambda: [Sample(square(3, 3)), Sample(randn(4, 2)), Sample(randn(2, 4))],
+        check=from_lu,
+        method=False,
+    ),
     OpSpec(
         "linalg.svd",
         lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 4)), Sample(c(3, 3))],
-        check=multiplies_back(lambda u, s, vh: (u[..., : s.shape[-1]] * s[..., None, :]) @ vh[..., : s.shape[-1], :]),
+        check=multiplies_back(
+            lambda u, s, vh: (u[..., : s.shape[-1]] * s[..., None, :]) @ vh[..., : s.shape[-1], :]
+        ),
         grad=False,
         method=False,
     ),
-    OpSpec("linalg.svdvals", lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 4))], lambda a: np.linalg.svd(a, compute_uv=False), method=False, out=True),
-    OpSpec("linalg.eigvalsh", lambda: [Sample(positive(3, 3))], np.linalg.eigvalsh, grad=False, method=False, out=True),
-    OpSpec("linalg.eigh", lambda: [Sample(positive(3, 3))], check=multiplies_back(lambda w, v: (v * w) @ adjoint(v)), grad=False, method=False),
-    OpSpec("linalg.eig", lambda: [Sample(square(3, 3))], check=multiplies_back(lambda w, v: ((v * w) @ np.linalg.inv(v)).real), grad=False, method=False),
-    OpSpec("linalg.pinv", lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 4))], np.linalg.pinv, method=False, out=True),
+    OpSpec(
+        "linalg.svdvals",
+        lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 4))],
+        lambda a: np.linalg.svd(a, compute_uv=False),
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.eigvalsh",
+        lambda: [Sample(positive(3, 3))],
+        np.linalg.eigvalsh,
+        grad=False,
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.eigh",
+        lambda: [Sample(positive(3, 3))],
+        check=multiplies_back(lambda w, v: (v * w) @ adjoint(v)),
+        grad=False,
+        method=False,
+    ),
+    OpSpec(
+        "linalg.eig",
+        lambda: [Sample(square(3, 3))],
+        check=multiplies_back(lambda w, v: ((v * w) @ np.linalg.inv(v)).real),
+        grad=False,
+        method=False,
+    ),
+    OpSpec(
+        "linalg.pinv",
+        lambda: [Sample(randn(4, 3)), Sample(randn(2, 3, 4))],
+        np.linalg.pinv,
+        method=False,
+        out=True,
+    ),
     OpSpec(
         "linalg.lstsq",
         lambda: [Sample(randn(5, 3), randn(5, 2))],
         check=lambda s, r: np.testing.assert_allclose(
-            r.solution.detach().numpy(), np.linalg.lstsq(s.input.numpy(), s.args[0].numpy(), rcond=None)[0], atol=1e-8
+            r.solution.detach().numpy(),
+            np.linalg.lstsq(s.input.numpy(), s.args[0].numpy(), rcond=None)[0],
+            atol=1e-8,
         ),
         method=False,
     ),
     OpSpec("linalg.ldl_factor", lambda: [Sample(positive(3, 3))], check=by_pivots, grad=False, method=False),
-    OpSpec("linalg.matrix_power", lambda: [Sample(square(3, 3), 3), Sample(square(3, 3), -2), Sample(square(2, 2), 0)], np.linalg.matrix_power, method=False, out=True),
-    OpSpec("linalg.multi_dot", lambda: [Sample([randn(2, 3), randn(3, 4), randn(4, 2)])], np.linalg.multi_dot, grad=False, method=False, out=True),
-    OpSpec("linalg.matrix_norm", lambda: [Sample(randn(3, 4)), Sample(randn(3, 4), 1), Sample(randn(3, 4), 2), Sample(randn(3, 4), "nuc")], np.linalg.norm, method=False, out=True),
-    OpSpec("linalg.cond", lambda: [Sample(square(3, 3)), Sample(square(3, 3), 1)], np.linalg.cond, method=False, out=True),
-    OpSpec("linalg.matrix_rank", lambda: [Sample(randn(3, 4)), Sample(rl.tensor(np.ones((3, 3))))], lambda a: np.asarray(np.linalg.matrix_rank(a)), grad=False, method=False, out=True),
+    OpSpec(
+        "linalg.matrix_power",
+        lambda: [Sample(square(3, 3), 3), Sample(square(3, 3), -2), Sample(square(2, 2), 0)],
+        np.linalg.matrix_power,
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.multi_dot",
+        lambda: [Sample([randn(2, 3), randn(3, 4), randn(4, 2)])],
+        np.linalg.multi_dot,
+        grad=False,
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.matrix_norm",
+        lambda: [
+            Sample(randn(3, 4)),
+            Sample(randn(3, 4), 1),
+            Sample(randn(3, 4), 2),
+            Sample(randn(3, 4), "nuc"),
+        ],
+        np.linalg.norm,
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.cond",
+        lambda: [Sample(square(3, 3)), Sample(square(3, 3), 1)],
+        np.linalg.cond,
+        method=False,
+        out=True,
+    ),
+    OpSpec(
+        "linalg.matrix_rank",
+        lambda: [Sample(randn(3, 4)), Sample(rl.tensor(np.ones((3, 3))))],
+        lambda a: np.asarray(np.linalg.matrix_rank(a)),
+        grad=False,
+        method=False,
+        out=True,
+    ),
     OpSpec(
         "linalg.matrix_exp",
         lambda: [Sample(randn(3, 3)), Sample(rl.tensor(np.diag([1.0, 30.0])))],
@@ -139,4 +234,6 @@ def _fft(name, numpy_name=None):
     return OpSpec(f"fft.{name}", samples, getattr(np.fft, numpy_name or name), method=False, out=True)
 
 
-SPECS = linalg + [_fft(n) for n in "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()]
+SPECS = linalg + [
+    _fft(n) for n in "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()
+]

@@ -48,19 +48,37 @@ SPECS = [
     OpSpec("matmul", matmul_samples, np.matmul, out=True, errors=mismatched),
     OpSpec(
         "mm",
-        lambda: [Sample(randn(3, 4), randn(4, 2)), Sample(c(2, 3), c(3, 3)), Sample(randn(65, 70), randn(70, 66))],
+        lambda: [
+            Sample(randn(3, 4), randn(4, 2)),
+            Sample(c(2, 3), c(3, 3)),
+            Sample(randn(65, 70), randn(70, 66)),
+        ],
         np.matmul,
         gradgrad=False,
         out=True,
         errors=mismatched,
     ),
-    OpSpec("bmm", lambda: [Sample(randn(2, 3, 4), randn(2, 4, 2)), Sample(c(2, 2, 3), c(2, 3, 1))], np.matmul, out=True),
+    OpSpec(
+        "bmm",
+        lambda: [Sample(randn(2, 3, 4), randn(2, 4, 2)), Sample(c(2, 2, 3), c(2, 3, 1))],
+        np.matmul,
+        out=True,
+    ),
     OpSpec("mv", lambda: [Sample(randn(3, 4), randn(4)), Sample(c(3, 2), c(2))], np.matmul, out=True),
-    OpSpec("dot", lambda: [Sample(randn(4), randn(4)), Sample(c(3), c(3)), Sample(ints(5), ints(5))], np.dot, out=True),
+    OpSpec(
+        "dot",
+        lambda: [Sample(randn(4), randn(4)), Sample(c(3), c(3)), Sample(ints(5), ints(5))],
+        np.dot,
+        out=True,
+    ),
     OpSpec("vdot", lambda: [Sample(randn(4), randn(4)), Sample(c(3), c(3))], np.vdot, out=True),
     OpSpec("outer", lambda: [Sample(randn(3), randn(4)), Sample(c(3), c(2))], np.outer, out=True),
-    OpSpec("inner", lambda: [Sample(randn(2, 3), randn(4, 3)), Sample(randn(3), randn(3))], np.inner, out=True),
-    OpSpec("kron", lambda: [Sample(randn(2, 3), randn(3, 2)), Sample(randn(3), randn(2, 2))], np.kron, out=True),
+    OpSpec(
+        "inner", lambda: [Sample(randn(2, 3), randn(4, 3)), Sample(randn(3), randn(3))], np.inner, out=True
+    ),
+    OpSpec(
+        "kron", lambda: [Sample(randn(2, 3), randn(3, 2)), Sample(randn(3), randn(2, 2))], np.kron, out=True
+    ),
     OpSpec("trace", lambda: [Sample(randn(3, 4)), Sample(ints(3, 3))], np.trace, out=True),
     OpSpec(
         "nn.functional.linear",
@@ -84,7 +102,12 @@ SPECS = [
         inplace=False,
         out=True,
     ),
-    OpSpec("baddbmm", lambda: [Sample(randn(2, 3, 2), randn(2, 3, 4), randn(2, 4, 2), alpha=2.0)], add_product, out=True),
+    OpSpec(
+        "baddbmm",
+        lambda: [Sample(randn(2, 3, 2), randn(2, 3, 4), randn(2, 4, 2), alpha=2.0)],
+        add_product,
+        out=True,
+    ),
     OpSpec(
         "addbmm",
         lambda: [Sample(randn(3, 2), randn(5, 3, 4), randn(5, 4, 2), beta=2.0)],
@@ -92,7 +115,13 @@ SPECS = [
         inplace=True,
         out=True,
     ),
-    OpSpec("addmv", lambda: [Sample(randn(3), randn(3, 4), randn(4), beta=2.0)], add_product, inplace=True, out=True),
+    OpSpec(
+        "addmv",
+        lambda: [Sample(randn(3), randn(3, 4), randn(4), beta=2.0)],
+        add_product,
+        inplace=True,
+        out=True,
+    ),
     OpSpec(
         "addr",
         lambda: [Sample(randn(3, 4), randn(3), randn(4), alpha=0.5)],

@@ -112,10 +112,10 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for x in (prepend, append):
         if x is not None and x.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        return input.clone()
     parts = [x for x in (prepend, input, append) if x is not None]
     x = _ops["cat"](parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return x.clone() if x is input else x
     size = x.shape[dim]
     n = min(n, size)
     for _ in range(n):
@@ -189,7 +189,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
 
 
-@op(out=True)
+@op(method=True, out=True)
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     """The exclusive or of the elements' 64-bit patterns, as uint64."""
     if mode != 0:

@@ -18,10 +18,8 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, 
     """The frequencies of the n values of a transform, d being the distance of samples."""
 
     def indices(dtype, device):
-        half = (n - 1) // 2 + 1
-        return _ops["cat"](
-            [_ops["arange"](0, half, dtype=dtype, device=device), _ops["arange"](-(n // 2), 0, dtype=dtype, device=device)]
-        )
+        first = _ops["arange"](0, (n - 1) // 2 + 1, dtype=dtype, device=device)
+        return _ops["cat"]([first, _ops["arange"](-(n // 2), 0, dtype=dtype, device=device)])
 
     return _frequencies(n, d, indices, dtype, device, requires_grad)
 
@@ -29,9 +27,11 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, 
 @op(name="fft.rfftfreq", out=True)
 def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
     """The frequencies of the n // 2 + 1 values of a real transform."""
-    return _frequencies(
-        n, d, lambda dtype, device: _ops["arange"](0, n // 2 + 1, dtype=dtype, device=device), dtype, device, requires_grad
-    )
+
+    def indices(dtype, device):
+        return _ops["arange"](0, n // 2 + 1, dtype=dtype, device=device)
+
+    return _frequencies(n, d, indices, dtype, device, requires_grad)
 
 
 def _dims(x, dim):
@@ -57,7 +57,8 @@ def _padded_window(name, window, win_length, n_fft, dtype, device):
         window = _ops["ones"](win_length, dtype=dtype, device=device)
     elif window.dim() != 1 or window.shape[0] != win_length:
         raise RuntimeError(
-            f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size {list(window.shape)}"
+            f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size "
+            f"{list(window.shape)}"
         )
     if win_length == n_fft:
         return window
@@ -78,7 +79,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         raise RuntimeError(f"stft: expected a 1D or 2D tensor, got shape {list(input.shape)}")
     if return_complex is None:
         if not input.is_complex() and (window is None or not window.is_complex()):
-            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in a future PyTorch release.")  # fmt: skip
+            raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
         return_complex = True
     x = input if input.dim() == 2 else input.unsqueeze(0)
     if center:
@@ -133,11 +134,13 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     onesided = not full if onesided is None else onesided
     if onesided and input.shape[-2] != n_fft // 2 + 1:
         raise RuntimeError(
-            f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when onesided=True, but got {input.shape[-2]}"
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
+            f"onesided=True, but got {input.shape[-2]}"
         )
     if not onesided and input.shape[-2] != n_fft:
         raise RuntimeError(
-            f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when onesided=False, but got {input.shape[-2]}"
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
+            f"onesided=False, but got {input.shape[-2]}"
         )
     if not 0 < hop <= win:
         raise RuntimeError("istft: expected 0 < hop_length <= win_length")
@@ -159,11 +162,13 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
             raise RuntimeError("istft: a complex window needs return_complex=True")
     pieces = frames.shape[1]
     total = n_fft + hop * (pieces - 1)
-    places = (_ops["arange"](pieces, device=x.device).unsqueeze(1) * hop + _ops["arange"](n_fft, device=x.device)).reshape(-1)
+    starts = _ops["arange"](pieces, device=x.device).unsqueeze(1) * hop
+    places = (starts + _ops["arange"](n_fft, device=x.device)).reshape(-1)
 
     def add_up(frames):  # (batch, pieces, n_fft) to (batch, total)
         flat = frames.reshape(frames.shape[0], -1)
-        return _ops["zeros"](frames.shape[0], total, dtype=frames.dtype, device=frames.device).index_add(1, places, flat)
+        empty = _ops["zeros"](frames.shape[0], total, dtype=frames.dtype, device=frames.device)
+        return empty.index_add(1, places, flat)
 
     signal = add_up(frames * w)
     weight = add_up((w * w).expand(1, pieces, n_fft))
@@ -174,6 +179,8 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
         raise RuntimeError("window overlap add min: 1. Some places are covered by zeros of the window only")
     signal = signal / weight
     if length is not None and signal.shape[-1] < length:
-        rest = _ops["zeros"](signal.shape[0], length - signal.shape[-1], dtype=signal.dtype, device=signal.device)
+        rest = _ops["zeros"](
+            signal.shape[0], length - signal.shape[-1], dtype=signal.dtype, device=signal.device
+        )
         signal = _ops["cat"]([signal, rest], -1)
     return signal if input.dim() == 3 else signal.squeeze(0)

@@ -17,7 +17,8 @@ def _check_matrix(name, A):
 def _check_square(name, A):
     _check_matrix(name, A)
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
+        m, n = A.shape[-2:]
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {m} by {n} matrices")
 
 
 def _check_float(name, A):
@@ -27,7 +28,8 @@ def _check_float(name, A):
 
 def _wrap(dim, ndim):
     if not -ndim <= dim < ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+        span = f"[{-ndim}, {ndim - 1}]"
+        raise IndexError(f"Dimension out of range (expected to be in range of {span}, but got {dim})")
     return dim % ndim
 
 
@@ -57,7 +59,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         if abs(ord) == math.inf:
             rows, cols = cols, rows
         sums = A.abs().sum(rows, keepdim=True)
-        result = (sums.amax(cols, keepdim=True) if ord > 0 else sums.amin(cols, keepdim=True)).squeeze((rows, cols))
+        if sums.shape[cols] == 0 and ord > 0:  # the largest of no sums
+            result = sums.sum(cols, keepdim=True)
+        else:
+            result = sums.amax(cols, keepdim=True) if ord > 0 else sums.amin(cols, keepdim=True)
+        result = result.squeeze((rows, cols))
     if not keepdim:
         return result
     for d in sorted((rows, cols)):
@@ -106,7 +112,12 @@ def cond(A, p=None):
         large, small = values[..., 0], values[..., -1]
         return small / large if p == -2 else large / small
     _check_square("linalg.cond", A)
-    if not isinstance(p, str) and abs(p) not in (1, math.inf) or isinstance(p, str) and p not in ("fro", "nuc"):
+    if (
+        not isinstance(p, str)
+        and abs(p) not in (1, math.inf)
+        or isinstance(p, str)
+        and p not in ("fro", "nuc")
+    ):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if A.numel() == 0:
         return A.abs().new_zeros(A.shape[:-2])
@@ -128,7 +139,9 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False):
         _check_square("linalg.matrix_rank", A)
     for name, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.is_complex():
-            raise RuntimeError(f"linalg.matrix_rank: {name} tensor of complex type is not supported. Got {value.dtype}")
+            raise RuntimeError(
+                f"linalg.matrix_rank: {name} tensor of complex type is not supported. Got {value.dtype}"
+            )
     values = _ops["linalg.eigvalsh"](A.detach()).abs() if hermitian else _ops["linalg.svdvals"](A.detach())
     if values.numel() == 0:
         return _ops["zeros"](A.shape[:-2], dtype=_C.int64, device=A.device)
@@ -173,8 +186,8 @@ def tensorsolve(A, B, dims=None):
     sizes = A.shape[B.dim() :]
     if math.prod(sizes) != math.prod(B.shape):
         raise RuntimeError(
-            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-            f"{math.prod(sizes)} != {math.prod(B.shape)}"
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {math.prod(sizes)} != {math.prod(B.shape)}"
         )
     x = _ops["linalg.solve"](A.reshape(math.prod(B.shape), math.prod(sizes)), B.reshape(-1))
     return x.reshape(sizes)
@@ -183,13 +196,15 @@ def tensorsolve(A, B, dims=None):
 @op(name="linalg.vander")
 def vander(x, *, N=None):
     """The powers 0 .. N - 1 of each element, along a new dimension."""
-    if x.dim() == 0:
+    if x.dim() == 0 and N is None:
         raise RuntimeError("linalg.vander: The input tensor x must have at least one dimension")
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError(f"N must be greater than 1, got {n}")
     if x.dtype == _C.bool:
         x = x.to(_C.int64)
+    if x.dim() == 0:
+        x = x.unsqueeze(0)
     column = x.unsqueeze(-1)
     powers = column.expand(*x.shape, n - 1).cumprod(-1)
     return _ops["cat"]([_ops["ones_like"](column), powers], -1)
@@ -214,8 +229,8 @@ def logdet(input):
 @op(method=True)
 def lu(input, pivot=True, get_infos=False):
     """The packed LU of each matrix and its exchanges of rows, and LAPACK's codes if asked for."""
-    packed, pivots, info = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
-    return (packed, pivots, info) if get_infos else (packed, pivots)
+    result = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
+    return result if get_infos else (result.LU, result.pivots)
 
 
 # The coefficients of Pade's approximation of degree 13, and how large a 1-norm it may be used for.

@@ -8,7 +8,7 @@ _ops = _C.ops
 
 def _basis(A, q, niter):
     """An orthonormal (..., m, q) whose span nearly holds the largest singular vectors (Halko, Martinsson and Tropp)."""
-    start = _ops["randn"](*A.shape[:-2], A.shape[-1], q, dtype=A.dtype, device=A.device)
+    start = _ops["randn"](A.shape[-1], q, dtype=A.dtype, device=A.device)
     Q = _ops["linalg.qr"](A @ start).Q
     for _ in range(niter):
         Q = _ops["linalg.qr"](A.mH @ Q).Q
@@ -62,7 +62,10 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     m = A.shape[-1]
     k = (1 if X is None else X.shape[-1]) if k is None else k
     if m < 3 * (k if n is None else n):
-        raise ValueError(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested eigenpairs (={k})")
+        raise ValueError(
+            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
+            f"requested eigenpairs (={k})"
+        )
     if B is None:
         values, vectors = _ops["linalg.eigh"](A)
     else:

@@ -15,7 +15,8 @@ def einsum(*args):
     """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b)."""
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+            "einsum(): must specify the equation string and at least one operand, "
+            "or at least one operand and its subscripts list"
         )
     if isinstance(args[0], Tensor):
         return _einsum(*_from_sublists(args))
@@ -82,7 +83,7 @@ def kron(input, other):
     b_sizes = [1] * (n - other.dim()) + list(other.shape)
     a = input.reshape([s for size in a_sizes for s in (size, 1)])
     b = other.reshape([s for size in b_sizes for s in (1, size)])
-    return (a * b).reshape([x * y for x, y in zip(a_sizes, b_sizes)])
+    return (a * b).reshape([x * y for x, y in zip(a_sizes, b_sizes, strict=True)])
 
 
 @op(method=True, out=True)
@@ -102,10 +103,12 @@ def multi_dot(tensors):
     for i, t in enumerate(tensors):
         allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
         if t.dim() not in allowed:
-            raise RuntimeError(f"multi_dot(): tensor {i} must be {'1D or 2D' if len(allowed) == 2 else '2D'} but got {t.dim()}D")
+            wanted = " or ".join(f"{d}D" for d in allowed)
+            raise RuntimeError(f"multi_dot(): tensor {i} must be {wanted} but got {t.dim()}D")
         if t.dtype != tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and tensor {i} {t.dtype}"
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{tensors[0].dtype} and tensor {i} {t.dtype}"
             )
     row, column = tensors[0].dim() == 1, tensors[-1].dim() == 1
     if row:
@@ -170,7 +173,9 @@ def matrix_power(A, n):
             f"{A.shape[-2]} by {A.shape[-1]} matrices"
         )
     if n == 0:
-        return _ops["eye"](A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape).clone()
+        # an identity that depends on A, with a gradient of zero
+        one = _ops["eye"](A.shape[-1], dtype=A.dtype, device=A.device)
+        return _ops["where"](_ops["ones_like"](A, dtype=_C.bool), one, A)
     if n < 0:
         A, n = _ops["linalg.inv"](A), -n
     result = None
@@ -194,7 +199,9 @@ def _matrix_power(input, n):
 def vecdot(x, y, *, dim=-1):
     """The sums of conj(x) * y along a dimension."""
     if x.dtype != y.dtype:
-        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and y of type {y.dtype} instead")
+        raise RuntimeError(
+            f"linalg.vecdot: Expected x and y to have the same dtype, got {x.dtype} and {y.dtype}"
+        )
     return (x.conj() * y).sum(dim)
 
 
@@ -205,13 +212,16 @@ def bilinear(input1, input2, weight, bias=None):
         raise RuntimeError(
             f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}"
         )
+    shapes = f"{list(input1.shape)} and {list(input2.shape)}"
     if input1.shape[:-1] != input2.shape[:-1]:
-        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}")
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {shapes}")
     if input1.shape[-1] != weight.shape[1] or input2.shape[-1] != weight.shape[2]:
         raise RuntimeError(
-            f"bilinear(): input sizes {input1.shape[-1]} and {input2.shape[-1]} do not match weight of shape {list(weight.shape)}"
+            f"bilinear(): inputs of {shapes} do not match weight of shape {list(weight.shape)}"
         )
     if bias is not None and bias.shape[0] != weight.shape[0]:
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]}, not {weight.shape[0]}"
+        )
     result = _einsum("...i,kij,...j->...k", [input1, weight, input2])
     return result if bias is None else result + bias

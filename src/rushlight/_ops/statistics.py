@@ -170,7 +170,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         found = elements.eq(test_elements)
         return found.logical_not() if invert else found
     for t in (elements, test_elements):
-        if t.is_complex() or t.dtype in (_C.bfloat16, _C.float16):
+        if t.is_complex():
             raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype}")
     tests = test_elements.detach().reshape(-1)
     if tests.numel() == 0:
@@ -364,8 +364,8 @@ def corrcoef(input):
     if c.dim() == 0:
         return c / c
     d = c.diag()
-    s = (d.real if d.is_complex() else d).sqrt()
+    s = (_ops["real"](d) if d.is_complex() else d).sqrt()
     c = c / s.unsqueeze(1) / s.unsqueeze(0)
     if c.is_complex():
-        return _ops["complex"](c.real.clamp(-1, 1), c.imag.clamp(-1, 1))
+        return _ops["complex"](_ops["real"](c).clamp(-1, 1), _ops["imag"](c).clamp(-1, 1))
     return c.clamp(-1, 1)

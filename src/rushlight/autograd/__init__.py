@@ -96,3 +96,24 @@ def _batched(roots, wanted, batches, retain, create_graph, allow_unused, materia
 
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+
+_HOMES = {
+    "GradcheckError": "gradcheck",
+    "detect_anomaly": "anomaly_mode",
+    "gradgradcheck": "gradcheck",
+    "set_detect_anomaly": "anomaly_mode",
+}
+
+
+def __getattr__(name):
+    """Rarely used parts are imported when first asked for."""
+    import importlib
+    import importlib.util
+
+    if name == "Variable":
+        return Tensor
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

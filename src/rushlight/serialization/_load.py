@@ -173,7 +173,7 @@ def _map_file(path):
     import numpy
 
     shared = _options.get_default_mmap_options() == getattr(mmap, "MAP_SHARED", None)
-    return numpy.memmap(path, mode="r+" if shared else "c", dtype=numpy.uint8)
+    return numpy.memmap(path, mode="r+" if shared else "c", dtype=numpy.uint8).view(numpy.ndarray)
 
 
 class _Reader:

@@ -1,6 +1,7 @@
 """Where the storages of a file go: map_location in all its forms."""
 
 import rushlight as rl
+from rushlight import storage as _storage_methods  # noqa: F401  (cpu() and others for map_location functions)
 from rushlight.serialization._storage import LoadedStorage, tensor_over_storage
 
 _packages = []  # (priority, tag function, restore function)

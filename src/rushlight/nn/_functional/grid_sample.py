@@ -62,7 +62,8 @@ def _cubic(t):
 
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in [-1, 1], x first.
+    """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in
+    [-1, 1], x first.
 
     Args:
         mode: 'bilinear', 'nearest' or 'bicubic' (pictures only).

@@ -149,7 +149,8 @@ def interpolate(
 
     Args:
         size, scale_factor: the size of the result, or what the input's is multiplied by.
-        mode: 'nearest', 'nearest-exact', 'linear' (3-d), 'bilinear', 'bicubic', 'lanczos' (4-d), 'trilinear' (5-d), 'area'.
+        mode: 'nearest', 'nearest-exact', 'linear' (3-d), 'bilinear', 'bicubic', 'lanczos' (4-d),
+        'trilinear' (5-d), 'area'.
         align_corners: whether the centres of the corner pixels, or their outer edges, coincide.
         recompute_scale_factor: takes the factor from the resulting size instead of as given.
         antialias: filters when a picture gets smaller ('bilinear' and 'bicubic').

@@ -28,7 +28,10 @@ def _make_max_pool(n):
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d"
-    max_pool.__doc__ = f"The maximum of each window over the last {n} dimensions; return_indices adds its place in the plane."
+    max_pool.__doc__ = (
+        f"The maximum of each window over the last {n} dimensions; return_indices adds "
+        "its place in the plane."
+    )
     with_indices.__name__ = with_indices.__qualname__ = f"max_pool{n}d_with_indices"
     with_indices.__doc__ = f"max_pool{n}d with the places of the maxima."
     return max_pool, with_indices

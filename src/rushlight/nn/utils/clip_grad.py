@@ -28,9 +28,13 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         norm_type = float(norm_type)
         if len(tensors) == 0:
             return rl.tensor(0.0)
-        first = tensors[0].device
-        norms = [rl.linalg.vector_norm(t, norm_type).to(first) for t in tensors]
-        total = rl.linalg.vector_norm(rl.stack(norms), norm_type)
+        at_once = rl._C.ops["_optim.total_norm"](tensors, norm_type)
+        if at_once:
+            total = at_once[0]
+        else:
+            first = tensors[0].device
+            norms = [rl.linalg.vector_norm(t, norm_type).to(first) for t in tensors]
+            total = rl.linalg.vector_norm(rl.stack(norms), norm_type)
         if error_if_nonfinite and not bool(total.isfinite()):
             raise RuntimeError(
                 f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
@@ -46,10 +50,10 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     with rl.no_grad():
         grads = _gradients(parameters, "clip_grads_with_norm_")
         if grads:
-            # Multiplying by 1 costs less than asking for the value.
             factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-            for grad in grads:
-                grad.mul_(factor.to(grad.device))
+            if not rl._C.ops["_optim.scale_"](grads, factor.item()):
+                for grad in grads:
+                    grad.mul_(factor.to(grad.device))
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):

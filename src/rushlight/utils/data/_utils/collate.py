@@ -40,7 +40,9 @@ def collate_numpy_array_fn(batch, *, collate_fn_map=None):
 
 
 def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
-    return rl.as_tensor(batch)
+    import numpy
+
+    return rl.as_tensor(numpy.asarray(batch))  # of the scalars' own dtype
 
 
 def collate_float_fn(batch, *, collate_fn_map=None):
@@ -139,8 +141,10 @@ def default_convert(data):
     if isinstance(data, rl.Tensor):
         return data
     kind = _numpy_kind(data)
-    if kind is not None:
-        return data if kind == "array" and _is_text(data.dtype) else rl.as_tensor(data)
+    if kind == "scalar":
+        return rl.tensor(data)
+    if kind == "array":
+        return data if _is_text(data.dtype) else rl.as_tensor(data)
     if isinstance(data, Mapping):
         return _like_mapping(data, {key: default_convert(value) for key, value in data.items()})
     if _is_namedtuple(data):

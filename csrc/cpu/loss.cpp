@@ -1,0 +1,79 @@
+#include "backend/loss.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "cpu/isa.h"
+#include "cpu/norm_sums.h"
+#include "cpu/scratch.h"
+#include "cpu/simd_math.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+void cross_entropy(const LossShape& s, const View& loss, double* used, const View& x, const View& lse, const View& target, const View* weight,
+                   int64_t ignore) {
+  visit_float(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const C *w = data_or_null<C>(weight), *log_sum = lse.as<C>();
+    const T* scores = x.as<T>();
+    const int64_t* classes = target.as<int64_t>();
+    double total = 0;
+    for (int64_t p = 0; p < s.batch * s.inner; ++p) {
+      int64_t t = classes[p];
+      if (t == ignore) {
+        loss.as<C>()[p] = 0;
+        continue;
+      }
+      CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.");
+      C factor = w ? w[t] : C(1);
+      total += factor;
+      loss.as<C>()[p] = factor * (log_sum[p] - static_cast<C>(scores[(p / s.inner * s.classes + t) * s.inner + p % s.inner]));
+    }
+    *used = total;
+  });
+}
+
+void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const View& lse, const View& target, const View& factor) {
+  visit_float(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    int64_t plane = s.classes * s.inner;
+    parallel_for(0, s.batch, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plane)), [&](int64_t first, int64_t last) {
+      for (int64_t n = first; n < last; ++n) {
+        const T* __restrict in = x.as<T>() + n * plane;
+        T* __restrict out = dx.as<T>() + n * plane;
+        const C *log_sum = lse.as<C>() + n * s.inner, *f = factor.as<C>() + n * s.inner;
+        const int64_t* t = target.as<int64_t>() + n * s.inner;
+        if (s.inner == 1) {
+          C shift = log_sum[0], by = f[0];
+          if (by == 0) std::fill(out, out + s.classes, T(0));
+          else
+            for (int64_t c = 0; c < s.classes; ++c) out[c] = static_cast<T>(by * exp(static_cast<C>(in[c]) - shift));
+        } else {
+          for (int64_t c = 0; c < s.classes; ++c)
+            for (int64_t i = 0; i < s.inner; ++i)
+              out[c * s.inner + i] = static_cast<T>(f[i] == 0 ? C(0) : f[i] * exp(static_cast<C>(in[c * s.inner + i]) - log_sum[i]));
+        }
+        for (int64_t i = 0; i < s.inner; ++i)
+          if (f[i] != 0) {
+            T& at = out[t[i] * s.inner + i];
+            at = static_cast<T>(static_cast<C>(at) - f[i]);
+          }
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void ctc(const CtcShape& s, const View& loss, const View& alpha, const View& log_probs);
+void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss, const View& alpha,
+              const View& log_probs);
+
+extern const LossKernels loss_kernels;
+const LossKernels loss_kernels = {cross_entropy, cross_entropy_grad, ctc, ctc_grad};
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,93 @@
+"""Hostile arguments give an exception, never a crash: huge and negative sizes, wrong types, dimensions out of range."""
+
+import random
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+HUGE = 2**62
+VALUES = (
+    0, 1, -1, 2, HUGE, -HUGE, 2**63 - 1, -(2**63), 2**64, 0.5, float("nan"), float("inf"), 1j, None, True, "x", b"x", (), [], [1, 2],
+    [-1], (HUGE, HUGE), [None], object(), rl.float32, rl.int64, rl.device("cpu"), slice(None), {}, {"a": 1}, np.zeros(3), np.float32(2), ...,
+)  # fmt: skip
+EXPECTED = (
+    RuntimeError, TypeError, ValueError, IndexError, OverflowError, NotImplementedError, AttributeError, AssertionError, MemoryError,
+    KeyError, ZeroDivisionError, BufferError,
+)  # fmt: skip
+# Ops that wait, print, or change the process as a whole.
+SKIP = {"_set_library_path", "set_num_threads", "_set_default_dtype", "_set_grad_enabled", "_set_inference", "_set_anomaly", "_set_sites",
+        "_push_saved_hooks", "_pop_saved_hooks", "_set_torch_function", "_memory_set_limit", "_set_memory_limit", "_set_cache_limit"}  # fmt: skip
+
+
+def tensors():
+    return [
+        rl.zeros(()), rl.ones(3), rl.ones(2, 3), rl.zeros(0, 3), rl.arange(3), rl.ones(2, 2, dtype=rl.bool), rl.ones(3, dtype=rl.complex64),
+        rl.ones(4, dtype=rl.float16), rl.ones(1).expand(5), rl.ones(2, 3, 4).transpose(0, 2), rl.ones(2, 3, requires_grad=True),
+    ]  # fmt: skip
+
+
+def attempt(function, args, kwargs):
+    try:
+        function(*args, **kwargs)
+    except EXPECTED:
+        pass
+
+
+def names():
+    from rushlight import _C
+
+    return sorted(n for n in _C.ops if n not in SKIP and not n.startswith(("_memory", "_set_")))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shard", range(8))
+def test_random_arguments(shard):
+    from rushlight import _C
+
+    rl.memory.set_limit(1 << 30)
+    try:
+        for name in names()[shard::8]:
+            rng = random.Random(name)
+            function = _C.ops[name]
+            for _ in range(60):
+                pool = tensors()
+                args = [rng.choice(pool) if rng.random() < 0.6 else rng.choice(VALUES) for _ in range(rng.randint(0, 5))]
+                if args and rng.random() < 0.8:
+                    args[0] = rng.choice(pool)
+                attempt(function, args, {})
+    finally:
+        rl.memory.set_limit(0)
+        rl.set_default_dtype(rl.float32)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (RuntimeError, lambda: rl.empty(HUGE, HUGE)),
+        (RuntimeError, lambda: rl.zeros(-1)),
+        (RuntimeError, lambda: rl.zeros(2**40)),
+        (RuntimeError, lambda: rl.ones(3).expand(HUGE, HUGE, 3)),
+        (RuntimeError, lambda: rl.ones(3).as_strided((HUGE,), (1,))),
+        (RuntimeError, lambda: rl.ones(3).as_strided((2,), (-1,))),
+        (IndexError, lambda: rl.ones(3).sum(HUGE)),
+        (IndexError, lambda: rl.ones(3)[5]),
+        (IndexError, lambda: rl.ones(3)[rl.tensor([7])]),
+        (IndexError, lambda: rl.ones(3)[:, None, 0, 0]),
+        (ValueError, lambda: rl.ones(3)[::-1]),
+        (RuntimeError, lambda: rl.ones(3).gather(0, rl.tensor([-1]))),
+        (RuntimeError, lambda: rl.ones(3).view(2, 2)),
+        (RuntimeError, lambda: rl.ones(3).reshape(-1, -1)),
+        (RuntimeError, lambda: rl.ones(2, 3) @ rl.ones(2, 3)),
+        (TypeError, lambda: rl.ones(3) + "x"),
+        (TypeError, lambda: rl.add(rl.ones(3))),
+        (TypeError, lambda: rl.add(rl.ones(3), 1, bogus=2)),
+        (RuntimeError, lambda: rl.tensor([1, 2], dtype=rl.uint8) + 1000),
+        (RuntimeError, lambda: rl.ones(2).repeat(HUGE, HUGE)),
+    ],
+)
+def test_named(kind, call):
+    with pytest.raises(kind):
+        call()
