@@ -35,8 +35,10 @@ def basic_keys(draw, shape):
 
 @st.composite
 def advanced_keys(draw, shape):
-    """Slices with index arrays that broadcast together, or one mask, among them. No integers: NumPy takes them
-    for index arrays, torch for selections."""
+    """Slices with index arrays that broadcast together, or one mask, among them.
+
+    No integers: NumPy takes them for index arrays, torch for selections.
+    """
     common = draw(st.sampled_from([(2,), (3,), (2, 3), (1,), (0,)]))
     items, d = [], 0
     masked = False
@@ -131,7 +133,7 @@ def test_gradient_of_set(case):
     y[ours(key)] = v
     dy = numbered(shape)
     y.backward(rl.tensor(dy))
-    left = dy * 2
+    left = np.array(dy * 2)
     left[key] = 0
     np.testing.assert_array_equal(x.grad.numpy(), left)
     np.testing.assert_array_equal(v.grad.numpy(), dy[key])

@@ -17,7 +17,7 @@ enum OpFlags : uint32_t {
   kRandom = 256,
   kFactory = 512,        // makes tensors from no tensor
   kOverlapOk = 1024,     // in place also where several elements share memory
-  kApartOut = 2048, // out= may not share memory with an argument, not even be one
+  kApartOut = 2048,      // out= may not share memory with an argument, not even be one
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);
