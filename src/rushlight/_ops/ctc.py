@@ -101,14 +101,14 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
         alphas = [safe.new_full(states.shape, _IMPOSSIBLE)]
     for t in range(1, max(input_lengths, default=0)):
         here = _ops["constant_pad_nd"](alphas[-1], (2, 0), _IMPOSSIBLE)
-        stay = _ops["logaddexp"](here[:, 2:], here[:, 1:-1])
-        alphas.append(_ops["logaddexp"](stay, here[:, :-2] + jump) + emitted[t])
+        ways = _ops["stack"]([here[:, 2:], here[:, 1:-1], here[:, :-2] + jump])
+        alphas.append(_ops["logsumexp"](ways, 0) + emitted[t])
     sample = _ops["arange"](batch)
     inputs, lengths = _ops["tensor"](input_lengths), _ops["tensor"](target_lengths)
     last = _ops["stack"](alphas)[(inputs - 1).clamp_(min=0), sample]  # (N, states)
     in_blank = last[sample, 2 * lengths]
     in_target = last[sample, (2 * lengths - 1).clamp_(min=0)].masked_fill(lengths == 0, _IMPOSSIBLE)
-    loss = -_ops["logaddexp"](in_blank, in_target)
+    loss = -_ops["logsumexp"](_ops["stack"]([in_blank, in_target]), 0)
     # PyTorch's derivative is that of normalised probabilities: e^log_probs more than the plain one.
     used = (_ops["arange"](steps).unsqueeze(1) < inputs).unsqueeze(2)
     mass = log_probs.exp().masked_fill(~used, 0).sum((0, 2))

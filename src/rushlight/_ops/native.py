@@ -34,7 +34,9 @@ def _native_batch_norm_legit(input, weight, bias, *args, **named):
     mean, var = given.get("running_mean"), given.get("running_var")
     if not given["training"] and mean is None:
         raise RuntimeError("_native_batch_norm_legit: expected running_mean and running_var outside training")
-    return native_batch_norm(input, weight, bias, mean, var, given["training"], given["momentum"], given["eps"])
+    return native_batch_norm(
+        input, weight, bias, mean, var, given["training"], given["momentum"], given["eps"]
+    )
 
 
 @op
@@ -61,14 +63,20 @@ def _batch_norm_no_update(input, weight, bias, running_mean, running_var, moment
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):  # noqa: N803
     """group_norm with the means and inverse deviations (N, group) it used."""
     if group <= 0 or C % group:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got {C} and {group}")
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got {C} and {group}"
+        )
     if input.numel() != N * C * HxW:
-        raise RuntimeError(f"native_group_norm: {N} x {C} x {HxW} elements do not make input of {list(input.shape)}")
+        raise RuntimeError(
+            f"native_group_norm: {N} x {C} x {HxW} elements do not make input of {list(input.shape)}"
+        )
     for name, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != C:
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, {C}")
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, {C}"
+            )
     wide = input.float() if input.dtype in (_C.float16, _C.bfloat16) else input
-    x = wide.reshape(N, group, -1)
+    x = wide.reshape(N, group, C // group * HxW)
     var, mean = _ops["var_mean"](x, 2, correction=0)
     invstd = (var + eps).rsqrt()
     out = ((x - mean.unsqueeze(2)) * invstd.unsqueeze(2)).reshape(N, C, HxW)
@@ -90,7 +98,10 @@ def max_pool2d_with_indices_backward(
             f"Expected indices of shape {list(grad_output.shape)}, got {list(indices.shape)} in max_pool2d's backward"
         )
     flat = grad_output.new_zeros((*input.shape[:-2], input.size(-2) * input.size(-1)))
-    return flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).view(input.shape)
+    out = flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).view(input.shape)
+    if input.requires_grad:  # its gradient is zeros, rather than none
+        out = _ops["where"](_ops["ones_like"](input, dtype=_C.bool), out, input)
+    return out
 
 
 @op
@@ -99,7 +110,9 @@ def norm_except_dim(v, pow=2, dim=0):
     if dim == -1:
         return v.norm(pow)
     if not 0 <= dim < v.dim():
-        raise IndexError(f"Dimension out of range (expected to be in range of [0, {v.dim() - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [0, {v.dim() - 1}], but got {dim})"
+        )
     norms = v.transpose(0, dim).reshape(v.size(dim), -1).norm(pow, 1)
     return norms.view([-1 if d == dim else 1 for d in range(v.dim())])
 

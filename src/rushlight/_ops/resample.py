@@ -84,7 +84,11 @@ def _upsample(name, n, mode, antialias=False):
 
         if named:
             given = named.pop("scale_factors", None)
-            scales = (given,) if given is not None else (*scales, *(named.pop(k, None) for k in letters[len(scales) :]))
+            scales = (
+                (given,)
+                if given is not None
+                else (*scales, *(named.pop(k, None) for k in letters[len(scales) :]))
+            )
             if named:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
         sizes, factors = _target(name, n, input, output_size, scales)
