@@ -69,7 +69,9 @@ def test_deepcopy_keeps_sharing():
         copy.deepcopy(rl.ones(1, requires_grad=True) * 2)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool", "complex64", "uint8"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool", "complex64", "uint8"]
+)
 def test_pickle(dtype):
     x = rl.tensor([0, 1, 1]).to(getattr(rl, dtype))
     y = pickle.loads(pickle.dumps(x))
