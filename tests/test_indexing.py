@@ -196,7 +196,10 @@ def test_writing_refuses_what_is_no_number():
 def test_a_write_reads_its_source_first():
     x = rl.arange(6.0)
     x[rl.tensor([0, 1, 2])] = x[rl.tensor([3, 4, 5])]
-    x[1:] = x[:-1]
+    assert x.tolist() == [3, 4, 5, 3, 4, 5]
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[1:] = x[:-1]
+    x[1:] = x[:-1].clone()
     assert x.tolist() == [3, 3, 4, 5, 3, 4]
 
 

@@ -184,6 +184,7 @@ def test_a_million_tensors_leave_memory_where_it_was():
             rl.empty(i % 97 + 1)
 
     churn(20000)
+    gc.collect()
     before, live = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, rl.memory.allocated()
     churn(1_000_000)
     for i in range(10000):

@@ -247,13 +247,13 @@ static const Register registered([](Ops& ops) {
   ops.def("min", min_dim, one, kMethod, "", both);
   ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable, "The first place of the maximum.");
   ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable, "The first place of the minimum.");
-  ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod, "The minimum and the maximum.", "min, max");
+  ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.", "min, max");
   ops.def("median", median_all, "input", kMethod, "The lower median, NaN if there is one; along a dimension, with its place.");
   ops.def("median", median_dim, one, kMethod, "", both);
   ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are numbers.");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
   ops.def("mode", mode, last, kMethod, "The most frequent value along a dimension and a place of it.", both);
-  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod, "The k-th smallest value along a dimension and its place.", both);
+  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut, "The k-th smallest value along a dimension and its place.", both);
 });
 
 }  // namespace rl::ops

@@ -16,6 +16,7 @@ enum OpFlags : uint32_t {
   kNotDifferentiable = 128,  // integer or bool results, or none
   kRandom = 256,
   kFactory = 512,        // makes tensors from no tensor
+  kExactOut = 1024,      // out= must have the result's own type and memory apart from the inputs
   kOverlapOk = 1024,     // in place also where several elements share memory
   kApartOut = 2048,      // out= may not share memory with an argument, not even be one
 };

@@ -78,7 +78,8 @@ struct LogcumsumexpBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this), g = dy[0];
     if (x.dim() == 0 || x.numel() == 0) return {g};
-    if (x.is_complex()) return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim), exp(conj(x)))};
+    // The plain form is the one that can be differentiated again: -inf in the other has no slope.
+    if (x.is_complex() || grad_enabled()) return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim), exp(conj(x)))};
     auto part = [&](bool positive) {
       Tensor own = binary("gt", positive ? Pointwise::Gt : Pointwise::Lt, detach(g), Scalar(0), {.rule = Rule::Bool});
       Tensor size = log(masked_fill(positive ? g : neg(g), logical_not(own), Scalar(1)));

@@ -260,7 +260,11 @@ SPECS = [
         method=False,
     ),
     OpSpec(
-        "view_as_complex", lambda: [Sample(randn(3, 2))], lambda x: x[..., 0] + 1j * x[..., 1], method=False
+        "view_as_complex",
+        lambda: [Sample(randn(3, 2))],
+        lambda x: x[..., 0] + 1j * x[..., 1],
+        method=False,
+        strided=False,
     ),
     OpSpec("atleast_3d", turned, lambda x: x if x.ndim > 2 else x[..., None], method=False),
 ]

@@ -269,7 +269,7 @@ def _histogramdd(name, points, bins, range, weight, density):
         x = points[:, d].contiguous()
         at = _ops["searchsorted"](e, x, right=True) - 1
         at = at.masked_fill(x.eq(e[-1]), e.numel() - 2)
-        ok = (at >= 0) & (at < e.numel() - 1)
+        ok = (x >= e[0]) & (x <= e[-1]) & (at >= 0) & (at < e.numel() - 1)
         inside = ok if inside is None else inside & ok
         cell = at if cell is None else cell * (e.numel() - 1) + at
     shape = [e.numel() - 1 for e in edges]

@@ -67,6 +67,11 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
     kernel_size = _ntuple(n)(kernel_size)
     stride = kernel_size if stride is None else _ntuple(n)(stride)
     size = _unpool_output_size(input, kernel_size, stride, _ntuple(n)(padding), output_size)
+    return unpool(n, input, indices, size)
+
+
+def unpool(n, input, indices, size):
+    """Values of n-dimensional planes at the places `indices` of planes of `size`, zeros elsewhere."""
     if indices.dtype != rl.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     if input.dim() not in (n + 1, n + 2):
