@@ -46,5 +46,12 @@ def test_layers_import_downwards_only(layer):
             assert target == layer or target in BELOW[layer], f"{file.name} includes {target}"
 
 
+@pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
+def test_names_of_nodes_are_unique():
+    """Two structs of one name in one namespace would silently share one NodeType."""
+    names = [n for f in (ROOT / "csrc").rglob("*.cpp") for n in re.findall(r"struct (\w+)(?: final)? : Node", f.read_text())]
+    assert len(names) == len(set(names)), sorted({n for n in names if names.count(n) > 1})
+
+
 def test_version_passes_usual_checks():
     assert tuple(int(v) for v in rl.__version__.split("+")[0].split(".")[:2]) >= (2, 0)

@@ -1,6 +1,7 @@
 // A backend is a table of kernels, one group per family. Ops ask for the backend of a device and call it; they know no
 // device themselves. `cpu` computes, `meta` does nothing.
 #pragma once
+#include "backend/attention.h"
 #include "backend/conv.h"
 #include "backend/copy.h"
 #include "backend/index.h"
@@ -36,6 +37,7 @@ struct Backend {
   const OptimKernels* optim;
   const LossKernels* loss;
   const RnnKernels* rnn;
+  const AttentionKernels* attention;
 };
 
 // The backend of a device; an error naming the device if it has none.

@@ -22,11 +22,12 @@ namespace rl {
   extern const OptimKernels optim_kernels;                                                                 \
   extern const LossKernels loss_kernels;                                                                   \
   extern const RnnKernels rnn_kernels;                                                                     \
+  extern const AttentionKernels attention_kernels;                                                         \
   static const Backend backend = {&pointwise_kernels, &copy_kernels,   &index_kernels,                     \
                                   &reduce_kernels,    &sort_kernels,   &matmul_kernels,                    \
                                   &cpu::linalg_kernels, &fft_kernels,  &random_kernels,                    \
                                   &conv_kernels,      &pool_kernels,   &norm_kernels, &optim_kernels,      \
-                                  &loss_kernels,      &rnn_kernels};                                       \
+                                  &loss_kernels,      &rnn_kernels,    &attention_kernels};                  \
   }
 #ifdef RL_BASELINE
 RL_TABLES(baseline)

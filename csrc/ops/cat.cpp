@@ -316,7 +316,7 @@ static Tensor stack_op(const Tensors& tensors, int64_t dim) { return stack(tenso
 static Tensors split_op(const Tensor& input, const Ints& sizes, int64_t dim) { return split_with_sizes(input, sizes, dim); }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cat", cat_op, "tensors, dim=0", 0, "Tensors one after the other along a dimension.");
+  ops.def("cat", cat_op, "tensors, dim=0", kApartOut, "Tensors one after the other along a dimension.");
   ops.alias("concat", "cat");
   ops.alias("concatenate", "cat");
   ops.def("stack", stack_op, "tensors, dim=0", 0, "Tensors of one shape along a new dimension.");

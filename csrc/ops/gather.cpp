@@ -18,10 +18,6 @@ Tensor writable(const Tensor& input, bool will_be_recorded) {
     copy_into(y, input);
     return y;
   }
-  for (int64_t d = 0; d < y.dim(); ++d)
-    CHECK(y.strides()[d] != 0 || y.sizes()[d] <= 1 || y.numel() == 0, Runtime,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please clone() the tensor before performing the operation.");
   if (!y.is(input)) copy_into(y, input);
   return y;
 }
@@ -201,7 +197,7 @@ static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod,
+  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApartOut,
           "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
   ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes,
           "The tensor with the elements of src (or a number) written at `index` along a dimension.");

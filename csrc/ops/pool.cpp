@@ -42,7 +42,7 @@ static int64_t planes_of(const Tensor& x, int64_t n) {
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n);
 
 // pick: y = x[places]        dx = dy put at the places
-struct PickBackward : Node {
+struct PoolPickBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
   Saved places;
   Ints sizes;
@@ -61,7 +61,7 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
     for (int64_t p = 0; p < planes; ++p)
       for (int64_t i = 0; i < out; ++i) __builtin_memcpy(dst + (p * out + i) * item, src + (p * in + at[p * out + i]) * item, static_cast<size_t>(item));
   }
-  return record<PickBackward>(y, {x}, [&](auto& node) {
+  return record<PoolPickBackward>(y, {x}, [&](auto& node) {
     node.places = save(places);
     node.sizes = Ints(x.sizes());
     node.n = n;
@@ -69,7 +69,7 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
 }
 
 // put: zeros with dy added at the places        d(dy) = g picked at the places
-struct PutBackward : Node {
+struct PoolPutBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
   Saved places;
   int64_t n = 0;
@@ -93,7 +93,7 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
       if constexpr (is_floating_v<T>) add_at<T>(dx.data<T>(), from.data<T>(), places.data<int64_t>(), planes, in, out);
     });
   }
-  return record<PutBackward>(dx, {dy}, [&](auto& node) {
+  return record<PoolPutBackward>(dx, {dy}, [&](auto& node) {
     node.places = save(places);
     node.n = n;
   });

@@ -17,6 +17,16 @@ bool is_sequence(PyObject* o) {
   return PySequence_Check(o);
 }
 
+// np.float64(2) keeps its type; the name of its class says which.
+bool numpy_scalar_dtype(PyObject* o, DType* out) {
+  const char* name = Py_TYPE(o)->tp_name;
+  if (std::strncmp(name, "numpy.", 6) != 0) return false;
+  for (int i = 0; i < kDTypes; ++i)
+    if (std::strcmp(name + 6, kDTypeInfo[i].name) == 0) return *out = static_cast<DType>(i), true;
+  if (std::strcmp(name + 6, "longlong") == 0) return *out = DType::Int64, true;
+  return std::strncmp(name + 6, "bool", 4) == 0 && (*out = DType::Bool, true);
+}
+
 // The type that a nest of values would have: tensors and NumPy numbers keep theirs, Python numbers take the defaults.
 struct Survey {
   Ints sizes;
@@ -37,7 +47,13 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
   }
   if (!is_sequence(o)) {
     CHECK(is_number(o), Type, PyUnicode_Check(o) && depth == 0 ? "new(): invalid data type 'str'" : text("not a sequence", ""), "");
-    s.types.add(scalar_from(o));
+    DType of_numpy;
+    if (numpy_scalar_dtype(o, &of_numpy)) {
+      s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
+      s.has_typed = true;
+    } else {
+      s.types.add(scalar_from(o));
+    }
     s.any = true;
     return;
   }

@@ -272,6 +272,23 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   bump_version(to);
 }
 
+void check_exact_out(const Bound& b, int inputs, PyObject* result) {
+  auto check = [&](PyObject* out, PyObject* from) {
+    if (!is_tensor(out) || !is_tensor(from)) return;
+    Tensor to = Tensor::borrow(out), y = Tensor::borrow(from);
+    CHECK(to.dtype() == y.dtype(), Runtime, "Expected out tensor to have dtype ", info(y.dtype()).name, ", but got ",
+          info(to.dtype()).name, " instead");
+    for (int i = 0; i < inputs; ++i)
+      CHECK(!is_tensor(b.slots[i]) || to.numel() == 0 || Tensor::borrow(b.slots[i]).storage() != to.storage(), Runtime,
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation.");
+  };
+  if (!PyTuple_Check(result)) return check(b.out, result);
+  if (!PyTuple_Check(b.out) && !PyList_Check(b.out)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(b.out); ++i)
+    check(PySequence_Fast_GET_ITEM(b.out, i), PyTuple_GET_ITEM(result, i));
+}
+
 PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
   struct Drop {
     PyObject* o;
@@ -374,10 +391,48 @@ struct InplaceCall {
   PyObject* const* slots;
 };
 
+// Memory that a result may not be written to: places that are one and the same, or that an argument lies across.
+void check_out_memory(PyObject* out, PyObject* const* slots, int count, bool strict) {
+  if (PyTuple_Check(out) || PyList_Check(out)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); ++i) check_out_memory(PySequence_Fast_GET_ITEM(out, i), slots, count, strict);
+    return;
+  }
+  if (!is_tensor(out)) return;
+  Tensor t = Tensor::borrow(out);
+  for (int64_t d = 0; d < t.dim(); ++d)
+    CHECK(t.strides()[d] != 0 || t.sizes()[d] <= 1, Runtime,
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor "
+          "before performing the operation.");
+  auto apart = [&](PyObject* o) {
+    if (!is_tensor(o)) return;
+    Tensor x = Tensor::borrow(o);
+    if (x.storage() != t.storage() || !x.numel() || !t.numel()) return;
+    if (!strict && x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()) return;
+    if (!strict && (!x.is_contiguous() || !t.is_contiguous())) return;  // interleaved views may well be apart
+    CHECK(x->offset + checked_extent(x.sizes(), x.strides()) <= t->offset || t->offset + checked_extent(t.sizes(), t.strides()) <= x->offset, Runtime,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() "
+          "the tensor before performing the operation.");
+  };
+  for (int i = 0; i < count; ++i) {
+    if (slots[i] && (PyTuple_Check(slots[i]) || PyList_Check(slots[i])))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slots[i]); ++k) apart(PySequence_Fast_GET_ITEM(slots[i], k));
+    else if (slots[i]) apart(slots[i]);
+  }
+}
+
 PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   if (op->form != Form::Inplace) {
+    if (b.out) check_out_memory(b.out, b.slots, static_cast<int>(o.params.size()), o.spec.flags & kApartOut);
     PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
     if (!result) python_error();
+    if (b.out && (o.spec.flags & kExactOut)) {
+      try {
+        check_exact_out(b, o.spec.count, result);
+      } catch (...) {
+        Py_DECREF(result);
+        throw;
+      }
+    }
     return b.out ? finish_out(*op->def, b.out, result) : result;
   }
   Tensor self = Tensor::borrow(b.slots[0]);

@@ -18,6 +18,7 @@ from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
 from ._convert import *  # noqa: E402, F403
 from . import autograd  # noqa: E402
+from . import ops  # noqa: E402  (torch.ops.aten)
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 from ._compose import compose as _compose  # noqa: E402
 

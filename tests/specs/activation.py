@@ -5,7 +5,9 @@ from opspec import OpSpec, Sample, rand, randn
 
 
 def waves(*args, **kwargs):
-    return lambda: [Sample(x, *args, **kwargs) for x in (randn(3, 4), randn(), randn(2, 3).t(), randn(0, 2), 4 * randn(7))]
+    return lambda: [
+        Sample(x, *args, **kwargs) for x in (randn(3, 4), randn(), randn(2, 3).t(), randn(0, 2), 4 * randn(7))
+    ]
 
 
 def f(name, numpy, *args, **kwargs):

@@ -6,7 +6,11 @@ from opspec import OpSpec, Sample, ints, rand
 
 
 def between(low, high):
-    return lambda: [Sample(rand(3, 4, low=low, high=high)), Sample(rand(3, 2, low=low, high=high).t()), Sample(rand(0))]
+    return lambda: [
+        Sample(rand(3, 4, low=low, high=high)),
+        Sample(rand(3, 2, low=low, high=high).t()),
+        Sample(rand(0)),
+    ]
 
 
 def pairs(low, high):
@@ -33,7 +37,14 @@ def plain(name, numpy, low, high):
 
 def polynomial(name, numpy):
     samples = lambda: [Sample(rand(3, 4, low=-0.9, high=2), ints(3, 4).double())]  # noqa: E731
-    return OpSpec("special." + name, samples, lambda x, n: numpy(n.astype(int), x), method=False, grad=False, out=True)
+    return OpSpec(
+        "special." + name, samples, lambda x, n: numpy(n.astype(int), x), method=False, grad=False, out=True
+    )
+
+
+def third_kind(n, x, sign):
+    """V (sign -1) and W (sign 1) from U: U_n -/+ U_(n-1)."""
+    return sp.eval_chebyu(n, x) + sign * np.where(n > 0, sp.eval_chebyu(n - 1, x), 0)
 
 
 SPECS = [
@@ -44,8 +55,17 @@ SPECS = [
     both("digamma", sp.digamma, 0.2, 6),
     both("i0", sp.i0, -5, 12),
     both("logit", sp.logit, 0.1, 0.9),
-    OpSpec("polygamma", lambda: [Sample(1, rand(3, low=0.3, high=4)), Sample(2, rand(3, low=0.3, high=4))], sp.polygamma, method=False),
-    OpSpec("mvlgamma", lambda: [Sample(rand(3, low=2, high=4), 3)], lambda x, p: np.vectorize(lambda v: sp.multigammaln(v, p))(x)),
+    OpSpec(
+        "polygamma",
+        lambda: [Sample(1, rand(3, low=0.3, high=4)), Sample(2, rand(3, low=0.3, high=4))],
+        sp.polygamma,
+        method=False,
+    ),
+    OpSpec(
+        "mvlgamma",
+        lambda: [Sample(rand(3, low=2, high=4), 3)],
+        lambda x, p: np.vectorize(lambda v: sp.multigammaln(v, p))(x),
+    ),
     OpSpec("igamma", pairs(0.3, 5), sp.gammainc, grad=False, out=True),
     OpSpec("igammac", pairs(0.3, 5), sp.gammaincc, grad=False, out=True),
     OpSpec("special.zeta", pairs(1.5, 5), sp.zeta, method=False, grad=False, out=True),
@@ -78,8 +98,8 @@ SPECS = [
     polynomial("legendre_polynomial_p", sp.eval_legendre),
     polynomial("shifted_chebyshev_polynomial_t", sp.eval_sh_chebyt),
     polynomial("shifted_chebyshev_polynomial_u", sp.eval_sh_chebyu),
-    polynomial("chebyshev_polynomial_v", lambda n, x: sp.eval_chebyu(n, x) - np.where(n > 0, sp.eval_chebyu(n - 1, x), 0)),
-    polynomial("chebyshev_polynomial_w", lambda n, x: sp.eval_chebyu(n, x) + np.where(n > 0, sp.eval_chebyu(n - 1, x), 0)),
-    polynomial("shifted_chebyshev_polynomial_v", lambda n, x: sp.eval_sh_chebyu(n, x) - np.where(n > 0, sp.eval_sh_chebyu(n - 1, x), 0)),
-    polynomial("shifted_chebyshev_polynomial_w", lambda n, x: sp.eval_sh_chebyu(n, x) + np.where(n > 0, sp.eval_sh_chebyu(n - 1, x), 0)),
+    polynomial("chebyshev_polynomial_v", lambda n, x: third_kind(n, x, -1)),
+    polynomial("chebyshev_polynomial_w", lambda n, x: third_kind(n, x, 1)),
+    polynomial("shifted_chebyshev_polynomial_v", lambda n, x: third_kind(n, 2 * x - 1, -1)),
+    polynomial("shifted_chebyshev_polynomial_w", lambda n, x: third_kind(n, 2 * x - 1, 1)),
 ]

@@ -248,7 +248,7 @@ SPECS = [
             for reduce in ("sum", "mean", "max", "min", "prod")
             for lengths in (ints(3, low=2, high=3), ints(1, low=6, high=7))
         ],
-        lambda x, reduce, lengths: segmented(x, reduce, lengths.numpy()),
+        lambda x, reduce, lengths: segmented(x, reduce, lengths),
         method=False,
         errors=lambda: [(RuntimeError, Sample(randn(5), "sum", lengths=ints(2, low=1, high=2)))],
     ),

@@ -95,7 +95,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         raise RuntimeError(f"stft: expected hop_length > 0, but got hop_length={hop}")
     if not 0 < length <= n_fft:
         raise RuntimeError(f"stft: expected 0 < win_length <= n_fft, but got win_length={length}")
-    real_dtype = x.real.dtype if x.is_complex() else x.dtype
+    real_dtype = _ops["real"](x).dtype if x.is_complex() else x.dtype
     w = _padded_window("stft", window, length, n_fft, real_dtype, x.device)
     frames = x.unfold(-1, n_fft, hop) * w  # (batch, pieces, n_fft)
     onesided = not frames.is_complex() if onesided is None else onesided
@@ -151,7 +151,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     if return_complex and onesided:
         raise RuntimeError("istft: cannot have onesided output if window or input is complex")
     x = input if input.dim() == 3 else input.unsqueeze(0)
-    w = _padded_window("istft", window, win, n_fft, x.real.dtype, x.device)
+    w = _padded_window("istft", window, win, n_fft, _ops["real"](x).dtype, x.device)
     x = x.transpose(1, 2)  # (batch, pieces, frequencies)
     norm = "ortho" if normalized else None
     if return_complex:

@@ -27,7 +27,7 @@ _hooked = False
 def _register(table, hook, prepend=False, extra=(), call_hook=True):
     global _hooked
     _hooked = _hooked or call_hook
-    handle = RemovableHandle(table, extra_dict=extra)
+    handle = RemovableHandle(table, extra_dict=list(extra))
     table[handle.id] = hook
     for each in extra:
         each[handle.id] = True
