@@ -148,13 +148,13 @@ def smooth_l1(x, y, beta):
 def bagged(index, weight, offsets, mode):
     ends = [*offsets[1:], len(index)]
     reduce = {"sum": np.sum, "mean": np.mean, "max": np.max}[mode]
-    rows = [weight[index[a:b]] for a, b in zip(offsets, ends)]
+    rows = [weight[index[a:b]] for a, b in zip(offsets, ends, strict=True)]
     return np.stack([reduce(r, 0) if len(r) else np.zeros(weight.shape[1]) for r in rows])
 
 
 def segmented(data, reduce, lengths):
     ends = np.cumsum(lengths)
-    return np.stack([getattr(np, reduce)(data[e - n : e], 0) for e, n in zip(ends, lengths)])
+    return np.stack([getattr(np, reduce)(data[e - n : e], 0) for e, n in zip(ends, lengths, strict=True)])
 
 
 def group_normed(x, weight, bias, n, c, area, groups, eps):
@@ -167,7 +167,7 @@ def group_normed(x, weight, bias, n, c, area, groups, eps):
 def alignments(log_probs, targets, inputs, lengths):
     """-log of the summed probability of every path that collapses to the targets; blank is 0."""
     out = []
-    for b, (steps, length) in enumerate(zip(inputs, lengths)):
+    for b, (steps, length) in enumerate(zip(inputs, lengths, strict=True)):
         total = 0.0
         for path in itertools.product(range(log_probs.shape[2]), repeat=steps):
             short = [k for k, _ in itertools.groupby(path) if k != 0]

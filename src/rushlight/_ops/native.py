@@ -26,7 +26,7 @@ def _native_batch_norm_legit(input, weight, bias, *args, **named):
         raise TypeError(
             "_native_batch_norm_legit() takes (input, weight, bias, [running_mean, running_var,] training, momentum, eps)"
         )
-    given = dict(zip(names, args))
+    given = dict(zip(names, args, strict=False))
     for name, value in named.items():
         if name not in names or name in given:
             raise TypeError(f"_native_batch_norm_legit() got an unexpected keyword argument '{name}'")

@@ -53,7 +53,7 @@ def _linear(x, dim, n_out, align_corners, factor):
     upper = _shaped((at - low).clamp_(0, 1), x, dim)
     low = low.long()
     high = (low + 1).clamp_(max=n_in - 1)
-    return x.index_select(dim, low) * (1 - upper) + x.index_select(dim, high) * upper
+    return rl.addcmul(x.index_select(dim, low) * (1 - upper), x.index_select(dim, high), upper)
 
 
 def _cubic(x, dim, n_out, align_corners, factor):
@@ -67,8 +67,8 @@ def _cubic(x, dim, n_out, align_corners, factor):
     out = None
     for k, weight in enumerate(taps(at - whole)):
         place = (whole.long() + (k - 1)).clamp_(0, n_in - 1)
-        term = x.index_select(dim, place) * _shaped(weight, x, dim)
-        out = term if out is None else out + term
+        taken, weight = x.index_select(dim, place), _shaped(weight, x, dim)
+        out = taken * weight if out is None else rl.addcmul(out, taken, weight)
     return out
 
 

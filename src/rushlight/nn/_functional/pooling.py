@@ -126,8 +126,10 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, indices, sampl
     if output_size is None:
         ratio = _ntuple(n)(output_ratio)
         output_size = [int(input.size(i - n) * ratio[i]) for i in range(n)]
+    batch = 1 if input.dim() == n + 1 else input.size(0)
+    if samples is not None and samples.dim() == 3 and samples.size(0) > batch:
+        samples = samples[:batch]  # more of them than needed are welcome
     if samples is None:
-        batch = 1 if input.dim() == n + 1 else input.size(0)
         samples = rl.rand(batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
     op = core.fractional_max_pool2d if n == 2 else core.fractional_max_pool3d
     result = op(input, _ntuple(n)(kernel_size), _ntuple(n)(output_size), samples)
