@@ -28,8 +28,10 @@ template <class T> struct Conv {
     int64_t places = (n1 - n0) * plane;
     Scratch<T> columns(rows * places), result(og * places);
     for (int64_t n = n0; n < n1; ++n)
-      to_columns(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane, places);
-    conv_gemm(false, false, og, places, rows, w + g * og * rows, rows, columns.get(), places, T(0), result.get(), places);
+      to_columns(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane,
+                 places);
+    conv_gemm(false, false, og, places, rows, w + g * og * rows, rows, columns.get(), places, T(0), result.get(),
+              places);
     for (int64_t n = n0; n < n1; ++n)
       for (int64_t o = 0; o < og; ++o) {
         const T* from = result.get() + o * places + (n - n0) * plane;
@@ -43,10 +45,12 @@ template <class T> struct Conv {
     int64_t tile = tile_places(rows, plane, sizeof(T));
     int64_t tiles = (plane + tile - 1) / tile;
     if (!direct && plane < 96 && s.batch > 1) {
-      int64_t images = std::max<int64_t>(1, std::min<int64_t>(s.batch, 192 / plane)), blocks = (s.batch + images - 1) / images;
+      int64_t images = std::max<int64_t>(1, std::min<int64_t>(s.batch, 192 / plane)),
+              blocks = (s.batch + images - 1) / images;
       parallel_for(0, blocks * s.groups, 1, [&](int64_t first, int64_t last) {
         for (int64_t t = first; t < last; ++t)
-          forward_images(y, x, w, bias, t % s.groups, t / s.groups * images, std::min(s.batch, (t / s.groups + 1) * images));
+          forward_images(y, x, w, bias, t % s.groups, t / s.groups * images,
+                         std::min(s.batch, (t / s.groups + 1) * images));
       });
       return;
     }
@@ -57,9 +61,10 @@ template <class T> struct Conv {
         for (int64_t g = 0; g < s.groups; ++g) {
           const T* image = x + (n * s.in_channels + g * cg) * in_plane;
           if (!direct)
-            parallel_for(0, cg, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * plane)), [&](int64_t a, int64_t b) {
-              to_columns(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
-            });
+            parallel_for(
+                0, cg, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * plane)), [&](int64_t a, int64_t b) {
+                  to_columns(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
+                });
           const T* col = direct ? image : columns.get();
           int64_t grain = std::max<int64_t>(8, (2000000 / std::max<int64_t>(1, rows * plane) + 7) / 8 * 8);
           parallel_for(0, og, grain, [&](int64_t a, int64_t b) {
@@ -75,12 +80,14 @@ template <class T> struct Conv {
     parallel_for(0, s.batch * s.groups * tiles, grain, [&](int64_t first, int64_t last) {
       Scratch<T> columns(direct ? 1 : rows * tile);
       for (int64_t t = first; t < last; ++t) {
-        int64_t p0 = t % tiles * tile, p1 = std::min(plane, p0 + tile), g = t / tiles % s.groups, n = t / tiles / s.groups;
+        int64_t p0 = t % tiles * tile, p1 = std::min(plane, p0 + tile), g = t / tiles % s.groups,
+                n = t / tiles / s.groups;
         const T* image = x + (n * s.in_channels + g * cg) * in_plane;
         T* to = y + (n * s.out_channels + g * og) * plane + p0;
         const T* col = direct ? image + p0 : columns.get();
         if (!direct) to_columns(s, image, cg, p0, p1, columns.get(), p1 - p0);
-        conv_gemm(false, false, og, p1 - p0, rows, w + g * og * rows, rows, col, direct ? plane : p1 - p0, T(0), to, plane);
+        conv_gemm(false, false, og, p1 - p0, rows, w + g * og * rows, rows, col, direct ? plane : p1 - p0, T(0), to,
+                  plane);
         if (bias) add_bias(to, plane, bias + g * og, og, p1 - p0);
       }
     });
@@ -92,14 +99,17 @@ template <class T> struct Conv {
       std::fill(dx, dx + s.batch * s.in_channels * in_plane, T(0));
       return;
     }
-    int64_t slices = s.batch * s.groups >= 4 ? 1 : std::min<int64_t>(cg, 8), slice = (cg + slices - 1) / std::max<int64_t>(slices, 1);
+    int64_t slices = s.batch * s.groups >= 4 ? 1 : std::min<int64_t>(cg, 8),
+            slice = (cg + slices - 1) / std::max<int64_t>(slices, 1);
     slices = slice ? (cg + slice - 1) / slice : 0;
     int64_t tile = tile_places(slice * s.taps(), plane, sizeof(T));
-    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(og) * slice * s.taps() * plane + 1)));
+    int64_t grain =
+        std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(og) * slice * s.taps() * plane + 1)));
     parallel_for(0, s.batch * s.groups * slices, grain, [&](int64_t first, int64_t last) {
       Scratch<T> columns(direct ? 1 : slice * s.taps() * tile);
       for (int64_t t = first; t < last; ++t) {
-        int64_t c0 = t % slices * slice, c1 = std::min(cg, c0 + slice), g = t / slices % s.groups, n = t / slices / s.groups;
+        int64_t c0 = t % slices * slice, c1 = std::min(cg, c0 + slice), g = t / slices % s.groups,
+                n = t / slices / s.groups;
         T* image = dx + (n * s.in_channels + g * cg + c0) * in_plane;
         int64_t k = (c1 - c0) * s.taps();
         const T* from = dy + (n * s.out_channels + g * og) * plane;
@@ -126,7 +136,8 @@ template <class T> struct Conv {
       return;
     }
     constexpr int64_t kRuns = 8;
-    int64_t whole = tile_places(rows, plane, sizeof(T)), tiles = plane < 96 ? 1 : (plane + whole - 1) / whole;  // of one image
+    int64_t whole = tile_places(rows, plane, sizeof(T)),
+            tiles = plane < 96 ? 1 : (plane + whole - 1) / whole;  // of one image
     if (og * rows <= 65536 && s.batch * tiles >= kRuns) {
       int64_t pieces = s.batch * tiles, size = s.out_channels * rows;
       Scratch<T> sums((kRuns - 1) * size);
@@ -143,8 +154,10 @@ template <class T> struct Conv {
       });
       return;
     }
-    int64_t slice = std::min(cg, std::max((cg + 7) / 8, (127 + s.taps()) / s.taps())), slices = (cg + slice - 1) / slice;
-    int64_t part = slices * s.groups >= 4 ? og : std::min(og, std::max<int64_t>((og + 3) / 4, 16)), parts = (og + part - 1) / part;
+    int64_t slice = std::min(cg, std::max((cg + 7) / 8, (127 + s.taps()) / s.taps())),
+            slices = (cg + slice - 1) / slice;
+    int64_t part = slices * s.groups >= 4 ? og : std::min(og, std::max<int64_t>((og + 3) / 4, 16)),
+            parts = (og + part - 1) / part;
     parallel_for(0, s.groups * slices * parts, 1, [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         int64_t o = t % parts * part, c = t / parts % slices * slice, g = t / parts / slices;
@@ -154,14 +167,15 @@ template <class T> struct Conv {
   }
 
   // dw of some channels of a group, from the pieces [n0, n1); an image has `tiles` of them
-  void weight_part(T* dw, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1, int64_t o0, int64_t o1, int64_t n0,
-                   int64_t n1, int64_t tiles) const {
+  void weight_part(T* dw, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1, int64_t o0, int64_t o1,
+                   int64_t n0, int64_t n1, int64_t tiles) const {
     int64_t k = (c1 - c0) * s.taps(), m = o1 - o0, tile = tile_places(k, plane, sizeof(T));
     // Images of small pictures are put side by side, for longer sums in one product.
     int64_t images = plane < 96 ? std::min(n1 - n0, std::max<int64_t>(1, 256 / plane)) : 1;
     int64_t share = (plane + tiles - 1) / tiles;  // places of one piece
     bool gather = images > 1;
-    Scratch<T> columns(direct && !gather ? 1 : k * (gather ? images * plane : tile)), sides(gather ? m * images * plane : 1);
+    Scratch<T> columns(direct && !gather ? 1 : k * (gather ? images * plane : tile)),
+        sides(gather ? m * images * plane : 1);
     T* to = dw + (g * og + o0) * rows + c0 * s.taps();
     T beta = T(0);
     auto image = [&](int64_t n) { return x + (n * s.in_channels + g * cg + c0) * in_plane; };

@@ -12,8 +12,8 @@
 namespace rl::RL_ISA {
 
 void ctc(const CtcShape& s, const View& loss, const View& alpha, const View& log_probs);
-void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss, const View& alpha,
-              const View& log_probs);
+void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss,
+              const View& alpha, const View& log_probs);
 
 namespace {
 
@@ -33,7 +33,9 @@ struct Path {
   const int64_t* labels;
   int64_t blank, length;
   int64_t operator[](int64_t i) const { return i % 2 ? labels[i / 2] : blank; }
-  bool skips(int64_t i) const { return i >= 2 && i % 2 && labels[i / 2] != labels[i / 2 - 1]; }  // may come straight from i - 2
+  bool skips(int64_t i) const {
+    return i >= 2 && i % 2 && labels[i / 2] != labels[i / 2 - 1];
+  }  // may come straight from i - 2
 };
 Path path_of(const CtcShape& s, int64_t n) { return {s.labels + s.start[n], s.blank, 2 * s.target_length[n] + 1}; }
 
@@ -64,7 +66,8 @@ void ctc(const CtcShape& s, const View& loss, const View& alpha, const View& log
         for (int64_t t = 1; t < steps; ++t) {
           const T* before = a + (t - 1) * width;
           for (int64_t i = 0; i < path.length; ++i)
-            a[t * width + i] = lp(t, path[i]) + log_add(before[i], i > 0 ? before[i - 1] : kLogZero<T>, path.skips(i) ? before[i - 2] : kLogZero<T>);
+            a[t * width + i] = lp(t, path[i]) + log_add(before[i], i > 0 ? before[i - 1] : kLogZero<T>,
+                                                        path.skips(i) ? before[i - 2] : kLogZero<T>);
         }
         const T* end = a + (steps - 1) * width + path.length - 1;
         loss.as<T>()[n] = -(path.length > 1 ? log_add(end[0], end[-1]) : end[0]);
@@ -73,8 +76,8 @@ void ctc(const CtcShape& s, const View& loss, const View& alpha, const View& log
   });
 }
 
-void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss, const View& alpha,
-              const View& log_probs) {
+void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss,
+              const View& alpha, const View& log_probs) {
   visit_real(log_probs.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     int64_t width = 2 * s.longest + 1;
@@ -102,7 +105,8 @@ void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const Vie
           std::fill(sums.get(), sums.get() + s.classes, kLogZero<T>);
           for (int64_t i = 0; i < path.length; ++i) sums[path[i]] = log_add(sums[path[i]], a[t * width + i] + now[i]);
           T* row = out + (t * s.batch + n) * s.classes;
-          for (int64_t c = 0; c < s.classes; ++c) row[c] = by * (std::exp(lp(t, c)) - std::exp(sums[c] + total - lp(t, c)));
+          for (int64_t c = 0; c < s.classes; ++c)
+            row[c] = by * (std::exp(lp(t, c)) - std::exp(sums[c] + total - lp(t, c)));
           std::copy(now.get(), now.get() + path.length, next.get());
         }
       }

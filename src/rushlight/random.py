@@ -24,7 +24,7 @@ __all__ = [
 
 def manual_seed(seed: object) -> Generator:
     """Seeds the default generator, from which every op without a generator of its own draws."""
-    return default_generator.manual_seed(int(seed))
+    return default_generator.manual_seed(int(seed))  # type: ignore[call-overload]
 
 
 def seed() -> int:
