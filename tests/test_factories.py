@@ -113,3 +113,13 @@ def test_one_hot_and_embedding():
     assert w.grad.tolist() == [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]
     with pytest.raises(IndexError):
         F.embedding(rl.tensor([3]), w)
+
+
+def test_complex_views_share_memory():
+    pairs = rl.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+    z = rl.view_as_complex(pairs)
+    assert z.tolist() == [1 + 2j, 3 - 1j]
+    (rl.view_as_real(z) * rl.tensor([2.0, 3.0])).sum().backward()
+    assert pairs.grad.tolist() == [[2.0, 3.0], [2.0, 3.0]]
+    with pytest.raises(RuntimeError, match="stride 1"):
+        rl.view_as_complex(rl.ones(2, 2).t())

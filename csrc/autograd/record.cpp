@@ -237,6 +237,12 @@ void rebase_history(const Tensor& t, Edge edge) {
 
 namespace {
 
+// x's values were replaced by constants: no gradient reaches what it was before.
+struct OverwrittenBackward : Node {
+  static constexpr const char* kName = "CopyBackwards";
+  Grads backward(const Grads&) { return {Tensor()}; }
+};
+
 // What a node kept of a call that is now written in place. Saved results belong to the tensor written to; a saved input
 // that is that tensor gets a copy of the old values, with the old history.
 struct SettleSaved final : FieldVisitor {
@@ -302,6 +308,15 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
     SettleSaved results(self, false);
     result->grad_fn->type->fields(*result->grad_fn, results);
     rebase_history(self, Edge(result->grad_fn, result->output_nr));
+  } else if (grad_enabled() && self.requires_grad()) {
+    auto* node = static_cast<OverwrittenBackward*>(new_node(NodeTypeOf<OverwrittenBackward>::type));
+    add_edges(node, {self});
+    node->results.push_back(ResultMeta(self));
+    Py_INCREF(reinterpret_cast<PyObject*>(node));
+    finish_node(node);
+    Edge edge;
+    edge.node = node;
+    rebase_history(self, std::move(edge));
   }
   return self;
 }

@@ -97,6 +97,7 @@ template <class T> void add_columns(const ConvShape& s, T* x, int64_t channels, 
 // Winograd's F(4x4, 3x3) for float (conv_winograd.cpp). `flipped` takes w as (C, O, 3, 3) turned by 180 degrees: the
 // gradient by the input as a convolution of dy.
 bool winograd_serves(const ConvShape& s);
+int64_t winograd_workspace(const ConvShape& s);  // bytes for the transformed filters
 void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
 
 // One filter per channel (conv_depthwise.cpp).

@@ -1,4 +1,6 @@
 // Singular values, and eigenvalues of general matrices.
+#include <limits>
+
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
 
@@ -32,6 +34,62 @@ template <class T> struct Svd {
         lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), &code);
       else lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, &code);
     });
+  }
+  // Wide matrices straight to bidiagonal form, without an LQ before: signs as other libraries have them.
+  void wide() {
+    Scratch<T> tauq(m), taup(m);
+    Scratch<R> e(m), work(3 * static_cast<int64_t>(m) * m + 4 * static_cast<int64_t>(m));
+    Scratch<int> iwork(8 * static_cast<int64_t>(m));
+    run([&](T* w, int size) { lapack::gebrd<T>(m, n, a, lda, s, e.get(), tauq.get(), taup.get(), w, size, &code); });
+    Scratch<R> ru(static_cast<int64_t>(m) * m), rv(static_cast<int64_t>(m) * m);
+    R none;
+    int inone;
+    lapack::bdsdc<R>('L', 'I', m, s, e.get(), ru.get(), m, rv.get(), m, &none, &inone, work.get(), iwork.get(), &code);
+    if (code) return;
+    int height = job == 'A' ? n : m;
+    for (int64_t j = 0; j < m; ++j)
+      for (int64_t i = 0; i < m; ++i) u[j * ldu + i] = T(ru[j * m + i]);
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t i = 0; i < height; ++i)
+        vh[j * ldvh + i] = i < m && j < m ? T(rv[j * m + i]) : T(i >= m && i == j ? 1 : 0);
+    char adjoint = lapack::is_complex<T> ? 'C' : 'T';
+    run([&](T* w, int size) { lapack::ormbr<T>('Q', 'L', 'N', m, m, n, a, lda, tauq.get(), u, ldu, w, size, &code); });
+    run([&](T* w, int size) {
+      lapack::ormbr<T>('P', 'R', adjoint, height, n, m, a, lda, taup.get(), vh, ldvh, w, size, &code);
+    });
+  }
+  // Tall matrices by their QR first: A = Q R, R = U' S V^H, U = Q U'.
+  void tall() {
+    Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(static_cast<int64_t>(n) * n);
+    run([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? a[j * lda + i] : T(0);
+    Svd<T> inner{n, n, 0, 'S', r.get(), small.get(), vh, n, n, ldvh, s};
+    inner.divide_and_conquer();
+    code = inner.code;
+    int width = job == 'A' ? m : n;
+    for (int64_t j = 0; j < width; ++j)
+      for (int64_t i = 0; i < m; ++i) u[j * ldu + i] = i < n && j < n ? small[j * n + i] : T(i == j ? 1 : 0);
+    run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
+  }
+  // Numbers that need no scaling before: neither tiny nor huge, and finite.
+  bool moderate() const {
+    R largest = 0;
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t i = 0; i < m; ++i) {
+        R x = std::abs(a[j * lda + i]);
+        if (!(x <= std::numeric_limits<R>::max())) return false;
+        largest = std::max(largest, x);
+      }
+    R limit = sizeof(R) == 4 ? R(1e12) : R(1e120);
+    return largest < limit && largest > 1 / limit;
+  }
+  void by_shape() {
+    int64_t least = std::min(m, n), most = std::max(m, n), threshold = least * 11 / 6;
+    if (job == 'N' || lapack::is_complex<T>) divide_and_conquer();
+    else if (n > m && most >= threshold && most < 16 * least && moderate()) wide();
+    else if (m > n && 2 * most >= 3 * least && most < threshold && moderate()) tall();
+    else divide_and_conquer();
   }
   template <class F> void run(F f) {
     T query;
@@ -72,7 +130,7 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
       Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', x.data(), nullptr, nullptr, x.ld(), 1, 1, values.data()};
       auto solve = [&] {
         if (driver == SvdDriver::QrIteration) job.qr_iteration();
-        else job.divide_and_conquer();
+        else job.by_shape();
       };
       if (u) {
         ColMajor<T> left(*u, i, Access::Write), right(*vh, i, Access::Write);

@@ -22,6 +22,16 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
 static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
 
+// The geometry with memory for the kernel, which `keep` holds on to.
+static ConvShape with_workspace(const Geometry& g, DType dtype, bool input, Tensor& keep) {
+  ConvShape shape = g.shape;
+  if (int64_t bytes = g_cpu->conv->workspace(shape, dtype, input)) {
+    keep = empty(Ints{bytes}, DType::UInt8);
+    shape.workspace = keep.data();
+  }
+  return shape;
+}
+
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
 static Tensor channel_sums(const Tensor& dy) {
   Ints kept(dy.dim(), 1);
@@ -48,7 +58,8 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
   if (!skipped(y)) {
     Tensor a = contiguous(x), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
     View shift = c ? c.view() : View();
-    g_cpu->conv->forward(g.shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
+    Tensor memory;
+    g_cpu->conv->forward(with_workspace(g, x.dtype(), false, memory), y.view(), a.view(), b.view(), c ? &shift : nullptr);
   }
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(x);
@@ -77,7 +88,8 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
   if (!skipped(dx)) {
     NoGrad raw;
     Tensor a = contiguous(dy), b = contiguous(w);
-    g_cpu->conv->input(g.shape, dx.view(), a.view(), b.view());
+    Tensor memory;
+    g_cpu->conv->input(with_workspace(g, dy.dtype(), true, memory), dx.view(), a.view(), b.view());
     if (bias) {
       Ints shape(dx.dim(), 1);
       shape[1] = bias.numel();
@@ -166,7 +178,7 @@ static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, 
   Geometry g;
   ConvShape& s = g.shape;
   s = {x.sizes()[0], groups, transposed ? out_channels : in_channels, transposed ? in_channels : out_channels,
-       {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+       {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, nullptr};
   Ints out(n), padded(n);
   bool too_small = false;
   for (int64_t i = 0; i < n; ++i) {

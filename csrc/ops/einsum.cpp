@@ -1,8 +1,8 @@
-// Sums of products over named dimensions: einsum and tensordot. Pairs of operands are contracted by one batched product.
+// Sums of products over named dimensions: einsum and tensordot. Pairs of operands are contracted by one batched
+// product.
+#include <algorithm>
 #include <optional>
 #include <string>
-
-#include <algorithm>
 #include <vector>
 
 #include "backend/backend.h"
@@ -138,8 +138,8 @@ std::vector<int> parse(const std::string& s, const char* what) {
       labels.push_back(kEllipsis);
       continue;
     }
-    CHECK(letter(s[i]) >= 0, Runtime, "einsum(): invalid subscript given at index ", static_cast<int64_t>(i), " in the equation string, subscripts must be in [a-zA-Z], got '",
-          s.substr(i, 1), "'");
+    CHECK(letter(s[i]) >= 0, Runtime, "einsum(): invalid subscript given at index ", static_cast<int64_t>(i),
+          " in the equation string, subscripts must be in [a-zA-Z], got '", s.substr(i, 1), "'");
     labels.push_back(letter(s[i]));
   }
   return labels;
@@ -153,11 +153,12 @@ Term name_dimensions(const Tensor& operand, const std::vector<int>& given, int64
   for (int l : given) l == kEllipsis ? dots = true : ++named;
   int64_t extra = operand.dim() - named;
   CHECK(extra >= 0 && (dots || extra == 0), Runtime, "einsum(): the number of subscripts in the equation (", named,
-        dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (", operand.dim(), ") for operand ", index,
-        dots ? "" : " and no ellipsis was given");
+        dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (",
+        operand.dim(), ") for operand ", index, dots ? "" : " and no ellipsis was given");
   for (int l : given) {
     if (l != kEllipsis) labels.push_back(l);
-    else for (int64_t i = 0; i < extra; ++i) labels.push_back(static_cast<int>(kLetters + ellipsis - extra + i));
+    else
+      for (int64_t i = 0; i < extra; ++i) labels.push_back(static_cast<int>(kLetters + ellipsis - extra + i));
   }
   Term t{operand, {}};
   Ints sizes, strides;
@@ -170,8 +171,8 @@ Term name_dimensions(const Tensor& operand, const std::vector<int>& given, int64
       strides.push_back(operand.strides()[d]);
       continue;
     }
-    CHECK(sizes[at] == operand.sizes()[d], Runtime, "einsum(): subscript repeated for operand ", index, " with sizes ", sizes[at], " and ", operand.sizes()[d],
-          " that don't match");
+    CHECK(sizes[at] == operand.sizes()[d], Runtime, "einsum(): subscript repeated for operand ", index, " with sizes ",
+          sizes[at], " and ", operand.sizes()[d], " that don't match");
     strides[at] += operand.strides()[d];
     repeated = true;
   }
@@ -193,8 +194,9 @@ static Tensor einsum(const std::string& equation, const Tensors& operands) {
     from = comma + 1;
   }
   CHECK(static_cast<int64_t>(given.size()) == operands.size(), Runtime, "einsum(): ",
-        static_cast<int64_t>(given.size()) > operands.size() ? "fewer operands were provided than specified in the equation"
-                                                             : "more operands were provided than specified in the equation");
+        static_cast<int64_t>(given.size()) > operands.size()
+            ? "fewer operands were provided than specified in the equation"
+            : "more operands were provided than specified in the equation");
   int64_t ellipsis = 0;
   for (size_t i = 0; i < given.size(); ++i) {
     bool dots = false;
@@ -213,7 +215,8 @@ static Tensor einsum(const std::string& equation, const Tensors& operands) {
     for (int l : terms.back().labels) {
       int64_t n = terms.back().size(l);
       if (l >= kLetters) counts[l] = 1;
-      CHECK(sizes[l] == n || n == 1 || sizes[l] == 1, Runtime, "einsum(): operands do not broadcast with remapped shapes [original->remapped]: a subscript has size ", n,
+      CHECK(sizes[l] == n || n == 1 || sizes[l] == 1, Runtime,
+            "einsum(): operands do not broadcast with remapped shapes [original->remapped]: a subscript has size ", n,
             " for operand ", static_cast<int64_t>(i), " which does not broadcast with previously seen size ", sizes[l]);
       if (n != 1) sizes[l] = n;
     }
@@ -232,7 +235,8 @@ static Tensor einsum(const std::string& equation, const Tensors& operands) {
         add_ellipsis();
         continue;
       }
-      CHECK(std::find(output.begin(), output.end(), l) == output.end(), Runtime, "einsum(): output subscript appears more than once in the output");
+      CHECK(std::find(output.begin(), output.end(), l) == output.end(), Runtime,
+            "einsum(): output subscript appears more than once in the output");
       CHECK(counts[l] > 0, Runtime, "einsum(): output subscript does not appear in the equation for any input operand");
       output.push_back(l);
     }
@@ -265,10 +269,11 @@ static Tensor tensordot(const Tensor& a, const Tensor& b, const Ints& dims_a, co
   std::vector<int> summed;
   for (int64_t i = 0; i < dims_a.size(); ++i) {
     int64_t p = wrap_dim(dims_a[i], a.dim()), q = wrap_dim(dims_b[i], b.dim());
-    CHECK(a.sizes()[p] == b.sizes()[q] || a.sizes()[p] == 1 || b.sizes()[q] == 1, Runtime, "contracted dimensions need to match, but first has size ", a.sizes()[p],
-          " in dim ", p, " and second has size ", b.sizes()[q], " in dim ", q);
-    CHECK(std::find(summed.begin(), summed.end(), static_cast<int>(p)) == summed.end() && y.labels[q] >= a.dim(), Runtime, "tensordot: dim ", p,
-          " appears multiple times in the list of dims");
+    CHECK(a.sizes()[p] == b.sizes()[q] || a.sizes()[p] == 1 || b.sizes()[q] == 1, Runtime,
+          "contracted dimensions need to match, but first has size ", a.sizes()[p], " in dim ", p,
+          " and second has size ", b.sizes()[q], " in dim ", q);
+    CHECK(std::find(summed.begin(), summed.end(), static_cast<int>(p)) == summed.end() && y.labels[q] >= a.dim(),
+          Runtime, "tensordot: dim ", p, " appears multiple times in the list of dims");
     y.labels[q] = static_cast<int>(p);
     summed.push_back(static_cast<int>(p));
   }
@@ -282,15 +287,17 @@ struct CrossBackward : Node {
   Saved self, other;
   int64_t dim = -1;
   Grads backward(const Grads& dy) {
-    return {needs(0) ? cross(conj(other.unpack(*this)), dy[0], dim) : Tensor(), needs(1) ? cross(dy[0], conj(self.unpack(*this)), dim) : Tensor()};
+    return {needs(0) ? cross(conj(other.unpack(*this)), dy[0], dim) : Tensor(),
+            needs(1) ? cross(dy[0], conj(self.unpack(*this)), dim) : Tensor()};
   }
   FIELDS(self, other, dim)
 };
 static Tensor cross(const Tensor& a, const Tensor& b, int64_t dim) {
-  CHECK(a.dim() == b.dim(), Runtime, "linalg.cross: inputs must have the same number of dimensions, got ", a.dim(), " and ", b.dim());
+  CHECK(a.dim() == b.dim(), Runtime, "linalg.cross: inputs must have the same number of dimensions, got ", a.dim(),
+        " and ", b.dim());
   int64_t d = wrap_dim(dim, a.dim());
-  CHECK(a.dim() > 0 && a.sizes()[d] == 3 && b.sizes()[d] == 3, Runtime, "linalg.cross: inputs dimension ", dim, " must have length 3. Got ", to_text(a.sizes()), " and ",
-        to_text(b.sizes()));
+  CHECK(a.dim() > 0 && a.sizes()[d] == 3 && b.sizes()[d] == 3, Runtime, "linalg.cross: inputs dimension ", dim,
+        " must have length 3. Got ", to_text(a.sizes()), " and ", to_text(b.sizes()));
   Ints sizes = broadcast_sizes(a.sizes(), b.sizes());
   Tensor y;
   {
@@ -311,7 +318,8 @@ static Tensor cross(const Tensor& a, const Tensor& b, int64_t dim) {
 }
 static Tensor old_cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
   if (dim) return cross(a, b, *dim);
-  CHECK(a.dim() == b.dim(), Runtime, "linalg.cross: inputs must have the same number of dimensions, got ", a.dim(), " and ", b.dim());
+  CHECK(a.dim() == b.dim(), Runtime, "linalg.cross: inputs must have the same number of dimensions, got ", a.dim(),
+        " and ", b.dim());
   for (int64_t i = 0; i < a.dim(); ++i)
     if (a.sizes()[i] == 3) return cross(a, b, i);
   fail(ErrorKind::Runtime, "no dimension of size 3 in input");

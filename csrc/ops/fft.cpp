@@ -1,9 +1,8 @@
 // Fourier transforms. Linear, so that their gradients are transforms again.
-#include <optional>
-#include <string>
-
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "backend/backend.h"
 #include "ops/ops.h"
@@ -19,7 +18,8 @@ SmallVector<int, 4> as_dims(const Ints& dims) {
   return out;
 }
 void check_lengths(const Tensor& t, const Ints& dims) {
-  for (int64_t d : dims) CHECK(t.sizes()[d] >= 1, Runtime, "Invalid number of data points (", t.sizes()[d], ") specified");
+  for (int64_t d : dims)
+    CHECK(t.sizes()[d] >= 1, Runtime, "Invalid number of data points (", t.sizes()[d], ") specified");
 }
 
 }  // namespace
@@ -72,7 +72,8 @@ static Tensor padded(const Tensor& x, int64_t dim, int64_t n) {
   });
 }
 
-// fft_r2c: real to half a complex spectrum        dx = Re(scale * the full transform of dy, filled up, with the other sign)
+// fft_r2c: real to half a complex spectrum        dx = Re(scale * the full transform of dy, filled up, with the other
+// sign)
 static Tensor fft_r2c(const Tensor& x, const Ints& dims, double scale, bool forward);
 static Tensor fft_c2r(const Tensor& x, const Ints& dims, double scale, bool forward, int64_t n);
 static Tensor weighted(const Tensor& x, int64_t dim, int64_t n, double inner);
@@ -83,8 +84,8 @@ struct FftR2cBackward : Node {
   bool forward = true;
   int64_t last = 0;
   Grads backward(const Grads& dy) {
-    // Re of the full transform of a half filled spectrum: the other dimensions transform freely, the last one as c2r of dy
-    // with its inner values halved, since c2r counts each of them twice.
+    // Re of the full transform of a half filled spectrum: the other dimensions transform freely, the last one as c2r of
+    // dy with its inner values halved, since c2r counts each of them twice.
     return {fft_c2r(weighted(dy[0], dim[dim.size() - 1], last, 0.5), dim, scale, !forward, last)};
   }
   FIELDS(dim, scale, forward, last)
@@ -95,7 +96,8 @@ static Tensor fft_r2c(const Tensor& x, const Ints& dims, double scale, bool forw
   int64_t last = dims[dims.size() - 1], n = sizes[last];
   sizes[last] = n / 2 + 1;
   Tensor y = empty(sizes, to_complex(x.dtype()), x.device());
-  if (!x.device().is_meta()) g_cpu->fft->r2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
+  if (!x.device().is_meta())
+    g_cpu->fft->r2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
   return record<FftR2cBackward>(y, {x}, [&](auto& node) {
     node.dim = dims;
     node.scale = scale;
@@ -134,11 +136,13 @@ struct FftC2rBackward : Node {
 static Tensor fft_c2r(const Tensor& x, const Ints& dims, double scale, bool forward, int64_t n) {
   CHECK(n >= 1, Runtime, "Invalid number of data points (", n, ") specified");
   int64_t last = dims[dims.size() - 1];
-  CHECK(x.sizes()[last] == n / 2 + 1, Runtime, "fft: expected ", n / 2 + 1, " values along dimension ", last, ", got ", x.sizes()[last]);
+  CHECK(x.sizes()[last] == n / 2 + 1, Runtime, "fft: expected ", n / 2 + 1, " values along dimension ", last, ", got ",
+        x.sizes()[last]);
   Ints sizes(x.sizes());
   sizes[last] = n;
   Tensor y = empty(sizes, to_real(x.dtype()), x.device());
-  if (!x.device().is_meta()) g_cpu->fft->c2r(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
+  if (!x.device().is_meta())
+    g_cpu->fft->c2r(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
   return record<FftC2rBackward>(y, {x}, [&](auto& node) {
     node.dim = dims;
     node.scale = scale;
@@ -155,7 +159,8 @@ int64_t wrapped(int64_t dim, const Tensor& x) {
   return wrap_dim(dim, x.dim());
 }
 void check_norm(const std::optional<std::string>& norm) {
-  CHECK(!norm || *norm == "backward" || *norm == "forward" || *norm == "ortho", Runtime, "Invalid normalization mode: \"", norm.value_or(""), "\"");
+  CHECK(!norm || *norm == "backward" || *norm == "forward" || *norm == "ortho", Runtime,
+        "Invalid normalization mode: \"", norm.value_or(""), "\"");
 }
 double scale_of(const std::optional<std::string>& norm, double count, bool forward) {
   std::string mode = norm.value_or("backward");
@@ -165,13 +170,15 @@ double scale_of(const std::optional<std::string>& norm, double count, bool forwa
 // The type that is transformed: integers become the default float type.
 Tensor promoted(const char* name, const Tensor& x, bool to_complex_type) {
   Tensor t = is_integral(x.dtype(), true) ? cast(x, default_dtype()) : x;
-  CHECK(t.dtype() != DType::BFloat16 && t.dtype() != DType::Float16 && t.dtype() != DType::Complex32, Runtime, name, ": Unsupported dtype ", info(x.dtype()).legacy);
+  CHECK(t.dtype() != DType::BFloat16 && t.dtype() != DType::Float16 && t.dtype() != DType::Complex32, Runtime, name,
+        ": Unsupported dtype ", info(x.dtype()).legacy);
   return to_complex_type && !t.is_complex() ? cast(t, to_complex(t.dtype())) : t;
 }
 
 }  // namespace
 
-static Tensor fft_1d(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm, bool forward, const char* name) {
+static Tensor fft_1d(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm,
+                     bool forward, const char* name) {
   check_norm(norm);
   int64_t d = wrapped(dim, x);
   CHECK(!n || *n >= 1, Runtime, "Invalid number of data points (", n.value_or(0), ") specified");
@@ -182,34 +189,52 @@ static Tensor fft_1d(const Tensor& x, std::optional<int64_t> n, int64_t dim, con
   t = padded(t, d, count);
   return fft_c2c(cast(t, to_complex(t.dtype())), {d}, scale, forward);
 }
-static Tensor fft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) { return fft_1d(x, n, dim, norm, true, "fft"); }
-static Tensor ifft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) { return fft_1d(x, n, dim, norm, false, "ifft"); }
+static Tensor fft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
+  return fft_1d(x, n, dim, norm, true, "fft");
+}
+static Tensor ifft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
+  return fft_1d(x, n, dim, norm, false, "ifft");
+}
 
-static Tensor real_to_half(const char* name, const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm, bool forward) {
+static Tensor real_to_half(const char* name, const Tensor& x, std::optional<int64_t> n, int64_t dim,
+                           const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   CHECK(!x.is_complex(), Runtime, name, " expects a real input tensor, but got ", info(x.dtype()).legacy);
   int64_t d = wrapped(dim, x);
   int64_t count = n.value_or(x.sizes()[d]);
   CHECK(count >= 1, Runtime, "Invalid number of data points (", count, ") specified");
-  return fft_r2c(padded(promoted(name, x, false), d, count), {d}, scale_of(norm, static_cast<double>(count), forward), forward);
+  return fft_r2c(padded(promoted(name, x, false), d, count), {d}, scale_of(norm, static_cast<double>(count), forward),
+                 forward);
 }
-static Tensor rfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) { return real_to_half("rfft", x, n, dim, norm, true); }
-static Tensor ihfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) { return real_to_half("ihfft", x, n, dim, norm, false); }
+static Tensor rfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
+  return real_to_half("rfft", x, n, dim, norm, true);
+}
+static Tensor ihfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
+  return real_to_half("ihfft", x, n, dim, norm, false);
+}
 
-static Tensor half_to_real(const char* name, const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm, bool forward) {
+static Tensor half_to_real(const char* name, const Tensor& x, std::optional<int64_t> n, int64_t dim,
+                           const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   int64_t d = wrapped(dim, x);
   int64_t count = n.value_or(2 * (x.sizes()[d] - 1));
   CHECK(count >= 1, Runtime, "Invalid number of data points (", count, ") specified");
-  return fft_c2r(padded(promoted(name, x, true), d, count / 2 + 1), {d}, scale_of(norm, static_cast<double>(count), forward), forward, count);
+  return fft_c2r(padded(promoted(name, x, true), d, count / 2 + 1), {d},
+                 scale_of(norm, static_cast<double>(count), forward), forward, count);
 }
-static Tensor irfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) { return half_to_real("irfft", x, n, dim, norm, false); }
-static Tensor hfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) { return half_to_real("hfft", x, n, dim, norm, true); }
+static Tensor irfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
+  return half_to_real("irfft", x, n, dim, norm, false);
+}
+static Tensor hfft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
+  return half_to_real("hfft", x, n, dim, norm, true);
+}
 
 namespace {
 
 // The dimensions and lengths that s and dim name, as torch reads them.
-struct Shape { Ints dims, sizes; };
+struct Shape {
+  Ints dims, sizes;
+};
 Shape shape_of(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, bool half = false) {
   Shape r;
   if (dim) {
@@ -220,7 +245,8 @@ Shape shape_of(const Tensor& x, const std::optional<Ints>& s, const std::optiona
     }
     CHECK(!s || s->size() == r.dims.size(), Runtime, "When given, dim and shape arguments must have the same length");
   } else if (s) {
-    CHECK(s->size() <= x.dim(), Runtime, "Got shape with ", s->size(), " values but input tensor only has ", x.dim(), " dimensions.");
+    CHECK(s->size() <= x.dim(), Runtime, "Got shape with ", s->size(), " values but input tensor only has ", x.dim(),
+          " dimensions.");
     for (int64_t i = 0; i < s->size(); ++i) r.dims.push_back(x.dim() - s->size() + i);
   } else {
     for (int64_t i = 0; i < x.dim(); ++i) r.dims.push_back(i);
@@ -240,38 +266,47 @@ double count_of(const Shape& s) {
   return n;
 }
 Tensor resized(Tensor x, const Shape& s, bool half) {
-  for (int64_t i = 0; i < s.dims.size(); ++i) x = padded(x, s.dims[i], half && i + 1 == s.dims.size() ? s.sizes[i] / 2 + 1 : s.sizes[i]);
+  for (int64_t i = 0; i < s.dims.size(); ++i)
+    x = padded(x, s.dims[i], half && i + 1 == s.dims.size() ? s.sizes[i] / 2 + 1 : s.sizes[i]);
   return x;
 }
 
 }  // namespace
 
-static Tensor fftn_any(const char* name, const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm, bool forward) {
+static Tensor fftn_any(const char* name, const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                       const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   Shape shape = shape_of(x, s, dim);
   Tensor t = resized(promoted(name, x, true), shape, false);
   return fft_c2c(t, shape.dims, scale_of(norm, count_of(shape), forward), forward);
 }
-static Tensor fftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm) {
+static Tensor fftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                   const std::optional<std::string>& norm) {
   return fftn_any("fftn", x, s, dim, norm, true);
 }
-static Tensor ifftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm) {
+static Tensor ifftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                    const std::optional<std::string>& norm) {
   return fftn_any("ifftn", x, s, dim, norm, false);
 }
-static Tensor rfftn_any(const char* name, const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm, bool forward) {
+static Tensor rfftn_any(const char* name, const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                        const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   CHECK(!x.is_complex(), Runtime, name, " expects a real-valued input tensor, but got ", info(x.dtype()).legacy);
   Shape shape = shape_of(x, s, dim);
   CHECK(!shape.dims.empty(), Runtime, name, " must transform at least one axis");
-  return fft_r2c(resized(promoted(name, x, false), shape, false), shape.dims, scale_of(norm, count_of(shape), forward), forward);
+  return fft_r2c(resized(promoted(name, x, false), shape, false), shape.dims, scale_of(norm, count_of(shape), forward),
+                 forward);
 }
-static Tensor rfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm) {
+static Tensor rfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                    const std::optional<std::string>& norm) {
   return rfftn_any("rfftn", x, s, dim, norm, true);
 }
-static Tensor ihfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm) {
+static Tensor ihfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                     const std::optional<std::string>& norm) {
   return rfftn_any("ihfftn", x, s, dim, norm, false);
 }
-static Tensor irfftn_any(const char* name, const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm, bool forward) {
+static Tensor irfftn_any(const char* name, const Tensor& x, const std::optional<Ints>& s,
+                         const std::optional<Ints>& dim, const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   CHECK(x.dim() > 0 || (dim && !dim->empty()), Runtime, name, " must transform at least one axis");
   Shape shape = shape_of(x, s, dim, true);
@@ -279,10 +314,12 @@ static Tensor irfftn_any(const char* name, const Tensor& x, const std::optional<
   Tensor t = resized(promoted(name, x, true), shape, true);
   return fft_c2r(t, shape.dims, scale_of(norm, count_of(shape), forward), forward, shape.sizes[shape.sizes.size() - 1]);
 }
-static Tensor irfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm) {
+static Tensor irfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                     const std::optional<std::string>& norm) {
   return irfftn_any("irfftn", x, s, dim, norm, false);
 }
-static Tensor hfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim, const std::optional<std::string>& norm) {
+static Tensor hfftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,
+                    const std::optional<std::string>& norm) {
   return irfftn_any("hfftn", x, s, dim, norm, true);
 }
 

@@ -18,10 +18,6 @@ Tensor writable(const Tensor& input, bool will_be_recorded) {
     copy_into(y, input);
     return y;
   }
-  for (int64_t d = 0; d < y.dim(); ++d)
-    CHECK(y.strides()[d] != 0 || y.sizes()[d] <= 1 || y.numel() == 0, Runtime,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please clone() the tensor before performing the operation.");
   if (!y.is(input)) copy_into(y, input);
   return y;
 }

@@ -11,21 +11,25 @@
 namespace rl::ops {
 
 void check_matrix(const char* name, const Tensor& a, const char* argument) {
-  CHECK(a.dim() >= 2, Runtime, name, ": The input tensor ", argument, " must have at least 2 dimensions, got shape ", to_text(a.sizes()));
+  CHECK(a.dim() >= 2, Runtime, name, ": The input tensor ", argument, " must have at least 2 dimensions, got shape ",
+        to_text(a.sizes()));
 }
 void check_square(const char* name, const Tensor& a, const char* argument) {
   check_matrix(name, a, argument);
-  CHECK(rows(a) == cols(a), Runtime, name, ": ", argument, " must be batches of square matrices, but they are ", rows(a), " by ", cols(a), " matrices");
+  CHECK(rows(a) == cols(a), Runtime, name, ": ", argument, " must be batches of square matrices, but they are ",
+        rows(a), " by ", cols(a), " matrices");
 }
 void check_linalg_type(const char* name, const Tensor& a) {
-  CHECK(a.is_float() || a.is_complex(), Runtime, name, ": Expected a floating point or complex tensor as input. Got ", info(a.dtype()).legacy);
-  CHECK(a.item_size() >= (a.is_complex() ? 8 : 4), Runtime, name, ": Low precision dtypes not supported. Got ", info(a.dtype()).legacy);
+  CHECK(a.is_float() || a.is_complex(), Runtime, name, ": Expected a floating point or complex tensor as input. Got ",
+        info(a.dtype()).legacy);
+  CHECK(a.item_size() >= (a.is_complex() ? 8 : 4), Runtime, name, ": Low precision dtypes not supported. Got ",
+        info(a.dtype()).legacy);
 }
 void check_same_type(const char* name, const Tensor& a, const Tensor& b) {
-  CHECK(a.dtype() == b.dtype(), Runtime, name, ": Expected both inputs to have the same dtype, but got ", info(a.dtype()).legacy, " and ",
-        info(b.dtype()).legacy, " instead");
-  CHECK(a.device() == b.device(), Runtime, name, ": Expected both inputs to be on the same device, but found ", to_text(a.device()), " and ",
-        to_text(b.device()), " instead.");
+  CHECK(a.dtype() == b.dtype(), Runtime, name, ": Expected both inputs to have the same dtype, but got ",
+        info(a.dtype()).legacy, " and ", info(b.dtype()).legacy, " instead");
+  CHECK(a.device() == b.device(), Runtime, name, ": Expected both inputs to be on the same device, but found ",
+        to_text(a.device()), " and ", to_text(b.device()), " instead.");
 }
 
 void check_info(const char* name, const Tensor& info) {
@@ -38,24 +42,33 @@ void check_info(const char* name, const Tensor& info) {
     std::string_view op(name);
     auto is = [&](std::string_view part) { return op.find(part) != std::string_view::npos; };
     if (code < 0) {
-      CHECK(!is("svd"), Linalg, name, ": ", where, "The algorithm failed to converge because the input matrix contained non-finite values.");
-      fail(ErrorKind::Runtime, name, ": ", where, "Argument ", -code, " has illegal value. Most certainly there is a bug in the implementation.");
+      CHECK(!is("svd"), Linalg, name, ": ", where,
+            "The algorithm failed to converge because the input matrix contained non-finite values.");
+      fail(ErrorKind::Runtime, name, ": ", where, "Argument ", -code,
+           " has illegal value. Most certainly there is a bug in the implementation.");
     }
     CHECK(!is("inv"), Linalg, name, ": ", where, "The diagonal element ", code,
           " is zero, the inversion could not be completed because the input matrix is singular.");
     CHECK(!is("solve"), Linalg, name, ": ", where, "The solver failed because the input matrix is singular.");
     CHECK(!is("cholesky"), Linalg, name, ": ", where,
-          "The factorization could not be completed because the input is not positive-definite (the leading minor of order ", code,
-          " is not positive-definite).");
+          "The factorization could not be completed because the input is not positive-definite (the leading minor of "
+          "order ",
+          code, " is not positive-definite).");
     CHECK(!is("eig"), Linalg, name, ": ", where,
-          "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: ", code, ").");
+          "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+          "eigenvalues (error code: ",
+          code, ").");
     CHECK(!is("svd"), Linalg, name, ": ", where,
-          "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: ", code,
-          ").");
-    CHECK(!is("lstsq"), Linalg, name, ": ", where, "The least squares solution could not be computed because the input matrix does not have full rank "
-          "(error code: ", code, ").");
+          "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+          "singular values (error code: ",
+          code, ").");
+    CHECK(!is("lstsq"), Linalg, name, ": ", where,
+          "The least squares solution could not be computed because the input matrix does not have full rank "
+          "(error code: ",
+          code, ").");
     CHECK(!is("lu_factor"), Linalg, name, ": ", where, "U[", code, ",", code,
-          "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling "
+          "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+          "factorization, consider calling "
           "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
     fail(ErrorKind::Linalg, name, ": ", where, "the factorization failed (error code: ", code, ")");
   }

@@ -10,9 +10,9 @@
 namespace rl::ops {
 
 // Batches of matrices; errors name the op.
-void check_matrix(const char* name, const Tensor& a, const char* argument = "A");   // at least two dimensions
-void check_square(const char* name, const Tensor& a, const char* argument = "A");   // and square
-void check_linalg_type(const char* name, const Tensor& a);                          // float or complex, not half
+void check_matrix(const char* name, const Tensor& a, const char* argument = "A");  // at least two dimensions
+void check_square(const char* name, const Tensor& a, const char* argument = "A");  // and square
+void check_linalg_type(const char* name, const Tensor& a);                         // float or complex, not half
 void check_same_type(const char* name, const Tensor& a, const Tensor& b);
 // Throws a LinAlgError for the first info that is not 0.
 void check_info(const char* name, const Tensor& info);
@@ -34,7 +34,7 @@ Tensor identity(int64_t rows, int64_t cols, DType dtype, Device device);
 inline Tensor diagonal_of(const Tensor& a) { return diagonal(a, 0, -2, -1); }
 Tensor scale_columns(const Tensor& a, const Tensor& d);  // a @ diag(d)
 Tensor scale_rows(const Tensor& a, const Tensor& d);     // diag(d) @ a
-Tensor real_of(const Tensor& a);             // the real part, differentiable; a itself if real
+Tensor real_of(const Tensor& a);                         // the real part, differentiable; a itself if real
 Tensor as_complex(const Tensor& a);
 
 Tensor inv(const Tensor& a);
@@ -42,7 +42,8 @@ Tensor solve(const Tensor& a, const Tensor& b);  // a x = b
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular);
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices, std::optional<std::string> driver);
 std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo);
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots);
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data,
+                                             bool unpack_pivots);
 Tensor pinv(const Tensor& a);
 
 }  // namespace rl::ops

@@ -36,11 +36,16 @@ static std::tuple<Tensor, Tensor> cholesky_of(const char* name, const Tensor& a,
   });
   return {y, info};
 }
-static std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_errors) { return cholesky_of("linalg.cholesky_ex", a, upper, check_errors); }
-static Tensor linalg_cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_of("linalg.cholesky", a, upper, true)); }
+static std::tuple<Tensor, Tensor> cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
+  return cholesky_of("linalg.cholesky_ex", a, upper, check_errors);
+}
+static Tensor linalg_cholesky(const Tensor& a, bool upper) {
+  return std::get<0>(cholesky_of("linalg.cholesky", a, upper, true));
+}
 static Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesky_of("cholesky", a, upper, true)); }
 
-// cholesky_solve: A X = B with A = L L^H (or U^H U)        dB = A^-1 dX, dA = -dB X^H, dL = (dA + dA^H) L (or U (dA + dA^H))
+// cholesky_solve: A X = B with A = L L^H (or U^H U)        dB = A^-1 dX, dA = -dB X^H, dL = (dA + dA^H) L (or U (dA +
+// dA^H))
 static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper);
 struct CholeskySolveBackward : Node {
   static constexpr const char* kName = "CholeskySolveBackward0";
@@ -64,8 +69,8 @@ static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
   check_square(name, l, "input2");
   check_linalg_type(name, l);
   check_same_type(name, b, l);
-  CHECK(rows(b) == rows(l), Runtime, name, ": Incompatible matrix sizes for ", name, ": each A matrix is ", rows(l), " by ", cols(l), " but each b matrix is ",
-        rows(b), " by ", cols(b));
+  CHECK(rows(b) == rows(l), Runtime, name, ": Incompatible matrix sizes for ", name, ": each A matrix is ", rows(l),
+        " by ", cols(l), " but each b matrix is ", rows(b), " by ", cols(b));
   Ints batch = broadcast_sizes(batch_of(l), batch_of(b));
   Tensor x = column_copy(b, batch);
   if (!b.device().is_meta()) g_cpu->linalg->cholesky_solve(broadcast_batch(l, batch).view(), x.view(), upper);
@@ -92,12 +97,14 @@ static Tensor cholesky_inverse(const Tensor& l, bool upper) {
   return y;
 }
 
-static std::tuple<Tensor, Tensor, Tensor> ldl_factor_of(const char* name, const Tensor& a, bool hermitian, bool check_errors) {
+static std::tuple<Tensor, Tensor, Tensor> ldl_factor_of(const char* name, const Tensor& a, bool hermitian,
+                                                        bool check_errors) {
   check_square(name, a);
   check_linalg_type(name, a);
   Tensor ld = column_copy(a), pivots = empty(with(batch_of(a), {rows(a)}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
-  if (!a.device().is_meta()) g_cpu->linalg->ldl_factor(ld.view(), pivots.view(), info.view(), hermitian && a.is_complex());
+  if (!a.device().is_meta())
+    g_cpu->linalg->ldl_factor(ld.view(), pivots.view(), info.view(), hermitian && a.is_complex());
   if (check_errors) check_info(name, info);
   {
     NoGrad raw;
@@ -118,26 +125,34 @@ static Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
   check_matrix(name, b, "B");
   check_linalg_type(name, ld);
   check_same_type(name, ld, b);
-  CHECK(rows(ld) == rows(b), Runtime, name, ": Incompatible shapes of LD and B (", to_text(ld.sizes()), " and ", to_text(b.sizes()), ")");
-  CHECK(pivots.dtype() == DType::Int32, Runtime, name, ": Expected pivots to be integers of torch.int32 type. Got ", info(pivots.dtype()).legacy);
-  CHECK(pivots.sizes() == IntSpan(ld.sizes().data(), ld.dim() - 1), Runtime, name, ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
-        to_text(pivots.sizes()), " instead");
+  CHECK(rows(ld) == rows(b), Runtime, name, ": Incompatible shapes of LD and B (", to_text(ld.sizes()), " and ",
+        to_text(b.sizes()), ")");
+  CHECK(pivots.dtype() == DType::Int32, Runtime, name, ": Expected pivots to be integers of torch.int32 type. Got ",
+        info(pivots.dtype()).legacy);
+  CHECK(pivots.sizes() == IntSpan(ld.sizes().data(), ld.dim() - 1), Runtime, name,
+        ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", to_text(pivots.sizes()),
+        " instead");
   Ints batch = broadcast_sizes(batch_of(ld), batch_of(b));
   Tensor x = column_copy(b, batch);
   if (!b.device().is_meta())
-    g_cpu->linalg->ldl_solve(broadcast_batch(ld, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(), hermitian && b.is_complex());
+    g_cpu->linalg->ldl_solve(broadcast_batch(ld, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(),
+                             hermitian && b.is_complex());
   return record_not_differentiable(name, x, {ld, b});
 }
 
 static const Register registered([](Ops& ops) {
   ops.def("linalg.cholesky", linalg_cholesky, "A, *, upper=False", 0, "The L of A = L L^H.");
   ops.def("cholesky", cholesky, "input, upper=False", kMethod, "The L of A = L L^H.");
-  ops.def("linalg.cholesky_ex", cholesky_ex, "A, *, upper=False, check_errors=False", 0, "As cholesky, with LAPACK's codes instead of errors.", "L, info");
-  ops.def("cholesky_solve", cholesky_solve, "input, input2, upper=False", kMethod, "X of A X = input by A's Cholesky factor.");
-  ops.def("cholesky_inverse", cholesky_inverse, "input, upper=False", kMethod, "The inverse of A by its Cholesky factor.");
-  ops.def("linalg.ldl_factor", ldl_factor, "A, *, hermitian=False", 0, "L and D of A = L D L^T, and the exchanges of rows.", "LD, pivots");
-  ops.def("linalg.ldl_factor_ex", ldl_factor_ex, "A, *, hermitian=False, check_errors=False", 0, "As ldl_factor, with LAPACK's codes instead of errors.",
-          "LD, pivots, info");
+  ops.def("linalg.cholesky_ex", cholesky_ex, "A, *, upper=False, check_errors=False", 0,
+          "As cholesky, with LAPACK's codes instead of errors.", "L, info");
+  ops.def("cholesky_solve", cholesky_solve, "input, input2, upper=False", kMethod,
+          "X of A X = input by A's Cholesky factor.");
+  ops.def("cholesky_inverse", cholesky_inverse, "input, upper=False", kMethod,
+          "The inverse of A by its Cholesky factor.");
+  ops.def("linalg.ldl_factor", ldl_factor, "A, *, hermitian=False", 0,
+          "L and D of A = L D L^T, and the exchanges of rows.", "LD, pivots");
+  ops.def("linalg.ldl_factor_ex", ldl_factor_ex, "A, *, hermitian=False, check_errors=False", 0,
+          "As ldl_factor, with LAPACK's codes instead of errors.", "LD, pivots, info");
   ops.def("linalg.ldl_solve", ldl_solve, "LD, pivots, B, *, hermitian=False", 0, "X of A X = B by A's LDL.");
 });
 

@@ -30,8 +30,10 @@ Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
       std::iota(order.begin(), order.end(), 0);
       for (int64_t i = 0; i < k; ++i) {
         int32_t with = swaps[b * k + i];
-        CHECK(with >= 1 && with <= m, Runtime, "lu_unpack: pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you properly pass "
-              "the result of lu_factor?");
+        CHECK(
+            with >= 1 && with <= m, Runtime,
+            "lu_unpack: pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you properly pass "
+            "the result of lu_factor?");
         std::swap(order[i], order[with - 1]);
       }
       for (int64_t i = 0; i < m; ++i) out[b * m * m + order[i] * m + i] = T(1);
@@ -43,16 +45,19 @@ Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
 }  // namespace
 
 // lu_unpack: L, U of a packed LU, linear in it
-std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data, bool unpack_pivots) {
+std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool unpack_data,
+                                             bool unpack_pivots) {
   check_matrix("torch.lu_unpack", lu, "LU_data");
   CHECK(!unpack_pivots || pivots.dtype() == DType::Int32, Runtime,
-        "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this function is intended to be used with the output "
+        "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this function is "
+        "intended to be used with the output "
         "produced by torch.linalg.lu_factor");
   int64_t m = rows(lu), n = cols(lu), k = std::min(m, n);
   Tensor p = empty({0}, lu.dtype(), lu.device()), l = p, u = p;
   if (unpack_pivots) {
-    CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes()[pivots.dim() - 1] == k && batch_of(pivots, 1) == batch_of(lu), Runtime,
-          "torch.lu_unpack: LU_pivots of shape ", to_text(pivots.sizes()), " does not fit LU_data of shape ", to_text(lu.sizes()));
+    CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes()[pivots.dim() - 1] == k && batch_of(pivots, 1) == batch_of(lu),
+          Runtime, "torch.lu_unpack: LU_pivots of shape ", to_text(pivots.sizes()), " does not fit LU_data of shape ",
+          to_text(lu.sizes()));
     p = permutation(pivots, m, lu.dtype());
   }
   if (unpack_data) {
@@ -64,7 +69,8 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
 
 // lu_factor: A = P L U, L and U packed
 // square: dA = P L^-H (tril(L^H dL, -1) + triu(dU U^H)) U^-H
-// wide, U = (U1 U2): dA2 = P L^-H dU2, and L^H dL loses dU2 U2^H; tall, L = (L1; L2): dA2 = dL2 U^-H, and dU U^H loses L2^H dL2
+// wide, U = (U1 U2): dA2 = P L^-H dU2, and L^H dL loses dU2 U2^H; tall, L = (L1; L2): dA2 = dL2 U^-H, and dU U^H loses
+// L2^H dL2
 static Tensor lu_gradient(const Tensor& lu, const Tensor& pivots, const Tensor& d) {
   auto [p, l, u] = lu_unpack(lu, pivots, true, true);
   int64_t m = rows(lu), n = cols(lu), k = std::min(m, n);
@@ -85,7 +91,8 @@ struct LuFactorBackward : Node {
   Grads backward(const Grads& dy) { return {lu_gradient(LU.unpack(*this), pivots.unpack(*this), dy[0])}; }
   FIELDS(LU, pivots)
 };
-static std::tuple<Tensor, Tensor, Tensor> lu_factor_of(const char* name, const Tensor& a, bool pivot, bool check_errors) {
+static std::tuple<Tensor, Tensor, Tensor> lu_factor_of(const char* name, const Tensor& a, bool pivot,
+                                                       bool check_errors) {
   check_matrix(name, a);
   check_linalg_type(name, a);
   Tensor lu = column_copy(a), pivots = empty(with(batch_of(a), {std::min(rows(a), cols(a))}), DType::Int32, a.device());
@@ -127,21 +134,23 @@ static Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tens
   check_linalg_type(name, lu);
   check_same_type(name, lu, b);
   CHECK(pivots.dtype() == DType::Int32, Runtime, name, ": pivots should be a Tensor of scalar type torch.int32");
-  CHECK(cols(lu) == (left ? rows(b) : cols(b)), Runtime, name, ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (", rows(lu),
-        "x", cols(lu), " and ", rows(b), "x", cols(b), ")");
+  CHECK(cols(lu) == (left ? rows(b) : cols(b)), Runtime, name, ": Incompatible shapes of A and B for the equation ",
+        left ? "AX = B" : "XA = B", " (", rows(lu), "x", cols(lu), " and ", rows(b), "x", cols(b), ")");
   CHECK(pivots.dim() == lu.dim() - 1 && pivots.sizes() == IntSpan(lu.sizes().data(), lu.dim() - 1), Runtime, name,
         ": Number of pivots per batch should be same as the dimension of the matrix");
   Ints batch = broadcast_sizes(batch_of(lu), batch_of(b));
   if (grad_enabled() && lu.requires_grad()) {
     auto [p, l, u] = lu_unpack(lu, pivots, true, true);
     if (!left) return mH(linalg_lu_solve(lu, pivots, mH(b), true, !adjoint));
-    if (adjoint) return matmul(p, solve_triangular(mH(l), solve_triangular(mH(u), b, false, true, false), true, true, true));
+    if (adjoint)
+      return matmul(p, solve_triangular(mH(l), solve_triangular(mH(u), b, false, true, false), true, true, true));
     return solve_triangular(u, solve_triangular(l, matmul(mT(p), b), false, true, true), true, true, false);
   }
   if (!left) return mH(linalg_lu_solve(lu, pivots, mH(b), true, !adjoint));
   Tensor x = column_copy(b, batch);
   if (!b.device().is_meta())
-    g_cpu->linalg->lu_solve(broadcast_batch(lu, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(), adjoint ? (b.is_complex() ? 'C' : 'T') : 'N');
+    g_cpu->linalg->lu_solve(broadcast_batch(lu, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(),
+                            adjoint ? (b.is_complex() ? 'C' : 'T') : 'N');
   return record<LuSolveBackward>(x, {b}, [&](auto& n) {
     n.LU = save(lu);
     n.pivots = save(pivots);
@@ -149,8 +158,12 @@ static Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tens
     n.adjoint = adjoint;
   });
 }
-Grads LuSolveBackward::backward(const Grads& dx) { return {linalg_lu_solve(LU.unpack(*this), pivots.unpack(*this), dx[0], left, !adjoint)}; }
-static Tensor lu_solve(const Tensor& b, const Tensor& lu, const Tensor& pivots) { return linalg_lu_solve(lu, pivots, b, true, false); }
+Grads LuSolveBackward::backward(const Grads& dx) {
+  return {linalg_lu_solve(LU.unpack(*this), pivots.unpack(*this), dx[0], left, !adjoint)};
+}
+static Tensor lu_solve(const Tensor& b, const Tensor& lu, const Tensor& pivots) {
+  return linalg_lu_solve(lu, pivots, b, true, false);
+}
 
 namespace {
 
@@ -278,16 +291,22 @@ static std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.lu_factor", lu_factor, "A, *, pivot=True", 0, "L and U of A = P L U in one matrix, and the exchanges of rows.", "LU, pivots");
-  ops.def("linalg.lu_factor_ex", lu_factor_ex, "A, *, pivot=True, check_errors=False", 0, "As lu_factor, with LAPACK's codes instead of errors.", "LU, pivots, info");
+  ops.def("linalg.lu_factor", lu_factor, "A, *, pivot=True", 0,
+          "L and U of A = P L U in one matrix, and the exchanges of rows.", "LU, pivots");
+  ops.def("linalg.lu_factor_ex", lu_factor_ex, "A, *, pivot=True, check_errors=False", 0,
+          "As lu_factor, with LAPACK's codes instead of errors.", "LU, pivots, info");
   ops.def("linalg.lu", lu, "A, *, pivot=True", 0, "P, L and U with A = P L U.", "P, L, U");
-  ops.def("lu_unpack", lu_unpack, "LU_data, LU_pivots, unpack_data=True, unpack_pivots=True", 0, "P, L and U of a packed LU.", "P, L, U");
-  ops.def("linalg.lu_solve", linalg_lu_solve, "LU, pivots, B, *, left=True, adjoint=False", 0, "X of A X = B by A's LU.");
+  ops.def("lu_unpack", lu_unpack, "LU_data, LU_pivots, unpack_data=True, unpack_pivots=True", 0,
+          "P, L and U of a packed LU.", "P, L, U");
+  ops.def("linalg.lu_solve", linalg_lu_solve, "LU, pivots, B, *, left=True, adjoint=False", 0,
+          "X of A X = B by A's LU.");
   ops.def("lu_solve", lu_solve, "input, LU_data, LU_pivots", kMethod, "X of A X = input by A's LU.");
   ops.def("linalg.det", det, "A", 0, "The determinant of each matrix.");
   ops.def("det", det, "input", kMethod | kNoOut, "The determinant of each matrix.");
-  ops.def("linalg.slogdet", slogdet, "A", 0, "The sign and the logarithm of the size of each determinant.", "sign, logabsdet");
-  ops.def("slogdet", slogdet, "input", kMethod, "The sign and the logarithm of the size of each determinant.", "sign, logabsdet");
+  ops.def("linalg.slogdet", slogdet, "A", 0, "The sign and the logarithm of the size of each determinant.",
+          "sign, logabsdet");
+  ops.def("slogdet", slogdet, "input", kMethod, "The sign and the logarithm of the size of each determinant.",
+          "sign, logabsdet");
 });
 
 }  // namespace rl::ops

@@ -20,11 +20,14 @@ struct QrBackward : Node {
   Saved self, Q, R;
   int64_t mode = 0;  // 0 reduced, 1 complete, 2 r
   Grads backward(const Grads& dy) {
-    CHECK(mode != 2, Runtime, "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you "
+    CHECK(mode != 2, Runtime,
+          "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+          "mode='reduced') if you "
           "are going to use backward.");
     Tensor q = Q.unpack(*this), r = R.unpack(*this);
     int64_t m = rows(q), n = cols(r), k = std::min(m, n);
-    CHECK(mode != 1 || m <= n, Runtime, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols");
+    CHECK(mode != 1 || m <= n, Runtime,
+          "The QR decomposition is not differentiable when mode='complete' and nrows > ncols");
     Tensor dq = dy[0].defined() ? dy[0] : zeros(q.sizes(), q.dtype(), q.device());
     Tensor dr = dy[1].defined() ? dy[1] : zeros(r.sizes(), r.dtype(), r.device());
     Tensor r1 = r, dr1 = dr, wide;
@@ -83,8 +86,12 @@ static std::tuple<Tensor, Tensor> qr_of(const char* name, const Tensor& a, const
   });
   return {q, r};
 }
-static std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, const std::string& mode) { return qr_of("linalg.qr", a, mode); }
-static std::tuple<Tensor, Tensor> qr(const Tensor& a, bool some) { return qr_of("torch.qr", a, some ? "reduced" : "complete"); }
+static std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, const std::string& mode) {
+  return qr_of("linalg.qr", a, mode);
+}
+static std::tuple<Tensor, Tensor> qr(const Tensor& a, bool some) {
+  return qr_of("torch.qr", a, some ? "reduced" : "complete");
+}
 
 static std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
   check_matrix("torch.geqrf", a, "input");
@@ -94,8 +101,8 @@ static std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
   return {record_not_differentiable("geqrf", packed, {a}), record_not_differentiable("geqrf", tau, {a})};
 }
 
-// The product of reflections H_i = I - tau_i v_i v_i^H, applied to x from the left, last first (or, adjoint, first first).
-// Composed of ops: this is how the products below are differentiated.
+// The product of reflections H_i = I - tau_i v_i v_i^H, applied to x from the left, last first (or, adjoint, first
+// first). Composed of ops: this is how the products below are differentiated.
 static Tensor reflect(const Tensor& a, const Tensor& tau, Tensor x, bool adjoint) {
   int64_t m = rows(a), k = tau.sizes()[tau.dim() - 1];
   Tensor unit = identity(m, cols(a), a.dtype(), a.device()), vectors = add(tril(a, -1), unit);
@@ -112,9 +119,11 @@ static Tensor householder_product(const Tensor& a, const Tensor& tau) {
   check_matrix(name, a, "input");
   check_linalg_type(name, a);
   CHECK(rows(a) >= cols(a), Runtime, name, ": input.shape[-2] must be greater than or equal to input.shape[-1]");
-  CHECK(tau.dim() >= 1 && cols(a) >= tau.sizes()[tau.dim() - 1], Runtime, name, ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
-  CHECK(a.dim() - tau.dim() == 1 && batch_of(tau, 1) == batch_of(a), Runtime, name, ": Expected tau to have one dimension less than input and the same batch, got ",
-        to_text(a.sizes()), " and ", to_text(tau.sizes()));
+  CHECK(tau.dim() >= 1 && cols(a) >= tau.sizes()[tau.dim() - 1], Runtime, name,
+        ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
+  CHECK(a.dim() - tau.dim() == 1 && batch_of(tau, 1) == batch_of(a), Runtime, name,
+        ": Expected tau to have one dimension less than input and the same batch, got ", to_text(a.sizes()), " and ",
+        to_text(tau.sizes()));
   check_same_type(name, a, tau);
   if (will_record({a, tau})) {
     // The unit columns of a's own batch; with no reflections they are the result, and still depend on a by name.
@@ -131,11 +140,14 @@ static Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool le
   check_matrix(name, c, "other");
   check_linalg_type(name, a);
   int64_t k = tau.dim() ? tau.sizes()[tau.dim() - 1] : 0;
-  CHECK((left ? rows(c) : cols(c)) >= k, Runtime, name, ": other.shape[", left ? -2 : -1, "] must be greater than or equal to tau.shape[-1]");
-  CHECK((left ? rows(c) : cols(c)) == rows(a), Runtime, name, ": other.shape[", left ? -2 : -1, "] must be equal to input.shape[-2]");
+  CHECK((left ? rows(c) : cols(c)) >= k, Runtime, name, ": other.shape[", left ? -2 : -1,
+        "] must be greater than or equal to tau.shape[-1]");
+  CHECK((left ? rows(c) : cols(c)) == rows(a), Runtime, name, ": other.shape[", left ? -2 : -1,
+        "] must be equal to input.shape[-2]");
   CHECK(cols(a) >= k, Runtime, name, ": tau.shape[-1] must be less than or equal to input.shape[-1]");
-  CHECK(a.dim() - tau.dim() == 1 && a.dim() == c.dim() && batch_of(a) == batch_of(c) && batch_of(tau, 1) == batch_of(a), Runtime, name,
-        ": batch dimensions of input, tau and other must agree, got ", to_text(a.sizes()), ", ", to_text(tau.sizes()), " and ", to_text(c.sizes()));
+  CHECK(a.dim() - tau.dim() == 1 && a.dim() == c.dim() && batch_of(a) == batch_of(c) && batch_of(tau, 1) == batch_of(a),
+        Runtime, name, ": batch dimensions of input, tau and other must agree, got ", to_text(a.sizes()), ", ",
+        to_text(tau.sizes()), " and ", to_text(c.sizes()));
   check_same_type(name, a, tau);
   check_same_type(name, a, c);
   if (will_record({a, tau, c})) {
@@ -151,9 +163,11 @@ static const Register registered([](Ops& ops) {
   ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", 0, "Q and R with A = Q R.", "Q, R");
   ops.def("qr", qr, "input, some=True", kMethod, "Q and R with A = Q R.", "Q, R");
   ops.def("geqrf", geqrf, "input", kMethod, "R and the reflections that make up Q, packed.", "a, tau");
-  ops.def("linalg.householder_product", householder_product, "input, tau", 0, "The first columns of a product of reflections.");
+  ops.def("linalg.householder_product", householder_product, "input, tau", 0,
+          "The first columns of a product of reflections.");
   ops.def("orgqr", householder_product, "input, input2", kMethod, "The first columns of a product of reflections.");
-  ops.def("ormqr", ormqr, "input, tau, other, left=True, transpose=False", kMethod, "A product of reflections, times a matrix.");
+  ops.def("ormqr", ormqr, "input, tau, other, left=True, transpose=False", kMethod,
+          "A product of reflections, times a matrix.");
 });
 
 }  // namespace rl::ops

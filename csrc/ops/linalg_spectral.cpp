@@ -24,7 +24,9 @@ bool uses_upper(const char* name, const std::string& uplo) {
         ": Expected UPLO argument to be 'L' or 'U', but got ", uplo);
   return uplo[0] == 'U' || uplo[0] == 'u';
 }
-Tensor or_zeros(const Tensor& dy, const Tensor& like) { return dy.defined() ? dy : zeros(like.sizes(), like.dtype(), like.device()); }
+Tensor or_zeros(const Tensor& dy, const Tensor& like) {
+  return dy.defined() ? dy : zeros(like.sizes(), like.dtype(), like.device());
+}
 
 }  // namespace
 
@@ -64,8 +66,12 @@ static std::tuple<Tensor, Tensor> eigh_of(const char* name, const Tensor& a, con
   });
   return {w, v};
 }
-std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo) { return eigh_of("linalg.eigh", a, uplo, true); }
-static Tensor eigvalsh(const Tensor& a, const std::string& uplo) { return std::get<0>(eigh_of("linalg.eigvalsh", a, uplo, false)); }
+std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo) {
+  return eigh_of("linalg.eigh", a, uplo, true);
+}
+static Tensor eigvalsh(const Tensor& a, const std::string& uplo) {
+  return std::get<0>(eigh_of("linalg.eigvalsh", a, uplo, false));
+}
 
 // eig: A V = V diag(w), columns of V of length 1
 // dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re diag(V^H dV))) / conj(E)) V^H, E_ij = w_j - w_i
@@ -95,7 +101,8 @@ static bool all_finite(const Tensor& a) {
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || is_complex_v<T>) {
       using R = decltype(std::abs(T()));
       const R* p = static_cast<const R*>(t.data());
-      for (int64_t i = 0; i < t.numel() * static_cast<int64_t>(sizeof(T) / sizeof(R)); ++i) finite = finite && std::isfinite(p[i]);
+      for (int64_t i = 0; i < t.numel() * static_cast<int64_t>(sizeof(T) / sizeof(R)); ++i)
+        finite = finite && std::isfinite(p[i]);
     }
   });
   return finite;
@@ -103,10 +110,12 @@ static bool all_finite(const Tensor& a) {
 static std::tuple<Tensor, Tensor> eig_of(const char* name, const Tensor& a, bool vectors) {
   check_square(name, a);
   check_linalg_type(name, a);
-  CHECK(a.device().is_meta() || all_finite(a), Runtime, "torch.", name, ": input tensor should not contain infs or NaNs.");
+  CHECK(a.device().is_meta() || all_finite(a), Runtime, "torch.", name,
+        ": input tensor should not contain infs or NaNs.");
   DType complex = to_complex(a.dtype());
   bool recorded = will_record({a});
-  Tensor w = empty(IntSpan(a.sizes().data(), a.dim() - 1), complex, a.device()), v = column_major(a.sizes(), complex, a.device());
+  Tensor w = empty(IntSpan(a.sizes().data(), a.dim() - 1), complex, a.device()),
+         v = column_major(a.sizes(), complex, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
   if (!a.device().is_meta()) {
     View vectors_view = v.view();
@@ -138,7 +147,8 @@ struct SvdBackward : Node {
     vh = narrow(vh, -2, 0, k);
     Tensor sc = cast(s, u.dtype());
     if (!dy[0].defined() && !dy[2].defined()) return {matmul(scale_columns(u, cast(dy[1], u.dtype())), vh)};
-    Tensor du = narrow(or_zeros(dy[0], U.unpack(*this)), -1, 0, k), dvh = narrow(or_zeros(dy[2], Vh.unpack(*this)), -2, 0, k);
+    Tensor du = narrow(or_zeros(dy[0], U.unpack(*this)), -1, 0, k),
+           dvh = narrow(or_zeros(dy[2], Vh.unpack(*this)), -2, 0, k);
     Tensor squares = mul(s, s), e = differences(squares);
     Tensor ku = matmul(mH(u), du), kv = matmul(vh, mH(dvh)), su = skew(ku), sv = skew(kv);
     Tensor inner = add(scale_columns(div(su, e), sc), scale_rows(div(sv, e), sc));
@@ -158,7 +168,8 @@ struct SvdBackward : Node {
   }
   FIELDS(U, S, Vh)
 };
-static std::tuple<Tensor, Tensor, Tensor> svd_of(const char* name, const Tensor& a, bool full, bool vectors, const std::optional<std::string>& driver) {
+static std::tuple<Tensor, Tensor, Tensor> svd_of(const char* name, const Tensor& a, bool full, bool vectors,
+                                                 const std::optional<std::string>& driver) {
   check_matrix(name, a);
   check_linalg_type(name, a);
   CHECK(!driver, Runtime, name, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
@@ -166,10 +177,12 @@ static std::tuple<Tensor, Tensor, Tensor> svd_of(const char* name, const Tensor&
   bool compute = vectors || will_record({a});
   Device device = a.device();
   Tensor s = empty(with(batch_of(a), {k}), to_real(a.dtype()), device), info = empty(batch_of(a), DType::Int32, device);
-  Tensor u = column_major(with(batch_of(a), {m, full ? m : k}), a.dtype(), device), vh = column_major(with(batch_of(a), {full ? n : k, n}), a.dtype(), device);
+  Tensor u = column_major(with(batch_of(a), {m, full ? m : k}), a.dtype(), device),
+         vh = column_major(with(batch_of(a), {full ? n : k, n}), a.dtype(), device);
   if (!device.is_meta()) {
     View uv = u.view(), vv = vh.view();
-    g_cpu->linalg->svd(a.view(), compute ? &uv : nullptr, s.view(), compute ? &vv : nullptr, info.view(), SvdDriver::DivideAndConquer);
+    g_cpu->linalg->svd(a.view(), compute ? &uv : nullptr, s.view(), compute ? &vv : nullptr, info.view(),
+                       SvdDriver::DivideAndConquer);
     check_info(name, info);
   }
   Tensor results[] = {u, s, vh};
@@ -183,28 +196,35 @@ static std::tuple<Tensor, Tensor, Tensor> svd_of(const char* name, const Tensor&
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices, std::optional<std::string> driver) {
   return svd_of("linalg.svd", a, full_matrices, true, driver);
 }
-static std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices, const std::optional<std::string>& driver) {
+static std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
+                                                     const std::optional<std::string>& driver) {
   return svd(a, full_matrices, driver);
 }
-static Tensor svdvals(const Tensor& a, const std::optional<std::string>& driver) { return std::get<1>(svd_of("linalg.svdvals", a, false, false, driver)); }
+static Tensor svdvals(const Tensor& a, const std::optional<std::string>& driver) {
+  return std::get<1>(svd_of("linalg.svdvals", a, false, false, driver));
+}
 static std::tuple<Tensor, Tensor, Tensor> old_svd(const Tensor& a, bool some, bool compute_uv) {
   if (!compute_uv) {
     check_matrix("svd", a, "input");
     Tensor s = std::get<1>(svd_of("svd", a, false, false, std::nullopt));
-    return {zeros(with(batch_of(a), {rows(a), rows(a)}), a.dtype(), a.device()), s, zeros(with(batch_of(a), {cols(a), cols(a)}), a.dtype(), a.device())};
+    return {zeros(with(batch_of(a), {rows(a), rows(a)}), a.dtype(), a.device()), s,
+            zeros(with(batch_of(a), {cols(a), cols(a)}), a.dtype(), a.device())};
   }
   auto [u, s, vh] = svd_of("svd", a, !some, true, std::nullopt);
   return {u, s, mH(vh)};
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.eigh", eigh, "A, UPLO='L'", 0, "Eigenvalues, ascending, and eigenvectors of Hermitian matrices.", "eigenvalues, eigenvectors");
+  ops.def("linalg.eigh", eigh, "A, UPLO='L'", 0, "Eigenvalues, ascending, and eigenvectors of Hermitian matrices.",
+          "eigenvalues, eigenvectors");
   ops.def("linalg.eigvalsh", eigvalsh, "A, UPLO='L'", 0, "Eigenvalues of Hermitian matrices, ascending.");
   ops.def("linalg.eig", eig, "A", 0, "Eigenvalues and eigenvectors of square matrices.", "eigenvalues, eigenvectors");
   ops.def("linalg.eigvals", eigvals, "A", 0, "Eigenvalues of square matrices.");
-  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", 0, "U, S and Vh with A = U diag(S) Vh.", "U, S, Vh");
+  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", 0, "U, S and Vh with A = U diag(S) Vh.",
+          "U, S, Vh");
   ops.def("linalg.svdvals", svdvals, "A, *, driver=None", 0, "Singular values, descending.");
-  ops.def("svd", old_svd, "input, some=True, compute_uv=True", kMethod, "U, S and V with A = U diag(S) V^H.", "U, S, V");
+  ops.def("svd", old_svd, "input, some=True, compute_uv=True", kMethod, "U, S and V with A = U diag(S) V^H.",
+          "U, S, V");
 });
 
 }  // namespace rl::ops

@@ -12,20 +12,23 @@ namespace rl::ops {
 namespace {
 
 void check_same(const char* name, const Tensor& a, const Tensor& b) {
-  CHECK(a.dtype() == b.dtype(), Runtime, name, ": expected both operands to have the same dtype, but got: ", info(a.dtype()).name,
+  CHECK(a.dtype() == b.dtype(), Runtime, name,
+        ": expected both operands to have the same dtype, but got: ", info(a.dtype()).name,
         " != ", info(b.dtype()).name);
-  CHECK(a.device() == b.device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ",
-        to_text(a.device()), " and ", to_text(b.device()), "! (", name, ")");
+  CHECK(a.device() == b.device(), Runtime,
+        "Expected all tensors to be on the same device, but found at least two devices, ", to_text(a.device()), " and ",
+        to_text(b.device()), "! (", name, ")");
   if (a.dtype() == DType::Bool || static_cast<int>(a.dtype()) >= kComputeDTypes) no_kernel(name, a.dtype());
 }
 
 void check_weight(const char* name, const char* argument, const Scalar& s, DType dtype) {
-  CHECK(is_float(dtype) || is_complex(dtype) || s.is_integral(), Runtime, name, ": for integral input tensors, argument ", argument,
-        " must not be a floating point number.");
+  CHECK(is_float(dtype) || is_complex(dtype) || s.is_integral(), Runtime, name,
+        ": for integral input tensors, argument ", argument, " must not be a floating point number.");
 }
 
 // (..., m, n) = (..., m, k) @ (..., k, n); leading sizes agree. With an addend: alpha * product + beta * addend.
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {}, const Scalar& beta = Scalar(1), const Scalar& alpha = Scalar(1)) {
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {}, const Scalar& beta = Scalar(1),
+               const Scalar& alpha = Scalar(1)) {
   Ints sizes(a.sizes());
   sizes[sizes.size() - 1] = b.sizes()[b.dim() - 1];
   Tensor y = empty(sizes, a.dtype(), a.device());
@@ -64,15 +67,16 @@ template <bool Batched> struct ProductBackward : Node {
   Saved self, mat2;
   Grads backward(const Grads& dy) {
     auto times = Batched ? bmm : mm;
-    return {needs(0) ? times(dy[0], mH(mat2.unpack(*this))) : Tensor(), needs(1) ? times(mH(self.unpack(*this)), dy[0]) : Tensor()};
+    return {needs(0) ? times(dy[0], mH(mat2.unpack(*this))) : Tensor(),
+            needs(1) ? times(mH(self.unpack(*this)), dy[0]) : Tensor()};
   }
   FIELDS(self, mat2)
 };
 Tensor mm(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 2, Runtime, "mm: self must be a matrix, got shape ", to_text(a.sizes()));
   CHECK(b.dim() == 2, Runtime, "mm: mat2 must be a matrix, got shape ", to_text(b.sizes()));
-  CHECK(a.sizes()[1] == b.sizes()[0], Runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes()[0], "x", a.sizes()[1], " and ",
-        b.sizes()[0], "x", b.sizes()[1], ")");
+  CHECK(a.sizes()[1] == b.sizes()[0], Runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes()[0], "x",
+        a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")");
   check_same("mm", a, b);
   return record<ProductBackward<false>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
@@ -82,8 +86,9 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 Tensor bmm(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 3, Runtime, "batch1 must be a 3D tensor, got shape ", to_text(a.sizes()));
   CHECK(b.dim() == 3, Runtime, "batch2 must be a 3D tensor, got shape ", to_text(b.sizes()));
-  CHECK(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1], Runtime, "Expected size for first two dimensions of batch2 tensor to be: [",
-        a.sizes()[0], ", ", a.sizes()[2], "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "].");
+  CHECK(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1], Runtime,
+        "Expected size for first two dimensions of batch2 tensor to be: [", a.sizes()[0], ", ", a.sizes()[2],
+        "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "].");
   check_same("bmm", a, b);
   return record<ProductBackward<true>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
@@ -96,19 +101,23 @@ struct MvBackward : Node {
   static constexpr const char* kName = "MvBackward0";
   Saved self, vec;
   Grads backward(const Grads& dy) {
-    return {needs(0) ? outer(dy[0], conj(vec.unpack(*this))) : Tensor(), needs(1) ? mv(mH(self.unpack(*this)), dy[0]) : Tensor()};
+    return {needs(0) ? outer(dy[0], conj(vec.unpack(*this))) : Tensor(),
+            needs(1) ? mv(mH(self.unpack(*this)), dy[0]) : Tensor()};
   }
   FIELDS(self, vec)
 };
 Tensor mv(const Tensor& a, const Tensor& x) {
   CHECK(a.dim() == 2 && x.dim() == 1, Runtime, "vector + matrix @ vector expected, got ", a.dim(), ", ", x.dim());
-  CHECK(a.sizes()[1] == x.sizes()[0], Runtime, "size mismatch, got input (", a.sizes()[0], "), mat (", a.sizes()[0], "x", a.sizes()[1],
-        "), vec (", x.sizes()[0], ")");
+  CHECK(a.sizes()[1] == x.sizes()[0], Runtime, "size mismatch, got input (", a.sizes()[0], "), mat (", a.sizes()[0],
+        "x", a.sizes()[1], "), vec (", x.sizes()[0], ")");
   check_same("mv", a, x);
   Tensor y = empty({a.sizes()[0]}, a.dtype(), a.device());
   if (!a.device().is_meta()) {
-    int64_t out_sizes[] = {y.numel(), 1}, out_strides[] = {1, 1}, x_sizes[] = {x.numel(), 1}, x_strides[] = {x.strides()[0], 1};
-    backend(a.device()).matmul->matmul({y.data(), out_sizes, out_strides, 2, y.dtype()}, a.view(), {x.data(), x_sizes, x_strides, 2, x.dtype()});
+    int64_t out_sizes[] = {y.numel(), 1}, out_strides[] = {1, 1}, x_sizes[] = {x.numel(), 1},
+            x_strides[] = {x.strides()[0], 1};
+    backend(a.device())
+        .matmul->matmul({y.data(), out_sizes, out_strides, 2, y.dtype()}, a.view(),
+                        {x.data(), x_sizes, x_strides, 2, x.dtype()});
   }
   return record<MvBackward>(y, {a, x}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
@@ -123,19 +132,23 @@ template <bool Conjugate> struct DotBackward : Node {
   Saved self, tensor;
   Grads backward(const Grads& dy) {
     if constexpr (Conjugate)
-      return {needs(0) ? mul(conj(dy[0]), tensor.unpack(*this)) : Tensor(), needs(1) ? mul(dy[0], self.unpack(*this)) : Tensor()};
+      return {needs(0) ? mul(conj(dy[0]), tensor.unpack(*this)) : Tensor(),
+              needs(1) ? mul(dy[0], self.unpack(*this)) : Tensor()};
     else
-      return {needs(0) ? mul(dy[0], conj(tensor.unpack(*this))) : Tensor(), needs(1) ? mul(dy[0], conj(self.unpack(*this))) : Tensor()};
+      return {needs(0) ? mul(dy[0], conj(tensor.unpack(*this))) : Tensor(),
+              needs(1) ? mul(dy[0], conj(self.unpack(*this))) : Tensor()};
   }
   FIELDS(self, tensor)
 };
 template <bool Conjugate> static Tensor inner_product(const Tensor& a, const Tensor& b) {
   const char* name = Conjugate ? "vdot" : "dot";
-  CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
-  CHECK(a.dtype() == b.dtype(), Runtime, name, " : expected both vectors to have same dtype, but found ", info(a.dtype()).legacy, " and ",
-        info(b.dtype()).legacy);
-  CHECK(a.numel() == b.numel(), Runtime, "inconsistent tensor size, expected tensor [", a.numel(), "] and src [", b.numel(),
-        "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+  CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(),
+        "D tensors");
+  CHECK(a.dtype() == b.dtype(), Runtime, name, " : expected both vectors to have same dtype, but found ",
+        info(a.dtype()).legacy, " and ", info(b.dtype()).legacy);
+  CHECK(a.numel() == b.numel(), Runtime, "inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
+        b.numel(), "] to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+        " elements respectively");
   check_same(name, a, b);
   Tensor y = empty({}, a.dtype(), a.device());
   if (!a.device().is_meta()) backend(a.device()).matmul->dot(y.view(), a.view(), b.view(), Conjugate);
@@ -148,7 +161,8 @@ Tensor dot(const Tensor& a, const Tensor& b) { return inner_product<false>(a, b)
 static Tensor vdot(const Tensor& a, const Tensor& b) { return inner_product<true>(a, b); }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
-  CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "outer: Expected 1-D argument self and vec2, but got ", a.dim(), "-D and ", b.dim(), "-D");
+  CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "outer: Expected 1-D argument self and vec2, but got ", a.dim(),
+        "-D and ", b.dim(), "-D");
   return mul(unsqueeze(a, 1), b);
 }
 
@@ -165,8 +179,7 @@ struct MatmulBackward : Node {
       Tensor a = self.unpack(*this);
       if (b.dim() == 2 && a.dim() > 2)
         dx[1] = mm(mH(reshape(a, {-1, a.sizes()[a.dim() - 1]})), reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}));
-      else
-        dx[1] = matmul(mH(a), dy[0]);
+      else dx[1] = matmul(mH(a), dy[0]);
     }
     return dx;
   }
@@ -175,8 +188,8 @@ struct MatmulBackward : Node {
 static Tensor batched(const Tensor& a, const Tensor& b) {
   IntSpan as = a.sizes(), bs = b.sizes();
   int64_t k = as[a.dim() - 1];
-  CHECK(k == bs[b.dim() - 2], Runtime, "mat1 and mat2 shapes cannot be multiplied (", as[a.dim() - 2], "x", k, " and ", bs[b.dim() - 2], "x",
-        bs[b.dim() - 1], "): matmul of ", to_text(as), " and ", to_text(bs));
+  CHECK(k == bs[b.dim() - 2], Runtime, "mat1 and mat2 shapes cannot be multiplied (", as[a.dim() - 2], "x", k, " and ",
+        bs[b.dim() - 2], "x", bs[b.dim() - 1], "): matmul of ", to_text(as), " and ", to_text(bs));
   check_same("matmul", a, b);
   Ints batch = broadcast_sizes({as.data(), as.size() - 2}, {bs.data(), bs.size() - 2});
   Tensor wide[2];
@@ -213,7 +226,8 @@ struct LinearBackward : Node {
     if (needs(0)) dx[0] = matmul(dy[0], conj(weight.unpack(*this)));
     if (needs(1)) {
       Tensor x = input.unpack(*this);
-      dx[1] = mm(transpose(reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}), 0, 1), conj(reshape(x, {-1, x.sizes()[x.dim() - 1]})));
+      dx[1] = mm(transpose(reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}), 0, 1),
+                 conj(reshape(x, {-1, x.sizes()[x.dim() - 1]})));
     }
     if (needs(2)) dx[2] = dy[0];
     return dx;
@@ -222,15 +236,18 @@ struct LinearBackward : Node {
 };
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   CHECK(x.dim() >= 1, Runtime, "linear: expected an input of at least one dimension, got a 0-dim tensor");
-  CHECK(weight.dim() == 1 || weight.dim() == 2, Runtime, "linear: expected a weight of one or two dimensions, got shape ", to_text(weight.sizes()));
+  CHECK(weight.dim() == 1 || weight.dim() == 2, Runtime,
+        "linear: expected a weight of one or two dimensions, got shape ", to_text(weight.sizes()));
   if (weight.dim() == 1 || (bias.defined() && bias.dim() > 1)) {  // no fused form
     Tensor y = weight.dim() == 1 ? matmul(x, weight) : linear(x, weight, {});
     return bias.defined() ? add(y, bias) : y;
   }
   int64_t k = x.sizes()[x.dim() - 1], n = weight.sizes()[0];
-  CHECK(k == weight.sizes()[1], Runtime, "mat1 and mat2 shapes cannot be multiplied (", k ? x.numel() / k : 0, "x", k, " and ", weight.sizes()[1], "x", n,
-        "): linear takes inputs of ", weight.sizes()[1], " features, got shape ", to_text(x.sizes()));
-  CHECK(!bias.defined() || bias.numel() == n || bias.numel() == 1, Runtime, "linear: expected a bias of size [", n, "], got ", to_text(bias.sizes()));
+  CHECK(k == weight.sizes()[1], Runtime, "mat1 and mat2 shapes cannot be multiplied (", k ? x.numel() / k : 0, "x", k,
+        " and ", weight.sizes()[1], "x", n, "): linear takes inputs of ", weight.sizes()[1], " features, got shape ",
+        to_text(x.sizes()));
+  CHECK(!bias.defined() || bias.numel() == n || bias.numel() == 1, Runtime, "linear: expected a bias of size [", n,
+        "], got ", to_text(bias.sizes()));
   check_same("linear", x, weight);
   if (bias.defined()) check_same("linear", x, bias);
   Ints out_sizes(x.sizes());
@@ -286,19 +303,21 @@ template <bool Batched>
 static Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const char* name = Batched ? "baddbmm" : "addmm";
   int64_t dims = Batched ? 3 : 2;
-  CHECK(a.dim() == dims && b.dim() == dims, Runtime, name, ": expected ", dims, "-d tensors to multiply, got shapes ", to_text(a.sizes()), " and ",
-        to_text(b.sizes()));
+  CHECK(a.dim() == dims && b.dim() == dims, Runtime, name, ": expected ", dims, "-d tensors to multiply, got shapes ",
+        to_text(a.sizes()), " and ", to_text(b.sizes()));
   CHECK(a.sizes()[dims - 1] == b.sizes()[dims - 2] && (!Batched || a.sizes()[0] == b.sizes()[0]), Runtime,
         "mat1 and mat2 shapes cannot be multiplied (", to_text(a.sizes()), " and ", to_text(b.sizes()), ")");
   check_same(name, a, b);
-  CHECK(c.dtype() == a.dtype(), Runtime, name, ": expected input and the matrices to have the same dtype, but got: ", info(c.dtype()).name, " != ",
-        info(a.dtype()).name);
-  CHECK(c.device() == a.device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ", to_text(c.device()),
-        " and ", to_text(a.device()), "! (", name, ")");
+  CHECK(c.dtype() == a.dtype(), Runtime, name,
+        ": expected input and the matrices to have the same dtype, but got: ", info(c.dtype()).name,
+        " != ", info(a.dtype()).name);
+  CHECK(c.device() == a.device(), Runtime,
+        "Expected all tensors to be on the same device, but found at least two devices, ", to_text(c.device()), " and ",
+        to_text(a.device()), "! (", name, ")");
   Ints sizes(a.sizes());
   sizes[dims - 1] = b.sizes()[dims - 1];
-  CHECK(c.dim() <= dims && IntSpan(broadcast_sizes(c.sizes(), sizes)) == IntSpan(sizes), Runtime, name, ": input of shape ", to_text(c.sizes()),
-        " cannot be broadcast to the product's shape ", to_text(sizes));
+  CHECK(c.dim() <= dims && IntSpan(broadcast_sizes(c.sizes(), sizes)) == IntSpan(sizes), Runtime, name,
+        ": input of shape ", to_text(c.sizes()), " cannot be broadcast to the product's shape ", to_text(sizes));
   Tensor y = product(a, b, c, beta, alpha);
   return record<AddProductBackward<Batched>>(y, {c, a, b}, [&](auto& n) {
     if (n.needs(2)) n.mat1 = save(a);
@@ -315,31 +334,37 @@ static Tensor baddbmm(const Tensor& c, const Tensor& a, const Tensor& b, const S
 }
 // A batch of products summed is one product along the batch and the sum.
 static Tensor addbmm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  CHECK(a.dim() == 3 && b.dim() == 3, Runtime, "addbmm: batch1 and batch2 must be 3D tensors, got shapes ", to_text(a.sizes()), " and ", to_text(b.sizes()));
-  CHECK(a.sizes()[0] == b.sizes()[0], Runtime, "batch1 and batch2 must have same number of batches, got ", a.sizes()[0], " and ", b.sizes()[0]);
-  CHECK(a.sizes()[2] == b.sizes()[1], Runtime, "Incompatible matrix sizes for bmm (", a.sizes()[1], "x", a.sizes()[2], " and ", b.sizes()[1], "x",
-        b.sizes()[2], ")");
+  CHECK(a.dim() == 3 && b.dim() == 3, Runtime, "addbmm: batch1 and batch2 must be 3D tensors, got shapes ",
+        to_text(a.sizes()), " and ", to_text(b.sizes()));
+  CHECK(a.sizes()[0] == b.sizes()[0], Runtime, "batch1 and batch2 must have same number of batches, got ", a.sizes()[0],
+        " and ", b.sizes()[0]);
+  CHECK(a.sizes()[2] == b.sizes()[1], Runtime, "Incompatible matrix sizes for bmm (", a.sizes()[1], "x", a.sizes()[2],
+        " and ", b.sizes()[1], "x", b.sizes()[2], ")");
   int64_t k = a.sizes()[0] * a.sizes()[2];
   return addmm(c, reshape(permute(a, {1, 0, 2}), {a.sizes()[1], k}), reshape(b, {k, b.sizes()[2]}), beta, alpha);
 }
 static Tensor addmv(const Tensor& c, const Tensor& a, const Tensor& x, const Scalar& beta, const Scalar& alpha) {
-  CHECK(a.dim() == 2 && x.dim() == 1 && c.dim() <= 1, Runtime, "vector + matrix @ vector expected, got ", c.dim(), ", ", a.dim(), ", ", x.dim());
-  CHECK(a.sizes()[1] == x.sizes()[0] && (c.numel() == 1 || c.numel() == a.sizes()[0]), Runtime, "size mismatch, got input (", c.numel(), "), mat (",
-        a.sizes()[0], "x", a.sizes()[1], "), vec (", x.sizes()[0], ")");
+  CHECK(a.dim() == 2 && x.dim() == 1 && c.dim() <= 1, Runtime, "vector + matrix @ vector expected, got ", c.dim(), ", ",
+        a.dim(), ", ", x.dim());
+  CHECK(a.sizes()[1] == x.sizes()[0] && (c.numel() == 1 || c.numel() == a.sizes()[0]), Runtime,
+        "size mismatch, got input (", c.numel(), "), mat (", a.sizes()[0], "x", a.sizes()[1], "), vec (", x.sizes()[0],
+        ")");
   Tensor column = c.dim() == 1 ? unsqueeze(c, 1) : c;
   return squeeze(addmm(column, a, unsqueeze(x, 1), beta, alpha), 1);
 }
 // addr: y = beta c + alpha a b^T, by elementwise ops: any type, promoted
 static Tensor addr(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(), "-D and ", b.dim(), "-D");
+  CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "addr: Expected 1-D argument vec1 and vec2, but got ", a.dim(),
+        "-D and ", b.dim(), "-D");
   check_weight("addr", "beta", beta, c.dtype());
   check_weight("addr", "alpha", alpha, c.dtype());
   Tensor ab = outer(a, b);
-  CHECK(c.dim() <= 2 && IntSpan(broadcast_sizes(c.sizes(), ab.sizes())) == ab.sizes(), Runtime, "addr: input of shape ", to_text(c.sizes()),
-        " cannot be broadcast to the product's shape ", to_text(ab.sizes()));
+  CHECK(c.dim() <= 2 && IntSpan(broadcast_sizes(c.sizes(), ab.sizes())) == ab.sizes(), Runtime, "addr: input of shape ",
+        to_text(c.sizes()), " cannot be broadcast to the product's shape ", to_text(ab.sizes()));
   DType common = promote_types(c.dtype(), ab.dtype());
   if (common == DType::Bool) {
-    CHECK(beta.kind() == Scalar::Kind::Bool || beta.is_integral(), Runtime, "Boolean beta only supported for Boolean results.");
+    CHECK(beta.kind() == Scalar::Kind::Bool || beta.is_integral(), Runtime,
+          "Boolean beta only supported for Boolean results.");
     Tensor scaled = alpha.to_bool() ? ab : mul(ab, Scalar(false));
     return beta.to_bool() ? add(scaled, c) : scaled;
   }
@@ -363,12 +388,16 @@ static const Register registered([](Ops& ops) {
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut);
   ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut, "input @ weight^T + bias.");
-  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace, "beta * input + alpha * mat1 @ mat2.");
-  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace, "beta * input + alpha * batch1 @ batch2.");
+  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace,
+          "beta * input + alpha * mat1 @ mat2.");
+  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace,
+          "beta * input + alpha * batch1 @ batch2.");
   ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace,
           "beta * input + alpha * the sum of batch1 @ batch2 over the batch.");
-  ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace, "beta * input + alpha * mat @ vec.");
-  ops.def("addr", addr, "input, vec1, vec2, *, beta=1, alpha=1", kMethod | kInplace, "beta * input + alpha * the outer product of the vectors.");
+  ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace,
+          "beta * input + alpha * mat @ vec.");
+  ops.def("addr", addr, "input, vec1, vec2, *, beta=1, alpha=1", kMethod | kInplace,
+          "beta * input + alpha * the outer product of the vectors.");
 });
 
 }  // namespace rl::ops

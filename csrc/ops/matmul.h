@@ -8,7 +8,7 @@ Tensor mm(const Tensor& input, const Tensor& mat2);
 Tensor bmm(const Tensor& input, const Tensor& mat2);
 Tensor mv(const Tensor& input, const Tensor& vec);
 Tensor dot(const Tensor& input, const Tensor& tensor);
-Tensor matmul(const Tensor& input, const Tensor& other);  // all of torch.matmul's rules
+Tensor matmul(const Tensor& input, const Tensor& other);                       // all of torch.matmul's rules
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);  // bias may be undefined
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha);
 Tensor outer(const Tensor& input, const Tensor& vec2);

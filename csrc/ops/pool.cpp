@@ -279,12 +279,12 @@ template <int N> static std::tuple<Tensor, Tensor> adaptive_max(const Tensor& in
 }
 
 // Fractional pooling: the windows of each plane start at pseudo-random steps, drawn by the caller.
-static void fractional_starts(double sample, int64_t in, int64_t out, int64_t kernel, Ints& start, Ints& end) {
+// T is the input's type: rounding decides where a window starts.
+template <class T> static void fractional_starts(T sample, int64_t in, int64_t out, int64_t kernel, Ints& start, Ints& end) {
   start = end = Ints(out);
   if (out > 1) {
-    double alpha = static_cast<double>(in - kernel) / static_cast<double>(out - 1);
-    for (int64_t i = 0; i < out - 1; ++i)
-      start[i] = static_cast<int64_t>((static_cast<double>(i) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
+    T alpha = static_cast<T>(in - kernel) / static_cast<T>(out - 1);
+    for (int64_t i = 0; i < out - 1; ++i) start[i] = static_cast<int64_t>((static_cast<T>(i) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
   }
   if (out > 0) start[out - 1] = in - kernel;
   for (int64_t i = 0; i < out; ++i) end[i] = start[i] + kernel;
@@ -318,10 +318,14 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     int64_t in_plane = x.numel() / planes, out_plane = y.numel() / planes, one = 1;
     View vx = x.view(), vy = y.view(), vp = places.view();
     for (int64_t p = 0; p < planes; ++p) {
-      // The last sample belongs to the first dimension.
+      // Of pictures, the last sample belongs to the first dimension; of volumes, the first one.
       for (int64_t i = 0; i < N; ++i) {
         int64_t d = 3 - N + i;
-        fractional_starts(s.data<double>()[p * N + (N - 1 - i)], w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
+        double sample = s.data<double>()[p * N + (N == 2 ? N - 1 - i : i)];
+        if (input.dtype() == DType::Float64)
+          fractional_starts<double>(sample, w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
+        else
+          fractional_starts<float>(static_cast<float>(sample), w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
       }
       View px{static_cast<char*>(vx.data) + p * in_plane * x.item_size(), &in_plane, &one, 1, x.dtype()};
       View py{static_cast<char*>(vy.data) + p * out_plane * y.item_size(), &out_plane, &one, 1, y.dtype()};

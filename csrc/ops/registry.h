@@ -16,8 +16,9 @@ enum OpFlags : uint32_t {
   kNotDifferentiable = 128,  // integer or bool results, or none
   kRandom = 256,
   kFactory = 512,        // makes tensors from no tensor
+  kExactOut = 4096,      // out= must have the result's own type and memory apart from the inputs
   kOverlapOk = 1024,     // in place also where several elements share memory
-  kApartOut = 2048, // out= may not share memory with an argument, not even be one
+  kApartOut = 2048,      // out= may not share memory with an argument, not even be one
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);

@@ -219,7 +219,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
         const Tensor& target;
         const Value& value;
       } call{target, value};
-      apply_inplace("fill_", target, true, true,
+      apply_inplace("fill_", target, InplaceTraits{true, true, true},
                     [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
       return;
     }
@@ -242,7 +242,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       const Tensor &target, &mask;
       const Value& value;
     } call{target, mask, value};
-    apply_inplace("masked_fill_", target, true, true,
+    apply_inplace("masked_fill_", target, InplaceTraits{true, true, true},
                   [](void* c) {
                     auto* f = static_cast<Fill*>(c);
                     return ops::masked_fill(f->target, f->mask, f->value);
@@ -255,7 +255,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   else if (value.tensor.dim() == 0) values = ops::cast(value.tensor, target.dtype());
   else values = value.tensor;
   Write call{target, values, &indices};
-  apply_inplace("index_put_", target, true, true,
+  apply_inplace("index_put_", target, InplaceTraits{true, true, true},
                 [](void* c) {
                   auto* w = static_cast<Write*>(c);
                   return ops::index_put(w->target, *w->indices, w->value, false);

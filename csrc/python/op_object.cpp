@@ -272,6 +272,23 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   bump_version(to);
 }
 
+void check_exact_out(const Bound& b, int inputs, PyObject* result) {
+  auto check = [&](PyObject* out, PyObject* from) {
+    if (!is_tensor(out) || !is_tensor(from)) return;
+    Tensor to = Tensor::borrow(out), y = Tensor::borrow(from);
+    CHECK(to.dtype() == y.dtype(), Runtime, "Expected out tensor to have dtype ", info(y.dtype()).name, ", but got ",
+          info(to.dtype()).name, " instead");
+    for (int i = 0; i < inputs; ++i)
+      CHECK(!is_tensor(b.slots[i]) || to.numel() == 0 || Tensor::borrow(b.slots[i]).storage() != to.storage(), Runtime,
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation.");
+  };
+  if (!PyTuple_Check(result)) return check(b.out, result);
+  if (!PyTuple_Check(b.out) && !PyList_Check(b.out)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(b.out); ++i)
+    check(PySequence_Fast_GET_ITEM(b.out, i), PyTuple_GET_ITEM(result, i));
+}
+
 PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
   struct Drop {
     PyObject* o;
@@ -408,6 +425,14 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
     if (b.out) check_out_memory(b.out, b.slots, static_cast<int>(o.params.size()), o.spec.flags & kApartOut);
     PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
     if (!result) python_error();
+    if (b.out && (o.spec.flags & kExactOut)) {
+      try {
+        check_exact_out(b, o.spec.count, result);
+      } catch (...) {
+        Py_DECREF(result);
+        throw;
+      }
+    }
     return b.out ? finish_out(*op->def, b.out, result) : result;
   }
   Tensor self = Tensor::borrow(b.slots[0]);

@@ -1,17 +1,19 @@
 """Reductions and normalisations that leave out the elements where a mask is False.
 
-Masked-out elements are replaced by the identity of the operation, so that all of these are compositions of ordinary
-ops. A row without any element left gives the identity (sum 0, amax -inf), or NaN where there is none (mean, var).
+Masked-out elements are replaced by the identity of the operation, so that all of these are compositions of
+ordinary ops. A row without any element left gives the identity (sum 0, amax -inf), or NaN where there is none
+(mean, var).
 """
 
 import math
 
 import rushlight as rl
 from rushlight import _type_info
+from rushlight._ops.statistics import _wrap
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
-    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
+    "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
 
 
@@ -52,11 +54,7 @@ def _dims(dim, ndim):
         return tuple(range(ndim))
     found = []
     for d in (dim,) if isinstance(dim, int) else dim:
-        if not -max(ndim, 1) <= d < max(ndim, 1):
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {d})"
-            )
-        d %= max(ndim, 1)
+        d = _wrap(d, ndim)
         if d in found:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         found.append(d)
@@ -121,8 +119,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     dtype = dtype or input.dtype
     if _is_integral(dtype):
         raise ValueError(
-            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {dtype}"
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex "
+            f"dtype. Got: {dtype}"
         )
     dims, keepdim = _dims(dim, input.dim()), bool(keepdim)
     if mask is None:

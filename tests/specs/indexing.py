@@ -113,7 +113,7 @@ def np_scatter_reduce(x, dim, index, src, reduce, include_self):
         for k in range(index.shape[dim]):
             source = list(place)
             source[dim] = k
-            if all(s < n for s, n in zip(source, index.shape)) and index[tuple(source)] == place[dim]:
+            if all(s < n for s, n in zip(source, index.shape, strict=True)) and index[tuple(source)] == place[dim]:
                 values.append(src[tuple(source)])
         if values:
             f = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]

@@ -270,8 +270,8 @@ SPECS = [
         "nn._core.cross_entropy",
         lambda: [
             Sample(randn(5, 3), ints(5, high=3)),
-            Sample(randn(2, 4, 3), ints(2, 3, high=4), rand(4), 0),
-            Sample(randn(4, 3), ints(4, high=3), rand(3), 1, 1),
+            Sample(randn(2, 4, 3), ints(2, 3, high=4), weight=rand(4), reduction=0),
+            Sample(randn(4, 3), ints(4, high=3), weight=rand(3), reduction=1, ignore_index=1),
             Sample(randn(4, 3), ints(4, high=3), None, 2),
         ],
         cross_entropy,
@@ -287,7 +287,7 @@ SPECS = [
         "nn._core.nll_loss_nd",
         lambda: [
             Sample(randn(5, 3), ints(5, high=3)),
-            Sample(randn(2, 4, 3), ints(2, 3, high=4), rand(4), 1, 2),
+            Sample(randn(2, 4, 3), ints(2, 3, high=4), weight=rand(4), reduction=1, ignore_index=2),
         ],
         nll_loss,
         method=False,

@@ -259,8 +259,5 @@ SPECS = [
         lambda x: np.stack([x.real, x.imag], -1),
         method=False,
     ),
-    OpSpec(
-        "view_as_complex", lambda: [Sample(randn(3, 2))], lambda x: x[..., 0] + 1j * x[..., 1], method=False
-    ),
     OpSpec("atleast_3d", turned, lambda x: x if x.ndim > 2 else x[..., None], method=False),
 ]

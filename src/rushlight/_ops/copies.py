@@ -48,7 +48,7 @@ for _name in _VIEWS:
 @op(method=True, out=True)
 def narrow_copy(input, dim, start, length):
     """A copy of a range of a dimension."""
-    if not -input.dim() <= dim < input.dim():
+    if dim >= input.dim():
         raise RuntimeError(f"narrow_copy: expected dim to be less than {input.dim()}, got {dim}")
     return _own(input.narrow(dim, start, length))
 

@@ -71,6 +71,13 @@ def _padded(targets, lengths, classes, blank):
     return rows
 
 
+def _log_of_sum(logs, plus):
+    """log(e^a + e^b + ...) + plus."""
+    logs = _ops["stack"](logs)
+    most = logs.detach().amax(0)
+    return (logs - most).exp().sum(0).log() + (most + plus)
+
+
 def _losses(log_probs, targets, input_lengths, target_lengths, blank):
     """-log of the probability of each sample's targets, (N); infinite where they do not fit.
 
@@ -99,16 +106,19 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
         alphas = [start + emitted[0]]
     else:
         alphas = [safe.new_full(states.shape, _IMPOSSIBLE)]
+    pad = _ops["constant_pad_nd"]
     for t in range(1, max(input_lengths, default=0)):
-        here = _ops["constant_pad_nd"](alphas[-1], (2, 0), _IMPOSSIBLE)
-        stay = _ops["logaddexp"](here[:, 2:], here[:, 1:-1])
-        alphas.append(_ops["logaddexp"](stay, here[:, :-2] + jump) + emitted[t])
+        here = alphas[-1]
+        ways = [here]
+        if rows.size(1) > 0:
+            ways += [pad(here, (1, -1), _IMPOSSIBLE), pad(here, (2, -2), _IMPOSSIBLE) + jump]
+        alphas.append(_log_of_sum(ways, emitted[t]))
     sample = _ops["arange"](batch)
     inputs, lengths = _ops["tensor"](input_lengths), _ops["tensor"](target_lengths)
     last = _ops["stack"](alphas)[(inputs - 1).clamp_(min=0), sample]  # (N, states)
     in_blank = last[sample, 2 * lengths]
     in_target = last[sample, (2 * lengths - 1).clamp_(min=0)].masked_fill(lengths == 0, _IMPOSSIBLE)
-    loss = -_ops["logaddexp"](in_blank, in_target)
+    loss = -_log_of_sum([in_blank, in_target], 0.0)
     # PyTorch's derivative is that of normalised probabilities: e^log_probs more than the plain one.
     used = (_ops["arange"](steps).unsqueeze(1) < inputs).unsqueeze(2)
     mass = log_probs.exp().masked_fill(~used, 0).sum((0, 2))

@@ -54,7 +54,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
         values = _ops["linalg.svdvals"](A.movedim((rows, cols), (-2, -1)))
-        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+        empty = values.shape[-1] == 0 and ord != "nuc" and ord > 0  # the largest of no values
+        result = values.sum(-1) if ord == "nuc" or empty else values.amax(-1) if ord > 0 else values.amin(-1)
     else:
         if abs(ord) == math.inf:
             rows, cols = cols, rows

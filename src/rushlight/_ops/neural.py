@@ -2,6 +2,7 @@
 
 from rushlight import _C
 from rushlight._compose import op
+from rushlight._ops.shape import broadcast_tensors
 
 
 @op
@@ -78,7 +79,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     dtype = _C.ops["result_type"](x1, x2)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype}")
-    x1, x2 = x1.to(dtype), x2.to(dtype)
+    x1, x2 = broadcast_tensors(x1.to(dtype), x2.to(dtype))
     n1 = x1.norm(2, dim, keepdim=True).clamp_min(eps)
     n2 = x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)
