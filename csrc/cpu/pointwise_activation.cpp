@@ -16,7 +16,8 @@ template <class T> RL_INLINE T clamp(T x, T low, T high) {
 template <class T> RL_INLINE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(kSqrtHalf))); }
 template <class T> RL_INLINE T gelu_slope(T x) {
   const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
-  return cdf + x * T(kInvSqrt2Pi) * exp(T(-0.5) * x * x);
+  const T q = T(-0.5) * x * x;
+  return cdf + x * T(kInvSqrt2Pi) * exp_inside(q < T(-85) ? T(-85) : q);
 }
 template <class T> RL_INLINE T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x)));

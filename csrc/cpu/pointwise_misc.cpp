@@ -50,7 +50,7 @@ template <class T> RL_INLINE std::complex<T> lerp(std::complex<T> x, std::comple
 // The next 16-bit float from x towards y. Magnitudes are ordered as their bits; those above kInfinity are NaN.
 template <uint16_t kInfinity> uint16_t next_half(uint16_t x, uint16_t y) {
   const int ax = x & 0x7fff, ay = y & 0x7fff;
-  if (ax > kInfinity || ay > kInfinity) return static_cast<uint16_t>(kInfinity | 0x200);
+  if (ax > kInfinity || ay > kInfinity) return 0x7fff;
   const int vx = x & 0x8000 ? -ax : ax, vy = y & 0x8000 ? -ay : ay;
   if (vx == vy) return y;
   const int next = vx < vy ? vx + 1 : vx - 1;

@@ -2,55 +2,12 @@
 #include <cmath>
 
 #include "cpu/isa.h"
-#include "cpu/pointwise.h"
+#include "cpu/pointwise_guarded.h"
 #include "cpu/simd_erf.h"
 #include "cpu/simd_trig.h"
 
 namespace rl::RL_ISA {
 namespace {
-
-// Runs Fast where a whole block lies within its range, Slow (libm, any argument) elsewhere.
-template <auto Fast, auto Slow, class T> RL_INLINE void guarded_run(char* const* data, int64_t n) {
-  constexpr int64_t kBlock = 256;
-  auto* out = reinterpret_cast<T*>(data[0]);
-  auto* in = reinterpret_cast<const T*>(data[1]);
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t last = first + kBlock < n ? first + kBlock : n;
-    int far = 0;
-    for (int64_t i = first; i < last; ++i) far |= !(abs_(in[i]) <= kTrigLimit<T>);
-    if (far) {
-      for (int64_t i = first; i < last; ++i) out[i] = Slow(in[i]);
-    } else {
-#pragma GCC ivdep
-      for (int64_t i = first; i < last; ++i) out[i] = Fast(in[i]);
-    }
-  }
-}
-template <auto Fast, auto Slow, class T>
-[[gnu::flatten]] void guarded_flat(char* const* data, int64_t n, const LoopParams&) {
-  guarded_run<Fast, Slow, T>(data, n);
-}
-template <auto Fast, auto Slow, class T>
-RL_WIDE [[gnu::flatten]] void guarded_flat_wide(char* const* data, int64_t n, const LoopParams&) {
-  guarded_run<Fast, Slow, T>(data, n);
-}
-template <FlatLoop kFlat, class T>
-void guarded_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
-  static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T)};
-  if (n == 1 || (strides[0] == sizeof(T) && strides[1] == sizeof(T))) return kFlat(data, n, params);
-  run_blocks(kFlat, kSizes, 2, data, strides, n, params);
-}
-template <FlatLoop kFloat, FlatLoop kDouble> void put_guarded(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float32) = &guarded_loop<kFloat, float>;
-  t.at(op, DType::Float64) = &guarded_loop<kDouble, double>;
-  put_half<&guarded_loop<kFloat, float>, 1, true>(t, op);
-}
-template <auto Fast, auto Slow> void guarded_floats(LoopTable& t, Pointwise op) {
-  put_guarded<&guarded_flat<Fast, Slow, float>, &guarded_flat<Fast, Slow, double>>(t, op);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if (has_wide()) put_guarded<&guarded_flat_wide<Fast, Slow, float>, &guarded_flat_wide<Fast, Slow, double>>(t, op);
-#endif
-}
 
 // Rounds half to even at a number of decimals, which may be negative.
 template <class T> RL_INLINE T round_decimals(T x, T scale, bool up) {
@@ -79,9 +36,10 @@ void put_round(LoopTable& t) {
 
 void put_trig(LoopTable& t) {
   using enum Pointwise;
-  guarded_floats<[](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
-  guarded_floats<[](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
-  guarded_floats<[](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
+  constexpr auto kNear = [](auto x) { return abs_(x) <= kTrigLimit<decltype(x)>; };
+  guarded_floats<kNear, [](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
+  guarded_floats<kNear, [](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
+  guarded_floats<kNear, [](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
   unary_wide<[](auto x) { return asin(x); }>(t, Asin);
   unary_wide<[](auto x) { return acos(x); }>(t, Acos);
   unary_wide<[](auto x) { return atan(x); }>(t, Atan);

@@ -11,7 +11,7 @@ RL_INLINE float erf(float x) {
   constexpr float kFar[] = {0x1.65b2f8p-13f, -0x1.21269ap0f,  -0x1.444b3cp-1f, -0x1.bb5678p-4f,
                             0x1.9b19c2p-6f,  -0x1.10aaaap-8f, 0x1.c54f7ap-12f, -0x1.5ed0b2p-16f};
   float a = abs_(x), c = a > 4.0f ? 4.0f : a;
-  float y = 1.0f - exp(poly(c, kFar));
+  float y = 1.0f - exp_inside(poly(c, kFar));
   return a < 1.0f ? x * poly(x * x, kNear) : with_sign(y, x);
 }
 RL_INLINE double erf(double x) {
@@ -27,7 +27,7 @@ RL_INLINE double erf(double x) {
                              0x1.44a86a0ab6f14p-19,  -0x1.c75b36720aec8p-22, 0x1.c8039b86ed871p-25,
                              -0x1.37cfa1ab1793ep-28, 0x1.05d06c7285f45p-32,  -0x1.97f9fe5993632p-38};
   double a = abs_(x), c = a > 6.0 ? 6.0 : a;
-  double y = 1.0 - exp(poly(c, kFar));
+  double y = 1.0 - exp_inside(poly(c, kFar));
   return a < 1.0 ? x * poly(x * x, kNear) : with_sign(y, x);
 }
 // e^-x^2 times a polynomial in (|x| - 2) / (|x| + 2), in double so that the tail keeps its digits.
@@ -39,7 +39,7 @@ RL_INLINE float erfc(float x) {
                                 -0x1.1aa248dc40db4p-17};
   double a = abs_(x);
   a = a > 10.2 ? 10.2 : a;
-  double tail = exp(-a * a) * poly((a - 2.0) / (a + 2.0), kScaled);
+  double tail = exp_inside(-a * a) * poly((a - 2.0) / (a + 2.0), kScaled);
   return static_cast<float>(x < 0.0f ? 2.0 - tail : tail);
 }
 

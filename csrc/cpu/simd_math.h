@@ -112,6 +112,12 @@ template <class T> RL_INLINE T half_exp(T x) {  // e^x / 2, finite as long as th
   auto [n, r] = exp_split(x);
   return scale2(exp_of_rest(r), n - T(1));
 }
+// e^x for |x| < 86 (700 in double), where 2^n is a normal number; NaN stays NaN.
+template <class T> RL_INLINE T exp_inside(T x) {
+  using F = FloatTraits<T>;
+  T t = fma(x, static_cast<T>(1.44269504088896340736), F::kMagic), n = t - F::kMagic;
+  return exp_of_rest(fma(-n, F::kLn2Lo, fma(-n, F::kLn2Hi, x))) * pow2_of(t);
+}
 template <class T> RL_INLINE T exp2(T x) {
   using F = FloatTraits<T>;
   T c = x > T(F::kExpHigh * 1.45) ? T(F::kExpHigh * 1.45) : x;
@@ -135,8 +141,12 @@ template <class T> RL_INLINE T expm1(T x) {
 }
 template <class T> RL_INLINE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 template <class T> RL_INLINE T tanh(T x) {
-  T h = half_expm1(T(-2) * abs_(x));
-  T y = -h / (T(1) + h);
+  using F = FloatTraits<T>;
+  T a = T(-2) * abs_(x), c = a < T(-50) ? T(-50) : a;
+  T t = fma(c, static_cast<T>(1.44269504088896340736), F::kMagic), n = t - F::kMagic;
+  T r = fma(-n, F::kLn2Lo, fma(-n, F::kLn2Hi, c)), s = pow2_of(t);
+  T e = fma(s, fma(r * r, poly(r, F::kExp), r), s - T(1));  // e^-2|x| - 1
+  T y = -e / (T(2) + e);
   return abs_(x) < T(1e-30) ? x : with_sign(y, x);
 }
 template <class T> RL_INLINE T sinh(T x) {
