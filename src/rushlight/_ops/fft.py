@@ -2,6 +2,7 @@
 
 from .. import _C
 from .._compose import op
+from ._takes import takes
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -39,6 +40,7 @@ def _dims(x, dim):
 
 
 @op(name="fft.fftshift")
+@takes("input")
 def fftshift(input, dim=None):
     """Moves the zero frequency to the middle."""
     dims = _dims(input, dim)
@@ -46,6 +48,7 @@ def fftshift(input, dim=None):
 
 
 @op(name="fft.ifftshift")
+@takes("input")
 def ifftshift(input, dim=None):
     """The inverse of fftshift."""
     dims = _dims(input, dim)
@@ -68,6 +71,7 @@ def _padded_window(name, window, win_length, n_fft, dtype, device):
 
 
 @op(method=True)
+@takes("input")
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
          onesided=None, return_complex=None, align_to_window=None):  # fmt: skip
     """Fourier transforms of overlapping pieces: (..., frequencies, pieces)."""
@@ -117,6 +121,7 @@ def _pad_ends(x, pad, mode):
 
 
 @op(method=True)
+@takes("input")
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
           length=None, return_complex=False):  # fmt: skip
     """The signal whose short-time transform is the input: pieces are weighted by the window and added up."""

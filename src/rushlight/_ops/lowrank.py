@@ -2,6 +2,7 @@
 
 from .. import _C
 from .._compose import op
+from ._takes import takes
 
 _ops = _C.ops
 
@@ -17,6 +18,7 @@ def _basis(A, q, niter):
 
 
 @op()
+@takes("A")
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U, S and V of the q largest singular values of A - M, nearly."""
     if M is not None:
@@ -35,6 +37,7 @@ def _tall_svd(A, q, niter):
 
 
 @op()
+@takes("A")
 def pca_lowrank(A, q=None, center=True, niter=2):
     """Principal components: svd_lowrank of A with its columns' means taken away."""
     m, n = A.shape[-2:]
@@ -50,6 +53,7 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
 
 @op()
+@takes("A")
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):  # fmt: skip
     """The k largest (or smallest) eigenvalues of A x = w B x, A symmetric and B positive-definite, and their vectors.
