@@ -235,5 +235,21 @@ def _fft(name, numpy_name=None):
 
 
 SPECS = linalg + [
-    _fft(n) for n in "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split()
+    _fft(n)
+    for n in (
+        "fft",
+        "ifft",
+        "rfft",
+        "irfft",
+        "hfft",
+        "ihfft",
+        "fft2",
+        "ifft2",
+        "rfft2",
+        "irfft2",
+        "fftn",
+        "ifftn",
+        "rfftn",
+        "irfftn",
+    )
 ]

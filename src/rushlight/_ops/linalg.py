@@ -180,8 +180,8 @@ def tensorinv(A, ind=2):
     first, last = A.shape[:ind], A.shape[ind:]
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
-            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{math.prod(last)} != {math.prod(first)}"
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
+            f"but got {math.prod(last)} != {math.prod(first)}"
         )
     return _ops["linalg.inv"](A.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
 
