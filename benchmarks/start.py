@@ -19,7 +19,10 @@ def main():
     for module in ("torch", "rushlight"):
         folder = pathlib.Path(importlib.util.find_spec(module).origin).parent
         size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and f.suffix != ".pyc") / 1e6
-        runs = [subprocess.run([sys.executable, "-c", PROBE, module], capture_output=True, text=True, check=True) for _ in range(5)]
+        runs = [
+            subprocess.run([sys.executable, "-c", PROBE, module], capture_output=True, text=True, check=True)
+            for _ in range(5)
+        ]
         seconds, memory = min(tuple(map(float, r.stdout.split())) for r in runs)
         print(f"{module:12}{size:12.1f}{seconds * 1e3:12.0f}{memory:12.0f}")
 

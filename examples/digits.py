@@ -83,15 +83,21 @@ def main():
     torch.manual_seed(0)
     images, labels, test_images, test_labels = load()
     net = Net()
-    print(f"{sum(p.numel() for p in net.parameters()):,} parameters, {len(labels)} digits to learn, {len(test_labels)} to test")
+    print(
+        f"{sum(p.numel() for p in net.parameters()):,} parameters, {len(labels)} digits to learn, {len(test_labels)} to test"
+    )
     train(net, images, labels, options.epochs)
     net.eval()
     with torch.no_grad():
         predicted = net(test_images).argmax(1)
     right = (predicted == test_labels).sum().item()
-    print(f"accuracy on unseen digits: {100 * right / len(test_labels):.1f} % ({right} of {len(test_labels)})")
+    print(
+        f"accuracy on unseen digits: {100 * right / len(test_labels):.1f} % ({right} of {len(test_labels)})"
+    )
     draw(test_images, test_labels, predicted, options.picture)
-    print(f"picture: {options.picture} (mistakes framed in red; the bar's length is the digit it was taken for)")
+    print(
+        f"picture: {options.picture} (mistakes framed in red; the bar's length is the digit it was taken for)"
+    )
 
 
 if __name__ == "__main__":

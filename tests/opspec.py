@@ -35,6 +35,7 @@ class OpSpec:
     grad: bool = True
     gradgrad: bool = True
     method: bool = True
+    strided: bool = True  # False: it needs elements next to each other, as torch does
     inplace: bool = False
     out: bool = False
     rtol: float = 1e-6

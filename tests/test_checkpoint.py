@@ -151,3 +151,14 @@ def test_modified_input_is_caught():
         y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+def test_reentrant_refuses_gradients_of_certain_inputs():
+    x = rl.ones(3, requires_grad=True)
+    for differentiate in (lambda y: rl.autograd.grad(y, x), lambda y: y.backward(inputs=[x])):
+        y = cp.checkpoint(lambda t: t.sin(), x, use_reentrant=True).sum()
+        with pytest.raises(RuntimeError, match="incompatible with .grad"):
+            differentiate(y)
+    y = cp.checkpoint(lambda t: t.sin(), x, use_reentrant=True).sum()
+    y.backward()
+    assert x.grad is not None

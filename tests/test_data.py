@@ -506,3 +506,47 @@ def test_lengths():
 def test_too_many_workers_warn():
     with pytest.warns(UserWarning, match="will create 4000 worker processes"):
         data.DataLoader(range(3), num_workers=4000)
+
+
+ORPHANS = """
+import os, sys, time
+from rushlight.utils.data import DataLoader, Dataset
+
+class Pids(Dataset):
+    def __len__(self): return 1000
+    def __getitem__(self, i): return os.getpid()
+
+batches = iter(DataLoader(Pids(), num_workers=2))
+print(next(batches).item(), next(batches).item(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_workers_end_when_the_loader_is_killed():
+    import subprocess
+    import sys
+
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(rl.__file__)), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", ORPHANS],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert len(pids) == 2
+
+    def alive(pid):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                return stat.read().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    deadline = time.monotonic() + 30
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(alive, pids))

@@ -53,7 +53,10 @@ def test_random_arguments(shard):
             function = _C.ops[name]
             for _ in range(60):
                 pool = tensors()
-                args = [rng.choice(pool) if rng.random() < 0.6 else rng.choice(VALUES) for _ in range(rng.randint(0, 5))]
+                args = [
+                    rng.choice(pool) if rng.random() < 0.6 else rng.choice(VALUES)
+                    for _ in range(rng.randint(0, 5))
+                ]
                 if args and rng.random() < 0.8:
                     args[0] = rng.choice(pool)
                 attempt(function, args, {})

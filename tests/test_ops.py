@@ -52,7 +52,8 @@ def test_forward(spec):
     for sample in spec.samples():
         result = spec.function(sample.input, *sample.args, **sample.kwargs)
         if spec.numpy is not None:
-            expected = spec.numpy(to_numpy(sample.input), *map(to_numpy, sample.args), **sample.kwargs)
+            keywords = {k: to_numpy(v) for k, v in sample.kwargs.items()}
+            expected = spec.numpy(to_numpy(sample.input), *map(to_numpy, sample.args), **keywords)
             assert_same(result, expected, spec.rtol)
         if spec.check is not None:
             spec.check(sample, result)
@@ -71,7 +72,7 @@ def spaced(x):
     return rl.tensor(array)[..., 1]
 
 
-@pytest.mark.parametrize("spec", ALL, ids=str)
+@pytest.mark.parametrize("spec", [s for s in ALL if s.strided], ids=str)
 def test_strided(spec):
     for sample in spec.samples():
         plain = spec.function(sample.input, *sample.args, **sample.kwargs)

@@ -14,20 +14,28 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def test_every_public_op_has_a_documentation():
-    missing = [n for n, op in _C.ops.items() if not n.startswith("_") and not n.endswith("_") and not op.__doc__.split("\n\n", 1)[1].strip()]
+    missing = [
+        n
+        for n, op in _C.ops.items()
+        if not n.startswith("_") and not n.endswith("_") and not op.__doc__.split("\n\n", 1)[1].strip()
+    ]
     assert len(missing) == 0, missing
 
 
 def test_import_loads_nothing_heavy():
     code = "import sys, rushlight; print([m for m in ('numpy', 'inspect', 'dataclasses', 'typing', 'tqdm', 'multiprocessing') if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert "numpy" not in found and "tqdm" not in found and "multiprocessing" not in found, found
 
 
 def test_import_runs_few_modules():
     """A budget that does not depend on the machine: how many modules and how much bytecode an import takes."""
     code = "import sys; before = set(sys.modules); import rushlight; print(len(set(sys.modules) - before))"
-    count = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    count = int(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    )
     assert count < 130
 
 
@@ -44,6 +52,17 @@ def test_layers_import_downwards_only(layer):
     for file in (ROOT / "csrc" / layer).glob("*.[ch]*"):
         for target in re.findall(r'#include "(\w+)/', file.read_text()):
             assert target == layer or target in BELOW[layer], f"{file.name} includes {target}"
+
+
+@pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
+def test_names_of_nodes_are_unique():
+    """Two structs of one name in one namespace would silently share one NodeType."""
+    names = [
+        n
+        for f in (ROOT / "csrc").rglob("*.cpp")
+        for n in re.findall(r"struct (\w+)(?: final)? : Node", f.read_text())
+    ]
+    assert len(names) == len(set(names)), sorted({n for n in names if names.count(n) > 1})
 
 
 def test_version_passes_usual_checks():

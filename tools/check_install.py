@@ -21,7 +21,10 @@ def main() -> int:
     assert spec is not None and spec.origin is not None, "rushlight is not installed"
     folder = pathlib.Path(spec.origin).parent
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and f.suffix != ".pyc") / 1e6
-    runs = [subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True).stdout for _ in range(5)]
+    runs = [
+        subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True).stdout
+        for _ in range(5)
+    ]
     seconds, megabytes = min(tuple(map(float, r.split())) for r in runs)
     print(f"installed {size:.1f} MB; import {seconds * 1e3:.0f} ms, {megabytes:.0f} MB")
     # Time depends on the machine; it is shown here and bounded generously, so that a busy machine is no failure.

@@ -8,15 +8,57 @@ import warnings
 
 import numpy as np
 
-VIEWS = ("select", "slice", "transpose", "view", "expand", "unsqueeze", "narrow", "diagonal", "detach", "data", "unbind", "split")
-IN_PLACE = ("mul_", "add_", "zero_", "fill_", "copy_", "exp_", "relu_", "sigmoid_", "pow_", "setitem", "add_scalar", "sub_", "masked_fill_", "index_put_")
-PURE = ("mul", "add", "exp", "sin", "matmul", "sum", "clone", "cat", "where", "pow", "sigmoid", "index", "mean", "square")
+VIEWS = (
+    "select",
+    "slice",
+    "transpose",
+    "view",
+    "expand",
+    "unsqueeze",
+    "narrow",
+    "diagonal",
+    "detach",
+    "data",
+    "unbind",
+    "split",
+)
+IN_PLACE = (
+    "mul_",
+    "add_",
+    "zero_",
+    "fill_",
+    "copy_",
+    "exp_",
+    "relu_",
+    "sigmoid_",
+    "pow_",
+    "setitem",
+    "add_scalar",
+    "sub_",
+    "masked_fill_",
+    "index_put_",
+)
+PURE = (
+    "mul",
+    "add",
+    "exp",
+    "sin",
+    "matmul",
+    "sum",
+    "clone",
+    "cat",
+    "where",
+    "pow",
+    "sigmoid",
+    "index",
+    "mean",
+    "square",
+)
 
 
 def generate(rng):
     lines = []
-    count = rng.randint(1, 3)
-    for i in range(count):
+    for _ in range(rng.randint(1, 3)):
         shape = rng.choice([(3,), (2, 3), (3, 3), (2, 2, 3), ()])
         grad = rng.random() < 0.7
         lines.append(("leaf", shape, grad, rng.randint(0, 10**6)))
@@ -139,7 +181,12 @@ def run(T, lines):
     for t in tensors:
         try:
             grad = t.grad if t.is_leaf else None
-            state = (None if grad is None else grad.numpy().copy(), t.requires_grad, t.is_leaf, t.grad_fn is None)
+            state = (
+                None if grad is None else grad.numpy().copy(),
+                t.requires_grad,
+                t.is_leaf,
+                t.grad_fn is None,
+            )
         except RuntimeError:
             state = (None, "error")
         final.append((t.detach().numpy().copy(), *state))

@@ -63,7 +63,11 @@ def function(name, op, indent="", method=False):
     signatures = list(dict.fromkeys(parameters(s, method) for s in op._signatures))
     text = op.__doc__.split("\n\n", 1)[-1].strip().replace("\\", "\\\\").replace('"""', "'''")
     # One permissive signature stands for an op with overloads.
-    shown = signatures[0] if len(signatures) == 1 else ("self, *args: Any, **kwargs: Any" if method else "*args: Any, **kwargs: Any")
+    shown = (
+        signatures[0]
+        if len(signatures) == 1
+        else ("self, *args: Any, **kwargs: Any" if method else "*args: Any, **kwargs: Any")
+    )
     return f'{indent}def {name}({shown}) -> Any:\n{indent}    """{text}"""\n{indent}    ...\n'
 
 
@@ -74,13 +78,25 @@ def main(folder, output):
         if name.startswith("__") or name in ("ops", "Tensor"):
             continue
         if isinstance(value, type):
-            base = "Exception" if issubclass(value, Exception) else "tuple[int, ...]" if issubclass(value, tuple) else "Any"
-            lines.append(f"class {name}({base}): ...\n" if base != "Any" else f"class {name}:\n    def __getattr__(self, name: str) -> Any: ...\n"
-                         f"    def __init__(self, *args: Any, **kwargs: Any) -> None: ...\n")
+            base = (
+                "Exception"
+                if issubclass(value, Exception)
+                else "tuple[int, ...]"
+                if issubclass(value, tuple)
+                else "Any"
+            )
+            lines.append(
+                f"class {name}({base}): ...\n"
+                if base != "Any"
+                else f"class {name}:\n    def __getattr__(self, name: str) -> Any: ...\n"
+                f"    def __init__(self, *args: Any, **kwargs: Any) -> None: ...\n"
+            )
         elif callable(value):
             lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...\n")
         else:
-            lines.append(f"{name}: {type(value).__name__ if type(value).__name__ in ('dtype', 'layout', 'memory_format') else 'Any'}\n")
+            lines.append(
+                f"{name}: {type(value).__name__ if type(value).__name__ in ('dtype', 'layout', 'memory_format') else 'Any'}\n"
+            )
     lines.append("\nops: dict[str, Any]\n\nclass Tensor:\n")
     for name in sorted(vars(core.Tensor)):
         value = vars(core.Tensor)[name]
@@ -88,13 +104,44 @@ def main(folder, output):
             lines.append(function(name, value, "    ", method=True))
     lines.append("    def __getattr__(self, name: str) -> Any: ...\n")
     lines.append("    def __setattr__(self, name: str, value: Any) -> None: ...\n")
-    for operator in ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod pow rpow matmul and or xor lshift rshift eq ne lt le gt ge getitem").split():
+    for operator in [
+        "add",
+        "radd",
+        "sub",
+        "rsub",
+        "mul",
+        "rmul",
+        "truediv",
+        "rtruediv",
+        "floordiv",
+        "rfloordiv",
+        "mod",
+        "pow",
+        "rpow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "getitem",
+    ]:
         ignore = "  # type: ignore[override]" if operator in ("eq", "ne") else ""
         lines.append(f"    def __{operator}__(self, other: Any) -> Tensor: ...{ignore}\n")
     for operator in ("neg", "pos", "invert", "abs"):
         lines.append(f"    def __{operator}__(self) -> Tensor: ...\n")
-    lines.append("    def __setitem__(self, index: Any, value: Any) -> None: ...\n    def __len__(self) -> int: ...\n")
-    lines.append("    def __iter__(self) -> Any: ...\n    def __bool__(self) -> bool: ...\n    def __float__(self) -> float: ...\n    def __int__(self) -> int: ...\n")
+    lines.append(
+        "    def __setitem__(self, index: Any, value: Any) -> None: ...\n    def __len__(self) -> int: ...\n"
+    )
+    lines.append(
+        "    def __iter__(self) -> Any: ...\n    def __bool__(self) -> bool: ...\n    def __float__(self) -> float: ...\n    def __int__(self) -> int: ...\n"
+    )
     pathlib.Path(output).write_text("".join(lines).replace("from collections.abc import Sequence\n", ""))
 
 

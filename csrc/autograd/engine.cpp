@@ -223,8 +223,8 @@ class Run {
   }
 
   static bool owned_alone(const Tensor& t) {
-    return Py_REFCNT(t.object()) == 1 && t.storage()->refs == 1 && !t->grad_fn && Py_TYPE(t.object()) == g_tensor_type &&
-           non_overlapping_and_dense(t.sizes(), t.strides());
+    return Py_REFCNT(t.object()) == 1 && t.storage()->refs == 1 && !t->grad_fn &&
+           Py_TYPE(t.object()) == g_tensor_type && non_overlapping_and_dense(t.sizes(), t.strides());
   }
 
   static bool expandable(IntSpan small, IntSpan big) {
@@ -307,13 +307,17 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   Tensor g = dy[0];
   if (!v->grad) {
     // Two references: the engine's and ours.
-    bool ours = Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;
+    bool ours =
+        Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;
     bool same_layout = g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous());
     if (grad_enabled()) {
       if (!g->grad_fn && !ours) g = g_engine_ops.clone(g);
     } else if (!ours || !same_layout) {
-      Tensor laid = empty_strided(variable.sizes(), non_overlapping_and_dense(variable.sizes(), variable.strides())
-                                  ? variable.strides() : IntSpan(contiguous_strides(variable.sizes())), g.dtype(), g.device());
+      Tensor laid = empty_strided(variable.sizes(),
+                                  non_overlapping_and_dense(variable.sizes(), variable.strides())
+                                      ? variable.strides()
+                                      : IntSpan(contiguous_strides(variable.sizes())),
+                                  g.dtype(), g.device());
       g_engine_ops.copy(laid, g);
       g = laid;
     }

@@ -6,11 +6,11 @@ namespace rl {
 
 struct BackwardCall {
   Span<Tensor> roots;
-  Span<Tensor> gradients;      // one per root, defined
+  Span<Tensor> gradients;  // one per root, defined
   bool retain_graph = false;
   bool create_graph = false;
-  Span<Tensor> inputs;         // empty: all leaves
-  bool accumulate = true;      // into .grad of leaves (backward) or returned (grad)
+  Span<Tensor> inputs;     // empty: all leaves
+  bool accumulate = true;  // into .grad of leaves (backward) or returned (grad)
 };
 
 // The gradients of `inputs`, undefined where unreachable; empty when accumulating.

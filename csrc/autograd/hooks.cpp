@@ -35,7 +35,8 @@ void run_dict(PyObject* dict, Tensor& g) {
     Tensor replaced = Tensor::own(reinterpret_cast<TensorObject*>(result));
     if (g.defined() && !(replaced.sizes() == g.sizes())) {
       Py_DECREF(list);
-      fail(ErrorKind::Runtime, "hook '' has changed the size of value: expected ", to_text(g.sizes()), ", got ", to_text(replaced.sizes()));
+      fail(ErrorKind::Runtime, "hook '' has changed the size of value: expected ", to_text(g.sizes()), ", got ",
+           to_text(replaced.sizes()));
     }
     g = std::move(replaced);
   }
@@ -84,8 +85,9 @@ void run_tensor_hooks(Node& node, Grads& dy) {
     PyObject* o = PyWeakref_GetObject(weak);
     if (!o || o == Py_None || nr >= dy.size() || !dy[nr].defined()) continue;
     Tensor t = Tensor::borrow(o);
-    Tensor sum = t->grad ? g_engine_ops.add(Tensor::borrow(t->grad), dy[nr])
-                         : grad_enabled() || dy[nr]->grad_fn ? dy[nr] : g_engine_ops.clone(dy[nr]);
+    Tensor sum = t->grad                             ? g_engine_ops.add(Tensor::borrow(t->grad), dy[nr])
+                 : grad_enabled() || dy[nr]->grad_fn ? dy[nr]
+                                                     : g_engine_ops.clone(dy[nr]);
     TensorObject* old = std::exchange(t->grad, reinterpret_cast<TensorObject*>(sum.release()));
     Py_XDECREF(old);
   }

@@ -4,8 +4,8 @@
 
 namespace rl {
 
-void run_tensor_hooks(Node& node, Grads& dy);     // tensor.register_hook, retain_grad
-void run_pre_hooks(Node& node, Grads& dy);        // node.register_prehook
+void run_tensor_hooks(Node& node, Grads& dy);  // tensor.register_hook, retain_grad
+void run_pre_hooks(Node& node, Grads& dy);     // node.register_prehook
 void run_post_hooks(Node& node, Grads& dx, const Grads& dy);
 void run_post_accumulate_hooks(const Tensor& leaf);
 bool has_nan(const Tensor& t);

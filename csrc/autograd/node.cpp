@@ -135,7 +135,8 @@ PyTypeObject* python_type(NodeType& type) {
   // Classes of nodes have no constructor: they are made by recorded calls only.
   std::string name = std::string("rushlight.autograd.") + type.name;
   PyType_Spec spec = {name.c_str(), static_cast<int>(type.size), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE, slots};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_BASETYPE,
+                      slots};
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
   PyObject* made = PyType_FromSpecWithBases(&spec, bases);
   Py_XDECREF(bases);
@@ -243,11 +244,16 @@ Saved pack(const Tensor& t, int32_t nr) {
 
 [[gnu::cold]] std::string modified_message(const Saved& s, Node& node) {
   const Tensor& t = s.tensor_;
-  std::string what = text("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
-                          info(t.dtype()).legacy, "Tensor ", to_text(t.sizes()), "]");
+  std::string what =
+      text("one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
+           info(t.dtype()).legacy, "Tensor ", to_text(t.sizes()), "]");
   Node* maker = s.output_nr_ >= 0 ? &node : t->grad_fn;
-  if (maker) what += text(", which is output ", static_cast<int64_t>(s.output_nr_ >= 0 ? static_cast<uint32_t>(s.output_nr_) : t->output_nr), " of ", maker->type->name, ",");
-  what += text(" is at version ", static_cast<int64_t>(t.version()), "; expected version ", static_cast<int64_t>(s.version_), " instead.");
+  if (maker)
+    what += text(", which is output ",
+                 static_cast<int64_t>(s.output_nr_ >= 0 ? static_cast<uint32_t>(s.output_nr_) : t->output_nr), " of ",
+                 maker->type->name, ",");
+  what += text(" is at version ", static_cast<int64_t>(t.version()), "; expected version ",
+               static_cast<int64_t>(s.version_), " instead.");
   if (node.site) what += text("\n  saved for backward by ", node.type->name, " at ", node.site.describe());
   if (const Site& w = t->version->last_write) what += text("\n  changed in place at ", w.describe());
   what += "\n  Write the change out of place (x = x + 1, not x += 1), or change a clone(), or do it after backward().";
@@ -256,14 +262,18 @@ Saved pack(const Tensor& t, int32_t nr) {
 
 [[gnu::cold]] std::string freed_message(Node& node) {
   std::string what =
-      "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+      "been "
       "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-      "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+      "retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+      "tensors "
       "after calling backward.";
   if (node.site) what += text("\n  ", node.type->name, " was recorded at ", node.site.describe());
   if (node.freed) what += text("\n  its saved tensors were freed by the backward at ", node.freed.describe());
-  what += "\n  If this value comes from an earlier step (a hidden state, a shared stem, a generator's output), detach() it; if both "
-          "losses need it, sum them or call the first backward with retain_graph=True.";
+  what +=
+      "\n  If this value comes from an earlier step (a hidden state, a shared stem, a generator's output), detach() "
+      "it; if both "
+      "losses need it, sum them or call the first backward with retain_graph=True.";
   return what;
 }
 
@@ -286,7 +296,8 @@ Tensor Saved::unpack(Node& node) const {
     if (!result) throw Error(ErrorKind::Runtime, "");
     if (!is_tensor(result)) {
       Py_DECREF(result);
-      fail(ErrorKind::Type, "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
+      fail(ErrorKind::Type,
+           "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
     }
     Tensor unpacked = Tensor::own(reinterpret_cast<TensorObject*>(result));
     if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
@@ -308,11 +319,15 @@ Tensor Saved::unpack(Node& node) const {
 void FieldVisitor::operator()(const char* name, SavedValue& v) {
   if (v.is_tensor) return saved(name, v.tensor);
   saved_number();
-  other(name, [](const void* p) -> PyObject* {
-    const Scalar& s = static_cast<const SavedValue*>(p)->number;
-    return s.is_complex() ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
-         : s.is_integral() ? PyLong_FromLongLong(s.to_int()) : PyFloat_FromDouble(s.to_double());
-  }, &v);
+  other(
+      name,
+      [](const void* p) -> PyObject* {
+        const Scalar& s = static_cast<const SavedValue*>(p)->number;
+        return s.is_complex()    ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
+               : s.is_integral() ? PyLong_FromLongLong(s.to_int())
+                                 : PyFloat_FromDouble(s.to_double());
+      },
+      &v);
 }
 void FieldVisitor::operator()(const char* name, const int64_t& v) {
   other(name, [](const void* p) { return PyLong_FromLongLong(*static_cast<const int64_t*>(p)); }, &v);
@@ -324,12 +339,15 @@ void FieldVisitor::operator()(const char* name, const bool& v) {
   other(name, [](const void* p) { return PyBool_FromLong(*static_cast<const bool*>(p)); }, &v);
 }
 void FieldVisitor::operator()(const char* name, const Ints& v) {
-  other(name, [](const void* p) -> PyObject* {
-    const Ints& list = *static_cast<const Ints*>(p);
-    PyObject* result = PyTuple_New(list.size());
-    for (int64_t i = 0; result && i < list.size(); ++i) PyTuple_SET_ITEM(result, i, PyLong_FromLongLong(list[i]));
-    return result;
-  }, &v);
+  other(
+      name,
+      [](const void* p) -> PyObject* {
+        const Ints& list = *static_cast<const Ints*>(p);
+        PyObject* result = PyTuple_New(list.size());
+        for (int64_t i = 0; result && i < list.size(); ++i) PyTuple_SET_ITEM(result, i, PyLong_FromLongLong(list[i]));
+        return result;
+      },
+      &v);
 }
 
 }  // namespace rl

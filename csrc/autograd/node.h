@@ -51,9 +51,9 @@ class Saved {
   void reset();
   int traverse(visitproc visit, void* arg) const;
 
-  Tensor tensor_;              // inputs: the tensor itself; outputs: an alias without history
+  Tensor tensor_;  // inputs: the tensor itself; outputs: an alias without history
   uint32_t version_ = 0;
-  int32_t output_nr_ = -1;     // >= 0: result number of the node itself
+  int32_t output_nr_ = -1;      // >= 0: result number of the node itself
   PyObject* packed_ = nullptr;  // what a saved-tensor pack hook returned
   PyObject* unpack_hook_ = nullptr;
   Saved(const Saved&) = delete;
@@ -115,24 +115,23 @@ struct NodeType {
   void (*fields)(Node&, FieldVisitor&);
   void (*construct)(void*);
   void (*destroy)(Node&);
-  bool undefined_ok;        // backward handles undefined gradients itself
-  PyTypeObject* python;     // made on first use
+  bool undefined_ok;     // backward handles undefined gradients itself
+  PyTypeObject* python;  // made on first use
 };
 
 struct NodeHooks;
 
 struct Node {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   const NodeType* type;
-  uint64_t sequence;                 // later calls have higher numbers
-  SmallVector<Edge, 2> edges;        // one per input
+  uint64_t sequence;           // later calls have higher numbers
+  SmallVector<Edge, 2> edges;  // one per input
   SmallVector<ResultMeta, 1> results;
-  Site site;                         // the line that recorded it
-  Site freed;                        // the line whose backward freed the saved tensors
-  NodeHooks* hooks;                  // null mostly
-  bool released;                     // what was saved is gone
+  Site site;         // the line that recorded it
+  Site freed;        // the line whose backward freed the saved tensors
+  NodeHooks* hooks;  // null mostly
+  bool released;     // what was saved is gone
 
   // The engine's own, valid during one run.
   uint64_t run;
@@ -144,16 +143,21 @@ struct Node {
   bool needs_any() const;
 };
 
-inline Value SavedValue::unpack(Node& node) const { return is_tensor || node.released ? Value(tensor.unpack(node)) : Value(number); }
+inline Value SavedValue::unpack(Node& node) const {
+  return is_tensor || node.released ? Value(tensor.unpack(node)) : Value(number);
+}
 
 // Python callbacks of a node, in order of registration.
 struct NodeHooks {
-  struct TensorHook { uint32_t nr; PyObject* hook; };    // gradient -> gradient or None
-  SmallVector<TensorHook, 2> tensor_hooks;               // dict-like objects: see python/hooks
-  PyObject* pre = nullptr;   // dict id -> f(grad_outputs)
-  PyObject* post = nullptr;  // dict id -> f(grad_inputs, grad_outputs)
-  SmallVector<TensorHook, 1> retain_grad;                // weak references to tensors that keep their gradient
-  PyObject* post_accumulate = nullptr;                   // dict id -> f(param)
+  struct TensorHook {
+    uint32_t nr;
+    PyObject* hook;
+  };  // gradient -> gradient or None
+  SmallVector<TensorHook, 2> tensor_hooks;  // dict-like objects: see python/hooks
+  PyObject* pre = nullptr;                  // dict id -> f(grad_outputs)
+  PyObject* post = nullptr;                 // dict id -> f(grad_inputs, grad_outputs)
+  SmallVector<TensorHook, 1> retain_grad;   // weak references to tensors that keep their gradient
+  PyObject* post_accumulate = nullptr;      // dict id -> f(param)
 };
 NodeHooks& hooks_of(Node& node);
 
@@ -170,10 +174,10 @@ inline Edge::~Edge() { Py_XDECREF(reinterpret_cast<PyObject*>(node)); }
 #define FIELDS_7(a, b, c, d, e, f, g) FIELDS_6(a, b, c, d, e, f) FIELDS_1(g)
 #define FIELDS_8(a, b, c, d, e, f, g, h) FIELDS_7(a, b, c, d, e, f, g) FIELDS_1(h)
 #define FIELDS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, name, ...) name
-#define FIELDS(...)                    \
-  void fields(FieldVisitor& visit) {   \
+#define FIELDS(...)                                                                                            \
+  void fields(FieldVisitor& visit) {                                                                           \
     FIELDS_PICK(__VA_ARGS__, FIELDS_8, FIELDS_7, FIELDS_6, FIELDS_5, FIELDS_4, FIELDS_3, FIELDS_2, FIELDS_1, ) \
-    (__VA_ARGS__)                      \
+    (__VA_ARGS__)                                                                                              \
   }
 
 template <class N> struct NodeTypeOf {
@@ -184,7 +188,7 @@ template <class N> NodeType NodeTypeOf<N>::type = {
     sizeof(N),
     [](Node& node, const Grads& dy) -> Grads { return static_cast<N&>(node).backward(dy); },
     [](Node& node, FieldVisitor& visit) {
-      if constexpr (requires(N& n) { n.fields(visit); }) static_cast<N&>(node).fields(visit);
+      if constexpr (requires(N & n) { n.fields(visit); }) static_cast<N&>(node).fields(visit);
     },
     [](void* p) { new (p) N; },
     [](Node& node) { static_cast<N&>(node).~N(); },
@@ -192,7 +196,7 @@ template <class N> NodeType NodeTypeOf<N>::type = {
     nullptr,
 };
 
-Node* new_node(NodeType& type);   // not yet tracked by the collector: call track_node when it is whole
+Node* new_node(NodeType& type);  // not yet tracked by the collector: call track_node when it is whole
 // Begins the life of a node in memory that Python allocated for an object of class `python`.
 Node* construct_node(NodeType& type, void* raw, PyTypeObject* python);
 void track_node(Node* node);

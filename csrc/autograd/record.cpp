@@ -51,7 +51,9 @@ struct CopySlices : Node {
 // The gradient is laid out in memory as the base is, so that the view's own strides find its part.
 Grads CopySlices::backward(const Grads& dy) {
   Tensor whole = empty_strided(base_sizes, base_strides, dy[0].dtype(), dy[0].device());
-  struct Copy { const Tensor* from; } copy{&dy[0]};
+  struct Copy {
+    const Tensor* from;
+  } copy{&dy[0]};
   auto compute = [](void* c) { return g_engine_ops.clone(*static_cast<Copy*>(c)->from); };
   apply_inplace("copy_", whole, false, false, compute, &copy);
   Tensor part = g_engine_ops.as_strided(whole, sizes, strides, offset);
@@ -87,13 +89,18 @@ Node* grad_fn_of(TensorObject* t) {
   TensorObject* base = t->base;
   if (!base || t->view_version == t->version->value || !base->wants_grad()) return t->grad_fn;
   CHECK(t->view_origin != ViewOrigin::NoGrad, Runtime,
-        "A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode "
-        "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-        "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+        "A view was created in no_grad mode and its base or another view of its base has been modified inplace with "
+        "grad mode "
+        "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+        "moving both "
+        "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) "
+        "or both "
         "outside (if you want the inplace to be tracked).");
   CHECK(t->view_origin != ViewOrigin::MultiOutput, Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ",
-        t->grad_fn ? t->grad_fn->type->name : "a function", " is a view and its base or another view of its base has been modified inplace. This view "
-        "is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace "
+        t->grad_fn ? t->grad_fn->type->name : "a function",
+        " is a view and its base or another view of its base has been modified inplace. This view "
+        "is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+        "modified inplace. You should replace "
         "the inplace operation by an out-of-place one.");
   // The base was written to after the view was made: the view's history is now that of the base, seen through the view.
   auto* node = static_cast<AsStridedBackward*>(new_node(NodeTypeOf<AsStridedBackward>::type));
@@ -151,11 +158,14 @@ void finish_node(Node* node) {
 void mark_view(const Tensor& y, const Tensor& of, ViewOrigin origin) {
   if (t_grad_mode.inference) return;
   TensorObject* base = of->base ? of->base : of.get();
-  if (y.dtype() != of.dtype() && y.get() != of.get()) return;  // bytes read as another type: not differentiable as a view
+  if (y.dtype() != of.dtype() && y.get() != of.get())
+    return;  // bytes read as another type: not differentiable as a view
   y->base = base;
   Py_INCREF(base);
   y->view_version = y.version();
-  y->view_origin = !grad_enabled() ? ViewOrigin::NoGrad : of->base && of->view_origin != ViewOrigin::Plain && origin == ViewOrigin::Plain ? of->view_origin : origin;
+  y->view_origin = !grad_enabled() ? ViewOrigin::NoGrad
+                   : of->base && of->view_origin != ViewOrigin::Plain && origin == ViewOrigin::Plain ? of->view_origin
+                                                                                                     : origin;
 }
 
 namespace {
@@ -174,36 +184,45 @@ Tensor record_not_differentiable(const char* op, Tensor y, const Inputs& inputs)
 void check_view_history(const Tensor& t) {
   if (!t->base) return;
   if (t->view_origin == ViewOrigin::NoGrad)
-    fail(ErrorKind::Runtime, "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-         "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+    fail(ErrorKind::Runtime,
+         "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+         "view and the "
+         "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+         "(if you want "
          "the inplace to be tracked).");
   if (t->view_origin == ViewOrigin::MultiOutput) {
     Node* fn = t->grad_fn;
     fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ", fn ? fn->type->name : "a function",
-         " is a view and is being modified inplace. This view is the output of a function that returns multiple views. Such "
-         "functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+         " is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
+         "Such "
+         "functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
+         "an "
          "out-of-place one.");
   }
 }
 
 void check_inplace(const Tensor& t, bool overlap_ok) {
   CHECK(!t->inference || t_grad_mode.inference, Runtime,
-        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor "
         "before doing inplace update.");
   for (int64_t i = 0; i < t.dim() && !overlap_ok; ++i)
     CHECK(t->strides()[i] != 0 || t->sizes[i] <= 1 || t->numel == 0, Runtime,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please "
           "clone() the tensor before performing the operation.");
   if (!grad_enabled()) return;
   if (t->base) {
     if (!t->base->wants_grad()) return;
     check_view_history(t);
-    CHECK(t->base->grad_fn, Runtime, "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+    CHECK(t->base->grad_fn, Runtime,
+          "a view of a leaf Variable that requires grad is being used in an in-place operation.",
           "\n  Write under no_grad(), or work on a clone(): x = leaf.clone(); x[...] = value");
     return;
   }
-  CHECK(!(t.requires_grad() && !t->grad_fn), Runtime, "a leaf Variable that requires grad is being used in an in-place operation.",
+  CHECK(!(t.requires_grad() && !t->grad_fn), Runtime,
+        "a leaf Variable that requires grad is being used in an in-place operation.",
         "\n  Change it under no_grad() (as optimizers do), or out of place: y = x + 1");
 }
 
@@ -236,6 +255,12 @@ void rebase_history(const Tensor& t, Edge edge) {
 }
 
 namespace {
+
+// x's values were replaced by constants: no gradient reaches what it was before.
+struct OverwrittenBackward : Node {
+  static constexpr const char* kName = "CopyBackwards";
+  Grads backward(const Grads&) { return {Tensor()}; }
+};
 
 // What a node kept of a call that is now written in place. Saved results belong to the tensor written to; a saved input
 // that is that tensor gets a copy of the old values, with the old history.
@@ -270,7 +295,8 @@ struct SettleSaved final : FieldVisitor {
 
 thread_local Destination t_destination;
 
-Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*), void* context) {
+Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*),
+                     void* context) {
   (void)name;
   check_inplace(self, traits.overlap_ok);
   Destination outer = std::exchange(t_destination, Destination());
@@ -302,6 +328,15 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
     SettleSaved results(self, false);
     result->grad_fn->type->fields(*result->grad_fn, results);
     rebase_history(self, Edge(result->grad_fn, result->output_nr));
+  } else if (grad_enabled() && self.requires_grad()) {
+    auto* node = static_cast<OverwrittenBackward*>(new_node(NodeTypeOf<OverwrittenBackward>::type));
+    add_edges(node, {self});
+    node->results.push_back(ResultMeta(self));
+    Py_INCREF(reinterpret_cast<PyObject*>(node));
+    finish_node(node);
+    Edge edge;
+    edge.node = node;
+    rebase_history(self, std::move(edge));
   }
   return self;
 }

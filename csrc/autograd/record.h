@@ -97,8 +97,10 @@ struct InplaceTraits {
   bool direct_with_grad = false;  // ... also when the call is recorded
   bool overlap_ok = false;        // x may have several elements in one place (fill_, zero_)
 };
-Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*), void* context);
-inline Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool direct_with_grad, Tensor (*compute)(void*), void* context) {
+Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*),
+                     void* context);
+inline Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool direct_with_grad,
+                            Tensor (*compute)(void*), void* context) {
   return apply_inplace(name, self, InplaceTraits{direct, direct_with_grad, false}, compute, context);
 }
 

@@ -1,15 +1,16 @@
 // A backend is a table of kernels, one group per family. Ops ask for the backend of a device and call it; they know no
 // device themselves. `cpu` computes, `meta` does nothing.
 #pragma once
+#include "backend/attention.h"
 #include "backend/conv.h"
 #include "backend/copy.h"
+#include "backend/fft.h"
 #include "backend/index.h"
 #include "backend/linalg.h"
 #include "backend/loss.h"
 #include "backend/matmul.h"
-#include "backend/optim.h"
-#include "backend/fft.h"
 #include "backend/norm.h"
+#include "backend/optim.h"
 #include "backend/pointwise.h"
 #include "backend/pool.h"
 #include "backend/random.h"
@@ -36,6 +37,7 @@ struct Backend {
   const OptimKernels* optim;
   const LossKernels* loss;
   const RnnKernels* rnn;
+  const AttentionKernels* attention;
 };
 
 // The backend of a device; an error naming the device if it has none.

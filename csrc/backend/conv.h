@@ -12,6 +12,7 @@ struct ConvShape {
   int64_t batch, groups;
   int64_t in_channels, out_channels;  // of all groups together
   int64_t in[3], kernel[3], out[3], stride[3], padding[3], dilation[3];
+  void* workspace = nullptr;  // as many bytes as ConvKernels::workspace asked for; without it the kernel takes its own
 
   int64_t in_plane() const { return in[0] * in[1] * in[2]; }
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
@@ -21,6 +22,8 @@ struct ConvShape {
 // All tensors are contiguous and of one type: x (N, C, ...in), w (O, C / groups, ...kernel), y (N, O, ...out).
 // Types: floats, complex and int64. Sizes have been checked; none is 0 except the batch, the channels or the output.
 struct ConvKernels {
+  // Bytes of workspace that `forward`, or `input`, would like: memory worth keeping from call to call.
+  int64_t (*workspace)(const ConvShape& shape, DType dtype, bool input);
   // y = x * w + bias; bias is (O) or null.
   void (*forward)(const ConvShape& shape, const View& y, const View& x, const View& w, const View* bias);
   // dx = the gradient by x.

@@ -6,8 +6,8 @@
 
 namespace rl {
 
-// Spatial sizes are (depth, height, width); missing leading dimensions have size 1. The windows are given by tables, one
-// entry per output place and dimension, so that plain, adaptive and fractional pooling are the same work.
+// Spatial sizes are (depth, height, width); missing leading dimensions have size 1. The windows are given by tables,
+// one entry per output place and dimension, so that plain, adaptive and fractional pooling are the same work.
 struct PoolWindows {
   int64_t planes;
   int64_t in[3], out[3];
@@ -15,7 +15,7 @@ struct PoolWindows {
   const int64_t* end[3];    // one past the last, inside the input
   const int64_t* share[3];  // averages: what this dimension contributes to the divisor
   int64_t dilation[3] = {1, 1, 1};
-  double divisor = 0;       // averages: divides instead of the shares unless 0
+  double divisor = 0;  // averages: divides instead of the shares unless 0
 
   int64_t in_plane() const { return in[0] * in[1] * in[2]; }
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }

@@ -7,7 +7,18 @@
 
 namespace rl {
 
-enum class ErrorKind : uint8_t { Runtime, Value, Type, Index, NotImplemented, OutOfMemory, Attribute, Overflow, Linalg, Assertion };
+enum class ErrorKind : uint8_t {
+  Runtime,
+  Value,
+  Type,
+  Index,
+  NotImplemented,
+  OutOfMemory,
+  Attribute,
+  Overflow,
+  Linalg,
+  Assertion
+};
 
 class Error : public std::exception {
  public:
@@ -42,8 +53,8 @@ template <class... P> [[noreturn, gnu::cold, gnu::noinline]] void fail(ErrorKind
 }
 
 // CHECK(dim < ndim, Index, "select: ...", dim): throws an IndexError unless the condition holds.
-#define CHECK(condition, kind, ...)                                          \
-  do {                                                                       \
+#define CHECK(condition, kind, ...)                                                        \
+  do {                                                                                     \
     if (__builtin_expect(!(condition), 0)) ::rl::fail(::rl::ErrorKind::kind, __VA_ARGS__); \
   } while (0)
 

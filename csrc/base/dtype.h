@@ -10,8 +10,22 @@ namespace rl {
 
 // The first twelve compute; the last four are for storage, views, casts and comparison for equality.
 enum class DType : uint8_t {
-  Bool, UInt8, Int8, Int16, Int32, Int64, Float16, BFloat16, Float32, Float64, Complex64, Complex128,
-  UInt16, UInt32, UInt64, Complex32,
+  Bool,
+  UInt8,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  Complex64,
+  Complex128,
+  UInt16,
+  UInt32,
+  UInt64,
+  Complex32,
 };
 inline constexpr int kDTypes = 16;
 inline constexpr int kComputeDTypes = 12;
@@ -25,9 +39,9 @@ struct complex32 {
 };
 
 struct DTypeInfo {
-  const char* name;          // "float32", as in torch.float32
-  const char* legacy;        // "Float", as in "torch.FloatTensor" and in messages
-  uint8_t size;              // bytes
+  const char* name;                                   // "float32", as in torch.float32
+  const char* legacy;                                 // "Float", as in "torch.FloatTensor" and in messages
+  uint8_t size;                                       // bytes
   bool is_float, is_complex, is_integral, is_signed;  // bool counts as neither float nor integral
 };
 inline constexpr DTypeInfo kDTypeInfo[kDTypes] = {
@@ -59,41 +73,51 @@ inline bool is_differentiable(DType t) { return info(t).is_float || info(t).is_c
 
 // The real type of a complex one (complex64 -> float32), others unchanged; and back.
 inline DType to_real(DType t) {
-  return t == DType::Complex64 ? DType::Float32 : t == DType::Complex128 ? DType::Float64
-       : t == DType::Complex32 ? DType::Float16 : t;
+  return t == DType::Complex64    ? DType::Float32
+         : t == DType::Complex128 ? DType::Float64
+         : t == DType::Complex32  ? DType::Float16
+                                  : t;
 }
 inline DType to_complex(DType t) {
-  return t == DType::Float64 || t == DType::Complex128 ? DType::Complex128
-       : t == DType::Float16 || t == DType::Complex32 ? DType::Complex32 : DType::Complex64;
+  return t == DType::Float64 || t == DType::Complex128  ? DType::Complex128
+         : t == DType::Float16 || t == DType::Complex32 ? DType::Complex32
+                                                        : DType::Complex64;
 }
 
 template <class T> struct dtype_of;
-#define RL_DTYPES(X)                                                                              \
-  X(Bool, bool) X(UInt8, uint8_t) X(Int8, int8_t) X(Int16, int16_t) X(Int32, int32_t)             \
-  X(Int64, int64_t) X(Float16, float16) X(BFloat16, bfloat16) X(Float32, float)                   \
-  X(Float64, double) X(Complex64, std::complex<float>) X(Complex128, std::complex<double>)
-#define RL_STORAGE_DTYPES(X) \
-  X(UInt16, uint16_t) X(UInt32, uint32_t) X(UInt64, uint64_t) X(Complex32, complex32)
-#define X(name, type) \
-  template <> struct dtype_of<type> { static constexpr DType value = DType::name; };
+#define RL_DTYPES(X)                                                                                              \
+  X(Bool, bool)                                                                                                   \
+  X(UInt8, uint8_t)                                                                                               \
+  X(Int8, int8_t) X(Int16, int16_t) X(Int32, int32_t) X(Int64, int64_t) X(Float16, float16) X(BFloat16, bfloat16) \
+      X(Float32, float) X(Float64, double) X(Complex64, std::complex<float>) X(Complex128, std::complex<double>)
+#define RL_STORAGE_DTYPES(X) X(UInt16, uint16_t) X(UInt32, uint32_t) X(UInt64, uint64_t) X(Complex32, complex32)
+#define X(name, type)                           \
+  template <> struct dtype_of<type> {           \
+    static constexpr DType value = DType::name; \
+  };
 RL_DTYPES(X)
 RL_STORAGE_DTYPES(X)
 #undef X
 
-template <class T> struct type_tag { using type = T; };
+template <class T> struct type_tag {
+  using type = T;
+};
 
-// f(type_tag<T>{}) for the C++ type of `t`: `visit_dtype(t, [&](auto tag) { using T = typename decltype(tag)::type; ... })`.
-// visit_dtype covers all sixteen types; visit_compute the twelve that kernels compute in, and returns false for others.
+// f(type_tag<T>{}) for the C++ type of `t`: `visit_dtype(t, [&](auto tag) { using T = typename decltype(tag)::type; ...
+// })`. visit_dtype covers all sixteen types; visit_compute the twelve that kernels compute in, and returns false for
+// others.
 template <class F> void visit_dtype(DType t, F&& f) {
   switch (t) {
-#define X(name, type) case DType::name: f(type_tag<type>{}); return;
+#define X(name, type) \
+  case DType::name: f(type_tag<type>{}); return;
     RL_DTYPES(X) RL_STORAGE_DTYPES(X)
 #undef X
   }
 }
 template <class F> bool visit_compute(DType t, F&& f) {
   switch (t) {
-#define X(name, type) case DType::name: f(type_tag<type>{}); return true;
+#define X(name, type) \
+  case DType::name: f(type_tag<type>{}); return true;
     RL_DTYPES(X)
 #undef X
     default: return false;
@@ -108,9 +132,15 @@ template <> inline constexpr bool is_half_v<bfloat16> = true;
 template <class T> inline constexpr bool is_floating_v = is_half_v<T> || __is_same(T, float) || __is_same(T, double);
 
 // The type in which a kernel computes one element: half types in float, the others in themselves.
-template <class T> struct compute_type { using type = T; };
-template <> struct compute_type<float16> { using type = float; };
-template <> struct compute_type<bfloat16> { using type = float; };
+template <class T> struct compute_type {
+  using type = T;
+};
+template <> struct compute_type<float16> {
+  using type = float;
+};
+template <> struct compute_type<bfloat16> {
+  using type = float;
+};
 template <class T> using compute_t = typename compute_type<T>::type;
 
 }  // namespace rl

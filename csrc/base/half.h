@@ -10,9 +10,8 @@ struct bfloat16 {
   bfloat16() = default;
   bfloat16(float f) {
     uint32_t u = std::bit_cast<uint32_t>(f);
-    bits = (u & 0x7fffffffu) > 0x7f800000u
-               ? static_cast<uint16_t>(0x7fc0)
-               : static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
+    bits = (u & 0x7fffffffu) > 0x7f800000u ? static_cast<uint16_t>(0x7fc0)
+                                           : static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
   }
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
@@ -22,8 +21,7 @@ struct float16 {
   float16() = default;
   float16(float f) {
 #ifdef __F16C__
-    bits = static_cast<uint16_t>(__builtin_ia32_vcvtps2ph(
-        (float __attribute__((vector_size(16)))){f, 0, 0, 0}, 0)[0]);
+    bits = static_cast<uint16_t>(__builtin_ia32_vcvtps2ph((float __attribute__((vector_size(16)))){f, 0, 0, 0}, 0)[0]);
 #else
     uint32_t u = std::bit_cast<uint32_t>(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
     if (a >= 0x7f800000u) {  // inf, nan

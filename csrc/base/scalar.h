@@ -23,8 +23,10 @@ class Scalar {
   bool is_complex() const { return kind_ == Kind::Complex; }
   // The type this number has among others of its kind: what torch.tensor(number) would take.
   DType dtype(DType default_float) const {
-    return kind_ == Kind::Bool ? DType::Bool : kind_ == Kind::Int ? DType::Int64
-         : kind_ == Kind::Float ? default_float : to_complex(default_float);
+    return kind_ == Kind::Bool    ? DType::Bool
+           : kind_ == Kind::Int   ? DType::Int64
+           : kind_ == Kind::Float ? default_float
+                                  : to_complex(default_float);
   }
   double to_double() const { return is_integral() ? static_cast<double>(i_) : d_; }
   int64_t to_int() const { return is_integral() ? i_ : static_cast<int64_t>(d_); }

@@ -16,7 +16,10 @@ template <class T> struct Span {
   Span(const T* data, int64_t size) : data_(data), size_(size) {}
   Span(std::initializer_list<T> items) : data_(items.begin()), size_(static_cast<int64_t>(items.size())) {}
   template <class V>
-    requires requires(const V& v) { v.data(); v.size(); }
+    requires requires(const V& v) {
+      v.data();
+      v.size();
+    }
   Span(const V& v) : data_(v.data()), size_(static_cast<int64_t>(v.size())) {}
   const T* data() const { return data_; }
   int64_t size() const { return size_; }

@@ -3,7 +3,6 @@
 #pragma once
 #include <cmath>
 #include <complex>
-
 #include <type_traits>
 
 #include "cpu/isa.h"

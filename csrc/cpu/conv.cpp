@@ -28,8 +28,10 @@ template <class T> struct Conv {
     int64_t places = (n1 - n0) * plane;
     Scratch<T> columns(rows * places), result(og * places);
     for (int64_t n = n0; n < n1; ++n)
-      to_columns(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane, places);
-    conv_gemm(false, false, og, places, rows, w + g * og * rows, rows, columns.get(), places, T(0), result.get(), places);
+      to_columns(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane,
+                 places);
+    conv_gemm(false, false, og, places, rows, w + g * og * rows, rows, columns.get(), places, T(0), result.get(),
+              places);
     for (int64_t n = n0; n < n1; ++n)
       for (int64_t o = 0; o < og; ++o) {
         const T* from = result.get() + o * places + (n - n0) * plane;
@@ -43,10 +45,12 @@ template <class T> struct Conv {
     int64_t tile = tile_places(rows, plane, sizeof(T));
     int64_t tiles = (plane + tile - 1) / tile;
     if (!direct && plane < 96 && s.batch > 1) {
-      int64_t images = std::max<int64_t>(1, std::min<int64_t>(s.batch, 192 / plane)), blocks = (s.batch + images - 1) / images;
+      int64_t images = std::max<int64_t>(1, std::min<int64_t>(s.batch, 192 / plane)),
+              blocks = (s.batch + images - 1) / images;
       parallel_for(0, blocks * s.groups, 1, [&](int64_t first, int64_t last) {
         for (int64_t t = first; t < last; ++t)
-          forward_images(y, x, w, bias, t % s.groups, t / s.groups * images, std::min(s.batch, (t / s.groups + 1) * images));
+          forward_images(y, x, w, bias, t % s.groups, t / s.groups * images,
+                         std::min(s.batch, (t / s.groups + 1) * images));
       });
       return;
     }
@@ -57,9 +61,10 @@ template <class T> struct Conv {
         for (int64_t g = 0; g < s.groups; ++g) {
           const T* image = x + (n * s.in_channels + g * cg) * in_plane;
           if (!direct)
-            parallel_for(0, cg, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * plane)), [&](int64_t a, int64_t b) {
-              to_columns(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
-            });
+            parallel_for(
+                0, cg, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * plane)), [&](int64_t a, int64_t b) {
+                  to_columns(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
+                });
           const T* col = direct ? image : columns.get();
           int64_t grain = std::max<int64_t>(8, (2000000 / std::max<int64_t>(1, rows * plane) + 7) / 8 * 8);
           parallel_for(0, og, grain, [&](int64_t a, int64_t b) {
@@ -75,12 +80,14 @@ template <class T> struct Conv {
     parallel_for(0, s.batch * s.groups * tiles, grain, [&](int64_t first, int64_t last) {
       Scratch<T> columns(direct ? 1 : rows * tile);
       for (int64_t t = first; t < last; ++t) {
-        int64_t p0 = t % tiles * tile, p1 = std::min(plane, p0 + tile), g = t / tiles % s.groups, n = t / tiles / s.groups;
+        int64_t p0 = t % tiles * tile, p1 = std::min(plane, p0 + tile), g = t / tiles % s.groups,
+                n = t / tiles / s.groups;
         const T* image = x + (n * s.in_channels + g * cg) * in_plane;
         T* to = y + (n * s.out_channels + g * og) * plane + p0;
         const T* col = direct ? image + p0 : columns.get();
         if (!direct) to_columns(s, image, cg, p0, p1, columns.get(), p1 - p0);
-        conv_gemm(false, false, og, p1 - p0, rows, w + g * og * rows, rows, col, direct ? plane : p1 - p0, T(0), to, plane);
+        conv_gemm(false, false, og, p1 - p0, rows, w + g * og * rows, rows, col, direct ? plane : p1 - p0, T(0), to,
+                  plane);
         if (bias) add_bias(to, plane, bias + g * og, og, p1 - p0);
       }
     });
@@ -92,14 +99,17 @@ template <class T> struct Conv {
       std::fill(dx, dx + s.batch * s.in_channels * in_plane, T(0));
       return;
     }
-    int64_t slices = s.batch * s.groups >= 4 ? 1 : std::min<int64_t>(cg, 8), slice = (cg + slices - 1) / std::max<int64_t>(slices, 1);
+    int64_t slices = s.batch * s.groups >= 4 ? 1 : std::min<int64_t>(cg, 8),
+            slice = (cg + slices - 1) / std::max<int64_t>(slices, 1);
     slices = slice ? (cg + slice - 1) / slice : 0;
     int64_t tile = tile_places(slice * s.taps(), plane, sizeof(T));
-    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(og) * slice * s.taps() * plane + 1)));
+    int64_t grain =
+        std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(og) * slice * s.taps() * plane + 1)));
     parallel_for(0, s.batch * s.groups * slices, grain, [&](int64_t first, int64_t last) {
       Scratch<T> columns(direct ? 1 : slice * s.taps() * tile);
       for (int64_t t = first; t < last; ++t) {
-        int64_t c0 = t % slices * slice, c1 = std::min(cg, c0 + slice), g = t / slices % s.groups, n = t / slices / s.groups;
+        int64_t c0 = t % slices * slice, c1 = std::min(cg, c0 + slice), g = t / slices % s.groups,
+                n = t / slices / s.groups;
         T* image = dx + (n * s.in_channels + g * cg + c0) * in_plane;
         int64_t k = (c1 - c0) * s.taps();
         const T* from = dy + (n * s.out_channels + g * og) * plane;
@@ -126,14 +136,16 @@ template <class T> struct Conv {
       return;
     }
     constexpr int64_t kRuns = 8;
-    if (og * rows <= 65536 && s.batch >= kRuns) {
-      int64_t size = s.out_channels * rows;
+    int64_t whole = tile_places(rows, plane, sizeof(T)),
+            tiles = plane < 96 ? 1 : (plane + whole - 1) / whole;  // of one image
+    if (og * rows <= 65536 && s.batch * tiles >= kRuns) {
+      int64_t pieces = s.batch * tiles, size = s.out_channels * rows;
       Scratch<T> sums((kRuns - 1) * size);
       parallel_for(0, kRuns * s.groups, 1, [&](int64_t first, int64_t last) {
         for (int64_t t = first; t < last; ++t) {
           int64_t run = t % kRuns, g = t / kRuns;
           T* to = run ? sums.get() + (run - 1) * size : dw;
-          weight_part(to, dy, x, g, 0, cg, 0, og, s.batch * run / kRuns, s.batch * (run + 1) / kRuns);
+          weight_part(to, dy, x, g, 0, cg, 0, og, pieces * run / kRuns, pieces * (run + 1) / kRuns, tiles);
         }
       });
       parallel_for(0, size, 8192, [&](int64_t first, int64_t last) {
@@ -142,24 +154,28 @@ template <class T> struct Conv {
       });
       return;
     }
-    int64_t slice = std::min(cg, std::max((cg + 7) / 8, (127 + s.taps()) / s.taps())), slices = (cg + slice - 1) / slice;
-    int64_t part = slices * s.groups >= 4 ? og : std::min(og, std::max<int64_t>((og + 3) / 4, 16)), parts = (og + part - 1) / part;
+    int64_t slice = std::min(cg, std::max((cg + 7) / 8, (127 + s.taps()) / s.taps())),
+            slices = (cg + slice - 1) / slice;
+    int64_t part = slices * s.groups >= 4 ? og : std::min(og, std::max<int64_t>((og + 3) / 4, 16)),
+            parts = (og + part - 1) / part;
     parallel_for(0, s.groups * slices * parts, 1, [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         int64_t o = t % parts * part, c = t / parts % slices * slice, g = t / parts / slices;
-        weight_part(dw, dy, x, g, c, std::min(cg, c + slice), o, std::min(og, o + part), 0, s.batch);
+        weight_part(dw, dy, x, g, c, std::min(cg, c + slice), o, std::min(og, o + part), 0, s.batch, 1);
       }
     });
   }
 
-  // dw of some channels of a group, from the images [n0, n1)
-  void weight_part(T* dw, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1, int64_t o0, int64_t o1, int64_t n0,
-                   int64_t n1) const {
+  // dw of some channels of a group, from the pieces [n0, n1); an image has `tiles` of them
+  void weight_part(T* dw, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1, int64_t o0, int64_t o1,
+                   int64_t n0, int64_t n1, int64_t tiles) const {
     int64_t k = (c1 - c0) * s.taps(), m = o1 - o0, tile = tile_places(k, plane, sizeof(T));
     // Images of small pictures are put side by side, for longer sums in one product.
     int64_t images = plane < 96 ? std::min(n1 - n0, std::max<int64_t>(1, 256 / plane)) : 1;
+    int64_t share = (plane + tiles - 1) / tiles;  // places of one piece
     bool gather = images > 1;
-    Scratch<T> columns(direct && !gather ? 1 : k * (gather ? images * plane : tile)), sides(gather ? m * images * plane : 1);
+    Scratch<T> columns(direct && !gather ? 1 : k * (gather ? images * plane : tile)),
+        sides(gather ? m * images * plane : 1);
     T* to = dw + (g * og + o0) * rows + c0 * s.taps();
     T beta = T(0);
     auto image = [&](int64_t n) { return x + (n * s.in_channels + g * cg + c0) * in_plane; };
@@ -174,9 +190,9 @@ template <class T> struct Conv {
       conv_gemm(false, true, m, k, places, sides.get(), places, columns.get(), places, beta, to, rows);
       beta = T(1);
     }
-    for (int64_t n = n0; n < n1 && !gather; ++n)
-      for (int64_t p0 = 0; p0 < plane; p0 += tile) {
-        int64_t places = std::min(plane - p0, tile);
+    for (int64_t t = n0; t < n1 && !gather; ++t)
+      for (int64_t n = t / tiles, p0 = t % tiles * share, end = std::min(plane, p0 + share); p0 < end; p0 += tile) {
+        int64_t places = std::min(end - p0, tile);
         const T* col = direct ? image(n) + p0 : columns.get();
         if (!direct) to_columns(s, image(n), c1 - c0, p0, p0 + places, columns.get(), places);
         conv_gemm(false, true, m, k, places, side(n) + p0, plane, col, direct ? plane : places, beta, to, rows);
@@ -225,6 +241,26 @@ template <class F> void with_types(const View& out, const View& a, const View& b
   });
 }
 
+// With stride 1 the gradient by the input is a convolution too, of dy by the turned filters. False where it is not.
+bool turned(const ConvShape& s, ConvShape& r) {
+  r = s;
+  std::swap(r.in_channels, r.out_channels);
+  bool fits = true;
+  for (int d = 0; d < 3; ++d) {
+    std::swap(r.in[d], r.out[d]);
+    r.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
+    fits = fits && s.stride[d] == 1 && r.padding[d] >= 0;
+  }
+  return fits;
+}
+
+int64_t workspace(const ConvShape& s, DType dtype, bool input) {
+  if (dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return 0;
+  ConvShape r;
+  if (!input) return winograd_serves(s) ? winograd_workspace(s) : 0;
+  return turned(s, r) && winograd_serves(r) ? winograd_workspace(r) : 0;
+}
+
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
   if (y.numel() == 0) return;
   blas::single_threaded();
@@ -244,16 +280,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
   with_types(dx, dy, w, nullptr, [&](auto* px, auto* py, auto* pw, auto*) {
     using T = std::remove_pointer_t<decltype(px)>;
     if constexpr (std::is_same_v<T, float>) {
-      // With stride 1 the gradient is a convolution too, of dy by the turned filters.
-      ConvShape r = s;
-      std::swap(r.in_channels, r.out_channels);
-      bool fits = true;
-      for (int d = 0; d < 3; ++d) {
-        std::swap(r.in[d], r.out[d]);
-        r.padding[d] = s.dilation[d] * (s.kernel[d] - 1) - s.padding[d];
-        fits = fits && s.stride[d] == 1 && r.padding[d] >= 0;
-      }
-      if (fits && winograd_serves(r)) return winograd(r, px, py, pw, nullptr, true);
+      ConvShape r;
+      if (turned(s, r) && winograd_serves(r)) return winograd(r, px, py, pw, nullptr, true);
     }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
@@ -275,6 +303,6 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
 }  // namespace
 
 extern const ConvKernels conv_kernels;
-const ConvKernels conv_kernels = {forward, input, weight};
+const ConvKernels conv_kernels = {workspace, forward, input, weight};
 
 }  // namespace rl::RL_ISA

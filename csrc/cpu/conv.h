@@ -13,8 +13,8 @@
 namespace rl::RL_ISA {
 
 // c (m, n) = op(a) @ op(b) + beta * c
-template <class T> void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
-                                  int64_t ldb, T beta, T* c, int64_t ldc) {
+template <class T> void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
+                                  const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
   auto i = [](int64_t v) { return static_cast<int>(v); };
   if constexpr (blas::has<T>) blas::gemm(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
@@ -47,7 +47,8 @@ inline void inside(const ConvShape& s, int64_t kw, int64_t first, int64_t last, 
 }
 
 // columns (channels * taps, p1 - p0): what each tap sees at the output places [p0, p1) of one image.
-template <class T> void to_columns(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
+template <class T>
+void to_columns(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
   for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
@@ -74,7 +75,8 @@ template <class T> void to_columns(const ConvShape& s, const T* x, int64_t chann
 }
 
 // The adjoint: adds columns to the image.
-template <class T> void add_columns(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
+template <class T>
+void add_columns(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
   for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
@@ -97,6 +99,7 @@ template <class T> void add_columns(const ConvShape& s, T* x, int64_t channels, 
 // Winograd's F(4x4, 3x3) for float (conv_winograd.cpp). `flipped` takes w as (C, O, 3, 3) turned by 180 degrees: the
 // gradient by the input as a convolution of dy.
 bool winograd_serves(const ConvShape& s);
+int64_t winograd_workspace(const ConvShape& s);  // bytes for the transformed filters
 void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
 
 // One filter per channel (conv_depthwise.cpp).

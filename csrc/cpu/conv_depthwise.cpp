@@ -4,8 +4,8 @@
 namespace rl::RL_ISA {
 
 bool depthwise_serves(const ConvShape& s) {
-  return s.in_channels == s.groups && s.groups > 1 && s.out_channels / s.groups <= 4 && s.in[0] == 1 && s.kernel[0] == 1 &&
-         s.padding[0] == 0;
+  return s.in_channels == s.groups && s.groups > 1 && s.out_channels / s.groups <= 4 && s.in[0] == 1 &&
+         s.kernel[0] == 1 && s.padding[0] == 0;
 }
 
 namespace {
@@ -105,9 +105,9 @@ template <class T> void depthwise_weight(const ConvShape& s, T* dw, const T* dy,
   });
 }
 
-#define DEPTHWISE(T)                                                                           \
-  template void depthwise_forward<T>(const ConvShape&, T*, const T*, const T*, const T*);      \
-  template void depthwise_input<T>(const ConvShape&, T*, const T*, const T*);                  \
+#define DEPTHWISE(T)                                                                      \
+  template void depthwise_forward<T>(const ConvShape&, T*, const T*, const T*, const T*); \
+  template void depthwise_input<T>(const ConvShape&, T*, const T*, const T*);             \
   template void depthwise_weight<T>(const ConvShape&, T*, const T*, const T*);
 DEPTHWISE(float)
 DEPTHWISE(double)

@@ -10,10 +10,10 @@ namespace {
 constexpr int kTile = 4, kIn = 6, kPoints = 36;
 constexpr int kBlock = 64;  // channels of filters transformed side by side
 
-// Tiles that one task transforms and multiplies at a time: its scratch should fit the second-level cache.
+// Tiles that are transformed and multiplied at a time: enough for long products, within scratch that is kept for reuse.
 int64_t tiles_at_once(const ConvShape& s) {
-  int64_t fit = (1536 << 10) / (kPoints * 4 * std::max<int64_t>(1, s.in_channels + s.out_channels));
-  return std::min<int64_t>(128, std::max<int64_t>(24, fit));
+  int64_t fit = (7 << 20) / (kPoints * 4 * std::max<int64_t>(1, std::max(s.in_channels, s.out_channels)));
+  return std::min<int64_t>(96, std::max<int64_t>(24, fit));
 }
 
 // w to u (36, O, C). Blocks of channels go through a buffer, so that both sides are read and written in runs.
@@ -48,8 +48,9 @@ void transform_weights(const ConvShape& s, const float* w, bool flipped, float* 
 }
 
 // B' along one axis: six rows of n values.
-inline void input_points(const float* __restrict a, const float* __restrict b, const float* __restrict c, const float* __restrict d,
-                         const float* __restrict e, const float* __restrict f, float* __restrict r, int64_t step, int64_t n) {
+inline void input_points(const float* __restrict a, const float* __restrict b, const float* __restrict c,
+                         const float* __restrict d, const float* __restrict e, const float* __restrict f,
+                         float* __restrict r, int64_t step, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     float even = e[i] - 4 * c[i], odd = d[i] - 4 * b[i], even2 = e[i] - c[i], odd2 = 2 * (d[i] - b[i]);
@@ -78,7 +79,7 @@ inline void output_points(const float* __restrict m, int64_t from, float* __rest
 struct Plan {
   const ConvShape& s;
   int64_t high = (s.out[1] + kTile - 1) / kTile, wide = (s.out[2] + kTile - 1) / kTile;  // tiles of one image
-  int64_t span = kTile * wide + 2;                                                       // padded input row of all tiles
+  int64_t span = kTile * wide + 2;  // padded input row of all tiles
 
   // v (36, C, ld) at `at`: one row of tiles of one channel.
   void take_row(const float* image, int64_t row, float* v, int64_t step, float* work) const {
@@ -96,7 +97,8 @@ struct Plan {
       std::copy(image + ih * s.in[2], image + ih * s.in[2] + (last - first), to + first);
       std::fill(to + last, to + span, 0.0f);
     }
-    input_points(lines, lines + span, lines + 2 * span, lines + 3 * span, lines + 4 * span, lines + 5 * span, mixed, span, span);
+    input_points(lines, lines + span, lines + 2 * span, lines + 3 * span, lines + 4 * span, lines + 5 * span, mixed,
+                 span, span);
     // Along the width: every fourth value, so that the tiles are neighbours.
     float* parts = lines;  // (4, wide + 1)
     for (int i = 0; i < kIn; ++i) {
@@ -112,8 +114,8 @@ struct Plan {
 
   // One row of tiles of one output channel, from m (36, O, ld).
   void give_row(const float* m, int64_t step, float bias, float* plane, int64_t row, float* work) const {
-    float* mixed = work;                        // (6, 4, wide): transformed along the height
-    float* flat = work + kIn * kTile * wide;    // (4, wide): one output row, tile by tile
+    float* mixed = work;                      // (6, 4, wide): transformed along the height
+    float* flat = work + kIn * kTile * wide;  // (4, wide): one output row, tile by tile
     for (int k = 0; k < kIn; ++k) output_points(m + k * step, kIn * step, mixed + k * kTile * wide, wide, wide);
     for (int a = 0; a < kTile; ++a) {
       int64_t oh = row * kTile + a;
@@ -139,34 +141,49 @@ bool winograd_serves(const ConvShape& s) {
   return s.in_channels >= 16 && s.out_channels >= 16 && tiles >= 32 && (s.out[2] + 3) / 4 <= 2048;
 }
 
+// Planes are set apart by more than their size, else all 36 would fall into the same sets of the cache.
+static int64_t filter_step(const ConvShape& s) { return s.out_channels * s.in_channels + 16; }
+int64_t winograd_workspace(const ConvShape& s) {
+  return kPoints * filter_step(s) * static_cast<int64_t>(sizeof(float));
+}
+
 void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
   Plan plan{s};
-  int64_t O = s.out_channels, C = s.in_channels;
-  // Planes are set apart by more than their size, else all 36 would fall into the same sets of the cache.
-  int64_t u_step = O * C + 16;
-  Scratch<float> u(kPoints * u_step);
-  transform_weights(s, w, flipped, u.get(), u_step);
-  int64_t rows = s.batch * plan.high, at_once = std::max<int64_t>(1, tiles_at_once(s) / plan.wide);
-  at_once = std::min(at_once, std::max<int64_t>(1, rows / 4));
-  int64_t blocks = (rows + at_once - 1) / at_once, ld = at_once * plan.wide;
-  int64_t v_step = C * ld + 16, m_step = O * ld + 16;
+  int64_t O = s.out_channels, C = s.in_channels, u_step = filter_step(s);
+  Scratch<float> own;
+  if (!s.workspace) own.reset(kPoints * u_step);
+  float* u = s.workspace ? static_cast<float*>(s.workspace) : own.get();
+  transform_weights(s, w, flipped, u, u_step);
+  // Blocks of tiles one after the other; within a block the channels, then the points, then the channels are shared
+  // out.
+  int64_t rows = s.batch * plan.high, at_once = std::min(rows, std::max<int64_t>(1, tiles_at_once(s) / plan.wide));
+  int64_t ld = at_once * plan.wide, v_step = C * ld + 16, m_step = O * ld + 16;
   int64_t work_size = std::max(2 * kIn * plan.span, (kIn + 1) * kTile * plan.wide) + 4 * (plan.wide + 1);
-  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
-    Scratch<float> v(kPoints * v_step), m(kPoints * m_step), work(work_size);
-    for (int64_t block = first; block < last; ++block) {
-      int64_t r0 = block * at_once, r1 = std::min(rows, r0 + at_once), count = (r1 - r0) * plan.wide;
-      for (int64_t c = 0; c < C; ++c)
+  Scratch<float> v(kPoints * v_step), m(kPoints * m_step);
+  for (int64_t r0 = 0; r0 < rows; r0 += at_once) {
+    int64_t r1 = std::min(rows, r0 + at_once), count = (r1 - r0) * plan.wide,
+            grain = std::max<int64_t>(1, 1024 / count);
+    parallel_for(0, C, grain, [&](int64_t first, int64_t last) {
+      Scratch<float> work(work_size);
+      for (int64_t c = first; c < last; ++c)
         for (int64_t r = r0; r < r1; ++r)
-          plan.take_row(x + (r / plan.high * C + c) * s.in_plane(), r % plan.high, v.get() + c * ld + (r - r0) * plan.wide, v_step,
-                        work.get());
-      for (int p = 0; p < kPoints; ++p)
-        conv_gemm(false, false, O, count, C, u.get() + p * u_step, C, v.get() + p * v_step, ld, 0.0f, m.get() + p * m_step, ld);
-      for (int64_t o = 0; o < O; ++o)
+          plan.take_row(x + (r / plan.high * C + c) * s.in_plane(), r % plan.high,
+                        v.get() + c * ld + (r - r0) * plan.wide, v_step, work.get());
+    });
+    int64_t points = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(O) * C * count)));
+    parallel_for(0, kPoints, points, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p)
+        conv_gemm(false, false, O, count, C, u + p * u_step, C, v.get() + p * v_step, ld, 0.0f, m.get() + p * m_step,
+                  ld);
+    });
+    parallel_for(0, O, grain, [&](int64_t first, int64_t last) {
+      Scratch<float> work(work_size);
+      for (int64_t o = first; o < last; ++o)
         for (int64_t r = r0; r < r1; ++r)
           plan.give_row(m.get() + o * ld + (r - r0) * plan.wide, m_step, bias ? bias[o] : 0.0f,
                         y + (r / plan.high * O + o) * s.out_plane(), r % plan.high, work.get());
-    }
-  });
+    });
+  }
 }
 
 }  // namespace rl::RL_ISA

@@ -173,7 +173,8 @@ void masked_scatter(const View& target, const View& mask, const View& source) {
   Nest<2> nest({&target, &mask}, Order::RowMajor);
   int64_t step = nest.strides[0][0], mask_step = nest.strides[0][1];
   CHECK(starts.back() <= source.numel(), Runtime,
-        "Number of elements of source < number of ones in mask: masked_scatter got ", source.numel(), " and ", starts.back());
+        "Number of elements of source < number of ones in mask: masked_scatter got ", source.numel(), " and ",
+        starts.back());
   visit_size(itemsize(target.dtype), [&](auto u) {
     using U = decltype(u);
     for_blocks(nest.total, [&](int64_t block, int64_t first, int64_t last) {

@@ -12,8 +12,8 @@
 namespace rl::RL_ISA {
 namespace {
 
-void cross_entropy(const LossShape& s, const View& loss, double* used, const View& x, const View& lse, const View& target, const View* weight,
-                   int64_t ignore) {
+void cross_entropy(const LossShape& s, const View& loss, double* used, const View& x, const View& lse,
+                   const View& target, const View* weight, int64_t ignore) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -30,46 +30,55 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
       CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.");
       C factor = w ? w[t] : C(1);
       total += factor;
-      loss.as<C>()[p] = factor * (log_sum[p] - static_cast<C>(scores[(p / s.inner * s.classes + t) * s.inner + p % s.inner]));
+      loss.as<C>()[p] =
+          factor * (log_sum[p] - static_cast<C>(scores[(p / s.inner * s.classes + t) * s.inner + p % s.inner]));
     }
     *used = total;
   });
 }
 
-void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const View& lse, const View& target, const View& factor) {
+void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const View& lse, const View& target,
+                        const View& factor) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     int64_t plane = s.classes * s.inner;
-    parallel_for(0, s.batch, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plane)), [&](int64_t first, int64_t last) {
-      for (int64_t n = first; n < last; ++n) {
-        const T* __restrict in = x.as<T>() + n * plane;
-        T* __restrict out = dx.as<T>() + n * plane;
-        const C *log_sum = lse.as<C>() + n * s.inner, *f = factor.as<C>() + n * s.inner;
-        const int64_t* t = target.as<int64_t>() + n * s.inner;
-        if (s.inner == 1) {
-          C shift = log_sum[0], by = f[0];
-          if (by == 0) std::fill(out, out + s.classes, T(0));
-          else
-            for (int64_t c = 0; c < s.classes; ++c) out[c] = static_cast<T>(by * exp(static_cast<C>(in[c]) - shift));
-        } else {
-          for (int64_t c = 0; c < s.classes; ++c)
+    parallel_for(
+        0, s.batch, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plane)), [&](int64_t first, int64_t last) {
+          for (int64_t n = first; n < last; ++n) {
+            const T* __restrict in = x.as<T>() + n * plane;
+            T* __restrict out = dx.as<T>() + n * plane;
+            const C *log_sum = lse.as<C>() + n * s.inner, *f = factor.as<C>() + n * s.inner;
+            const int64_t* t = target.as<int64_t>() + n * s.inner;
+            if (s.inner == 1) {
+              C shift = log_sum[0], by = f[0];
+              if (by == 0) std::fill(out, out + s.classes, T(0));
+              else
+                for (int64_t c = 0; c < s.classes; ++c)
+                  out[c] = static_cast<T>(by * exp(static_cast<C>(in[c]) - shift));
+            } else {
+              for (int64_t c = 0; c < s.classes; ++c)
+                for (int64_t i = 0; i < s.inner; ++i)
+                  out[c * s.inner + i] =
+                      static_cast<T>(f[i] == 0 ? C(0) : f[i] * exp(static_cast<C>(in[c * s.inner + i]) - log_sum[i]));
+            }
             for (int64_t i = 0; i < s.inner; ++i)
-              out[c * s.inner + i] = static_cast<T>(f[i] == 0 ? C(0) : f[i] * exp(static_cast<C>(in[c * s.inner + i]) - log_sum[i]));
-        }
-        for (int64_t i = 0; i < s.inner; ++i)
-          if (f[i] != 0) {
-            T& at = out[t[i] * s.inner + i];
-            at = static_cast<T>(static_cast<C>(at) - f[i]);
+              if (f[i] != 0) {
+                T& at = out[t[i] * s.inner + i];
+                at = static_cast<T>(static_cast<C>(at) - f[i]);
+              }
           }
-      }
-    });
+        });
   });
 }
 
 }  // namespace
 
+void ctc(const CtcShape& s, const View& loss, const View& alpha, const View& log_probs);
+void ctc_grad(const CtcShape& s, bool zero_infinity, const View& grad, const View& factor, const View& loss,
+              const View& alpha, const View& log_probs);
+
 extern const LossKernels loss_kernels;
-const LossKernels loss_kernels = {cross_entropy, cross_entropy_grad};
+const LossKernels loss_kernels = {cross_entropy, cross_entropy_grad, ctc, ctc_grad};
 
 }  // namespace rl::RL_ISA

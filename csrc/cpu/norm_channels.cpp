@@ -13,12 +13,14 @@ namespace {
 // Channels of one task. Where the inner size is small, neighbouring channels share the vectors.
 constexpr int64_t kNarrow = 8, kChannels = 64;
 int64_t channel_grain(const NormChannels& s) {
-  if (s.inner < kNarrow) return std::max<int64_t>(kChannels, 32768 / std::max<int64_t>(1, s.batch * s.inner) / kChannels * kChannels);
+  if (s.inner < kNarrow)
+    return std::max<int64_t>(kChannels, 32768 / std::max<int64_t>(1, s.batch * s.inner) / kChannels * kChannels);
   return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.batch * s.inner));
 }
 
 // sums[c - first] = sum over batch and inner of f(index, channel), for channels [first, last), at most kChannels.
-template <class C, class F> void sum_channels(const NormChannels& s, int64_t first, int64_t last, double* a, double* b, F&& f) {
+template <class C, class F>
+void sum_channels(const NormChannels& s, int64_t first, int64_t last, double* a, double* b, F&& f) {
   if (s.inner >= kNarrow) {
     for (int64_t c = first; c < last; ++c) {
       double ta = 0, tb = 0;
@@ -87,8 +89,8 @@ void channel_stats(const NormChannels& s, const View& mean, const View& var, con
   });
 }
 
-void norm_channels(const NormChannels& s, const View& y, const View& x, const View& mean, const View& rstd, const View* weight,
-                   const View* bias) {
+void norm_channels(const NormChannels& s, const View& y, const View& x, const View& mean, const View& rstd,
+                   const View* weight, const View* bias) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -120,8 +122,8 @@ void norm_channels(const NormChannels& s, const View& y, const View& x, const Vi
 }
 
 // dx = rstd * w * (dy - mean(dy) - xhat * mean(dy * xhat)); with fixed statistics dx = rstd * w * dy
-void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx, const View* dw, const View* db, const View& dy,
-                        const View& x, const View& mean, const View& rstd, const View* weight) {
+void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx, const View* dw, const View* db,
+                        const View& dy, const View& x, const View& mean, const View& rstd, const View* weight) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -154,7 +156,7 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
       if (s.inner >= kNarrow) {
         int64_t c = r % s.channels;
         C a = scale[c], k = slope[c], b = shift[c], m = pm[c];
-        const T *__restrict g = up + r * s.inner, *__restrict v = in + r * s.inner;
+        const T* __restrict g = up + r * s.inner, * __restrict v = in + r * s.inner;
         T* __restrict to = out + r * s.inner;
         for (int64_t i = 0; i < s.inner; ++i)
           to[i] = static_cast<T>(static_cast<C>(g[i]) * a + (static_cast<C>(v[i]) - m) * k + b);
@@ -163,7 +165,8 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
         for (int64_t i = 0; i < s.inner; ++i)
           for (int64_t c = 0; c < s.channels; ++c) {
             int64_t at = base + c * s.inner + i;
-            out[at] = static_cast<T>(static_cast<C>(up[at]) * scale[c] + (static_cast<C>(in[at]) - pm[c]) * slope[c] + shift[c]);
+            out[at] = static_cast<T>(static_cast<C>(up[at]) * scale[c] + (static_cast<C>(in[at]) - pm[c]) * slope[c] +
+                                     shift[c]);
           }
       }
     });

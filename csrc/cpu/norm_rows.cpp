@@ -12,8 +12,8 @@
 
 namespace rl::RL_ISA {
 
-void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const View* mean, const View& rstd, const View& x,
-               const View* weight, const View* bias) {
+void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const View* mean, const View& rstd,
+               const View& x, const View* weight, const View* bias) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -26,11 +26,21 @@ void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const Vie
         T* __restrict out = y.as<T>() + r * n;
         C m = 0, q;
         if (rms) {
-          double square = sum_of<C>(n, [&](int64_t i) { C v = static_cast<C>(in[i]); return v * v; }) / n;
+          double square = sum_of<C>(n,
+                                    [&](int64_t i) {
+                                      C v = static_cast<C>(in[i]);
+                                      return v * v;
+                                    }) /
+                          n;
           q = static_cast<C>(1.0 / std::sqrt(square + eps));
         } else {
           m = static_cast<C>(sum_of<C>(n, [&](int64_t i) { return static_cast<C>(in[i]); }) / n);
-          double var = sum_of<C>(n, [&](int64_t i) { C v = static_cast<C>(in[i]) - m; return v * v; }) / n;
+          double var = sum_of<C>(n,
+                                 [&](int64_t i) {
+                                   C v = static_cast<C>(in[i]) - m;
+                                   return v * v;
+                                 }) /
+                       n;
           q = static_cast<C>(1.0 / std::sqrt(var + eps));
           if (pm) pm[r] = m;
         }
@@ -42,7 +52,8 @@ void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const Vie
           else if (w)
             for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((static_cast<C>(in[i]) - m) * q * w[i]);
           else
-            for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((static_cast<C>(in[i]) - m) * q + (b ? b[i] : C(0)));
+            for (int64_t i = 0; i < n; ++i)
+              out[i] = static_cast<T>((static_cast<C>(in[i]) - m) * q + (b ? b[i] : C(0)));
         } else {
           for (int64_t c = 0; c < per; ++c) {
             int64_t p = r % s.groups * per + c;
@@ -60,8 +71,9 @@ void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const Vie
 namespace {
 
 // dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) for the root mean square.
-template <class T, class C = compute_t<T>> void row_dx(const NormRows& s, bool rms, int64_t r, T* __restrict dx, const T* __restrict dy,
-                                                       const T* __restrict x, C m, C q, const C* pw, C* __restrict g) {
+template <class T, class C = compute_t<T>> void row_dx(const NormRows& s, bool rms, int64_t r, T* __restrict dx,
+                                                       const T* __restrict dy, const T* __restrict x, C m, C q,
+                                                       const C* pw, C* __restrict g) {
   int64_t n = s.length, per = n / s.inner;
   for (int64_t c = 0; c < per; ++c) {
     int64_t base = c * s.inner;
@@ -83,12 +95,12 @@ template <class T, class C = compute_t<T>> void row_dx(const NormRows& s, bool r
 }
 
 // dw and db of rows [first, last), added to sums
-template <class T, class C = compute_t<T>> void params_of(const NormRows& s, int64_t first, int64_t last, C* dw, C* db, const T* dy,
-                                                          const T* x, const C* mean, const C* rstd) {
+template <class T, class C = compute_t<T>> void params_of(const NormRows& s, int64_t first, int64_t last, C* dw, C* db,
+                                                          const T* dy, const T* x, const C* mean, const C* rstd) {
   int64_t n = s.length, per = n / s.inner;
   for (int64_t r = first; r < last; ++r) {
     C m = mean ? mean[r] : C(0), q = rstd[r];
-    const T *__restrict pd = dy + r * n, *__restrict px = x + r * n;
+    const T* __restrict pd = dy + r * n, * __restrict px = x + r * n;
     int64_t at = r % s.groups * per;
     if (s.inner == 1) {
       if (dw) {
@@ -104,7 +116,13 @@ template <class T, class C = compute_t<T>> void params_of(const NormRows& s, int
     for (int64_t c = 0; c < per; ++c) {
       const T *d = pd + c * s.inner, *v = px + c * s.inner;
       double sum, product;
-      two_sums_of<C>(s.inner, [&](int64_t i, C& a, C& b) { C g = static_cast<C>(d[i]); a += g, b += g * (static_cast<C>(v[i]) - m); }, &sum, &product);
+      two_sums_of<C>(
+          s.inner,
+          [&](int64_t i, C& a, C& b) {
+            C g = static_cast<C>(d[i]);
+            a += g, b += g * (static_cast<C>(v[i]) - m);
+          },
+          &sum, &product);
       if (dw) dw[at + c] += static_cast<C>(product * q);
       if (db) db[at + c] += static_cast<C>(sum);
     }
@@ -113,8 +131,8 @@ template <class T, class C = compute_t<T>> void params_of(const NormRows& s, int
 
 }  // namespace
 
-void norm_rows_grad(const NormRows& s, bool rms, const View* dx, const View* dw, const View* db, const View& dy, const View& x,
-                    const View* mean, const View& rstd, const View* weight) {
+void norm_rows_grad(const NormRows& s, bool rms, const View* dx, const View* dw, const View* db, const View& dy,
+                    const View& x, const View* mean, const View& rstd, const View* weight) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -124,11 +142,13 @@ void norm_rows_grad(const NormRows& s, bool rms, const View* dx, const View* dw,
       parallel_for(0, s.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, n)), [&](int64_t first, int64_t last) {
         Scratch<C> g(n);
         for (int64_t r = first; r < last; ++r)
-          row_dx<T>(s, rms, r, dx->as<T>() + r * n, dy.as<T>() + r * n, x.as<T>() + r * n, pm ? pm[r] : C(0), pr[r], pw, g.get());
+          row_dx<T>(s, rms, r, dx->as<T>() + r * n, dy.as<T>() + r * n, x.as<T>() + r * n, pm ? pm[r] : C(0), pr[r], pw,
+                    g.get());
       });
     if (!dw && !db) return;
     // Blocks of rows have sums of their own, added in order.
-    int64_t params = s.params(), block = std::max<int64_t>(1, std::max<int64_t>(65536 / std::max<int64_t>(1, n), (s.rows + 31) / 32));
+    int64_t params = s.params(),
+            block = std::max<int64_t>(1, std::max<int64_t>(65536 / std::max<int64_t>(1, n), (s.rows + 31) / 32));
     int64_t blocks = std::max<int64_t>(1, (s.rows + block - 1) / block);
     Scratch<C> sums(2 * blocks * params);
     std::fill(sums.get(), sums.get() + 2 * blocks * params, C(0));

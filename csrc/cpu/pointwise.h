@@ -13,9 +13,15 @@
 namespace rl::RL_ISA {
 
 // LoopParams in the type of the loop.
-template <class T> struct real_type { using type = double; };
-template <> struct real_type<float> { using type = float; };
-template <> struct real_type<std::complex<float>> { using type = float; };
+template <class T> struct real_type {
+  using type = double;
+};
+template <> struct real_type<float> {
+  using type = float;
+};
+template <> struct real_type<std::complex<float>> {
+  using type = float;
+};
 template <class T> struct Params {
   typename real_type<T>::type d0, d1, d2;
   int64_t i0;
@@ -36,19 +42,20 @@ template <auto F, class P, class... A> RL_INLINE auto call(const P& p, A... a) {
     return F(a...);
   }
 }
-// An operation of two bools would be an int by C++'s promotions: the elements written must be what the caller allocated.
+// An operation of two bools would be an int by C++'s promotions: the elements written must be what the caller
+// allocated.
 template <class R, class T> struct result_check {
   static_assert(!__is_same(R, int) || __is_same(T, int), "the lambda of this operation returns int by promotion");
   using type = R;
 };
-template <auto F, class T, class... A>
-using result_t = typename result_check<decltype(call<F>(Params<T>(LoopParams{}), A{}...)), T>::type;
+template <auto F, class T, class... A> using result_t =
+    typename result_check<decltype(call<F>(Params<T>(LoopParams{}), A{}...)), T>::type;
 
 // Runs n elements whose operands are contiguous.
 using FlatLoop = void (*)(char* const* data, int64_t n, const LoopParams& params);
 // Runs `flat` on blocks gathered from, and scattered to, operands with any strides. `count` operands, the result first.
-void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides, int64_t n,
-                const LoopParams& params);
+void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides,
+                int64_t n, const LoopParams& params);
 // Runs a float loop on half or bfloat16 operands; a result that is not of the half type is written as it is.
 void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
               const LoopParams& params);
@@ -59,7 +66,28 @@ void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const
 
 // The plain loops. Bit i of kScalars says that input i is one element for all.
 // The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not at all.
-template <auto F, class T, class A> [[gnu::flatten]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
+template <auto F, class T, class A>
+[[gnu::flatten]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
+  const Params<T> p(params);
+  auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
+  auto* a = reinterpret_cast<const A*>(data[1]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i]);
+}
+// The same loop for processors with 512-bit registers, beside the 256-bit one: worth its size where an element costs
+// more than its way from memory. Chosen when the table of loops is filled.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#define RL_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+inline bool has_wide() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#else
+#define RL_WIDE
+inline bool has_wide() { return false; }
+#endif
+template <auto F, class T, class A> RL_WIDE
+    [[gnu::flatten]] void flat1_wide(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -77,6 +105,15 @@ template <auto F, class T, unsigned kScalars, class A, class B>
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, kScalars & 1 ? a0 : a[i], kScalars & 2 ? b0 : b[i]);
 }
+template <auto F, class T, class A, class B>
+RL_WIDE [[gnu::flatten]] void flat2_wide(char* const* data, int64_t n, const LoopParams& params) {
+  const Params<T> p(params);
+  auto* out = reinterpret_cast<result_t<F, T, A, B>*>(data[0]);
+  auto* a = reinterpret_cast<const A*>(data[1]);
+  auto* b = reinterpret_cast<const B*>(data[2]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i], b[i]);
+}
 template <auto F, class T, unsigned kScalars, class A, class B, class C>
 [[gnu::flatten]] void flat3(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
@@ -93,12 +130,13 @@ template <auto F, class T, unsigned kScalars, class A, class B, class C>
   }
 }
 
-template <auto F, class T, class A = T>
+template <auto F, class T, bool kWide = false, class A = T>
 void loop1(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n < 1) return;
   static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A>), sizeof(A)};
-  if (n == 1 || (strides[0] == kSizes[0] && strides[1] == kSizes[1])) return flat1<F, T, A>(data, n, params);
-  run_blocks(&flat1<F, T, A>, kSizes, 2, data, strides, n, params);
+  constexpr FlatLoop kFlat = kWide ? &flat1_wide<F, T, A> : &flat1<F, T, A>;
+  if (n == 1 || (strides[0] == kSizes[0] && strides[1] == kSizes[1])) return kFlat(data, n, params);
+  run_blocks(kFlat, kSizes, 2, data, strides, n, params);
 }
 // kCheap: also compile the loops with one scalar operand; otherwise a scalar is spread over a block first.
 template <auto F, class T, bool kCheap = true, class A = T, class B = T>
@@ -115,6 +153,14 @@ void loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParam
     }
   }
   run_blocks(&flat2<F, T, 0, A, B>, kSizes, 3, data, strides, n, params);
+}
+template <auto F, class T, class A = T, class B = T>
+void loop2_wide(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1) return;
+  static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A, B>), sizeof(A), sizeof(B)};
+  const bool same = strides[0] == kSizes[0] && strides[1] == kSizes[1] && strides[2] == kSizes[2];
+  if (n == 1 || same) return flat2_wide<F, T, A, B>(data, n, params);
+  run_blocks(&flat2_wide<F, T, A, B>, kSizes, 3, data, strides, n, params);
 }
 template <auto F, class T, class A = T, class B = T, class C = T>
 void loop3(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
@@ -148,7 +194,8 @@ template <Loop kFloat, int kInputs, bool kHalfResult> void put_half(LoopTable& t
   t.at(op, DType::Float16) = &loop_half<kFloat, float16, kInputs, kHalfResult>;
   t.at(op, DType::BFloat16) = &loop_half<kFloat, bfloat16, kInputs, kHalfResult>;
 }
-// unary<F, int32_t, int64_t>(table, op) puts the loops of F for these types; *_floats for float, double and both halves.
+// unary<F, int32_t, int64_t>(table, op) puts the loops of F for these types; *_floats for float, double and both
+// halves; *_wide also with 512-bit registers.
 template <auto F, class... T> void unary(LoopTable& t, Pointwise op) {
   ((t.at(op, dtype_of<T>::value) = &loop1<F, T>), ...);
 }
@@ -162,10 +209,28 @@ template <auto F> void unary_floats(LoopTable& t, Pointwise op) {
   unary<F, float, double>(t, op);
   put_half<&loop1<F, float>, 1, __is_same(result_t<F, float, float>, float)>(t, op);
 }
+template <auto F> void unary_wide(LoopTable& t, Pointwise op) {
+  unary_floats<F>(t, op);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (!has_wide()) return;
+  t.at(op, DType::Float32) = &loop1<F, float, true>;
+  t.at(op, DType::Float64) = &loop1<F, double, true>;
+  put_half<&loop1<F, float, true>, 1, true>(t, op);
+#endif
+}
 template <auto F, bool kCheap = true> void binary_floats(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float32) = &loop2<F, float, kCheap>;
   t.at(op, DType::Float64) = &loop2<F, double, kCheap>;
   put_half<&loop2<F, float, kCheap>, 2, __is_same(result_t<F, float, float, float>, float)>(t, op);
+}
+template <auto F> void binary_wide(LoopTable& t, Pointwise op) {
+  binary_floats<F, false>(t, op);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (!has_wide()) return;
+  t.at(op, DType::Float32) = &loop2_wide<F, float>;
+  t.at(op, DType::Float64) = &loop2_wide<F, double>;
+  put_half<&loop2_wide<F, float>, 2, true>(t, op);
+#endif
 }
 template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
   ternary<F, float, double>(t, op);
@@ -177,13 +242,17 @@ template <auto F> void unary_complex(LoopTable& t, Pointwise op) {
   using C = std::complex<float>;
   using R = result_t<F, C, C>;
   unary<F, C, std::complex<double>>(t, op);
-  t.at(op, DType::Complex32) = &loop_complex_half<&loop1<F, C>, 1, is_complex_v<R> ? 2 : __is_same(R, float) ? 1 : 0>;
+  t.at(op, DType::Complex32) = &loop_complex_half < &loop1<F, C>, 1,
+           is_complex_v<R>       ? 2
+           : __is_same(R, float) ? 1
+                                 : 0 > ;
 }
 template <auto F, bool kCheap = false> void binary_complex(LoopTable& t, Pointwise op) {
   using C = std::complex<float>;
   t.at(op, DType::Complex64) = &loop2<F, C, kCheap>;
   t.at(op, DType::Complex128) = &loop2<F, std::complex<double>, kCheap>;
-  t.at(op, DType::Complex32) = &loop_complex_half<&loop2<F, C, kCheap>, 2, is_complex_v<result_t<F, C, C, C>> ? 2 : 0>;
+  t.at(op, DType::Complex32) = &loop_complex_half < &loop2<F, C, kCheap>, 2,
+           is_complex_v<result_t<F, C, C, C>> ? 2 : 0 > ;
 }
 
 // Each group of operations fills its rows; pointwise_run.cpp calls them all.

@@ -1,6 +1,5 @@
 // Activations of neural networks and their gradients. Comparisons are written so that a NaN stays a NaN.
 #include "cpu/isa.h"
-
 #include "cpu/pointwise.h"
 #include "cpu/simd_erf.h"
 
@@ -17,7 +16,8 @@ template <class T> RL_INLINE T clamp(T x, T low, T high) {
 template <class T> RL_INLINE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(kSqrtHalf))); }
 template <class T> RL_INLINE T gelu_slope(T x) {
   const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
-  return cdf + x * T(kInvSqrt2Pi) * exp(T(-0.5) * x * x);
+  const T q = T(-0.5) * x * x;
+  return cdf + x * T(kInvSqrt2Pi) * exp_inside(q < T(-85) ? T(-85) : q);
 }
 template <class T> RL_INLINE T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x)));
@@ -51,10 +51,12 @@ void put_piecewise(LoopTable& t) {
   };
   unary_floats<kHardtanh>(t, Hardtanh);
   unary<kHardtanh, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Hardtanh);
-  binary_floats<[](auto dy, auto x, const auto& p) { return (x > p.d0) & (x < p.d1) ? dy : decltype(x)(0); }>(t, HardtanhGrad);
+  binary_floats<[](auto dy, auto x, const auto& p) { return (x > p.d0) & (x < p.d1) ? dy : decltype(x)(0); }>(
+      t, HardtanhGrad);
 
   unary_floats<[](auto x) { return clamp(x + 3, decltype(x)(0), decltype(x)(6)) / 6; }>(t, Hardsigmoid);
-  binary_floats<[](auto dy, auto x) { return (x > -3) & (x < 3) ? dy * decltype(x)(1.0 / 6) : decltype(x)(0); }>(t, HardsigmoidGrad);
+  binary_floats<[](auto dy, auto x) { return (x > -3) & (x < 3) ? dy * decltype(x)(1.0 / 6) : decltype(x)(0); }>(
+      t, HardsigmoidGrad);
   unary_floats<[](auto x) { return x * clamp(x + 3, decltype(x)(0), decltype(x)(6)) / 6; }>(t, Hardswish);
   binary_floats<[](auto dy, auto x) {
     using T = decltype(x);
@@ -63,7 +65,8 @@ void put_piecewise(LoopTable& t) {
   }>(t, HardswishGrad);
 
   unary_floats<[](auto x, const auto& p) { return abs_(x) <= p.d0 ? decltype(x)(0) : x; }>(t, Hardshrink);
-  binary_floats<[](auto dy, auto x, const auto& p) { return (abs_(x) > p.d0) ? dy : decltype(x)(0); }>(t, HardshrinkGrad);
+  binary_floats<[](auto dy, auto x, const auto& p) { return (abs_(x) > p.d0) ? dy : decltype(x)(0); }>(t,
+                                                                                                       HardshrinkGrad);
   unary_floats<[](auto x, const auto& p) {
     using T = decltype(x);
     return abs_(x) <= p.d0 ? T(0) : x - with_sign(T(p.d0), x);
@@ -84,37 +87,37 @@ void put_piecewise(LoopTable& t) {
 
 void put_smooth(LoopTable& t) {
   using enum Pointwise;
-  unary_floats<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
-  binary_floats<[](auto dy, auto x, const auto& p) {
+  unary_wide<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
+  binary_wide<[](auto dy, auto x, const auto& p) {
     return (x > 0) ? dy * p.d1 : dy * (p.d2 * p.d0 * p.d1) * exp(x * p.d2);
   }>(t, EluGrad);
-  unary_floats<[](auto x) { return gelu(x); }>(t, Gelu);
-  unary_floats<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
-  binary_floats<[](auto dy, auto x) { return dy * gelu_slope(x); }, false>(t, GeluGrad);
-  binary_floats<[](auto dy, auto x) { return dy * gelu_tanh_slope(x); }, false>(t, GeluTanhGrad);
-  unary_floats<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
-  binary_floats<[](auto dy, auto x) {
+  unary_wide<[](auto x) { return gelu(x); }>(t, Gelu);
+  unary_wide<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
+  binary_floats<[](auto dy, auto x) { return dy * gelu_slope(x); }>(t, GeluGrad);
+  binary_wide<[](auto dy, auto x) { return dy * gelu_tanh_slope(x); }>(t, GeluTanhGrad);
+  unary_wide<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
+  binary_wide<[](auto dy, auto x) {
     const auto s = sigmoid(x);
     return dy * s * (1 + x * (1 - s));
-  }, false>(t, SiluGrad);
-  unary_floats<[](auto x) { return x * tanh_softplus(x); }>(t, Mish);
-  binary_floats<[](auto dy, auto x) {
+  }>(t, SiluGrad);
+  unary_wide<[](auto x) { return x * tanh_softplus(x); }>(t, Mish);
+  binary_wide<[](auto dy, auto x) {
     const auto s = sigmoid(x), u = tanh_softplus(x);
     return dy * (u + x * s * (1 - u * u));
-  }, false>(t, MishGrad);
-  unary_floats<[](auto x, const auto& p) {
+  }>(t, MishGrad);
+  unary_wide<[](auto x, const auto& p) {
     const auto z = x * p.d0;
     return (z > p.d1) ? x : log1p(exp(z)) / p.d0;
   }>(t, Softplus);
-  binary_floats<[](auto dy, auto x, const auto& p) {
+  binary_wide<[](auto dy, auto x, const auto& p) {
     const auto z = x * p.d0;
     return (z > p.d1) ? dy : dy * sigmoid(z);
-  }, false>(t, SoftplusGrad);
-  unary_floats<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
-  binary_floats<[](auto dy, auto x) {
+  }>(t, SoftplusGrad);
+  unary_wide<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
+  binary_wide<[](auto dy, auto x) {
     const auto z = exp(-abs_(x));
     return dy * ((x < 0 ? 1 : z) / (1 + z));
-  }, false>(t, LogSigmoidGrad);
+  }>(t, LogSigmoidGrad);
   binary_floats<[](auto dy, auto y) { return dy * (1 - y) * y; }>(t, SigmoidGrad);
   binary_floats<[](auto dy, auto y) { return dy * fma(-y, y, decltype(y)(1)); }>(t, TanhGrad);
 }

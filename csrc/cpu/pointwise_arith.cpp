@@ -1,7 +1,6 @@
 // Arithmetic that has one machine instruction or so per element: sums, products, quotients, bits.
-#include "cpu/isa.h"
-
 #include "cpu/arith.h"
+#include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
 namespace rl::RL_ISA {
@@ -52,7 +51,8 @@ template <auto F> void unary_integers(LoopTable& t, Pointwise op) {
 template <class T> RL_INLINE T shift_left(T x, T n) {
   using U = std::make_unsigned_t<T>;
   constexpr U kWidth = sizeof(T) * 8;
-  return static_cast<U>(n) >= kWidth ? T(0) : static_cast<T>(static_cast<wide_t<T>>(x) << (static_cast<U>(n) & (kWidth - 1)));
+  return static_cast<U>(n) >= kWidth ? T(0)
+                                     : static_cast<T>(static_cast<wide_t<T>>(x) << (static_cast<U>(n) & (kWidth - 1)));
 }
 template <class T> RL_INLINE T shift_right(T x, T n) {
   using U = std::make_unsigned_t<T>;
@@ -64,7 +64,7 @@ template <class T> RL_INLINE T shift_right(T x, T n) {
 
 template <class T> RL_INLINE T maximum(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
-    const T m = x > y ? x : y;       // y when either is NaN
+    const T m = x > y ? x : y;  // y when either is NaN
     return x != x ? x : m;
   } else {
     return x > y ? x : y;
@@ -85,7 +85,8 @@ void put_arith(LoopTable& t) {
   using enum Pointwise;
   put_scaled<kAdd, kAddScaled>(t, Add);
   put_scaled<kSub, kSubScaled>(t, Sub);
-  t.at(Add, DType::Bool) = &loop2<[](auto x, auto y, const auto& p) { return static_cast<uint8_t>(x | (p.s0 & y)); }, uint8_t>;
+  t.at(Add, DType::Bool) =
+      &loop2<[](auto x, auto y, const auto& p) { return static_cast<uint8_t>(x | (p.s0 & y)); }, uint8_t>;
 
   binary_integers<kMul>(t, Mul);
   binary_floats<kMul>(t, Mul);

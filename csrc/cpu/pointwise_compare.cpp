@@ -1,6 +1,5 @@
 // Comparisons and logic: the result is bool.
 #include "cpu/isa.h"
-
 #include "cpu/pointwise.h"
 
 namespace rl::RL_ISA {

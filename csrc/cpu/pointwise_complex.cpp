@@ -1,9 +1,8 @@
 // Functions of complex numbers, on the branches of C's standard library.
-#include "cpu/isa.h"
-
 #include <cmath>
 
 #include "cpu/arith.h"
+#include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
 namespace rl::RL_ISA {

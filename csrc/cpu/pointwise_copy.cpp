@@ -1,6 +1,5 @@
 // Loops that move elements without looking inside: they are made once per item size.
 #include "cpu/isa.h"
-
 #include "cpu/pointwise.h"
 
 namespace rl::RL_ISA {

@@ -1,7 +1,6 @@
 // The driver: runs a Loop over operands of any shape, and the block routines behind strided and half loops.
-#include "cpu/isa.h"
-
 #include "base/parallel.h"
+#include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
 #ifdef __F16C__
@@ -14,10 +13,12 @@ namespace {
 constexpr int kBlock = 256;  // elements gathered at a time; with all operands well inside the first-level cache
 
 template <class T> void gather_as(char* to, const char* from, int64_t stride, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * stride, sizeof(T));
+  for (int64_t i = 0; i < n; ++i)
+    __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * stride, sizeof(T));
 }
 template <class T> void scatter_as(char* to, int64_t stride, const char* from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * stride, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  for (int64_t i = 0; i < n; ++i)
+    __builtin_memcpy(to + i * stride, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
 }
 struct Bytes16 {
   uint64_t low, high;
@@ -85,8 +86,8 @@ template <bool kBrain> void narrow(char* to, int64_t stride, const float* from, 
 
 }  // namespace
 
-void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides, int64_t n,
-                const LoopParams& params) {
+void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides,
+                int64_t n, const LoopParams& params) {
   alignas(64) char buffer[4][kBlock * 16];
   char* at[4];
   for (int k = 1; k < count; ++k) {
@@ -112,7 +113,8 @@ void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* 
   for (int k = 1; k <= inputs; ++k) {
     at[k] = reinterpret_cast<char*>(buffer[k]);
     steps[k] = strides[k] == 0 ? 0 : static_cast<int64_t>(sizeof(float));
-    if (strides[k] == 0 && n > 0) brain ? widen<true>(buffer[k], data[k], 0, 1) : widen<false>(buffer[k], data[k], 0, 1);
+    if (strides[k] == 0 && n > 0)
+      brain ? widen<true>(buffer[k], data[k], 0, 1) : widen<false>(buffer[k], data[k], 0, 1);
   }
   steps[0] = half_result ? static_cast<int64_t>(sizeof(float)) : strides[0];
   for (int64_t first = 0; first < n; first += kBlock) {
@@ -181,7 +183,8 @@ int64_t grain_of(int cost) {
   return grain < 2048 ? 2048 : grain & ~int64_t(63);
 }
 
-void run_flat(Loop loop, char* const* data, const int64_t* steps, int count, int64_t n, const LoopParams& params, int cost) {
+void run_flat(Loop loop, char* const* data, const int64_t* steps, int count, int64_t n, const LoopParams& params,
+              int cost) {
   const int64_t grain = grain_of(cost);
   if (n <= grain) return loop(data, steps, n, params);
   parallel_for(0, n, grain, [&](int64_t first, int64_t last) {

@@ -1,8 +1,7 @@
 // Special functions. They are computed in double for float as well: none is short enough for SIMD to matter.
-#include "cpu/isa.h"
-
 #include <cmath>
 
+#include "cpu/isa.h"
 #include "cpu/pointwise.h"
 #include "cpu/simd_trig.h"
 #include "cpu/special_bessel.h"
@@ -17,7 +16,9 @@ template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
   unary_floats<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
 }
 template <double (*F)(double, double)> void function2(LoopTable& t, Pointwise op) {
-  binary_floats<[](auto x, auto y) { return static_cast<decltype(x)>(F(static_cast<double>(x), static_cast<double>(y))); },
+  binary_floats<[](auto x, auto y) {
+    return static_cast<decltype(x)>(F(static_cast<double>(x), static_cast<double>(y)));
+  },
                 false>(t, op);
 }
 double igamma(double a, double x) { return special::igamma(a, x, false); }
@@ -50,7 +51,8 @@ void put_special(LoopTable& t) {
   function1<special::lgamma>(t, Lgamma);
   function1<special::digamma>(t, Digamma);
   unary_floats<[](auto x) { return special::trigamma(x); }>(t, Trigamma);
-  unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t, Polygamma);
+  unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t,
+                                                                                                            Polygamma);
   function1<special::i0>(t, I0);
   function1<special::i0e>(t, I0e);
   function1<special::i1>(t, I1);
@@ -87,11 +89,13 @@ void put_special(LoopTable& t) {
   binary_floats<[](auto x, auto n) {
     using T = decltype(x);
     return static_cast<T>(special::hermite_h(x, n, kHermiteLimit<T>));
-  }, false>(t, HermiteH);
+  },
+                false>(t, HermiteH);
   binary_floats<[](auto x, auto n) {
     using T = decltype(x);
     return static_cast<T>(special::hermite_he(x, n, kHermiteLimit<T>));
-  }, false>(t, HermiteHe);
+  },
+                false>(t, HermiteHe);
 }
 
 }  // namespace rl::RL_ISA

@@ -1,43 +1,13 @@
 // Trigonometry, the error function and the roundings of real numbers.
-#include "cpu/isa.h"
-
 #include <cmath>
 
-#include "cpu/pointwise.h"
+#include "cpu/isa.h"
+#include "cpu/pointwise_guarded.h"
 #include "cpu/simd_erf.h"
 #include "cpu/simd_trig.h"
 
 namespace rl::RL_ISA {
 namespace {
-
-// Runs Fast where a whole block lies within its range, Slow (libm, any argument) elsewhere.
-template <auto Fast, auto Slow, class T> [[gnu::flatten]] void guarded_flat(char* const* data, int64_t n, const LoopParams&) {
-  constexpr int64_t kBlock = 256;
-  auto* out = reinterpret_cast<T*>(data[0]);
-  auto* in = reinterpret_cast<const T*>(data[1]);
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t last = first + kBlock < n ? first + kBlock : n;
-    int far = 0;
-    for (int64_t i = first; i < last; ++i) far |= !(abs_(in[i]) <= kTrigLimit<T>);
-    if (far) {
-      for (int64_t i = first; i < last; ++i) out[i] = Slow(in[i]);
-    } else {
-#pragma GCC ivdep
-      for (int64_t i = first; i < last; ++i) out[i] = Fast(in[i]);
-    }
-  }
-}
-template <auto Fast, auto Slow, class T>
-void guarded_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
-  static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T)};
-  if (n == 1 || (strides[0] == sizeof(T) && strides[1] == sizeof(T))) return guarded_flat<Fast, Slow, T>(data, n, params);
-  run_blocks(&guarded_flat<Fast, Slow, T>, kSizes, 2, data, strides, n, params);
-}
-template <auto Fast, auto Slow> void guarded_floats(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float32) = &guarded_loop<Fast, Slow, float>;
-  t.at(op, DType::Float64) = &guarded_loop<Fast, Slow, double>;
-  put_half<&guarded_loop<Fast, Slow, float>, 1, true>(t, op);
-}
 
 // Rounds half to even at a number of decimals, which may be negative.
 template <class T> RL_INLINE T round_decimals(T x, T scale, bool up) {
@@ -48,7 +18,8 @@ template <class T> void round_loop(char* const* data, const int64_t* strides, in
   if (params.i0 == 0) return loop1<[](auto x) { return rint_(x); }, T>(data, strides, n, params);
   LoopParams scaled = params;
   scaled.d0 = std::pow(10.0, std::fabs(static_cast<double>(params.i0)));
-  loop1<[](auto x, const auto& p) { return round_decimals(x, decltype(x)(p.d0), (p.i0 > 0)); }, T>(data, strides, n, scaled);
+  loop1<[](auto x, const auto& p) { return round_decimals(x, decltype(x)(p.d0), (p.i0 > 0)); }, T>(data, strides, n,
+                                                                                                   scaled);
 }
 void put_round(LoopTable& t) {
   t.at(Pointwise::Round, DType::Float32) = &round_loop<float>;
@@ -65,14 +36,15 @@ void put_round(LoopTable& t) {
 
 void put_trig(LoopTable& t) {
   using enum Pointwise;
-  guarded_floats<[](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
-  guarded_floats<[](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
-  guarded_floats<[](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
-  unary_floats<[](auto x) { return asin(x); }>(t, Asin);
-  unary_floats<[](auto x) { return acos(x); }>(t, Acos);
-  unary_floats<[](auto x) { return atan(x); }>(t, Atan);
-  binary_floats<[](auto y, auto x) { return atan2(y, x); }, false>(t, Atan2);
-  unary_floats<[](auto x) { return erf(x); }>(t, Erf);
+  constexpr auto kNear = [](auto x) { return abs_(x) <= kTrigLimit<decltype(x)>; };
+  guarded_floats<kNear, [](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
+  guarded_floats<kNear, [](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
+  guarded_floats<kNear, [](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
+  unary_wide<[](auto x) { return asin(x); }>(t, Asin);
+  unary_wide<[](auto x) { return acos(x); }>(t, Acos);
+  unary_wide<[](auto x) { return atan(x); }>(t, Atan);
+  binary_wide<[](auto y, auto x) { return atan2(y, x); }>(t, Atan2);
+  unary_wide<[](auto x) { return erf(x); }>(t, Erf);
   unary<[](auto x) { return erfc(x); }, float>(t, Erfc);
   unary<[](auto x) { return std::erfc(x); }, double>(t, Erfc);
   put_half<&loop1<[](auto x) { return erfc(x); }, float>, 1, true>(t, Erfc);

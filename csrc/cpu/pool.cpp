@@ -59,7 +59,8 @@ void max(const PoolWindows& w, const View& y, const View& places, const View& x)
     } else {
       parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
         for (int64_t p = first; p < last; ++p)
-          max_plane(w, y.as<T>() + p * w.out_plane(), places.as<int64_t>() + p * w.out_plane(), x.as<T>() + p * w.in_plane());
+          max_plane(w, y.as<T>() + p * w.out_plane(), places.as<int64_t>() + p * w.out_plane(),
+                    x.as<T>() + p * w.in_plane());
       });
     }
   });
@@ -123,7 +124,8 @@ void average_grad(const PoolWindows& w, const View& dx, const View& dy) {
               for (int64_t i = w.start[0][a]; i < w.end[0][a]; ++i)
                 for (int64_t j = w.start[1][b]; j < w.end[1][b]; ++j) {
                   T* row = image + (i * w.in[1] + j) * w.in[2];
-                  for (int64_t k = w.start[2][c]; k < w.end[2][c]; ++k) row[k] = static_cast<T>(static_cast<compute_t<T>>(row[k]) + each);
+                  for (int64_t k = w.start[2][c]; k < w.end[2][c]; ++k)
+                    row[k] = static_cast<T>(static_cast<compute_t<T>>(row[k]) + each);
                 }
             }
       }

@@ -31,17 +31,15 @@ Place<C> place_in_row(const Source<C>& in, int64_t offset, int64_t stride, int64
   }
   int64_t i = 0, n = std::min(kBlock, r1 - block);
   const C* q = in.run(offset + block * stride, stride, n, buffer.get());
-  bool odd = best.value != best.value;
-  for (; i + 32 <= n; i += 32) {  // 32 at a time without leaving early, then one by one
-    int some = 0;
-    if (odd) {
-      for (int j = 0; j < 32; ++j) some |= q[i + j] != q[i + j];
-    } else {
-      for (int j = 0; j < 32; ++j) some |= q[i + j] == best.value;
-    }
-    if (some) break;
+  if (best.value != best.value) {
+    while (q[i] == q[i]) ++i;
+  } else {
+    unsigned here = 0;
+    for (; i + kLanes<C> <= n && !here; i += kLanes<C>) here = lane_bits(load_vec(q + i) == best.value);
+    if (here) i += __builtin_ctz(here) - kLanes<C>;
+    else
+      while (q[i] != best.value) ++i;
   }
-  while (odd ? q[i] == q[i] : q[i] != best.value) ++i;
   best.index = block + i;
   return best;
 }

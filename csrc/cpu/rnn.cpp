@@ -15,7 +15,8 @@ template <class T> RL_INLINE T logistic(T x) { return T(1) / (T(1) + exp(-x)); }
 
 int64_t row_grain(int64_t hidden) { return std::max<int64_t>(1, 2048 / std::max<int64_t>(1, hidden)); }
 
-void lstm(int64_t rows, int64_t hidden, const View& h, const View& c, const View& active, const View& gates, const View& c0) {
+void lstm(int64_t rows, int64_t hidden, const View& h, const View& c, const View& active, const View& gates,
+          const View& c0) {
   visit_float(h.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -23,13 +24,14 @@ void lstm(int64_t rows, int64_t hidden, const View& h, const View& c, const View
       for (int64_t r = first; r < last; ++r) {
         const T* __restrict g = gates.as<T>() + r * 4 * hidden;
         const T* __restrict from = c0.as<T>() + r * hidden;
-        T *__restrict a = active.as<T>() + r * 4 * hidden, *__restrict ch = h.as<T>() + r * hidden, *__restrict cc = c.as<T>() + r * hidden;
+        T* __restrict a = active.as<T>() + r * 4 * hidden, * __restrict ch = h.as<T>() + r * hidden, * __restrict cc = c.as<T>() + r * hidden;
 #pragma GCC ivdep
         for (int64_t j = 0; j < hidden; ++j) {
           C i = logistic(static_cast<C>(g[j])), f = logistic(static_cast<C>(g[hidden + j]));
           C u = tanh(static_cast<C>(g[2 * hidden + j])), o = logistic(static_cast<C>(g[3 * hidden + j]));
           C v = f * static_cast<C>(from[j]) + i * u;
-          a[j] = static_cast<T>(i), a[hidden + j] = static_cast<T>(f), a[2 * hidden + j] = static_cast<T>(u), a[3 * hidden + j] = static_cast<T>(o);
+          a[j] = static_cast<T>(i), a[hidden + j] = static_cast<T>(f), a[2 * hidden + j] = static_cast<T>(u),
+          a[3 * hidden + j] = static_cast<T>(o);
           cc[j] = static_cast<T>(v);
           ch[j] = static_cast<T>(o * tanh(v));
         }
@@ -38,20 +40,21 @@ void lstm(int64_t rows, int64_t hidden, const View& h, const View& c, const View
   });
 }
 
-void lstm_grad(int64_t rows, int64_t hidden, const View& dgates, const View& dc0, const View& dh, const View& dc, const View& active, const View& c,
-               const View& c0) {
+void lstm_grad(int64_t rows, int64_t hidden, const View& dgates, const View& dc0, const View& dh, const View& dc,
+               const View& active, const View& c, const View& c0) {
   visit_float(dh.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     parallel_for(0, rows, row_grain(hidden), [&](int64_t first, int64_t last) {
       for (int64_t r = first; r < last; ++r) {
         const T* __restrict a = active.as<T>() + r * 4 * hidden;
-        T *__restrict d = dgates.as<T>() + r * 4 * hidden, *__restrict d0 = dc0.as<T>() + r * hidden;
-        const T *__restrict ph = dh.as<T>() + r * hidden, *__restrict pc = dc.as<T>() + r * hidden;
-        const T *__restrict now = c.as<T>() + r * hidden, *__restrict before = c0.as<T>() + r * hidden;
+        T* __restrict d = dgates.as<T>() + r * 4 * hidden, * __restrict d0 = dc0.as<T>() + r * hidden;
+        const T* __restrict ph = dh.as<T>() + r * hidden, * __restrict pc = dc.as<T>() + r * hidden;
+        const T* __restrict now = c.as<T>() + r * hidden, * __restrict before = c0.as<T>() + r * hidden;
 #pragma GCC ivdep
         for (int64_t j = 0; j < hidden; ++j) {
-          C i = a[j], f = a[hidden + j], u = a[2 * hidden + j], o = a[3 * hidden + j], t = tanh(static_cast<C>(now[j])), g = ph[j];
+          C i = a[j], f = a[hidden + j], u = a[2 * hidden + j], o = a[3 * hidden + j], t = tanh(static_cast<C>(now[j])),
+            g = ph[j];
           C v = static_cast<C>(pc[j]) + g * o * (C(1) - t * t);
           d[j] = static_cast<T>(v * u * i * (C(1) - i));
           d[hidden + j] = static_cast<T>(v * static_cast<C>(before[j]) * f * (C(1) - f));
@@ -64,14 +67,15 @@ void lstm_grad(int64_t rows, int64_t hidden, const View& dgates, const View& dc0
   });
 }
 
-void gru(int64_t rows, int64_t hidden, const View& h, const View& active, const View& x, const View& y, const View& h0) {
+void gru(int64_t rows, int64_t hidden, const View& h, const View& active, const View& x, const View& y,
+         const View& h0) {
   visit_float(h.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     parallel_for(0, rows, row_grain(hidden), [&](int64_t first, int64_t last) {
       for (int64_t k = first; k < last; ++k) {
-        const T *__restrict px = x.as<T>() + k * 3 * hidden, *__restrict py = y.as<T>() + k * 3 * hidden, *__restrict p0 = h0.as<T>() + k * hidden;
-        T *__restrict a = active.as<T>() + k * 3 * hidden, *__restrict out = h.as<T>() + k * hidden;
+        const T* __restrict px = x.as<T>() + k * 3 * hidden, * __restrict py = y.as<T>() + k * 3 * hidden, * __restrict p0 = h0.as<T>() + k * hidden;
+        T* __restrict a = active.as<T>() + k * 3 * hidden, * __restrict out = h.as<T>() + k * hidden;
 #pragma GCC ivdep
         for (int64_t j = 0; j < hidden; ++j) {
           C r = logistic(static_cast<C>(px[j]) + static_cast<C>(py[j]));
@@ -85,16 +89,17 @@ void gru(int64_t rows, int64_t hidden, const View& h, const View& active, const 
   });
 }
 
-void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, const View& dh0, const View& dh, const View& active, const View& y,
-              const View& h0) {
+void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, const View& dh0, const View& dh,
+              const View& active, const View& y, const View& h0) {
   visit_float(dh.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     parallel_for(0, rows, row_grain(hidden), [&](int64_t first, int64_t last) {
       for (int64_t k = first; k < last; ++k) {
-        const T *__restrict a = active.as<T>() + k * 3 * hidden, *__restrict py = y.as<T>() + k * 3 * hidden + 2 * hidden;
-        const T *__restrict p0 = h0.as<T>() + k * hidden, *__restrict pg = dh.as<T>() + k * hidden;
-        T *__restrict gx = dx.as<T>() + k * 3 * hidden, *__restrict gy = dy.as<T>() + k * 3 * hidden, *__restrict g0 = dh0.as<T>() + k * hidden;
+        const T* __restrict a = active.as<T>() + k * 3 * hidden, * __restrict py =
+                                                                     y.as<T>() + k * 3 * hidden + 2 * hidden;
+        const T* __restrict p0 = h0.as<T>() + k * hidden, * __restrict pg = dh.as<T>() + k * hidden;
+        T* __restrict gx = dx.as<T>() + k * 3 * hidden, * __restrict gy = dy.as<T>() + k * 3 * hidden, * __restrict g0 = dh0.as<T>() + k * hidden;
 #pragma GCC ivdep
         for (int64_t j = 0; j < hidden; ++j) {
           C r = a[j], z = a[hidden + j], n = a[2 * hidden + j], g = pg[j];

@@ -1,10 +1,9 @@
 // Running totals and running extrema along one dimension.
-#include "cpu/isa.h"
-
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
+#include "cpu/isa.h"
 #include "cpu/reduce_table.h"
 #include "cpu/rows.h"
 #include "cpu/vec.h"

@@ -29,10 +29,10 @@ template <> struct FloatTraits<double> {
   static constexpr double kMagic = 0x1.8p52;
   static constexpr double kExpHigh = 711.0, kExpLow = -746.0;
   static constexpr double kLn2Hi = 0x1.62e42fee00000p-1, kLn2Lo = 0x1.a39ef35793c76p-33;
-  static constexpr double kExp[] = {
-      0x1.0000000000000p-1,  0x1.555555555555cp-3,  0x1.555555555555fp-5,  0x1.111111110e8a2p-7,
-      0x1.6c16c16c130dbp-10, 0x1.a01a01b4ed4b1p-13, 0x1.a01a01b59cc92p-16, 0x1.71ddec9204b7cp-19,
-      0x1.27e4bcb10de7ap-22, 0x1.af721189f668bp-26, 0x1.1fa189490dc99p-29};
+  static constexpr double kExp[] = {0x1.0000000000000p-1,  0x1.555555555555cp-3,  0x1.555555555555fp-5,
+                                    0x1.111111110e8a2p-7,  0x1.6c16c16c130dbp-10, 0x1.a01a01b4ed4b1p-13,
+                                    0x1.a01a01b59cc92p-16, 0x1.71ddec9204b7cp-19, 0x1.27e4bcb10de7ap-22,
+                                    0x1.af721189f668bp-26, 0x1.1fa189490dc99p-29};
 };
 template <class T> using bits_t = typename FloatTraits<T>::Bits;
 template <class T> inline constexpr T kInf = std::numeric_limits<T>::infinity();
@@ -112,6 +112,12 @@ template <class T> RL_INLINE T half_exp(T x) {  // e^x / 2, finite as long as th
   auto [n, r] = exp_split(x);
   return scale2(exp_of_rest(r), n - T(1));
 }
+// e^x for |x| < 86 (700 in double), where 2^n is a normal number; NaN stays NaN.
+template <class T> RL_INLINE T exp_inside(T x) {
+  using F = FloatTraits<T>;
+  T t = fma(x, static_cast<T>(1.44269504088896340736), F::kMagic), n = t - F::kMagic;
+  return exp_of_rest(fma(-n, F::kLn2Lo, fma(-n, F::kLn2Hi, x))) * pow2_of(t);
+}
 template <class T> RL_INLINE T exp2(T x) {
   using F = FloatTraits<T>;
   T c = x > T(F::kExpHigh * 1.45) ? T(F::kExpHigh * 1.45) : x;
@@ -135,8 +141,12 @@ template <class T> RL_INLINE T expm1(T x) {
 }
 template <class T> RL_INLINE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 template <class T> RL_INLINE T tanh(T x) {
-  T h = half_expm1(T(-2) * abs_(x));
-  T y = -h / (T(1) + h);
+  using F = FloatTraits<T>;
+  T a = T(-2) * abs_(x), c = a < T(-50) ? T(-50) : a;
+  T t = fma(c, static_cast<T>(1.44269504088896340736), F::kMagic), n = t - F::kMagic;
+  T r = fma(-n, F::kLn2Lo, fma(-n, F::kLn2Hi, c)), s = pow2_of(t);
+  T e = fma(s, fma(r * r, poly(r, F::kExp), r), s - T(1));  // e^-2|x| - 1
+  T y = -e / (T(2) + e);
   return abs_(x) < T(1e-30) ? x : with_sign(y, x);
 }
 template <class T> RL_INLINE T sinh(T x) {
@@ -154,7 +164,7 @@ template <class T> struct LogSplit {
   T k, f, log_f;
 };
 RL_INLINE float log_of_rest(float f) {
-  constexpr float kLog[] = {0x1.55554ap-2f,  -0x1.00022p-2f,  0x1.99a594p-3f, -0x1.54788cp-3f,
+  constexpr float kLog[] = {0x1.55554ap-2f, -0x1.00022p-2f,  0x1.99a594p-3f, -0x1.54788cp-3f,
                             0x1.226e84p-3f, -0x1.0ce0a8p-3f, 0x1.07cf7ap-3f, -0x1.41e984p-4f};
   float f2 = f * f;
   return fma(f2 * f, poly(f, kLog), -0.5f * f2);  // log(1 + f) - f

@@ -44,13 +44,13 @@ RL_INLINE float cos_poly(float r) {
   return fma(z * z, poly(z, c), fma(-0.5f, z, 1.0f));
 }
 RL_INLINE double sin_poly(double r) {
-  constexpr double c[] = {-0x1.5555555555555p-3, 0x1.111111111110bp-7,  -0x1.a01a01a018a7cp-13, 0x1.71de3a5330db8p-19,
+  constexpr double c[] = {-0x1.5555555555555p-3,  0x1.111111111110bp-7,  -0x1.a01a01a018a7cp-13, 0x1.71de3a5330db8p-19,
                           -0x1.ae64528cdf403p-26, 0x1.61208b4f96362p-33, -0x1.aaa18b7a95590p-41};
   double z = r * r;
   return fma(r * z, poly(z, c), r);
 }
 RL_INLINE double cos_poly(double r) {
-  constexpr double c[] = {0x1.5555555555555p-5, -0x1.6c16c16c16c10p-10, 0x1.a01a01a018d90p-16, -0x1.27e4fb75f7602p-22,
+  constexpr double c[] = {0x1.5555555555555p-5,  -0x1.6c16c16c16c10p-10, 0x1.a01a01a018d90p-16, -0x1.27e4fb75f7602p-22,
                           0x1.1eed8c9cbb563p-29, -0x1.9393304e09d27p-37, 0x1.aac20d3ef2ff2p-45};
   double z = r * r, half = 0.5 * z, one = 1.0 - half;
   return one + (((1.0 - one) - half) + z * z * poly(z, c));
@@ -74,16 +74,16 @@ template <class T> RL_INLINE T tan(T x) {
 }
 
 RL_INLINE float atan_poly(float a) {  // 0 <= a <= 1
-  constexpr float c[] = {-0x1.55554p-2f,  0x1.999276p-3f, -0x1.2426f6p-3f, 0x1.c0d27p-4f,  -0x1.58dc3cp-4f,
-                         0x1.dd0e26p-5f, -0x1.01aeeep-5f, 0x1.6a8e78p-7f, -0x1.defd14p-10f};
+  constexpr float c[] = {-0x1.55554p-2f, 0x1.999276p-3f,  -0x1.2426f6p-3f, 0x1.c0d27p-4f,   -0x1.58dc3cp-4f,
+                         0x1.dd0e26p-5f, -0x1.01aeeep-5f, 0x1.6a8e78p-7f,  -0x1.defd14p-10f};
   float z = a * a;
   return fma(a * z, poly(z, c), a);
 }
 RL_INLINE double atan_poly(double a) {
-  constexpr double c[] = {-0x1.555555555552ap-2, 0x1.9999999995ae1p-3,  -0x1.24924923921ffp-3, 0x1.c71c71842247fp-4,
-                          -0x1.745d11fadb60cp-4, 0x1.3b136a1405678p-4,  -0x1.110e6d7abee9ep-4, 0x1.e1bcf6ade74dbp-5,
-                          -0x1.ae6448fb5741ep-5, 0x1.82eea1b0f8111p-5,  -0x1.59d7d123c9f5bp-5, 0x1.2c97dc40fd348p-5,
-                          -0x1.eb48765943c32p-6, 0x1.69d7acc264f60p-6,  -0x1.ca962f049320bp-7, 0x1.dc029a2108cf8p-8,
+  constexpr double c[] = {-0x1.555555555552ap-2, 0x1.9999999995ae1p-3,  -0x1.24924923921ffp-3,  0x1.c71c71842247fp-4,
+                          -0x1.745d11fadb60cp-4, 0x1.3b136a1405678p-4,  -0x1.110e6d7abee9ep-4,  0x1.e1bcf6ade74dbp-5,
+                          -0x1.ae6448fb5741ep-5, 0x1.82eea1b0f8111p-5,  -0x1.59d7d123c9f5bp-5,  0x1.2c97dc40fd348p-5,
+                          -0x1.eb48765943c32p-6, 0x1.69d7acc264f60p-6,  -0x1.ca962f049320bp-7,  0x1.dc029a2108cf8p-8,
                           -0x1.7ea4a0bad3063p-9, 0x1.ba3a69fc3eab2p-11, -0x1.44a206cb6338fp-13, 0x1.c4a03edfd5287p-17};
   double z = a * a;
   return fma(a * z, poly(z, c), a);
@@ -115,8 +115,8 @@ RL_INLINE float asin_poly(float z) {  // (asin(s) - s) / s at s^2 = z <= 1/4
   return z * poly(z, c);
 }
 RL_INLINE double asin_poly(double z) {
-  constexpr double c[] = {0x1.5555555555384p-3, 0x1.333333336fe28p-4, 0x1.6db6db4199507p-5, 0x1.f1c72c806e71ep-6,
-                          0x1.6e89eda82cd01p-6, 0x1.1c6c439c4ad9ap-6, 0x1.c6f64e9a29c2ap-7, 0x1.8ef335f2ab263p-7,
+  constexpr double c[] = {0x1.5555555555384p-3, 0x1.333333336fe28p-4, 0x1.6db6db4199507p-5,  0x1.f1c72c806e71ep-6,
+                          0x1.6e89eda82cd01p-6, 0x1.1c6c439c4ad9ap-6, 0x1.c6f64e9a29c2ap-7,  0x1.8ef335f2ab263p-7,
                           0x1.aa33d9e660400p-8, 0x1.410a9998a0bdap-6, -0x1.0b8203a2a0362p-6, 0x1.05ff6669b0f86p-5};
   return z * poly(z, c);
 }

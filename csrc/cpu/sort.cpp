@@ -1,12 +1,11 @@
 // sort and topk along a dimension, and the table of sorting kernels.
-#include "cpu/isa.h"
-
 #include "backend/sort.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "base/check.h"
+#include "cpu/isa.h"
 #include "cpu/rows.h"
 #include "cpu/sort_keys.h"
 #include "cpu/sort_table.h"

@@ -1,11 +1,10 @@
 // Sorting items: by comparison when there are few, else by digits from the lowest up. A pass of digits is
 // parallel over chunks of fixed size: each counts its digits, then writes behind its predecessors.
-#include "cpu/isa.h"
-
 #include <algorithm>
 #include <memory>
 
 #include "base/parallel.h"
+#include "cpu/isa.h"
 #include "cpu/sort_keys.h"
 
 namespace rl::RL_ISA {

@@ -1,6 +1,4 @@
 // Distinct elements and rows, and the place of values in sorted rows.
-#include "cpu/isa.h"
-
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -8,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "cpu/isa.h"
 #include "cpu/sort_keys.h"
 #include "cpu/sort_table.h"
 

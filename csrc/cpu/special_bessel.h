@@ -24,7 +24,10 @@ inline double i0e(double x) {
   x = std::fabs(x);
   return x <= 8 ? series(kI0Near, x, 0, 8) : series(kI0Far, 1 / x, 0, 0.125) / std::sqrt(x);
 }
-inline double i0(double x) { return std::fabs(x) > 700 ? std::exp(std::fabs(x) / 2) * i0e(x) * std::exp(std::fabs(x) / 2) : std::exp(std::fabs(x)) * i0e(x); }
+inline double i0(double x) {
+  return std::fabs(x) > 700 ? std::exp(std::fabs(x) / 2) * i0e(x) * std::exp(std::fabs(x) / 2)
+                            : std::exp(std::fabs(x)) * i0e(x);
+}
 inline double i1e(double x) {
   const double a = std::fabs(x);
   const double y = a <= 8 ? a * series(kI1Near, a, 0, 8) : series(kI1Far, 1 / a, 0, 0.125) / std::sqrt(a);
@@ -78,7 +81,8 @@ inline double airy_ai(double x) {
     const double zeta = 2.0 / 3 * a * std::sqrt(a), root = std::sqrt(std::sqrt(a)), t = 1 / zeta;
     if (x > 0) return std::exp(-zeta) * series(kAiryDecay, t, 0, 0.54) / (2 * kSqrtPi * root);
     const double theta = zeta + kPi / 4;
-    const double wave = std::sin(theta) * series(kAiryWaveP, t, 0, 0.54) - std::cos(theta) * series(kAiryWaveQ, t, 0, 0.54);
+    const double wave =
+        std::sin(theta) * series(kAiryWaveP, t, 0, 0.54) - std::cos(theta) * series(kAiryWaveQ, t, 0, 0.54);
     return wave / (kSqrtPi * root);
   }
   double f = 1, g = x, df = 1, dg = x;

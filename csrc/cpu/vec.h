@@ -29,6 +29,33 @@ template <class T> [[gnu::always_inline]] inline void store_vec(T* p, const Vec<
   __builtin_memcpy(p, &v, sizeof v);
 }
 
+// One bit per lane of a comparison's result.
+template <class M> [[gnu::always_inline]] inline unsigned lane_bits(const M& mask) {
+#if defined(__x86_64__)
+  if constexpr (sizeof(mask[0]) == 4) {
+    Vec<float> v;
+    __builtin_memcpy(&v, &mask, sizeof v);
+#ifdef __AVX__
+    return static_cast<unsigned>(__builtin_ia32_movmskps256(v));
+#else
+    return static_cast<unsigned>(__builtin_ia32_movmskps(v));
+#endif
+  } else {
+    Vec<double> v;
+    __builtin_memcpy(&v, &mask, sizeof v);
+#ifdef __AVX__
+    return static_cast<unsigned>(__builtin_ia32_movmskpd256(v));
+#else
+    return static_cast<unsigned>(__builtin_ia32_movmskpd(v));
+#endif
+  }
+#else
+  unsigned bits = 0;
+  for (size_t i = 0; i < kVecBytes / sizeof(mask[0]); ++i) bits |= (mask[i] != 0 ? 1u : 0u) << i;
+  return bits;
+#endif
+}
+
 // n half-precision numbers to float and back.
 inline void widen(const bfloat16* __restrict in, float* __restrict out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]);

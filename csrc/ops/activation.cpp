@@ -26,7 +26,8 @@ struct LeakyReluBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
     if (grad_enabled()) return {where(gt(x, 0), dy[0], mul(dy[0], negative_slope))};
-    return {binary("leaky_relu_backward", Pointwise::LeakyReluGrad, dy[0], x, with_numbers(Rule::Same, negative_slope))};
+    return {
+        binary("leaky_relu_backward", Pointwise::LeakyReluGrad, dy[0], x, with_numbers(Rule::Same, negative_slope))};
   }
   FIELDS(self, negative_slope)
 };
@@ -53,7 +54,8 @@ struct HardtanhBackward : Node {
 };
 static Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
   CHECK(x.dtype() != DType::Bool, Runtime, "Bool inputs not supported for hardtanh");
-  CHECK(x.dtype() != DType::UInt8 || (min_val >= 0 && max_val >= 0), Runtime, "cannot do hardtanh on an unsigned type with negative limits");
+  CHECK(x.dtype() != DType::UInt8 || (min_val >= 0 && max_val >= 0), Runtime,
+        "cannot do hardtanh on an unsigned type with negative limits");
   CHECK(min_val <= max_val, Value, "min_val cannot be greater than max_val");
   Tensor y = unary("hardtanh", Pointwise::Hardtanh, x, with_numbers(Rule::Same, min_val, max_val));
   return record<HardtanhBackward>(y, {x}, [&](auto& n) {
@@ -111,7 +113,9 @@ static Tensor hardshrink(const Tensor& x, const Scalar& lambd) {
 }
 
 // softshrink: y = x -/+ lambda, 0 where |x| <= lambda        dx = dy where |x| > lambda
-struct SoftshrinkBackward : HardshrinkBackward { static constexpr const char* kName = "SoftshrinkBackward0"; };
+struct SoftshrinkBackward : HardshrinkBackward {
+  static constexpr const char* kName = "SoftshrinkBackward0";
+};
 static Tensor softshrink(const Tensor& x, const Scalar& lambd) {
   double l = lambd.to_double();
   CHECK(l >= 0, Runtime, "lambda must be greater or equal to 0, but found to be ", l, ".");
@@ -135,7 +139,8 @@ struct ThresholdBackward : Node {
   FIELDS(self, threshold)
 };
 static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& value) {
-  Tensor y = unary("threshold", Pointwise::Threshold, x, with_numbers(Rule::Same, threshold.to_double(), value.to_double()));
+  Tensor y =
+      unary("threshold", Pointwise::Threshold, x, with_numbers(Rule::Same, threshold.to_double(), value.to_double()));
   return record<ThresholdBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.threshold = threshold.to_double();
@@ -144,13 +149,16 @@ static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& 
 
 // prelu: y = x, or weight x below 0, one weight for all or one per channel (dimension 1)
 static Tensor prelu(const Tensor& x, const Tensor& weight) {
-  CHECK(x.dtype() == weight.dtype(), Runtime, "prelu: Type promoting not supported. Got ", info(x.dtype()).legacy, " and ", info(weight.dtype()).legacy);
-  CHECK(weight.dim() <= 1, Runtime, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+  CHECK(x.dtype() == weight.dtype(), Runtime, "prelu: Type promoting not supported. Got ", info(x.dtype()).legacy,
+        " and ", info(weight.dtype()).legacy);
+  CHECK(weight.dim() <= 1, Runtime,
+        "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
   if (weight.numel() != 1) {
     CHECK(x.dim() > 0, Runtime, "Not allow zero-dim input tensor.");
     int64_t channels = x.dim() >= 2 ? x.size(1) : 1;
-    CHECK(channels == weight.numel(), Runtime, "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
-          weight.numel(), " and channel size = ", channels, ".");
+    CHECK(channels == weight.numel(), Runtime,
+          "Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
+          " and channel size = ", channels, ".");
   }
   Ints shape(x.dim(), 1);
   if (x.dim() >= 2) shape[1] = weight.numel();
@@ -178,28 +186,38 @@ static Tensor hardswish_f(const Tensor& x, bool inplace) {
 static Tensor threshold_f(const Tensor& x, const Scalar& t, const Scalar& value, bool inplace) {
   return maybe_inplace("threshold_", x, inplace, [&] { return threshold(x, t, value); });
 }
-static Tensor threshold_inplace(const Tensor& x, const Scalar& t, const Scalar& value) { return threshold_f(x, t, value, true); }
+static Tensor threshold_inplace(const Tensor& x, const Scalar& t, const Scalar& value) {
+  return threshold_f(x, t, value, true);
+}
 static Tensor leaky_relu_inplace(const Tensor& x, const Scalar& slope) { return leaky_relu_f(x, slope, true); }
-static Tensor hardtanh_inplace(const Tensor& x, double min_val, double max_val) { return hardtanh_f(x, min_val, max_val, true); }
+static Tensor hardtanh_inplace(const Tensor& x, double min_val, double max_val) {
+  return hardtanh_f(x, min_val, max_val, true);
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("relu", relu, "input", kUnary | kKeepsInput, "max(input, 0).");
   ops.def("nn.functional.relu", relu_f, "input, inplace=False", kNoOut, "max(input, 0).");
   ops.def("nn.functional.relu_", relu_inplace, "input", kNoOut, "relu in place.");
   ops.def("nn.functional.relu6", relu6_f, "input, inplace=False", kNoOut, "min(max(input, 0), 6).");
-  ops.def("nn.functional.leaky_relu", leaky_relu_f, "input, negative_slope=0.01, inplace=False", 0, "input, or negative_slope * input below 0.");
-  ops.def("nn.functional.leaky_relu_", leaky_relu_inplace, "input, negative_slope=0.01", kNoOut, "leaky_relu in place.");
-  ops.def("nn.functional.hardtanh", hardtanh_f, "input, min_val=-1.0, max_val=1.0, inplace=False", 0, "input brought into [min_val, max_val].");
-  ops.def("nn.functional.hardtanh_", hardtanh_inplace, "input, min_val=-1.0, max_val=1.0", kNoOut, "hardtanh in place.");
+  ops.def("nn.functional.leaky_relu", leaky_relu_f, "input, negative_slope=0.01, inplace=False", 0,
+          "input, or negative_slope * input below 0.");
+  ops.def("nn.functional.leaky_relu_", leaky_relu_inplace, "input, negative_slope=0.01", kNoOut,
+          "leaky_relu in place.");
+  ops.def("nn.functional.hardtanh", hardtanh_f, "input, min_val=-1.0, max_val=1.0, inplace=False", 0,
+          "input brought into [min_val, max_val].");
+  ops.def("nn.functional.hardtanh_", hardtanh_inplace, "input, min_val=-1.0, max_val=1.0", kNoOut,
+          "hardtanh in place.");
   ops.def("nn.functional.hardsigmoid", hardsigmoid_f, "input, inplace=False", 0, "min(max(input + 3, 0), 6) / 6.");
   ops.def("nn.functional.hardswish", hardswish_f, "input, inplace=False", 0, "input * hardsigmoid(input).");
   ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod, "input, or 0 where |input| <= lambd.");
   ops.alias("nn.functional.hardshrink", "hardshrink");
-  ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", 0, "input moved towards 0 by lambd, at most to 0.");
+  ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", 0,
+          "input moved towards 0 by lambd, at most to 0.");
   ops.def("threshold", threshold, "input, threshold, value", kNoOut, "input, or value where input <= threshold.");
   ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut, "threshold in place.");
   ops.alias("nn.functional.threshold_", "threshold_");
-  ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0, "input, or value where input <= threshold.");
+  ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0,
+          "input, or value where input <= threshold.");
   ops.def("prelu", prelu, "input, weight", kMethod | kNoOut, "input, or weight * input below 0.");
   ops.alias("nn.functional.prelu", "prelu");
 });

@@ -30,7 +30,9 @@ static Tensor elu_of(const Tensor& x, double alpha, double scale, double input_s
     n.input_scale = input_scale;
   });
 }
-static Tensor selu(const Tensor& x) { return elu_of(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1); }
+static Tensor selu(const Tensor& x) {
+  return elu_of(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
+}
 static Tensor celu(const Tensor& x, const Scalar& alpha) {
   CHECK(!alpha.equals(0), Runtime, "ZeroDivisionError: alpha cannot be 0 for CELU");
   return elu_of(x, alpha.to_double(), 1, 1 / alpha.to_double());
@@ -45,7 +47,8 @@ struct GeluBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
     if (!grad_enabled()) {
-      return {binary("gelu_backward", tanh_form ? Pointwise::GeluTanhGrad : Pointwise::GeluGrad, dy[0], x, {.cost = 16})};
+      return {
+          binary("gelu_backward", tanh_form ? Pointwise::GeluTanhGrad : Pointwise::GeluGrad, dy[0], x, {.cost = 16})};
     }
     if (tanh_form) {
       constexpr double kScale = 0.79788456080286535588, kCubic = 0.044715;
@@ -90,7 +93,8 @@ struct SoftplusBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
     if (!grad_enabled()) {
-      return {binary("softplus_backward", Pointwise::SoftplusGrad, dy[0], x, with_numbers(Rule::Same, beta, threshold, 0, 8))};
+      return {binary("softplus_backward", Pointwise::SoftplusGrad, dy[0], x,
+                     with_numbers(Rule::Same, beta, threshold, 0, 8))};
     }
     Tensor z = mul(x, beta);
     return {where(gt(z, threshold), dy[0], mul(dy[0], sigmoid(z)))};
@@ -117,7 +121,9 @@ struct MishBackward : SelfNode {
     return {mul(dy[0], add(t, mul(mul(z, sigmoid(z)), add(neg(square(t)), 1))))};
   }
 };
-static Tensor mish(const Tensor& x) { return from_self<MishBackward>(unary("mish", Pointwise::Mish, x, {.cost = 16}), x); }
+static Tensor mish(const Tensor& x) {
+  return from_self<MishBackward>(unary("mish", Pointwise::Mish, x, {.cost = 16}), x);
+}
 
 // logsigmoid: y = -log(1 + e^-x)        dx = dy sigmoid(-x)
 struct LogSigmoidBackward : SelfNode {
@@ -168,15 +174,18 @@ static const Register registered([](Ops& ops) {
   ops.def("selu", selu, "input", kNoOut, "scale * elu(input, alpha), with the constants of self-normalizing networks.");
   ops.def("selu_", selu_inplace, "input", kNoOut, "selu in place.");
   ops.alias("nn.functional.selu_", "selu_");
-  ops.def("nn.functional.selu", selu_f, "input, inplace=False", kNoOut, "scale * elu(input, alpha), with the constants of self-normalizing networks.");
+  ops.def("nn.functional.selu", selu_f, "input, inplace=False", kNoOut,
+          "scale * elu(input, alpha), with the constants of self-normalizing networks.");
   ops.def("celu", celu, "input, alpha=1.0", kNoOut, "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
   ops.def("celu_", celu_inplace, "input, alpha=1.0", kNoOut, "celu in place.");
   ops.alias("nn.functional.celu_", "celu_");
-  ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut, "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
+  ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut,
+          "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
   ops.def("nn.functional.gelu", gelu, "input, *, approximate='none'", 0, "input * P(X <= input) for a normal X.");
   ops.def("nn.functional.silu", silu_f, "input, inplace=False", 0, "input * sigmoid(input).");
   ops.def("nn.functional.mish", mish_f, "input, inplace=False", 0, "input * tanh(softplus(input)).");
-  ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", 0, "log(1 + e^(beta * input)) / beta.");
+  ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", 0,
+          "log(1 + e^(beta * input)) / beta.");
   ops.def("nn.functional.logsigmoid", logsigmoid, "input", 0, "log(sigmoid(input)).");
   ops.def("nn.functional.softsign", softsign, "input", kNoOut, "input / (1 + |input|).");
   ops.def("nn.functional.tanhshrink", tanhshrink, "input", kNoOut, "input - tanh(input).");

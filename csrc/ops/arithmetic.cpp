@@ -29,10 +29,14 @@ struct SubBackward : Node {
   }
 };
 Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
-  auto is_bool = [](const Value& v) { return v.is_tensor() ? v.tensor.dtype() == DType::Bool : v.number.kind() == Scalar::Kind::Bool; };
-  CHECK(!(is_bool(a) && is_bool(b)), Runtime, "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+  auto is_bool = [](const Value& v) {
+    return v.is_tensor() ? v.tensor.dtype() == DType::Bool : v.number.kind() == Scalar::Kind::Bool;
+  };
+  CHECK(!(is_bool(a) && is_bool(b)), Runtime,
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
         "operator instead.");
-  CHECK(!is_bool(a) && !is_bool(b), Runtime, "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+  CHECK(!is_bool(a) && !is_bool(b), Runtime,
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
         "the `~` or `logical_not()` operator instead.");
   Value operands[] = {a, b};
   Tensor y = pointwise_scaled("sub", Pointwise::Sub, operands, 2, alpha);
@@ -48,7 +52,8 @@ struct MulBackward : Node {
   static constexpr const char* kName = "MulBackward0";
   SavedValue self, other;
   Grads backward(const Grads& dy) {
-    return {needs(0) ? mul(dy[0], conj_value(other.unpack(*this))) : Tensor(), needs(1) ? mul(dy[0], conj_value(self.unpack(*this))) : Tensor()};
+    return {needs(0) ? mul(dy[0], conj_value(other.unpack(*this))) : Tensor(),
+            needs(1) ? mul(dy[0], conj_value(self.unpack(*this))) : Tensor()};
   }
   FIELDS(self, other)
 };
@@ -87,7 +92,9 @@ struct NegBackward : Node {
   Grads backward(const Grads& dy) { return {neg(dy[0])}; }
 };
 Tensor neg(const Tensor& a) {
-  CHECK(a.dtype() != DType::Bool, Runtime, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+  CHECK(a.dtype() != DType::Bool, Runtime,
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+        "`~` or "
         "`logical_not()` operator instead.");
   return record<NegBackward>(unary("neg", Pointwise::Neg, a), {a});
 }

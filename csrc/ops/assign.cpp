@@ -8,9 +8,12 @@ namespace rl::ops {
 
 // x.f_(...): moves a computed result, its history included, into x.
 static Tensor assign(const std::string& name, const Tensor& self, const Tensor& result) {
-  return apply_inplace(name.c_str(), self, false, false, [](void* r) { return *static_cast<Tensor*>(r); }, const_cast<Tensor*>(&result));
+  return apply_inplace(
+      name.c_str(), self, false, false, [](void* r) { return *static_cast<Tensor*>(r); }, const_cast<Tensor*>(&result));
 }
-static NewObject write_out(const std::string& name, Object out, Object result) { return {write_result(name.c_str(), out.p, result.p)}; }
+static NewObject write_out(const std::string& name, Object out, Object result) {
+  return {write_result(name.c_str(), out.p, result.p)};
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("_assign", assign, "name, input, result", kNoOut);

@@ -28,8 +28,9 @@ struct PowBackward : Node {
       } else if (b.number.equals(0)) {
         dx[0] = zeros_like(dy[0]);
       } else {
-        Scalar lower = b.number.is_complex() ? Scalar(b.number.to_complex128() - 1.0)
-                       : b.number.is_integral() ? Scalar(b.number.to_int() - 1) : Scalar(b.number.to_double() - 1);
+        Scalar lower = b.number.is_complex()    ? Scalar(b.number.to_complex128() - 1.0)
+                       : b.number.is_integral() ? Scalar(b.number.to_int() - 1)
+                                                : Scalar(b.number.to_double() - 1);
         dx[0] = mul(dy[0], conj(mul(pow(a, lower), b)));
       }
     }
@@ -44,8 +45,12 @@ struct PowBackward : Node {
   }
   FIELDS(self, exponent, result)
 };
-struct PowScalarBackward : PowBackward { static constexpr const char* kName = "PowBackward0"; };
-struct PowTensorBackward : PowBackward { static constexpr const char* kName = "PowBackward1"; };
+struct PowScalarBackward : PowBackward {
+  static constexpr const char* kName = "PowBackward0";
+};
+struct PowTensorBackward : PowBackward {
+  static constexpr const char* kName = "PowBackward1";
+};
 Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && b.number.is_integral() && b.number.to_int() < 0) {
     CHECK(!is_integral(type_of(a, b), true), Runtime, "Integers to negative integer powers are not allowed.");
@@ -73,6 +78,13 @@ static Tensor float_power(const Value& a, const Value& b) {
   return pow(as_wide(x), as_wide(n));
 }
 
+static Tensor float_power_inplace(const Tensor& x, const Value& exponent) {
+  DType wide = is_complex(type_of(x, exponent)) ? DType::Complex128 : DType::Float64;
+  CHECK(x.dtype() == wide, Runtime, "the base given to float_power_ has dtype ", info(x.dtype()).legacy,
+        " but the operation's result requires dtype ", info(wide).legacy);
+  return maybe_inplace("float_power_", x, true, [&] { return float_power(x, exponent); });
+}
+
 // atan2: the angle of (x, y)        dy' = g x / (x^2 + y^2), dx = -g y / (x^2 + y^2), 0 at the origin
 struct Atan2Backward : PairNode {
   static constexpr const char* kName = "Atan2Backward0";
@@ -94,7 +106,8 @@ struct HypotBackward : Node {
   Saved result;
   Grads backward(const Grads& dy) {
     Tensor scaled = div(dy[0], result.unpack(*this));
-    return {needs(0) ? mul(scaled, self.unpack(*this)) : Tensor(), needs(1) ? mul(scaled, other.unpack(*this)) : Tensor()};
+    return {needs(0) ? mul(scaled, self.unpack(*this)) : Tensor(),
+            needs(1) ? mul(scaled, other.unpack(*this)) : Tensor()};
   }
   FIELDS(self, other, result)
 };
@@ -131,8 +144,15 @@ static Tensor copysign(const Value& a, const Value& b) {
   });
 }
 
+// nextafter: the number next to a towards b        da = dy, 0 where they are equal; db = 0
+struct NextafterBackward : PairNode {
+  static constexpr const char* kName = "NextafterBackward0";
+  Grads backward(const Grads& dy) {
+    return {needs(0) ? zero_where(eq(a(), b()), dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
+  }
+};
 static Tensor nextafter(const Tensor& a, const Tensor& b) {
-  return record_not_differentiable("nextafter", binary("nextafter", Pointwise::Nextafter, a, b), {a, b});
+  return from_pair<NextafterBackward>(binary("nextafter", Pointwise::Nextafter, a, b), a, b);
 }
 static Tensor heaviside(const Tensor& a, const Tensor& b) {
   CHECK(!a.is_complex() && !b.is_complex(), Runtime, "heaviside is not yet implemented for complex tensors.");
@@ -254,7 +274,9 @@ template <class N> static Tensor incomplete(const char* name, Pointwise op, cons
     n.other = save(x);
   });
 }
-static Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete<IgammaBackward>("igamma", Pointwise::Igamma, a, x); }
+static Tensor igamma(const Tensor& a, const Tensor& x) {
+  return incomplete<IgammaBackward>("igamma", Pointwise::Igamma, a, x);
+}
 static Tensor igammac(const Tensor& a, const Tensor& x) {
   return incomplete<IgammacBackward>("igammac", Pointwise::Igammac, a, x);
 }
@@ -266,8 +288,10 @@ static const Register registered([](Ops& ops) {
   ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.");
   ops.def("pow", number_first<pow>, "input, exponent");
   ops.def("__rpow_op__", rpow, "input, other", kMethod | kNoFunction);
-  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kInplace, "input raised to exponent, in double precision.");
+  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod,
+          "input raised to exponent, in double precision.");
   ops.def("float_power", number_first<float_power>, "input, exponent");
+  ops.def("float_power_", float_power_inplace, "input, exponent", kMethod | kNoFunction | kNoOut);
   ops.def("atan2", two_tensors<atan2>, "input, other", kUnary, "The angle of the point (other, input), in radians.");
   ops.alias("arctan2", "atan2");
   ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, "sqrt(input^2 + other^2).");

@@ -7,7 +7,9 @@ static Tensor bitwise_and(const Value& a, const Value& b) { return binary("bitwi
 static Tensor bitwise_or(const Value& a, const Value& b) { return binary("bitwise_or", Pointwise::BitwiseOr, a, b); }
 static Tensor bitwise_xor(const Value& a, const Value& b) { return binary("bitwise_xor", Pointwise::BitwiseXor, a, b); }
 static Tensor bitwise_not(const Tensor& x) { return unary("bitwise_not", Pointwise::BitwiseNot, x); }
-static Tensor left_shift(const Value& a, const Value& b) { return binary("bitwise_left_shift", Pointwise::ShiftLeft, a, b); }
+static Tensor left_shift(const Value& a, const Value& b) {
+  return binary("bitwise_left_shift", Pointwise::ShiftLeft, a, b);
+}
 static Tensor right_shift(const Value& a, const Value& b) {
   return binary("bitwise_right_shift", Pointwise::ShiftRight, a, b);
 }
@@ -25,7 +27,8 @@ static const Register registered([](Ops& ops) {
   ops.def("bitwise_xor", tensor_first<bitwise_xor>, "input, other", flags, "input ^ other, bit by bit.");
   ops.def("bitwise_xor", number_first<bitwise_xor>, "input, other");
   ops.def("bitwise_not", bitwise_not, "input", flags, "~input, bit by bit.");
-  ops.def("bitwise_left_shift", tensor_first<left_shift>, "input, other", flags, "input << other; what is shifted out is gone.");
+  ops.def("bitwise_left_shift", tensor_first<left_shift>, "input, other", flags,
+          "input << other; what is shifted out is gone.");
   ops.def("bitwise_left_shift", number_first<left_shift>, "input, other");
   ops.def("bitwise_right_shift", tensor_first<right_shift>, "input, other", flags, "input >> other, keeping the sign.");
   ops.def("bitwise_right_shift", number_first<right_shift>, "input, other");

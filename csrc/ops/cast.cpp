@@ -56,7 +56,8 @@ Ints strides_for(const Tensor& t, MemoryFormat format) {
   if (format == MemoryFormat::Preserve) return dense_strides_like(t);
   if (format == MemoryFormat::Contiguous) return contiguous_strides(t.sizes());
   int64_t n = format == MemoryFormat::ChannelsLast ? 4 : 5;
-  CHECK(t.dim() == n, Runtime, "required rank ", n, " tensor to use ", n == 4 ? "channels_last" : "channels_last_3d", " format");
+  CHECK(t.dim() == n, Runtime, "required rank ", n, " tensor to use ", n == 4 ? "channels_last" : "channels_last_3d",
+        " format");
   Ints strides(n);
   int64_t step = 1;
   for (int64_t k = 0; k < n; ++k) {  // channels, then space from the last dimension, then batch
@@ -67,7 +68,8 @@ Ints strides_for(const Tensor& t, MemoryFormat format) {
   return strides;
 }
 Tensor clone(const Tensor& input, std::optional<MemoryFormat> format) {
-  Tensor y = empty_strided(input.sizes(), strides_for(input, format.value_or(MemoryFormat::Preserve)), input.dtype(), input.device());
+  Tensor y = empty_strided(input.sizes(), strides_for(input, format.value_or(MemoryFormat::Preserve)), input.dtype(),
+                           input.device());
   copy_into(y, input);
   return record<CloneBackward>(y, {input});
 }
@@ -75,7 +77,8 @@ Tensor clone(const Tensor& input, std::optional<MemoryFormat> format) {
 // contiguous: x itself if its memory is in that order, else a clone that is
 Tensor contiguous(const Tensor& input, MemoryFormat format) {
   CHECK(format != MemoryFormat::Preserve, Runtime, "preserve memory format is unsupported by the contiguous operator");
-  bool already = format == MemoryFormat::Contiguous ? input.is_contiguous() : is_channels_last(input.sizes(), input.strides());
+  bool already =
+      format == MemoryFormat::Contiguous ? input.is_contiguous() : is_channels_last(input.sizes(), input.strides());
   return already ? input : clone(input, format);
 }
 
@@ -91,7 +94,8 @@ struct CopyBackwards : Node {
 };
 Tensor copy(const Tensor& input, const Tensor& src, bool) {
   Ints sizes = broadcast_sizes(input.sizes(), src.sizes());
-  CHECK(IntSpan(sizes) == input.sizes(), Runtime, "output with shape ", to_text(input.sizes()), " doesn't match the broadcast shape ", to_text(sizes));
+  CHECK(IntSpan(sizes) == input.sizes(), Runtime, "output with shape ", to_text(input.sizes()),
+        " doesn't match the broadcast shape ", to_text(sizes));
   Tensor y = empty_like(input);
   copy_into(y, src);
   return record<CopyBackwards>(y, {input, src});
@@ -105,7 +109,10 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
     return self;
   }
   const Tensor& src = value.tensor;
-  struct Call { const Tensor &self, &src; bool b; } call{self, src, non_blocking};
+  struct Call {
+    const Tensor &self, &src;
+    bool b;
+  } call{self, src, non_blocking};
   bool overlaps = src.storage() == self.storage();
   bool same = src.is(self);
   if (overlaps && !same) {
@@ -113,10 +120,17 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
     check_overlap(self.get(), &value, 1);
   }
   if ((grad_enabled() && (self.requires_grad() || src.requires_grad())) || overlaps)
-    return apply_inplace("copy_", self, InplaceTraits{false, false, same}, [](void* c) { auto* k = static_cast<Call*>(c); return copy(k->self, k->src, k->b); }, &call);
+    return apply_inplace(
+        "copy_", self, InplaceTraits{false, false, same},
+        [](void* c) {
+          auto* k = static_cast<Call*>(c);
+          return copy(k->self, k->src, k->b);
+        },
+        &call);
   check_inplace(self);
   Ints sizes = broadcast_sizes(self.sizes(), src.sizes());
-  CHECK(IntSpan(sizes) == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()), " doesn't match the broadcast shape ", to_text(sizes));
+  CHECK(IntSpan(sizes) == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()),
+        " doesn't match the broadcast shape ", to_text(sizes));
   copy_into(self, src);
   bump_version(self);
   return self;
@@ -133,8 +147,9 @@ struct FillBackward : Node {
   }
 };
 Tensor fill(const Tensor& input, const Value& value) {
-  CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime, "fill_ only supports 0-dimension value tensor but got tensor with ",
-        value.is_tensor() ? value.tensor.dim() : 0, " dimensions.");
+  CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
+        "fill_ only supports 0-dimension value tensor but got tensor with ", value.is_tensor() ? value.tensor.dim() : 0,
+        " dimensions.");
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input, value}));
   if (!y.defined()) y = empty_like(input);
   if (value.is_tensor()) copy_into(y, value.tensor);
@@ -155,11 +170,16 @@ Tensor zero(const Tensor& input) {
 static const Register registered([](Ops& ops) {
   ops.def("_cast", cast, "input, dtype", kMethod | kNoOut, "The tensor in another element type.");
   ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut, "A copy in memory of its own.");
-  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut, "The tensor in row-major memory; itself if it is already.");
-  ops.def("copy_", copy_, "input, src, non_blocking=False", kMethod | kNoFunction | kNoOut, "Writes src (broadcast and cast) into the tensor.");
-  ops.def("copy", copy, "input, src, non_blocking=False", kNoOut, "The tensor with its elements replaced by those of src.");
-  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk, "The tensor with every element replaced by a number.");
-  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk, "The tensor with every element replaced by 0.");
+  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut,
+          "The tensor in row-major memory; itself if it is already.");
+  ops.def("copy_", copy_, "input, src, non_blocking=False", kMethod | kNoFunction | kNoOut,
+          "Writes src (broadcast and cast) into the tensor.");
+  ops.def("copy", copy, "input, src, non_blocking=False", kNoOut,
+          "The tensor with its elements replaced by those of src.");
+  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk,
+          "The tensor with every element replaced by a number.");
+  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk,
+          "The tensor with every element replaced by 0.");
 });
 
 }  // namespace rl::ops

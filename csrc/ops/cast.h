@@ -5,7 +5,7 @@
 
 namespace rl::ops {
 
-Tensor cast(const Tensor& input, DType dtype);   // the same tensor if it has that type
+Tensor cast(const Tensor& input, DType dtype);  // the same tensor if it has that type
 Tensor clone(const Tensor& input, std::optional<MemoryFormat> format = std::nullopt);
 Ints strides_for(const Tensor& t, MemoryFormat format);  // strides of t's sizes in that memory order
 Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::Contiguous);

@@ -48,7 +48,8 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
   for (int64_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     CHECK(t.dim() > 0, Runtime, "zero-dimensional tensor (at position ", i, ") cannot be concatenated");
-    CHECK(t.device() == tensors[0].device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ",
+    CHECK(t.device() == tensors[0].device(), Runtime,
+          "Expected all tensors to be on the same device, but found at least two devices, ",
           to_text(tensors[0].device()), " and ", to_text(t.device()), "! (cat)");
     types.add(t);
     if (!lead && !is_skipped(t)) lead = &t;
@@ -64,7 +65,8 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
       parts.push_back(-1);
       continue;
     }
-    CHECK(t.dim() == lead->dim(), Runtime, "Tensors must have same number of dimensions: got ", lead->dim(), " and ", t.dim());
+    CHECK(t.dim() == lead->dim(), Runtime, "Tensors must have same number of dimensions: got ", lead->dim(), " and ",
+          t.dim());
     for (int64_t k = 0; k < t.dim(); ++k)
       CHECK(k == d || t.sizes()[k] == sizes[k], Runtime, "Sizes of tensors must match except in dimension ", d,
             ". Expected size ", sizes[k], " but got size ", t.sizes()[k], " for tensor number ", i, " in the list.");
@@ -127,7 +129,8 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
       strides.push_back(std::move(s));
     }
     for (int64_t i = 0; i < tensors.size(); ++i)
-      views.push_back({tensors[i].data(), part.data(), strides[i].data(), static_cast<int32_t>(part.size()), tensors[i].dtype()});
+      views.push_back(
+          {tensors[i].data(), part.data(), strides[i].data(), static_cast<int32_t>(part.size()), tensors[i].dtype()});
     g_cpu->copy->cat(y.view(), views.data(), views.size(), static_cast<int>(d));
   }
   return record<StackBackward>(y, Inputs(tensors), [&](auto& n) { n.dim = d; });
@@ -149,7 +152,8 @@ Tensors split_with_sizes(const Tensor& input, IntSpan split_sizes, int64_t dim) 
   CHECK(input.dim() > 0, Runtime, "split expects at least a 1-dimensional tensor");
   int64_t d = wrap_dim(dim, input.dim()), sum = 0;
   for (int64_t s : split_sizes) {
-    CHECK(s >= 0, Runtime, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", to_text(split_sizes));
+    CHECK(s >= 0, Runtime, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
+          to_text(split_sizes));
     sum = checked_add(sum, s);
   }
   CHECK(sum == input.sizes()[d], Runtime, "split_with_sizes expects split_sizes to sum exactly to ", input.sizes()[d],
@@ -170,7 +174,8 @@ Tensors split(const Tensor& input, int64_t split_size, int64_t dim) {
   CHECK(input.dim() > 0, Runtime, "split expects at least a 1-dimensional tensor");
   CHECK(split_size >= 0, Runtime, "split expects split_size be non-negative, but got split_size=", split_size);
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
-  CHECK(split_size > 0 || n == 0, Runtime, "split_size can only be 0 if dimension size is 0, but got dimension size of ", n);
+  CHECK(split_size > 0 || n == 0, Runtime,
+        "split_size can only be 0 if dimension size is 0, but got dimension size of ", n);
   Ints sizes;
   int64_t rest = n;
   do {
@@ -220,7 +225,8 @@ static Tensors chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 
 // tensor_split: exactly n parts, the first n % sections of them one larger; or parts ending at the given indices
 static Tensors tensor_split_at(const Tensor& input, const Ints& indices, int64_t dim) {
-  CHECK(input.dim() > 0, Runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", input.dim(), " dims");
+  CHECK(input.dim() > 0, Runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ",
+        input.dim(), " dims");
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d], start = 0;
   Tensors parts;
   for (int64_t end : indices) {
@@ -231,7 +237,8 @@ static Tensors tensor_split_at(const Tensor& input, const Ints& indices, int64_t
   return parts;
 }
 static Tensors tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
-  CHECK(input.dim() > 0, Runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", input.dim(), " dims");
+  CHECK(input.dim() > 0, Runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ",
+        input.dim(), " dims");
   CHECK(sections > 0, Runtime, "number of sections must be larger than 0, got ", sections);
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
   Ints sizes;
@@ -239,9 +246,11 @@ static Tensors tensor_split(const Tensor& input, int64_t sections, int64_t dim) 
   return split_with_sizes(input, sizes, d);
 }
 static Tensors tensor_split_tensor(const Tensor& input, const Tensor& at, int64_t dim) {
-  CHECK(at.dtype() == DType::Int64, Runtime, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
-        info(at.dtype()).legacy);
-  CHECK(at.dim() <= 1, Runtime, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with ",
+  CHECK(at.dtype() == DType::Int64, Runtime,
+        "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", info(at.dtype()).legacy);
+  CHECK(at.dim() <= 1, Runtime,
+        "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
+        "a tensor with ",
         at.dim(), " dims");
   Tensor flat = contiguous(at);
   if (at.dim() == 0) return tensor_split(input, *flat.data<int64_t>(), dim);
@@ -250,34 +259,41 @@ static Tensors tensor_split_tensor(const Tensor& input, const Tensor& at, int64_
 
 // hsplit, vsplit, dsplit: tensor_split along one dimension, into equal parts
 static int64_t check_stack_split(const char* name, const Tensor& input, int64_t least, int64_t dim, int64_t sections) {
-  CHECK(input.dim() >= least, Runtime, "torch.", name, " requires a tensor with at least ", least, " dimension", least > 1 ? "s" : "",
-        ", but got a tensor with ", input.dim(), " dimensions!");
-  CHECK(sections != 0 && input.sizes()[dim] % sections == 0, Runtime, "torch.", name, " attempted to split along dimension ", dim,
-        ", but the size of the dimension ", input.sizes()[dim], " is not divisible by the split_size ", sections, "!");
+  CHECK(input.dim() >= least, Runtime, "torch.", name, " requires a tensor with at least ", least, " dimension",
+        least > 1 ? "s" : "", ", but got a tensor with ", input.dim(), " dimensions!");
+  CHECK(sections != 0 && input.sizes()[dim] % sections == 0, Runtime, "torch.", name,
+        " attempted to split along dimension ", dim, ", but the size of the dimension ", input.sizes()[dim],
+        " is not divisible by the split_size ", sections, "!");
   return dim;
 }
 static Tensors hsplit(const Tensor& x, int64_t sections) {
-  CHECK(x.dim() >= 1, Runtime, "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!");
+  CHECK(x.dim() >= 1, Runtime,
+        "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!");
   return tensor_split(x, sections, check_stack_split("hsplit", x, 1, x.dim() == 1 ? 0 : 1, sections));
 }
 static Tensors hsplit_at(const Tensor& x, const Ints& indices) {
-  CHECK(x.dim() >= 1, Runtime, "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!");
+  CHECK(x.dim() >= 1, Runtime,
+        "torch.hsplit requires a tensor with at least 1 dimension, but got a tensor with 0 dimensions!");
   return tensor_split_at(x, indices, x.dim() == 1 ? 0 : 1);
 }
 static Tensors vsplit(const Tensor& x, int64_t sections) {
-  CHECK(x.dim() >= 2, Runtime, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with ", x.dim(), " dimensions!");
+  CHECK(x.dim() >= 2, Runtime, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with ",
+        x.dim(), " dimensions!");
   return tensor_split(x, sections, check_stack_split("vsplit", x, 2, 0, sections));
 }
 static Tensors vsplit_at(const Tensor& x, const Ints& indices) {
-  CHECK(x.dim() >= 2, Runtime, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with ", x.dim(), " dimensions!");
+  CHECK(x.dim() >= 2, Runtime, "torch.vsplit requires a tensor with at least 2 dimension, but got a tensor with ",
+        x.dim(), " dimensions!");
   return tensor_split_at(x, indices, 0);
 }
 static Tensors dsplit(const Tensor& x, int64_t sections) {
-  CHECK(x.dim() >= 3, Runtime, "torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with ", x.dim(), " dimensions!");
+  CHECK(x.dim() >= 3, Runtime, "torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with ",
+        x.dim(), " dimensions!");
   return tensor_split(x, sections, check_stack_split("dsplit", x, 3, 2, sections));
 }
 static Tensors dsplit_at(const Tensor& x, const Ints& indices) {
-  CHECK(x.dim() >= 3, Runtime, "torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with ", x.dim(), " dimensions!");
+  CHECK(x.dim() >= 3, Runtime, "torch.dsplit requires a tensor with at least 3 dimension, but got a tensor with ",
+        x.dim(), " dimensions!");
   return tensor_split_at(x, indices, 2);
 }
 
@@ -313,10 +329,12 @@ static Tensor at_least_3(const Tensor& x) { return at_least(x, 3); }
 
 static Tensor cat_op(const Tensors& tensors, int64_t dim) { return cat(tensors, dim); }
 static Tensor stack_op(const Tensors& tensors, int64_t dim) { return stack(tensors, dim); }
-static Tensors split_op(const Tensor& input, const Ints& sizes, int64_t dim) { return split_with_sizes(input, sizes, dim); }
+static Tensors split_op(const Tensor& input, const Ints& sizes, int64_t dim) {
+  return split_with_sizes(input, sizes, dim);
+}
 
 static const Register registered([](Ops& ops) {
-  ops.def("cat", cat_op, "tensors, dim=0", 0, "Tensors one after the other along a dimension.");
+  ops.def("cat", cat_op, "tensors, dim=0", kApartOut, "Tensors one after the other along a dimension.");
   ops.alias("concat", "cat");
   ops.alias("concatenate", "cat");
   ops.def("stack", stack_op, "tensors, dim=0", 0, "Tensors of one shape along a new dimension.");
@@ -324,14 +342,18 @@ static const Register registered([](Ops& ops) {
   ops.def("split", split, "tensor, split_size_or_sections, dim=0", kMethod | kView);
   ops.def("split", split_op, "input, split_size, dim=0", kMethod | kView);
   ops.def("split", split_op, "tensor, split_size_or_sections, dim=0", kMethod | kView);
-  ops.def("split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kView, "Views of parts of a dimension with the given sizes.");
+  ops.def("split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kView,
+          "Views of parts of a dimension with the given sizes.");
   ops.def("unbind", unbind, "input, dim=0", kMethod | kView, "Views of the slices of a dimension.");
-  ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView, "Views of at most `chunks` equal parts of a dimension.");
+  ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView,
+          "Views of at most `chunks` equal parts of a dimension.");
   ops.def("unsafe_chunk", chunk, "input, chunks, dim=0", kMethod | kNoOut, "chunk; the parts may be written to.");
   ops.def("unsafe_split", split, "input, split_size, dim=0", kMethod | kNoOut, "split; the parts may be written to.");
-  ops.def("unsafe_split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kNoOut, "split_with_sizes; the parts may be written to.");
+  ops.def("unsafe_split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kNoOut,
+          "split_with_sizes; the parts may be written to.");
   ops.def("tensor_split", tensor_split_tensor, "input, tensor_indices_or_sections, dim=0", kMethod | kView);
-  ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView, "Views of `sections` nearly equal parts, or of the parts between indices.");
+  ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView,
+          "Views of `sections` nearly equal parts, or of the parts between indices.");
   ops.def("tensor_split", tensor_split_at, "input, indices, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split, "input, indices_or_sections, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split_at, "input, indices_or_sections, dim=0", kMethod | kView);

@@ -17,7 +17,8 @@ struct WhereBackward : Node {
 };
 Tensor where(const Tensor& condition, const Value& a, const Value& b) {
   CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::UInt8, Runtime,
-        "where expected condition to be a boolean tensor, but got a tensor with dtype ", info(condition.dtype()).legacy);
+        "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+        info(condition.dtype()).legacy);
   Value operands[] = {condition, a, b};
   Tensor y = pointwise("where", Pointwise::Where, operands, 3);
   return record<WhereBackward>(y, {condition, a, b}, [&](auto& n) { n.condition = save(condition); });
@@ -42,10 +43,15 @@ template <bool kLarger> struct ExtremeBackward : PairNode {
     return dx;
   }
 };
-struct MaximumBackward : ExtremeBackward<true> { static constexpr const char* kName = "MaximumBackward0"; };
-struct MinimumBackward : ExtremeBackward<false> { static constexpr const char* kName = "MinimumBackward0"; };
+struct MaximumBackward : ExtremeBackward<true> {
+  static constexpr const char* kName = "MaximumBackward0";
+};
+struct MinimumBackward : ExtremeBackward<false> {
+  static constexpr const char* kName = "MinimumBackward0";
+};
 static void no_complex(const char* name, const Value& a, const Value& b) {
-  bool complex = (a.is_tensor() ? a.tensor.is_complex() : a.number.is_complex()) || (b.is_tensor() ? b.tensor.is_complex() : b.number.is_complex());
+  bool complex = (a.is_tensor() ? a.tensor.is_complex() : a.number.is_complex()) ||
+                 (b.is_tensor() ? b.tensor.is_complex() : b.number.is_complex());
   CHECK(!complex, Runtime, name, " not implemented for complex tensors.");
 }
 Tensor maximum(const Value& a, const Value& b) {
@@ -67,8 +73,12 @@ template <bool kLarger> struct FextremeBackward : PairNode {
     return {needs(0) ? keep_where(first, dy[0]) : Tensor(), needs(1) ? zero_where(first, dy[0]) : Tensor()};
   }
 };
-struct FmaxBackward : FextremeBackward<true> { static constexpr const char* kName = "FmaxBackward0"; };
-struct FminBackward : FextremeBackward<false> { static constexpr const char* kName = "FminBackward0"; };
+struct FmaxBackward : FextremeBackward<true> {
+  static constexpr const char* kName = "FmaxBackward0";
+};
+struct FminBackward : FextremeBackward<false> {
+  static constexpr const char* kName = "FminBackward0";
+};
 static Tensor fmax(const Tensor& a, const Tensor& b) {
   return from_pair<FmaxBackward>(binary("fmax", Pointwise::Fmax, a, b), a, b);
 }
@@ -105,11 +115,14 @@ Tensor clamp(const Tensor& x, const std::optional<Scalar>& min, const std::optio
   ClampContext context{min, max};
   Tensor same = cast(x, types.get());
   Value operands[] = {same};
-  Tensor y = pointwise("clamp", Pointwise::Clamp, operands, 1, options, [](LoopParams& p, DType d, const void* c) {
-    auto& bounds = *static_cast<const ClampContext*>(c);
-    if (bounds.min) write_compute(p.s0, *bounds.min, d);
-    if (bounds.max) write_compute(p.s1, *bounds.max, d);
-  }, &context);
+  Tensor y = pointwise(
+      "clamp", Pointwise::Clamp, operands, 1, options,
+      [](LoopParams& p, DType d, const void* c) {
+        auto& bounds = *static_cast<const ClampContext*>(c);
+        if (bounds.min) write_compute(p.s0, *bounds.min, d);
+        if (bounds.max) write_compute(p.s1, *bounds.max, d);
+      },
+      &context);
   return record<ClampBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.min = min;
@@ -122,7 +135,8 @@ struct ClampTensorsBackward : Node {
   static constexpr const char* kName = "ClampBackward0";
   Saved self, min, max;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), low = min.defined() ? min.unpack(*this) : Tensor(), high = max.defined() ? max.unpack(*this) : Tensor();
+    Tensor x = self.unpack(*this), low = min.defined() ? min.unpack(*this) : Tensor(),
+           high = max.defined() ? max.unpack(*this) : Tensor();
     Grads dx(3);
     if (needs(0)) {
       Tensor inside = low.defined() ? ge(x, low) : le(x, high);
@@ -152,11 +166,12 @@ static Tensor clamp_tensors(const Tensor& x, const OptTensor& min, const OptTens
     const Tensor& bound = min.defined() ? min : max;
     y = binary("clamp", min.defined() ? Pointwise::Maximum : Pointwise::Minimum, x, bound);
   }
-  return record<ClampTensorsBackward>(y, {x, static_cast<const Tensor&>(min), static_cast<const Tensor&>(max)}, [&](auto& n) {
-    n.self = save(x);
-    if (min.defined()) n.min = save(min);
-    if (max.defined()) n.max = save(max);
-  });
+  return record<ClampTensorsBackward>(y, {x, static_cast<const Tensor&>(min), static_cast<const Tensor&>(max)},
+                                      [&](auto& n) {
+                                        n.self = save(x);
+                                        if (min.defined()) n.min = save(min);
+                                        if (max.defined()) n.max = save(max);
+                                      });
 }
 static Tensor clamp_min(const Tensor& x, const Scalar& min) { return clamp(x, min, std::nullopt); }
 static Tensor clamp_max(const Tensor& x, const Scalar& max) { return clamp(x, std::nullopt, max); }
@@ -169,9 +184,13 @@ struct NanToNumBackward : SelfNode {
   Grads backward(const Grads& dy) { return {keep_where(isfinite(x()), dy[0])}; }
 };
 static double largest(DType t) {
-  return t == DType::Float64 ? 1.7976931348623157e308 : t == DType::Float16 ? 65504.0 : t == DType::BFloat16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
+  return t == DType::Float64    ? 1.7976931348623157e308
+         : t == DType::Float16  ? 65504.0
+         : t == DType::BFloat16 ? 3.3895313892515355e38
+                                : 3.4028234663852886e38;
 }
-static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, const std::optional<double>& posinf, const std::optional<double>& neginf) {
+static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, const std::optional<double>& posinf,
+                         const std::optional<double>& neginf) {
   if (x.is_complex())
     return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
   double top = largest(x.dtype());
@@ -189,14 +208,16 @@ static const Register registered([](Ops& ops) {
   ops.def("min", minimum_op, "input, other", kMethod);
   ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.");
   ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.");
-  ops.def("clamp", clamp, "input, min=None, max=None", kUnary, "The input brought into [min, max].");
-  ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary);
+  // Tensors first: a 0-dim tensor would pass for a number, and lose its gradient.
+  ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary, "The input brought into [min, max].");
+  ops.def("clamp", clamp, "input, min=None, max=None", kUnary);
   ops.alias("clip", "clamp");
-  ops.def("clamp_min", clamp_min, "input, min", kUnary, "The input, or min where it is smaller.");
-  ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary);
-  ops.def("clamp_max", clamp_max, "input, max", kUnary, "The input, or max where it is larger.");
-  ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary);
-  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary, "NaN and infinities replaced by numbers.");
+  ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary, "The input, or min where it is smaller.");
+  ops.def("clamp_min", clamp_min, "input, min", kUnary);
+  ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, "The input, or max where it is larger.");
+  ops.def("clamp_max", clamp_max, "input, max", kUnary);
+  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary,
+          "NaN and infinities replaced by numbers.");
 });
 
 }  // namespace rl::ops

@@ -15,8 +15,12 @@ Tensor le(const Value& a, const Value& b) { return binary("le", Pointwise::Le, a
 Tensor gt(const Value& a, const Value& b) { return binary("gt", Pointwise::Gt, a, b, to_bool()); }
 Tensor ge(const Value& a, const Value& b) { return binary("ge", Pointwise::Ge, a, b, to_bool()); }
 
-Tensor logical_and(const Value& a, const Value& b) { return binary("logical_and", Pointwise::LogicalAnd, a, b, to_bool()); }
-Tensor logical_or(const Value& a, const Value& b) { return binary("logical_or", Pointwise::LogicalOr, a, b, to_bool()); }
+Tensor logical_and(const Value& a, const Value& b) {
+  return binary("logical_and", Pointwise::LogicalAnd, a, b, to_bool());
+}
+Tensor logical_or(const Value& a, const Value& b) {
+  return binary("logical_or", Pointwise::LogicalOr, a, b, to_bool());
+}
 static Tensor logical_xor(const Tensor& a, const Tensor& b) {
   return binary("logical_xor", Pointwise::LogicalXor, a, b, to_bool());
 }
@@ -68,8 +72,8 @@ static bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol,
   return all_true(isclose(a, b, rtol, atol, equal_nan));
 }
 static bool equal(const Tensor& a, const Tensor& b) {
-  CHECK(a.device() == b.device(), Runtime, "Expected all tensors to be on the same device, but found ", to_text(a.device()),
-        " and ", to_text(b.device()));
+  CHECK(a.device() == b.device(), Runtime, "Expected all tensors to be on the same device, but found ",
+        to_text(a.device()), " and ", to_text(b.device()));
   if (!(a.sizes() == b.sizes())) return false;
   NoGrad raw;
   return all_true(eq(a, b));

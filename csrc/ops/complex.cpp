@@ -37,9 +37,10 @@ struct ComplexBackward : Node {
 };
 static void check_parts(const Tensor& a, const Tensor& b) {
   bool float_type = a.dtype() == DType::Float32 || a.dtype() == DType::Float64 || a.dtype() == DType::Float16;
-  CHECK(float_type, Runtime, "Expected both inputs to be Half, Float or Double tensors but got ", info(a.dtype()).legacy, " and ", info(b.dtype()).legacy);
-  CHECK(a.dtype() == b.dtype(), Runtime, "Expected object of scalar type ", info(a.dtype()).legacy, " but got scalar type ",
-        info(b.dtype()).legacy, " for second argument");
+  CHECK(float_type, Runtime, "Expected both inputs to be Half, Float or Double tensors but got ",
+        info(a.dtype()).legacy, " and ", info(b.dtype()).legacy);
+  CHECK(a.dtype() == b.dtype(), Runtime, "Expected object of scalar type ", info(a.dtype()).legacy,
+        " but got scalar type ", info(b.dtype()).legacy, " for second argument");
 }
 Tensor complex(const Tensor& re, const Tensor& im) {
   check_parts(re, im);
@@ -96,7 +97,8 @@ static Tensor view_as_real(const Tensor& x) {
   for (int64_t& s : strides) s *= 2;
   sizes.push_back(2);
   strides.push_back(1);
-  return record_view<ViewAsRealBackward>(alias_as(x, to_real(x.dtype()), sizes, strides, 2 * x->offset), x, [](auto&) {});
+  return record_view<ViewAsRealBackward>(alias_as(x, to_real(x.dtype()), sizes, strides, 2 * x->offset), x,
+                                         [](auto&) {});
 }
 
 // view_as_complex: pairs along the last dimension as complex numbers        dx = view_as_real(dy)
@@ -106,7 +108,9 @@ struct ViewAsComplexBackward : Node {
 };
 static Tensor view_as_complex(const Tensor& x) {
   bool float_type = x.dtype() == DType::Float32 || x.dtype() == DType::Float64 || x.dtype() == DType::Float16;
-  CHECK(float_type, Runtime, "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ", info(x.dtype()).legacy);
+  CHECK(float_type, Runtime,
+        "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
+        info(x.dtype()).legacy);
   CHECK(x.dim() > 0, Runtime, "Input tensor must have one or more dimensions");
   int64_t last = x.dim() - 1;
   CHECK(x.sizes()[last] == 2, Runtime, "Tensor must have a last dimension of size 2");
@@ -118,7 +122,8 @@ static Tensor view_as_complex(const Tensor& x) {
     strides.push_back(x.strides()[d] / 2);
   }
   CHECK(x->offset % 2 == 0, Runtime, "Tensor must have a storage_offset divisible by 2");
-  return record_view<ViewAsComplexBackward>(alias_as(x, to_complex(x.dtype()), sizes, strides, x->offset / 2), x, [](auto&) {});
+  return record_view<ViewAsComplexBackward>(alias_as(x, to_complex(x.dtype()), sizes, strides, x->offset / 2), x,
+                                            [](auto&) {});
 }
 
 // Conjugation is done at once here, so there is nothing left to resolve.
@@ -135,8 +140,10 @@ static const Register registered([](Ops& ops) {
   ops.def("polar", polar, "abs, angle", 0, "abs * e^(i angle).");
   ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.");
   ops.def("conj_physical", conj_physical, "input", kUnary, "The complex conjugate.");
-  ops.def("resolve_conj", resolved, "input", kMethod | kNoOut, "The tensor with its conjugation carried out (it always is).");
-  ops.def("resolve_neg", resolved, "input", kMethod | kNoOut, "The tensor with its negation carried out (it always is).");
+  ops.def("resolve_conj", resolved, "input", kMethod | kNoOut,
+          "The tensor with its conjugation carried out (it always is).");
+  ops.def("resolve_neg", resolved, "input", kMethod | kNoOut,
+          "The tensor with its negation carried out (it always is).");
   ops.def("is_conj", never, "input", kMethod | kNoOut, "Whether conjugation is pending (it never is).");
   ops.def("is_neg", never, "input", kMethod | kNoOut, "Whether negation is pending (it never is).");
 });

@@ -9,9 +9,9 @@
 namespace rl::ops {
 
 // Note [Three maps]
-// A convolution y(x, w) is linear in both arguments. Its gradients dx(dy, w) and dw(dy, x) are linear in both of theirs,
-// and the derivative of any of the three is made of the other two. So these three ops serve every order of derivative,
-// and the transposed convolution is dx(dy, w) under another name.
+// A convolution y(x, w) is linear in both arguments. Its gradients dx(dy, w) and dw(dy, x) are linear in both of
+// theirs, and the derivative of any of the three is made of the other two. So these three ops serve every order of
+// derivative, and the transposed convolution is dx(dy, w) under another name.
 
 struct Geometry {
   ConvShape shape;
@@ -21,6 +21,16 @@ struct Geometry {
 static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g);
 static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
+
+// The geometry with memory for the kernel, which `keep` holds on to.
+static ConvShape with_workspace(const Geometry& g, DType dtype, bool input, Tensor& keep) {
+  ConvShape shape = g.shape;
+  if (int64_t bytes = g_cpu->conv->workspace(shape, dtype, input)) {
+    keep = empty(Ints{bytes}, DType::UInt8);
+    shape.workspace = keep.data();
+  }
+  return shape;
+}
 
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
 static Tensor channel_sums(const Tensor& dy) {
@@ -48,7 +58,9 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
   if (!skipped(y)) {
     Tensor a = contiguous(x), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
     View shift = c ? c.view() : View();
-    g_cpu->conv->forward(g.shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
+    Tensor memory;
+    g_cpu->conv->forward(with_workspace(g, x.dtype(), false, memory), y.view(), a.view(), b.view(),
+                         c ? &shift : nullptr);
   }
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(x);
@@ -77,7 +89,8 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
   if (!skipped(dx)) {
     NoGrad raw;
     Tensor a = contiguous(dy), b = contiguous(w);
-    g_cpu->conv->input(g.shape, dx.view(), a.view(), b.view());
+    Tensor memory;
+    g_cpu->conv->input(with_workspace(g, dy.dtype(), true, memory), dx.view(), a.view(), b.view());
     if (bias) {
       Ints shape(dx.dim(), 1);
       shape[1] = bias.numel();
@@ -90,7 +103,9 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
     n.geometry = g;
   });
 }
-static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g) { return conv_input_with_bias(dy, w, OptTensor(), g); }
+static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g) {
+  return conv_input_with_bias(dy, w, OptTensor(), g);
+}
 
 // its gradient by the filters: dw = dw(dy, x)        d(dy) = y(x, g), dx = dx(dy, g)
 struct ConvolutionWeightBackward : Node {
@@ -129,10 +144,15 @@ static Ints each(IntSpan values, int64_t n, const char* name, const char* what) 
 }
 
 static void check_types(const Tensor& x, const Tensor& w, const OptTensor& bias) {
-  auto type_of = [](const Tensor& t) { return text("torch.", t.device().is_cpu() ? "" : t.device().name(), t.device().is_cpu() ? "" : ".", info(t.dtype()).legacy, "Tensor"); };
-  CHECK(x.dtype() == w.dtype() && x.device() == w.device(), Runtime, "Input type (", type_of(x), ") and weight type (", type_of(w), ") should be the same");
+  auto type_of = [](const Tensor& t) {
+    return text("torch.", t.device().is_cpu() ? "" : t.device().name(), t.device().is_cpu() ? "" : ".",
+                info(t.dtype()).legacy, "Tensor");
+  };
+  CHECK(x.dtype() == w.dtype() && x.device() == w.device(), Runtime, "Input type (", type_of(x), ") and weight type (",
+        type_of(w), ") should be the same");
   if (bias)
-    CHECK(x.dtype() == bias.dtype() && x.device() == bias.device(), Runtime, "Input type (", type_of(x), ") and bias type (", type_of(bias), ") should be the same");
+    CHECK(x.dtype() == bias.dtype() && x.device() == bias.device(), Runtime, "Input type (", type_of(x),
+          ") and bias type (", type_of(bias), ") should be the same");
 }
 
 static std::string by(IntSpan v) {  // 3 x 4
@@ -144,8 +164,9 @@ static std::string by(IntSpan v) {  // 3 x 4
 enum class Pad : uint8_t { Given, Same };
 
 // Checks everything and fills the geometry of a convolution of x (batched) by w.
-static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, const OptTensor& bias, const Ints& stride, const Ints& padding,
-                            const Ints& dilation, bool transposed, const Ints& output_padding, int64_t groups, Pad pad) {
+static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, const OptTensor& bias,
+                            const Ints& stride, const Ints& padding, const Ints& dilation, bool transposed,
+                            const Ints& output_padding, int64_t groups, Pad pad) {
   int64_t n = x.dim() - 2;
   for (int64_t v : padding) CHECK(v >= 0, Runtime, "negative padding is not supported");
   for (int64_t v : output_padding) CHECK(v >= 0, Runtime, "negative output_padding is not supported");
@@ -158,40 +179,59 @@ static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, 
         " at dimension 0, but got weight of size ", to_text(w.sizes()), " instead");
   int64_t in_channels = transposed ? w.sizes()[0] : checked_mul(w.sizes()[1], groups);
   int64_t out_channels = transposed ? checked_mul(w.sizes()[1], groups) : w.sizes()[0];
-  CHECK(x.sizes()[1] == in_channels, Runtime, "Given ", transposed ? "transposed=1" : text("groups=", groups), ", weight of size ", to_text(w.sizes()),
-        ", expected input", to_text(x.sizes()), " to have ", in_channels, " channels, but got ", x.sizes()[1], " channels instead");
+  CHECK(x.sizes()[1] == in_channels, Runtime, "Given ", transposed ? "transposed=1" : text("groups=", groups),
+        ", weight of size ", to_text(w.sizes()), ", expected input", to_text(x.sizes()), " to have ", in_channels,
+        " channels, but got ", x.sizes()[1], " channels instead");
   if (bias)
-    CHECK(bias.dim() == 1 && bias.numel() == out_channels, Runtime, "Given ", transposed ? "transposed=1" : "transposed=0", ", weight of size ",
-          to_text(w.sizes()), ", expected bias to be 1-dimensional with ", out_channels, " elements, but got bias of size ", to_text(bias.sizes()), " instead");
+    CHECK(bias.dim() == 1 && bias.numel() == out_channels, Runtime, "Given ",
+          transposed ? "transposed=1" : "transposed=0", ", weight of size ", to_text(w.sizes()),
+          ", expected bias to be 1-dimensional with ", out_channels, " elements, but got bias of size ",
+          to_text(bias.sizes()), " instead");
   Geometry g;
   ConvShape& s = g.shape;
-  s = {x.sizes()[0], groups, transposed ? out_channels : in_channels, transposed ? in_channels : out_channels,
-       {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+  s = {x.sizes()[0],
+       groups,
+       transposed ? out_channels : in_channels,
+       transposed ? in_channels : out_channels,
+       {1, 1, 1},
+       {1, 1, 1},
+       {1, 1, 1},
+       {1, 1, 1},
+       {0, 0, 0},
+       {1, 1, 1},
+       nullptr};
   Ints out(n), padded(n);
   bool too_small = false;
   for (int64_t i = 0; i < n; ++i) {
     int64_t d = 3 - n + i, k = w.sizes()[i + 2], in = x.sizes()[i + 2];
-    CHECK(k > 0, Runtime, name, ": expected filters with a size of at least 1 in each dimension, got weight of size ", to_text(w.sizes()));
+    CHECK(k > 0, Runtime, name, ": expected filters with a size of at least 1 in each dimension, got weight of size ",
+          to_text(w.sizes()));
     int64_t reach = checked_mul(dilation[i], k - 1);
     if (transposed) {
       CHECK(output_padding[i] < stride[i] || output_padding[i] < dilation[i], Runtime,
-            "output padding must be smaller than either stride or dilation, but got output_padding=", to_text(output_padding), ", stride=",
-            to_text(stride), ", dilation=", to_text(dilation));
-      out[i] = checked_add(checked_add(checked_mul(in - 1, stride[i]), reach), checked_add(output_padding[i], 1) - checked_mul(2, padding[i]));
+            "output padding must be smaller than either stride or dilation, but got output_padding=",
+            to_text(output_padding), ", stride=", to_text(stride), ", dilation=", to_text(dilation));
+      out[i] = checked_add(checked_add(checked_mul(in - 1, stride[i]), reach),
+                           checked_add(output_padding[i], 1) - checked_mul(2, padding[i]));
       too_small = too_small || out[i] < 0 || in <= 0;
     } else if (pad == Pad::Same) {
       out[i] = in;
     } else {
       padded[i] = checked_add(in, checked_mul(2, padding[i]));
-      CHECK(padded[i] > reach, Runtime, "Calculated padded input size per channel: (", [&] {
-        Ints all(n);
-        for (int64_t j = 0; j < n; ++j) all[j] = x.sizes()[j + 2] + 2 * padding[j];
-        return by(all);
-      }(), "). Kernel size: (", [&] {
-        Ints all(n);
-        for (int64_t j = 0; j < n; ++j) all[j] = dilation[j] * (w.sizes()[j + 2] - 1) + 1;
-        return by(all);
-      }(), "). Kernel size can't be greater than actual input size");
+      CHECK(
+          padded[i] > reach, Runtime, "Calculated padded input size per channel: (",
+          [&] {
+            Ints all(n);
+            for (int64_t j = 0; j < n; ++j) all[j] = x.sizes()[j + 2] + 2 * padding[j];
+            return by(all);
+          }(),
+          "). Kernel size: (",
+          [&] {
+            Ints all(n);
+            for (int64_t j = 0; j < n; ++j) all[j] = dilation[j] * (w.sizes()[j + 2] - 1) + 1;
+            return by(all);
+          }(),
+          "). Kernel size can't be greater than actual input size");
       out[i] = (padded[i] - reach - 1) / stride[i] + 1;
     }
     s.kernel[d] = k;
@@ -201,77 +241,94 @@ static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, 
     s.in[d] = transposed ? out[i] : in;
     s.out[d] = transposed ? in : out[i];
   }
-  CHECK(!too_small, Runtime, "Given input size per channel: (", by(IntSpan(x.sizes().data() + 2, n)), "). Calculated output size per channel: (",
-        by(out), "). Output size is too small");
+  CHECK(!too_small, Runtime, "Given input size per channel: (", by(IntSpan(x.sizes().data() + 2, n)),
+        "). Calculated output size per channel: (", by(out), "). Output size is too small");
   g.w = Ints(w.sizes());
   Ints result{x.sizes()[0], out_channels};
   for (int64_t v : out) result.push_back(v);
   (transposed ? g.y : g.x) = Ints(x.sizes());
   (transposed ? g.x : g.y) = result;
   int64_t rows = checked_mul(s.in_channels / groups, checked_mul(s.kernel[0], checked_mul(s.kernel[1], s.kernel[2])));
-  CHECK(rows <= INT_MAX && s.in_channels <= INT_MAX && s.out_channels <= INT_MAX && checked_numel(result) >= 0 && s.out_plane() <= INT_MAX &&
-            s.in_plane() <= INT_MAX,
+  CHECK(rows <= INT_MAX && s.in_channels <= INT_MAX && s.out_channels <= INT_MAX && checked_numel(result) >= 0 &&
+            s.out_plane() <= INT_MAX && s.in_plane() <= INT_MAX,
         Runtime, name, ": the sizes are too large: input ", to_text(x.sizes()), ", weight ", to_text(w.sizes()));
   return g;
 }
 
-static Tensor run(const char* name, int64_t n, const Tensor& input, const Tensor& weight, const OptTensor& bias, IntSpan stride, IntSpan padding,
-                  IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups, Pad pad) {
-  CHECK(input.dim() == n + 1 || input.dim() == n + 2, Runtime, "Expected ", n + 1, "D (unbatched) or ", n + 2, "D (batched) input to ", name,
-        ", but got input of size: ", to_text(input.sizes()));
-  CHECK(weight.dim() == n + 2, Runtime, "Expected ", n + 2, "-dimensional weight for ", n + 2, "-dimensional input, but got weight of size ",
-        to_text(weight.sizes()), " instead");
+static Tensor run(const char* name, int64_t n, const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                  IntSpan stride, IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
+                  int64_t groups, Pad pad) {
+  CHECK(input.dim() == n + 1 || input.dim() == n + 2, Runtime, "Expected ", n + 1, "D (unbatched) or ", n + 2,
+        "D (batched) input to ", name, ", but got input of size: ", to_text(input.sizes()));
+  CHECK(weight.dim() == n + 2, Runtime, "Expected ", n + 2, "-dimensional weight for ", n + 2,
+        "-dimensional input, but got weight of size ", to_text(weight.sizes()), " instead");
   check_types(input, weight, bias);
   bool batched = input.dim() == n + 2;
   Tensor x = batched ? input : unsqueeze(input, 0);
-  Geometry g = geometry_of(name, x, weight, bias, each(stride, n, name, "stride"), each(padding, n, name, "padding"), each(dilation, n, name, "dilation"),
-                           transposed, each(output_padding, n, name, "output_padding"), groups, pad);
+  Geometry g = geometry_of(name, x, weight, bias, each(stride, n, name, "stride"), each(padding, n, name, "padding"),
+                           each(dilation, n, name, "dilation"), transposed,
+                           each(output_padding, n, name, "output_padding"), groups, pad);
   Tensor y = transposed ? conv_input_with_bias(x, weight, bias, g) : conv_result(x, weight, bias, g);
   return batched ? y : squeeze(y, 0);
 }
 
 template <int N> constexpr const char* kConvName = N == 1 ? "conv1d" : N == 2 ? "conv2d" : "conv3d";
-template <int N> constexpr const char* kTransposedName = N == 1 ? "conv_transpose1d" : N == 2 ? "conv_transpose2d" : "conv_transpose3d";
+template <int N> constexpr const char* kTransposedName = N == 1   ? "conv_transpose1d"
+                                                         : N == 2 ? "conv_transpose2d"
+                                                                  : "conv_transpose3d";
 
-template <int N> static Tensor conv(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Ints& stride, const Ints& padding,
-                                    const Ints& dilation, int64_t groups) {
+template <int N> static Tensor conv(const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                                    const Ints& stride, const Ints& padding, const Ints& dilation, int64_t groups) {
   return run(kConvName<N>, N, input, weight, bias, stride, padding, dilation, false, Ints{0}, groups, Pad::Given);
 }
-template <int N> static Tensor conv_padded(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Ints& stride, const std::string& padding,
-                                           const Ints& dilation, int64_t groups) {
+template <int N> static Tensor conv_padded(const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                                           const Ints& stride, const std::string& padding, const Ints& dilation,
+                                           int64_t groups) {
   CHECK(padding == "valid" || padding == "same", Runtime, "Invalid padding string: '", padding, "'");
   if (padding == "same")
     for (int64_t v : stride) CHECK(v == 1, Runtime, "padding='same' is not supported for strided convolutions");
-  return run(kConvName<N>, N, input, weight, bias, stride, Ints{0}, dilation, false, Ints{0}, groups, padding == "same" ? Pad::Same : Pad::Given);
+  return run(kConvName<N>, N, input, weight, bias, stride, Ints{0}, dilation, false, Ints{0}, groups,
+             padding == "same" ? Pad::Same : Pad::Given);
 }
-template <int N> static Tensor conv_transpose(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Ints& stride, const Ints& padding,
-                                              const Ints& output_padding, int64_t groups, const Ints& dilation) {
-  return run(kTransposedName<N>, N, input, weight, bias, stride, padding, dilation, true, output_padding, groups, Pad::Given);
+template <int N> static Tensor conv_transpose(const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                                              const Ints& stride, const Ints& padding, const Ints& output_padding,
+                                              int64_t groups, const Ints& dilation) {
+  return run(kTransposedName<N>, N, input, weight, bias, stride, padding, dilation, true, output_padding, groups,
+             Pad::Given);
 }
 
-Tensor convolution(const Tensor& input, const Tensor& weight, const OptTensor& bias, IntSpan stride, IntSpan padding, IntSpan dilation,
-                   bool transposed, IntSpan output_padding, int64_t groups) {
-  CHECK(weight.dim() >= 3 && weight.dim() <= 5, Runtime, "convolution: expected a weight of 3 to 5 dimensions, got ", to_text(weight.sizes()));
-  return run("convolution", weight.dim() - 2, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, Pad::Given);
+Tensor convolution(const Tensor& input, const Tensor& weight, const OptTensor& bias, IntSpan stride, IntSpan padding,
+                   IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups) {
+  CHECK(weight.dim() >= 3 && weight.dim() <= 5, Runtime, "convolution: expected a weight of 3 to 5 dimensions, got ",
+        to_text(weight.sizes()));
+  return run("convolution", weight.dim() - 2, input, weight, bias, stride, padding, dilation, transposed,
+             output_padding, groups, Pad::Given);
 }
-static Tensor convolution_op(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Ints& stride, const Ints& padding,
-                             const Ints& dilation, bool transposed, const Ints& output_padding, int64_t groups) {
+static Tensor convolution_op(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Ints& stride,
+                             const Ints& padding, const Ints& dilation, bool transposed, const Ints& output_padding,
+                             int64_t groups) {
   return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
 }
 
 // conv_tbc: a conv1d of (time, batch, channels) by filters (width, channels, out)
 static Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad) {
-  CHECK(input.dim() == 3 && weight.dim() == 3 && bias.dim() == 1, Runtime, "conv_tbc: expected input (time, batch, channels), weight (width, "
-        "channels, out) and bias (out), got ", to_text(input.sizes()), ", ", to_text(weight.sizes()), " and ", to_text(bias.sizes()));
-  Tensor y = conv<1>(permute(input, Ints{1, 2, 0}), permute(weight, Ints{2, 1, 0}), bias, Ints{1}, Ints{pad}, Ints{1}, 1);
+  CHECK(input.dim() == 3 && weight.dim() == 3 && bias.dim() == 1, Runtime,
+        "conv_tbc: expected input (time, batch, channels), weight (width, "
+        "channels, out) and bias (out), got ",
+        to_text(input.sizes()), ", ", to_text(weight.sizes()), " and ", to_text(bias.sizes()));
+  Tensor y =
+      conv<1>(permute(input, Ints{1, 2, 0}), permute(weight, Ints{2, 1, 0}), bias, Ints{1}, Ints{pad}, Ints{1}, 1);
   return permute(y, Ints{2, 0, 1});
 }
 
 template <int N> static void define(Ops& ops) {
   const char* args = "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
-  ops.def(kConvName<N>, conv<N>, args, kNoOut, "A convolution of (N, C, ...) by filters (O, C / groups, ...). padding may be 'valid' or 'same'.");
-  ops.def(kConvName<N>, conv_padded<N>, "input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1", kNoOut);
-  ops.def(kTransposedName<N>, conv_transpose<N>, "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut,
+  ops.def(kConvName<N>, conv<N>, args, kNoOut,
+          "A convolution of (N, C, ...) by filters (O, C / groups, ...). padding may be 'valid' or 'same'.");
+  ops.def(kConvName<N>, conv_padded<N>, "input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1",
+          kNoOut);
+  ops.def(kTransposedName<N>, conv_transpose<N>,
+          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut,
           "A transposed convolution of (N, C, ...) by filters (C, O / groups, ...).");
 }
 
@@ -279,9 +336,11 @@ static const Register registered([](Ops& ops) {
   define<1>(ops);
   define<2>(ops);
   define<3>(ops);
-  ops.def("convolution", convolution_op, "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut,
+  ops.def("convolution", convolution_op,
+          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut,
           "A convolution, plain or transposed, over one to three dimensions.");
-  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut, "A conv1d of (time, batch, channels) by filters (width, channels, out).");
+  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut,
+          "A conv1d of (time, batch, channels) by filters (width, channels, out).");
 });
 
 }  // namespace rl::ops

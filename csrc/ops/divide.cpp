@@ -21,7 +21,8 @@ Tensor div_mode(const Value& a, const Value& b, const std::optional<std::string>
   return divide_rounded(Pointwise::TruncDiv, "div_trunc", a, b);
 }
 Tensor floor_divide(const Value& a, const Value& b) {
-  return record_not_differentiable("floor_divide", binary("floor_divide", Pointwise::FloorDiv, a, b, {.cost = 8}), {a, b});
+  return record_not_differentiable("floor_divide", binary("floor_divide", Pointwise::FloorDiv, a, b, {.cost = 8}),
+                                   {a, b});
 }
 static Tensor rfloordiv(const Tensor& b, const Value& a) { return floor_divide(a, b); }
 
@@ -60,7 +61,9 @@ Tensor fmod(const Value& a, const Value& b) {
 
 static Tensor rsub(const Tensor& a, const Value& b, const Scalar& alpha) { return sub(b, a, alpha); }
 
-static Tensor div_rounded(const Tensor& a, const Value& b, const std::optional<std::string>& mode) { return div_mode(a, b, mode); }
+static Tensor div_rounded(const Tensor& a, const Value& b, const std::optional<std::string>& mode) {
+  return div_mode(a, b, mode);
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
@@ -68,10 +71,12 @@ static const Register registered([](Ops& ops) {
   ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
   ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
-  ops.def("remainder", tensor_first<remainder>, "input, other", kUnary, "The remainder of division, with the sign of other (Python's %).");
+  ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
+          "The remainder of division, with the sign of other (Python's %).");
   ops.def("remainder", number_first<remainder>, "input, other");
   ops.def("__rmod_op__", rmod, "input, other", kMethod | kNoFunction);
-  ops.def("fmod", tensor_first<fmod>, "input, other", kUnary, "The remainder of division, with the sign of input (C's %).");
+  ops.def("fmod", tensor_first<fmod>, "input, other", kUnary,
+          "The remainder of division, with the sign of input (C's %).");
   ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut, "other - alpha * input.");
 });
 

@@ -22,15 +22,17 @@ struct EmbeddingBackward : Node {
   int64_t weight_sym_argsize_0 = 0, padding_idx = -1;
   bool scale_grad_by_freq = false;
   Grads backward(const Grads& dy) {
-    return {embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq)};
+    return {
+        embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq)};
   }
   FIELDS(indices, padding_idx, scale_grad_by_freq, weight_sym_argsize_0)
 };
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
   CHECK(weight.dim() == 2, Runtime, "'weight' must be 2-D, got shape ", to_text(weight.sizes()));
-  CHECK(indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, Runtime,
-        "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.",
-        info(indices.dtype()).legacy, "Tensor instead (while checking arguments for embedding)");
+  CHECK(
+      indices.dtype() == DType::Int64 || indices.dtype() == DType::Int32, Runtime,
+      "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.",
+      info(indices.dtype()).legacy, "Tensor instead (while checking arguments for embedding)");
   Ints sizes(indices.sizes()), strides(indices.dim(), 0), at(indices.strides());
   sizes.push_back(weight.sizes()[1]);
   strides.push_back(weight.strides()[1]);
@@ -76,20 +78,23 @@ Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t
                }()));
   }
   int64_t width = dy.sizes()[dy.dim() - 1];
-  return index_add(zeros({num_weights, width}, dy.dtype(), dy.device()), 0, flat, reshape(rows, {indices.numel(), width}));
+  return index_add(zeros({num_weights, width}, dy.dtype(), dy.device()), 0, flat,
+                   reshape(rows, {indices.numel(), width}));
 }
 
 }  // namespace
 
-static Tensor embedding_op(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq, bool) {
+static Tensor embedding_op(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq,
+                           bool) {
   return embedding(weight, indices, padding_idx, scale_grad_by_freq);
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("embedding", embedding_op,
-          "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", kNoOut, "The rows of weight at indices.");
+  ops.def("embedding", embedding_op, "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", kNoOut,
+          "The rows of weight at indices.");
   ops.def("embedding_dense_backward", embedding_dense_backward,
-          "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", kNoOut, "The gradient of embedding's weight.");
+          "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", kNoOut,
+          "The gradient of embedding's weight.");
 });
 
 }  // namespace rl::ops

@@ -1,6 +1,7 @@
 // New tensors of given sizes: empty, zeros, ones.
-#include "backend/backend.h"
 #include "ops/factory.h"
+
+#include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 
@@ -8,42 +9,52 @@ namespace rl::ops {
 
 Tensor with_grad_flag(Tensor t, bool requires_grad) {
   if (!requires_grad) return t;
-  CHECK(is_differentiable(t.dtype()), Runtime, "Only Tensors of floating point and complex dtype can require gradients");
+  CHECK(is_differentiable(t.dtype()), Runtime,
+        "Only Tensors of floating point and complex dtype can require gradients");
   t->requires_grad = true;
   return t;
 }
 
 void check_factory(const std::optional<Layout>& layout, const std::optional<Device>& device) {
-  CHECK(!layout || *layout == Layout::Strided, NotImplemented, "rushlight has only strided tensors; convert with to_dense() where the data come from");
+  CHECK(!layout || *layout == Layout::Strided, NotImplemented,
+        "rushlight has only strided tensors; convert with to_dense() where the data come from");
   if (device) backend(*device);
 }
 
-static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device, bool pin, bool requires_grad,
-                       std::optional<MemoryFormat> format) {
+static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, bool pin, bool requires_grad, std::optional<MemoryFormat> format) {
   (void)pin;
   check_factory(layout, device);
   DType d = dtype.value_or(default_dtype());
   if (format && *format != MemoryFormat::Contiguous) {
-    CHECK(*format != MemoryFormat::Preserve, Runtime, "memory format option is only supported by strided tensors that exist: use empty_like");
+    CHECK(*format != MemoryFormat::Preserve, Runtime,
+          "memory format option is only supported by strided tensors that exist: use empty_like");
     Tensor shape = empty(size, d, Device{DeviceType::Meta, -1});
-    return with_grad_flag(empty_strided(size, strides_for(shape, *format), d, device.value_or(Device())), requires_grad);
+    return with_grad_flag(empty_strided(size, strides_for(shape, *format), d, device.value_or(Device())),
+                          requires_grad);
   }
   return with_grad_flag(empty(size, d, device.value_or(Device())), requires_grad);
 }
-static Tensor zeros_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device, bool, bool requires_grad) {
+static Tensor zeros_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, bool, bool requires_grad) {
   check_factory(layout, device);
   return with_grad_flag(zeros(size, dtype.value_or(default_dtype()), device.value_or(Device())), requires_grad);
 }
-static Tensor ones_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device, bool, bool requires_grad) {
+static Tensor ones_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
+                      std::optional<Device> device, bool, bool requires_grad) {
   check_factory(layout, device);
-  return with_grad_flag(full(size, Scalar(1), dtype.value_or(default_dtype()), device.value_or(Device())), requires_grad);
+  return with_grad_flag(full(size, Scalar(1), dtype.value_or(default_dtype()), device.value_or(Device())),
+                        requires_grad);
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("empty", empty_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None", kFactory,
-          "A tensor whose elements are whatever was in memory.");
-  ops.def("zeros", zeros_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False", kFactory, "A tensor of zeros.");
-  ops.def("ones", ones_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False", kFactory, "A tensor of ones.");
+  ops.def("empty", empty_op,
+          "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None",
+          kFactory, "A tensor whose elements are whatever was in memory.");
+  ops.def("zeros", zeros_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False",
+          kFactory, "A tensor of zeros.");
+  ops.def("ones", ones_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False",
+          kFactory, "A tensor of ones.");
 });
 
 }  // namespace rl::ops

@@ -18,10 +18,6 @@ Tensor writable(const Tensor& input, bool will_be_recorded) {
     copy_into(y, input);
     return y;
   }
-  for (int64_t d = 0; d < y.dim(); ++d)
-    CHECK(y.strides()[d] != 0 || y.sizes()[d] <= 1 || y.numel() == 0, Runtime,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please clone() the tensor before performing the operation.");
   if (!y.is(input)) copy_into(y, input);
   return y;
 }
@@ -73,8 +69,9 @@ void check_index_dtype(const char* op, const Tensor& index) {
 
 void check_gather_shapes(const Tensor& input, int64_t dim, const Tensor& index) {
   Ints sizes = lifted_sizes(input), wanted = lifted_sizes(index);
-  CHECK(sizes.size() == wanted.size(), Runtime, "Index tensor must have the same number of dimensions as input tensor, got ",
-        to_text(index.sizes()), " and ", to_text(input.sizes()));
+  CHECK(sizes.size() == wanted.size(), Runtime,
+        "Index tensor must have the same number of dimensions as input tensor, got ", to_text(index.sizes()), " and ",
+        to_text(input.sizes()));
   for (int64_t d = 0; d < sizes.size(); ++d)
     CHECK(d == dim || wanted[d] <= sizes[d], Runtime, "Size does not match at dimension ", d, " expected index ",
           to_text(index.sizes()), " to be no larger than self ", to_text(input.sizes()), " apart from dimension ", dim);
@@ -82,13 +79,15 @@ void check_gather_shapes(const Tensor& input, int64_t dim, const Tensor& index) 
 
 void check_scatter_shapes(const Tensor& input, int64_t dim, const Tensor& index, const Tensor* src) {
   Ints sizes = lifted_sizes(input), wanted = lifted_sizes(index), given = src ? lifted_sizes(*src) : wanted;
-  CHECK(sizes.size() == wanted.size(), Runtime, "Index tensor must have the same number of dimensions as self tensor, got ",
-        to_text(index.sizes()), " and ", to_text(input.sizes()));
-  CHECK(given.size() == wanted.size(), Runtime, "Index tensor must have the same number of dimensions as src tensor, got ",
-        to_text(index.sizes()), " and ", src ? to_text(src->sizes()) : "");
+  CHECK(sizes.size() == wanted.size(), Runtime,
+        "Index tensor must have the same number of dimensions as self tensor, got ", to_text(index.sizes()), " and ",
+        to_text(input.sizes()));
+  CHECK(given.size() == wanted.size(), Runtime,
+        "Index tensor must have the same number of dimensions as src tensor, got ", to_text(index.sizes()), " and ",
+        src ? to_text(src->sizes()) : "");
   for (int64_t d = 0; d < sizes.size(); ++d)
-    CHECK((d == dim || wanted[d] <= sizes[d]) && wanted[d] <= given[d], Runtime, "Expected index ", to_text(index.sizes()),
-          " to be no larger than self ", to_text(input.sizes()), " apart from dimension ", dim,
+    CHECK((d == dim || wanted[d] <= sizes[d]) && wanted[d] <= given[d], Runtime, "Expected index ",
+          to_text(index.sizes()), " to be no larger than self ", to_text(input.sizes()), " apart from dimension ", dim,
           src ? text(" and to be no larger in size than src ", to_text(src->sizes())) : std::string());
 }
 
@@ -172,7 +171,8 @@ Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Valu
 static Tensor scatter_op(const Tensor& input, int64_t dim, const Tensor& index, const Value& src,
                          const std::optional<std::string>& reduce) {
   if (!reduce) return scatter(input, dim, index, src);
-  CHECK(*reduce == "add" || *reduce == "multiply", Runtime, "reduce argument must be either add or multiply, got ", *reduce);
+  CHECK(*reduce == "add" || *reduce == "multiply", Runtime, "reduce argument must be either add or multiply, got ",
+        *reduce);
   Tensor y = scatter_into("scatter", input, dim, index, src, *reduce == "add" ? Combine::Sum : Combine::Prod);
   return record_not_differentiable("scatter", y, {input, src});
 }
@@ -197,11 +197,13 @@ Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const 
   });
 }
 
-static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, bool) { return gather(input, dim, index); }
+static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, bool) {
+  return gather(input, dim, index);
+}
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod,
+  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApartOut,
           "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
   ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes,
           "The tensor with the elements of src (or a number) written at `index` along a dimension.");

@@ -26,7 +26,8 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value);
 Tensor masked_select(const Tensor& input, const Tensor& mask);
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source);
 Tensor nonzero(const Tensor& input);
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1, bool scale_grad_by_freq = false);
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1,
+                 bool scale_grad_by_freq = false);
 
 // The sizes and strides of a tensor, a 0-dim one as one element of one dimension.
 Ints lifted_sizes(const Tensor& t);

@@ -21,7 +21,8 @@ struct IndexSelectBackward : Node {
 };
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   int64_t d = wrap_dim(dim, input.dim());
-  CHECK(index.dim() <= 1, Index, "index_select(): Index is supposed to be a vector, got shape ", to_text(index.sizes()));
+  CHECK(index.dim() <= 1, Index, "index_select(): Index is supposed to be a vector, got shape ",
+        to_text(index.sizes()));
   CHECK(input.dim() > 0 || index.numel() == 1, Runtime, "index_select(): Index to scalar can have only 1 value, got ",
         index.numel(), " value(s)");
   CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32, Runtime,
@@ -52,8 +53,8 @@ Ints check_source(const char* op, const Tensor& input, int64_t d, const Tensor& 
         "(): Expected dtype int32/int64 for index but got: ", info(index.dtype()).name);
   CHECK(input.dtype() == source.dtype(), Runtime, op, "(): self (", info(input.dtype()).name, ") and source (",
         info(source.dtype()).name, ") must have the same scalar type");
-  CHECK(d == 0 || d < source.dim(), Index, op, "(): Indexing dim ", d, " is out of bounds of the source tensor with dim ",
-        source.dim());
+  CHECK(d == 0 || d < source.dim(), Index, op, "(): Indexing dim ", d,
+        " is out of bounds of the source tensor with dim ", source.dim());
   Ints sizes = lifted_sizes(input), given = lifted_sizes(source);
   CHECK(index.numel() == given[d], Index, op, "(): Number of indices (", index.numel(),
         ") should be equal to source.size(dim): (", given[d], "), for dim: ", d);
@@ -91,7 +92,8 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
   if (index.numel() && y.numel() && !y.device().is_meta()) {
     NoGrad raw;
     Tensor values = alpha.equals(1) ? source : cast(mul(source, alpha), source.dtype());
-    put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(values), Combine::Sum, ErrorKind::Index, false);
+    put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(values), Combine::Sum,
+              ErrorKind::Index, false);
   }
   return record<IndexAddBackward>(y, {input, source}, [&](auto& n) {
     if (n.needs(1)) n.index = save(index);
@@ -115,11 +117,12 @@ struct IndexFillBackward : Node {
 };
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Value& value) {
   int64_t d = wrap_dim(dim, input.dim());
-  CHECK(index.dtype() == DType::Int64, Index, "index_fill_(): Expected dtype int64 for index, got ", info(index.dtype()).name);
+  CHECK(index.dtype() == DType::Int64, Index, "index_fill_(): Expected dtype int64 for index, got ",
+        info(index.dtype()).name);
   CHECK(index.dim() <= 1, Index, "Index has to be a vector/scalar, got shape ", to_text(index.sizes()));
   CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
-        "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.is_tensor() ? value.tensor.dim() : 0,
-        " dimension(s).");
+        "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+        value.is_tensor() ? value.tensor.dim() : 0, " dimension(s).");
   bool complex_value = value.is_tensor() ? value.tensor.is_complex() : value.number.is_complex();
   CHECK(!complex_value || input.is_complex(), Runtime,
         "index_fill_(): Converting complex Scalar to non-complex type is not supported");
@@ -129,7 +132,8 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const V
     Ints sizes = lifted_sizes(input);
     sizes[d] = index.numel();
     Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype()) : full({}, value.number, y.dtype());
-    put_along(y, d, index, sizes, vector_strides(index, d, sizes.size()), element, Combine::Set, ErrorKind::Index, true);
+    put_along(y, d, index, sizes, vector_strides(index, d, sizes.size()), element, Combine::Set, ErrorKind::Index,
+              true);
   }
   return record<IndexFillBackward>(y, {input, value}, [&](auto& n) {
     n.index = save(index);
@@ -153,25 +157,28 @@ struct IndexCopyBackward : Node {
 static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   int64_t d = wrap_dim(dim, input.dim());
   CHECK(index.dim() <= 1, Index, "index_copy_(): Index should have dimension 1 or 0 (got ", index.dim(), ")");
-  CHECK(source.dim() != 0 || index.numel() == 1, Index, "index_copy_(): When source is scalar, index should have one element (got ",
-        index.numel(), ")");
+  CHECK(source.dim() != 0 || index.numel() == 1, Index,
+        "index_copy_(): When source is scalar, index should have one element (got ", index.numel(), ")");
   CHECK(source.dim() == input.dim() || source.dim() == 0 || input.dim() == 0, Index,
-        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality (",
+        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+        "dimensionality (",
         source.dim(), "), destination dimensionality (", input.dim(), ")");
   CHECK(index.dtype() == DType::Int64, Runtime, "index_copy_(): Expected a long tensor for index, but got ",
         info(index.dtype()).legacy);
-  CHECK(input.dtype() == source.dtype(), Runtime, "index_copy_(): self and source expected to have the same dtype, but got (self) ",
-        info(input.dtype()).legacy, " and (source) ", info(source.dtype()).legacy);
+  CHECK(input.dtype() == source.dtype(), Runtime,
+        "index_copy_(): self and source expected to have the same dtype, but got (self) ", info(input.dtype()).legacy,
+        " and (source) ", info(source.dtype()).legacy);
   Ints sizes = lifted_sizes(input), given = lifted_sizes(source);
   bool fits = given.size() == sizes.size();
   for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
-  CHECK(fits, Index, "index_copy_(): Source/destination tensor must have same slice shapes, got source ", to_text(source.sizes()),
-        " and destination ", to_text(input.sizes()), " for dimension ", d);
+  CHECK(fits, Index, "index_copy_(): Source/destination tensor must have same slice shapes, got source ",
+        to_text(source.sizes()), " and destination ", to_text(input.sizes()), " for dimension ", d);
   CHECK(index.numel() == given[d], Index, "index_copy_(): Number of indices (", index.numel(),
         ") should be equal to source.size(dim) (", given[d], ")");
   Tensor y = writable(input, will_record({input, source}));
   if (index.numel() && y.numel() && !y.device().is_meta())
-    put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(source), Combine::Set, ErrorKind::Index, false);
+    put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(source), Combine::Set,
+              ErrorKind::Index, false);
   return record<IndexCopyBackward>(y, {input, source}, [&](auto& n) {
     n.index = save(index);
     n.dim = d;
@@ -181,7 +188,8 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("index_select", index_select, "input, dim, index", kMethod, "The slices of a dimension at the given indices, copied.");
+  ops.def("index_select", index_select, "input, dim, index", kMethod | kApartOut,
+          "The slices of a dimension at the given indices, copied.");
   ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes,
           "The tensor with alpha * the slices of source added at the given indices.");
   ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut,

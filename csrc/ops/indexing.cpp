@@ -21,19 +21,22 @@ IndexList without_masks(const Tensor& input, const IndexList& indices) {
       continue;
     }
     if (t.dtype() == DType::UInt8 &&
-        PyErr_WarnEx(PyExc_UserWarning, "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
                      1) < 0)
       python_error();
     for (int64_t k = 0; k < t.dim(); ++k) {
       int64_t at = out.size() + k;
       CHECK(at < input.dim() && t.sizes()[k] == input.sizes()[at], Index, "The shape of the mask ", to_text(t.sizes()),
-            " at index ", k, " does not match the shape of the indexed tensor ", to_text(input.sizes()), " at index ", at);
+            " at index ", k, " does not match the shape of the indexed tensor ", to_text(input.sizes()), " at index ",
+            at);
     }
     NoGrad raw;
     Tensor places = nonzero(t);
     for (int64_t k = 0; k < t.dim(); ++k) out.push_back(select(places, 1, k));
   }
-  CHECK(out.size() <= input.dim(), Index, "too many indices for tensor of dimension ", input.dim(), " (got ", out.size(), ")");
+  CHECK(out.size() <= input.dim(), Index, "too many indices for tensor of dimension ", input.dim(), " (got ",
+        out.size(), ")");
   return out;
 }
 
@@ -81,19 +84,26 @@ struct Plan {
       kept.push_back(t);
     }
     for (int64_t k = 0; k < kept.size(); ++k)
-      views.push_back({kept[k].data(), sizes.data(), index_strides[k].data(), static_cast<int32_t>(sizes.size()), kept[k].dtype()});
+      views.push_back(
+          {kept[k].data(), sizes.data(), index_strides[k].data(), static_cast<int32_t>(sizes.size()), kept[k].dtype()});
     checked_numel(sizes);
     // Without elements to read the kernel would not look at the indices.
     for (int64_t k = 0; k < kept.size(); ++k)
-      CHECK(indexed_sizes[k] > 0 || checked_numel(joint) == 0, Index, "index is out of bounds for dimension ", dims[k], " with size 0");
+      CHECK(indexed_sizes[k] > 0 || checked_numel(joint) == 0, Index, "index is out of bounds for dimension ", dims[k],
+            " with size 0");
   }
   Plan(const Plan&) = delete;
   View of(const Tensor& x) const {
     return {x.data(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
   }
   Places places() const {
-    return {views.data(), static_cast<int>(views.size()), indexed_sizes.data(), indexed_strides.data(), dims.data(),
-            ErrorKind::Index, true};
+    return {views.data(),
+            static_cast<int>(views.size()),
+            indexed_sizes.data(),
+            indexed_strides.data(),
+            dims.data(),
+            ErrorKind::Index,
+            true};
   }
 
  private:
@@ -103,8 +113,9 @@ struct Plan {
     Ints out(n);
     for (int64_t i = 1; i <= n; ++i) {
       int64_t a = i <= joint.size() ? joint[joint.size() - i] : 1, b = i <= t.dim() ? t.sizes()[t.dim() - i] : 1;
-      CHECK(a == b || a == 1 || b == 1, Index, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
-            to_text(joint), ", ", to_text(t.sizes()));
+      CHECK(a == b || a == 1 || b == 1, Index,
+            "shape mismatch: indexing tensors could not be broadcast together with shapes ", to_text(joint), ", ",
+            to_text(t.sizes()));
       out[n - i] = a == 1 ? b : a;
     }
     return out;
@@ -152,7 +163,8 @@ Tensor index(const Tensor& input, const IndexList& given) {
   });
 }
 
-// index_put: y = x with values at those places        dx = dy with zeros there (dy if they are added), dvalues = dy there
+// index_put: y = x with values at those places        dx = dy with zeros there (dy if they are added), dvalues = dy
+// there
 struct IndexPutBackward : Node {
   static constexpr const char* kName = "IndexPutBackward0";
   SmallVector<Saved, 2> indices;
@@ -207,7 +219,8 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
 namespace {
 
 void check_take_index(const char* op, const Tensor& index) {
-  CHECK(index.dtype() == DType::Int64, Runtime, op, "(): Expected a long tensor for index, but got ", info(index.dtype()).legacy);
+  CHECK(index.dtype() == DType::Int64, Runtime, op, "(): Expected a long tensor for index, but got ",
+        info(index.dtype()).legacy);
 }
 
 }  // namespace
@@ -230,7 +243,8 @@ Tensor take(const Tensor& input, const Tensor& index) {
     NoGrad raw;
     Tensor flat = contiguous(input);
     Ints nowhere(index.dim(), 0);
-    View in{flat.data(), index.sizes().data(), nowhere.data(), static_cast<int32_t>(index.dim()), flat.dtype()}, at = index.view();
+    View in{flat.data(), index.sizes().data(), nowhere.data(), static_cast<int32_t>(index.dim()), flat.dtype()},
+        at = index.view();
     int64_t size = flat.numel(), one = 1;
     int dim = 0;
     g_cpu->index->get(y.view(), in, {&at, 1, &size, &one, &dim, ErrorKind::Index, true});
@@ -256,11 +270,12 @@ struct PutBackward : Node {
 };
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
   check_take_index("put_", index);
-  CHECK(input.dtype() == source.dtype(), Runtime, "put_(): self and source expected to have the same dtype, but got self.dtype = ",
-        info(input.dtype()).legacy, " and source.dtype = ", info(source.dtype()).legacy);
+  CHECK(input.dtype() == source.dtype(), Runtime,
+        "put_(): self and source expected to have the same dtype, but got self.dtype = ", info(input.dtype()).legacy,
+        " and source.dtype = ", info(source.dtype()).legacy);
   CHECK(index.numel() == source.numel(), Runtime,
-        "put_(): Expected source and index to have the same number of elements, but got source.numel() = ", source.numel(),
-        ", index.numel() = ", index.numel());
+        "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+        source.numel(), ", index.numel() = ", index.numel());
   CHECK(input.numel() != 0 || index.numel() == 0, Index, "put_(): tried to put elements into an empty tensor");
   Tensor y = writable(input, will_record({input, source}));
   if (index.numel() && !y.device().is_meta()) {
@@ -289,28 +304,32 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
 
 // Forms that Python calls: a list of tensors or None.
 static IndexList index_list(const char* op, const Object& indices) {
-  CHECK(PyTuple_Check(indices.p) || PyList_Check(indices.p), Type, op, "(): argument 'indices' must be tuple of Tensors, not ",
-        Py_TYPE(indices.p)->tp_name);
+  CHECK(PyTuple_Check(indices.p) || PyList_Check(indices.p), Type, op,
+        "(): argument 'indices' must be tuple of Tensors, not ", Py_TYPE(indices.p)->tp_name);
   IndexList out;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(indices.p); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(indices.p, i);
-    CHECK(item == Py_None || is_tensor(item), Type, op, "(): argument 'indices' must be tuple of Tensors, but found element of type ",
-          Py_TYPE(item)->tp_name, " at pos ", static_cast<int64_t>(i));
+    CHECK(item == Py_None || is_tensor(item), Type, op,
+          "(): argument 'indices' must be tuple of Tensors, but found element of type ", Py_TYPE(item)->tp_name,
+          " at pos ", static_cast<int64_t>(i));
     out.push_back(item == Py_None ? Tensor() : Tensor::borrow(item));
   }
   return out;
 }
-static Tensor index_op(const Tensor& input, const Object& indices) { return index(input, index_list("index", indices)); }
+static Tensor index_op(const Tensor& input, const Object& indices) {
+  return index(input, index_list("index", indices));
+}
 static Tensor index_put_op(const Tensor& input, const Object& indices, const Tensor& values, bool accumulate) {
   return index_put(input, index_list("index_put", indices), values, accumulate);
 }
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("_index", index_op, "input, indices", 0, "The elements at broadcast index tensors; None stands for a whole dimension.");
+  ops.def("_index", index_op, "input, indices", 0,
+          "The elements at broadcast index tensors; None stands for a whole dimension.");
   ops.def("index_put", index_put_op, "input, indices, values, accumulate=False", writes | kOverlapOk,
           "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod, "The elements at `index`, the tensor seen as one row.");
+  ops.def("take", take, "input, index", kMethod | kApartOut, "The elements at `index`, the tensor seen as one row.");
   ops.def("put", put, "input, index, source, accumulate=False", writes | kNoOut,
           "The tensor with source written (or added) at `index`, the tensor seen as one row.");
 });

@@ -29,7 +29,8 @@ struct MseLossBackward : Node {
   FIELDS(self, target, reduction)
 };
 static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduction) {
-  CHECK(input.sizes() == target.sizes(), Runtime, "mse_loss: expected input and target of one shape, got ", to_text(input.sizes()), " and ", to_text(target.sizes()));
+  CHECK(input.sizes() == target.sizes(), Runtime, "mse_loss: expected input and target of one shape, got ",
+        to_text(input.sizes()), " and ", to_text(target.sizes()));
   Tensor y;
   {
     NoGrad raw;
@@ -67,9 +68,12 @@ struct BinaryCrossEntropyBackward : Node {
   }
   FIELDS(self, target, weight)
 };
-static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction) {
-  CHECK(input.dtype() == target.dtype(), Runtime, "Found dtype ", info(target.dtype()).legacy, " but expected ", info(input.dtype()).legacy);
-  CHECK(is_float(input.dtype()), NotImplemented, "\"binary_cross_entropy\" not implemented for '", info(input.dtype()).legacy, "'");
+static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const OptTensor& weight,
+                                   int64_t reduction) {
+  CHECK(input.dtype() == target.dtype(), Runtime, "Found dtype ", info(target.dtype()).legacy, " but expected ",
+        info(input.dtype()).legacy);
+  CHECK(is_float(input.dtype()), NotImplemented, "\"binary_cross_entropy\" not implemented for '",
+        info(input.dtype()).legacy, "'");
   Tensor loss;
   {
     NoGrad raw;
@@ -78,10 +82,11 @@ static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, co
       Tensor low = empty(Ints(x.dim(), 1), x.dtype()), high = empty(Ints(x.dim(), 1), x.dtype());
       g_cpu->reduce->aminmax(low.view(), high.view(), x.view());
       double least = cast(low, DType::Float64).data<double>()[0], most = cast(high, DType::Float64).data<double>()[0];
-      CHECK(!(least < 0) && !(most > 1), Runtime, "all elements of input should be between 0 and 1: the smallest is ", least, ", the largest ", most,
-            " (apply sigmoid first, or use binary_cross_entropy_with_logits)");
+      CHECK(!(least < 0) && !(most > 1), Runtime, "all elements of input should be between 0 and 1: the smallest is ",
+            least, ", the largest ", most, " (apply sigmoid first, or use binary_cross_entropy_with_logits)");
     }
-    Tensor one = clamp(log(input), Scalar(-100.0), std::nullopt), other = clamp(log1p(neg(input)), Scalar(-100.0), std::nullopt);
+    Tensor one = clamp(log(input), Scalar(-100.0), std::nullopt),
+           other = clamp(log1p(neg(input)), Scalar(-100.0), std::nullopt);
     loss = sub(mul(sub(target, Scalar(1)), other), mul(target, one));
     if (weight) loss = mul(loss, weight);
   }
@@ -99,25 +104,33 @@ struct CrossEntropyBackward : Node {
   static constexpr const char* kName = "NllLossBackward0";
   Saved self, target, factor, lse;  // factor: w[t], 0 where ignored; all as (N, inner)
   LossShape shape{};
-  double scale = 1;  // 1 / sum of the weights for the mean
+  double scale = 1;    // 1 / sum of the weights for the mean
   bool each = false;   // no reduction: dy has the targets' shape
+  bool scores = true;  // x are scores; else log probabilities, and lse is 0
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), f = mul(factor.unpack(*this), scale);
     Tensor g = each ? reshape(cast(dy[0], f.dtype()), f.sizes()) : cast(dy[0], f.dtype());
     f = mul(f, g);
     Ints wide{shape.batch, shape.classes, shape.inner}, thin{shape.batch, 1, shape.inner};
+    if (!scores) {
+      Tensor t = target.unpack(*this), inside = logical_and(ge(t, Scalar(0)), lt(t, Scalar(shape.classes)));
+      Tensor at = reshape(where(inside, t, Scalar(0)), thin);  // ignored ones write their 0 somewhere
+      return {reshape(scatter(zeros(wide, f.dtype(), x.device()), 1, at, reshape(neg(f), thin)), x.sizes())};
+    }
     if (grad_enabled()) {
       // Written with ops, so that it can be differentiated again.
       Tensor x3 = cast(reshape(x, wide), f.dtype()), top = reshape(detach(lse.unpack(*this)), thin);
       Tensor e = exp(sub(x3, top)), p = div(e, sum_to(e, thin));
       Tensor t = target.unpack(*this);
       Tensor index = reshape(where(lt(t, Scalar(0)), Scalar(0), t), thin), f3 = reshape(f, thin);
-      Tensor one_hot = scatter(zeros(wide, f.dtype(), x.device()), 1, where(ge(index, Scalar(shape.classes)), Scalar(0), index), Value(Scalar(1.0)));
+      Tensor one_hot = scatter(zeros(wide, f.dtype(), x.device()), 1,
+                               where(ge(index, Scalar(shape.classes)), Scalar(0), index), Value(Scalar(1.0)));
       return {reshape(mul(sub(p, one_hot), f3), x.sizes())};
     }
     Tensor dx = empty(x.sizes(), x.dtype(), x.device()), xc = contiguous(x), fc = contiguous(f);
     if (!dx.device().is_meta() && dx.numel())
-      g_cpu->loss->cross_entropy_grad(shape, dx.view(), xc.view(), lse.unpack(*this).view(), target.unpack(*this).view(), fc.view());
+      g_cpu->loss->cross_entropy_grad(shape, dx.view(), xc.view(), lse.unpack(*this).view(),
+                                      target.unpack(*this).view(), fc.view());
     return {dx};
   }
   FIELDS(self, target, factor, lse)
@@ -125,31 +138,40 @@ struct CrossEntropyBackward : Node {
 
 static void check_classes(const Tensor& x, const Tensor& t) {
   CHECK(x.dim() >= 1, Value, "Expected 1 or more dimensions (got 0)");
-  CHECK(x.dim() == 1 || t.dim() == 0 || x.sizes()[0] == t.sizes()[0], Value, "Expected input batch_size (", x.sizes()[0], ") to match target batch_size (",
-        t.sizes()[0], ").");
+  CHECK(x.dim() == 1 || t.dim() == 0 || x.sizes()[0] == t.sizes()[0], Value, "Expected input batch_size (",
+        x.sizes()[0], ") to match target batch_size (", t.sizes()[0], ").");
   if (x.dim() <= 2) {
-    CHECK(t.dim() <= 1, Runtime, "0D or 1D target tensor expected, multi-target not supported: got scores of shape ", to_text(x.sizes()), " and a target of shape ",
-          to_text(t.sizes()), "; class numbers go in one dimension, probabilities of classes in the shape of the scores");
-    CHECK(x.dim() == 1 ? t.dim() == 0 || t.numel() == 1 : t.dim() == 1, Value, "Expected input batch_size (", x.dim() == 1 ? 1 : x.sizes()[0],
-          ") to match target batch_size (", t.numel(), ").");
+    CHECK(t.dim() <= 1, Runtime, "0D or 1D target tensor expected, multi-target not supported: got scores of shape ",
+          to_text(x.sizes()), " and a target of shape ", to_text(t.sizes()),
+          "; class numbers go in one dimension, probabilities of classes in the shape of the scores");
+    CHECK(x.dim() == 1 ? t.dim() == 0 || t.numel() == 1 : t.dim() == 1, Value, "Expected input batch_size (",
+          x.dim() == 1 ? 1 : x.sizes()[0], ") to match target batch_size (", t.numel(), ").");
   } else {
-    CHECK(x.dim() != 4 || t.dim() == 3, Runtime, "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", t.dim());
+    CHECK(x.dim() != 4 || t.dim() == 3, Runtime,
+          "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", t.dim());
     Ints wanted(x.sizes());
     for (int64_t i = 1; i + 1 < wanted.size(); ++i) wanted[i] = wanted[i + 1];
     wanted.resize(wanted.size() - 1);
-    if (x.dim() == 4) CHECK(IntSpan(wanted) == t.sizes(), Runtime, "size mismatch (got input: ", to_text(x.sizes()), " , target: ", to_text(t.sizes()));
+    if (x.dim() == 4)
+      CHECK(IntSpan(wanted) == t.sizes(), Runtime, "size mismatch (got input: ", to_text(x.sizes()),
+            " , target: ", to_text(t.sizes()));
     CHECK(IntSpan(wanted) == t.sizes(), Value, "Expected target size ", to_text(wanted), ", got ", to_text(t.sizes()));
   }
-  CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime, "expected scalar type Long but found ", info(t.dtype()).legacy);
+  CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime, "expected scalar type Long but found ",
+        info(t.dtype()).legacy);
 }
 
-static Tensor cross_entropy(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction, int64_t ignore_index) {
-  CHECK(is_float(input.dtype()), NotImplemented, "\"log_softmax_lastdim_kernel_impl\" not implemented for '", info(input.dtype()).legacy, "'");
+static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target, const OptTensor& weight,
+                         int64_t reduction, int64_t ignore_index) {
+  CHECK(is_float(input.dtype()), NotImplemented,
+        scores ? "\"log_softmax_lastdim_kernel_impl\"" : "\"nll_loss_out_frame\"", " not implemented for '",
+        info(input.dtype()).legacy, "'");
   check_classes(input, target);
   LossShape s{1, input.sizes()[input.dim() == 1 ? 0 : 1], 1};
   if (input.dim() > 1) s.batch = input.sizes()[0];
   for (int64_t i = 2; i < input.dim(); ++i) s.inner *= input.sizes()[i];
-  CHECK(!weight || (weight.dim() == 1 && weight.numel() == s.classes), Runtime, "weight tensor should be defined either for all ", s.classes,
+  CHECK(!weight || (weight.dim() == 1 && weight.numel() == s.classes), Runtime,
+        "weight tensor should be defined either for all ", s.classes,
         " classes or no classes but got weight tensor of shape: ", weight ? to_text(weight.sizes()) : "");
   DType compute = compute_dtype(input.dtype());
   Device device = input.device();
@@ -161,12 +183,17 @@ static Tensor cross_entropy(const Tensor& input, const Tensor& target, const Opt
     classes = contiguous(reshape(cast(target, DType::Int64), flat));
     if (!device.is_meta() && losses.numel()) {
       Tensor x = contiguous(reshape(input, wide));
-      Tensor sums = empty(thin, x.dtype(), device);
-      g_cpu->reduce->logsumexp(sums.view(), x.view(), 1);
-      lse = contiguous(reshape(cast(sums, compute), flat));
+      if (scores) {
+        Tensor sums = empty(thin, x.dtype(), device);
+        g_cpu->reduce->logsumexp(sums.view(), x.view(), 1);
+        lse = contiguous(reshape(cast(sums, compute), flat));
+      } else {
+        lse = zeros(flat, compute, device);
+      }
       Tensor w = weight ? contiguous(cast(weight, compute)) : Tensor();
       View wv = w ? w.view() : View();
-      g_cpu->loss->cross_entropy(s, losses.view(), &used, x.view(), lse.view(), classes.view(), w ? &wv : nullptr, ignore_index);
+      g_cpu->loss->cross_entropy(s, losses.view(), &used, x.view(), lse.view(), classes.view(), w ? &wv : nullptr,
+                                 ignore_index);
     }
     if (reduction == kNone) y = reshape(losses, target.sizes());
     else y = reduction == kMean ? div(sum_all(losses), used) : sum_all(losses);
@@ -184,15 +211,30 @@ static Tensor cross_entropy(const Tensor& input, const Tensor& target, const Opt
     }
     n.factor = save(contiguous(keep));
     n.shape = s;
+    n.scores = scores;
     n.each = reduction == kNone;
     n.scale = reduction == kMean ? 1 / used : 1;
   });
 }
 
+static Tensor cross_entropy(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction,
+                            int64_t ignore_index) {
+  return class_loss(true, input, target, weight, reduction, ignore_index);
+}
+static Tensor nll_loss(const Tensor& input, const Tensor& target, const OptTensor& weight, int64_t reduction,
+                       int64_t ignore_index) {
+  return class_loss(false, input, target, weight, reduction, ignore_index);
+}
+
 static const Register registered([](Ops& ops) {
-  ops.def("_nn.mse_loss", mse_loss, "input, target, reduction=1", kNoOut, "The mean (1), sum (2) or each (0) of the squared differences.");
-  ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1", kNoOut, "Cross entropy of probabilities and targets in [0, 1].");
-  ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut, "Cross entropy of scores and classes.");
+  ops.def("_nn.nll_loss_nd", nll_loss, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut,
+          "The negative log likelihood of classes.");
+  ops.def("_nn.mse_loss", mse_loss, "input, target, reduction=1", kNoOut,
+          "The mean (1), sum (2) or each (0) of the squared differences.");
+  ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1", kNoOut,
+          "Cross entropy of probabilities and targets in [0, 1].");
+  ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut,
+          "Cross entropy of scores and classes.");
 });
 
 }  // namespace rl::ops

@@ -30,7 +30,8 @@ struct MaskedFillBackward : Node {
     Tensor m = mask.unpack(*this);
     Grads dx(2);
     if (needs(0)) dx[0] = masked_fill(dy[0], m, Scalar(0));
-    if (needs(1)) dx[1] = masked_fill(dy[0], unary("logical_not", Pointwise::LogicalNot, m, {.rule = Rule::Bool}), Scalar(0));
+    if (needs(1))
+      dx[1] = masked_fill(dy[0], unary("logical_not", Pointwise::LogicalNot, m, {.rule = Rule::Bool}), Scalar(0));
     return dx;
   }
   FIELDS(mask)
@@ -39,11 +40,11 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
   CHECK(mask.dtype() == DType::Bool, Runtime, "masked_fill_ only supports boolean masks, but got mask with dtype ",
         info(mask.dtype()).name);
   CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
-        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.is_tensor() ? value.tensor.dim() : 0,
-        " dimension(s).");
+        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+        value.is_tensor() ? value.tensor.dim() : 0, " dimension(s).");
   DType from = value.is_tensor() ? value.tensor.dtype() : value.number.dtype(default_dtype());
-  CHECK(is_complex(input.dtype()) || !is_complex(from), Runtime, "value cannot be converted to type ", info(input.dtype()).name,
-        " without overflow");
+  CHECK(is_complex(input.dtype()) || !is_complex(from), Runtime, "value cannot be converted to type ",
+        info(input.dtype()).name, " without overflow");
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   bool recorded = will_record({input, value});
   Tensor y;
@@ -74,8 +75,10 @@ struct MaskedSelectBackward : Node {
   FIELDS(mask)
 };
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
-  CHECK(mask.dtype() == DType::Bool, Runtime, "masked_select: expected BoolTensor for mask, got ", info(mask.dtype()).name);
-  CHECK(!input.device().is_meta(), NotImplemented, "masked_select: the result's size depends on the data, which a meta tensor has not");
+  CHECK(mask.dtype() == DType::Bool, Runtime, "masked_select: expected BoolTensor for mask, got ",
+        info(mask.dtype()).name);
+  CHECK(!input.device().is_meta(), NotImplemented,
+        "masked_select: the result's size depends on the data, which a meta tensor has not");
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   MaskView m(mask, sizes);
   Tensor y = empty({checked_numel(sizes) ? g_cpu->index->count_nonzero(m.view) : 0}, input.dtype(), input.device());
@@ -111,8 +114,9 @@ struct MaskedScatterBackward : Node {
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
   CHECK(mask.dtype() == DType::Bool, Runtime, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
         info(mask.dtype()).name);
-  CHECK(input.dtype() == source.dtype(), Runtime, "masked_scatter: expected self and source to have same dtypes but got ",
-        info(input.dtype()).name, " and ", info(source.dtype()).name);
+  CHECK(input.dtype() == source.dtype(), Runtime,
+        "masked_scatter: expected self and source to have same dtypes but got ", info(input.dtype()).name, " and ",
+        info(source.dtype()).name);
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   bool recorded = will_record({input, source});
   Tensor y;
@@ -137,7 +141,8 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 
 // nonzero: the coordinates of the elements that are not zero, one row for each
 Tensor nonzero(const Tensor& input) {
-  CHECK(!input.device().is_meta(), NotImplemented, "nonzero: the result's size depends on the data, which a meta tensor has not");
+  CHECK(!input.device().is_meta(), NotImplemented,
+        "nonzero: the result's size depends on the data, which a meta tensor has not");
   int64_t count = input.numel() ? g_cpu->index->count_nonzero(input.view()) : 0;
   Tensor y = empty({count, input.dim()}, DType::Int64);
   if (y.numel()) g_cpu->index->nonzero(y.view(), input.view());
@@ -170,14 +175,17 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut, "The tensor with a number written where mask is true.");
-  ops.def("masked_select", masked_select, "input, mask", kMethod, "The elements where mask is true, in order.");
+  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut,
+          "The tensor with a number written where mask is true.");
+  ops.def("masked_select", masked_select, "input, mask", kMethod | kApartOut,
+          "The elements where mask is true, in order.");
   ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
           "The tensor with the next element of source written where mask is true.");
   ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable,
           "The coordinates of the elements that are not zero: one row for each, or one tensor for each dimension.");
   ops.def("where", nonzero_tuple, "condition", 0);
-  ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut, "The coordinates of the elements that are not zero.");
+  ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut,
+          "The coordinates of the elements that are not zero.");
   ops.def("nonzero_static", nonzero_static, "input, *, size, fill_value=-1", kMethod | kNotDifferentiable,
           "nonzero with a given number of rows: cut, or padded with fill_value.");
 });

@@ -43,10 +43,12 @@ struct AddcdivBackward : Node {
   FIELDS(tensor1, tensor2)
 };
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& value) {
-  CHECK(is_differentiable(a.dtype()) || is_differentiable(b.dtype()), Runtime,
-        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-        "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
-        "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs.");
+  CHECK(
+      is_differentiable(a.dtype()) || is_differentiable(b.dtype()), Runtime,
+      "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+      "division of "
+      "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+      "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs.");
   Value operands[] = {x, a, b};
   Tensor y = pointwise_scaled("addcdiv", Pointwise::Addcdiv, operands, 3, value, {.cost = 2});
   return record<AddcdivBackward>(y, {x, a, b}, [&](auto& n) {
@@ -72,11 +74,15 @@ struct LerpBackward : Node {
   }
   FIELDS(self, end, weight)
 };
-struct LerpTensorBackward : LerpBackward { static constexpr const char* kName = "LerpBackward1"; };
+struct LerpTensorBackward : LerpBackward {
+  static constexpr const char* kName = "LerpBackward1";
+};
 Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
-  CHECK(start.dtype() == end.dtype(), Runtime, "expected dtype ", info(start.dtype()).name, " for `end` but got dtype ", info(end.dtype()).name);
-  CHECK(!weight.is_tensor() || weight.tensor.dim() == 0 || weight.tensor.dtype() == start.dtype(), Runtime, "expected dtype ",
-        info(start.dtype()).name, " for `weight` but got dtype ", weight.is_tensor() ? info(weight.tensor.dtype()).name : "");
+  CHECK(start.dtype() == end.dtype(), Runtime, "expected dtype ", info(start.dtype()).name, " for `end` but got dtype ",
+        info(end.dtype()).name);
+  CHECK(!weight.is_tensor() || weight.tensor.dim() == 0 || weight.tensor.dtype() == start.dtype(), Runtime,
+        "expected dtype ", info(start.dtype()).name, " for `weight` but got dtype ",
+        weight.is_tensor() ? info(weight.tensor.dtype()).name : "");
   Value operands[] = {start, end, weight};
   Tensor y = pointwise("lerp", Pointwise::Lerp, operands, 3, {.cost = 2});
   auto fill = [&](auto& n) {
@@ -90,8 +96,10 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput, "input + value * tensor1 * tensor2.");
-  ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput, "input + value * tensor1 / tensor2.");
+  ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
+          "input + value * tensor1 * tensor2.");
+  ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
+          "input + value * tensor1 / tensor2.");
   ops.def("lerp", lerp, "input, end, weight", kUnary, "input + weight * (end - input).");
 });
 

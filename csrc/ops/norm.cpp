@@ -9,8 +9,9 @@
 namespace rl::ops {
 
 // Note [Two ways through a norm]
-// Forward and first derivative are fused kernels. When the derivative is itself to be differentiated (create_graph), it is
-// written with ops instead, on x and dy as (batch, groups, per, inner) or (batch, channels, inner), and so has every order.
+// Forward and first derivative are fused kernels. When the derivative is itself to be differentiated (create_graph), it
+// is written with ops instead, on x and dy as (batch, groups, per, inner) or (batch, channels, inner), and so has every
+// order.
 
 // inverse root: y = x^(-1/2)        dx = -dy y^3 / 2
 struct InverseRootBackward : Node {
@@ -36,11 +37,11 @@ static Tensor mean_to(const Tensor& x, IntSpan kept) {
 
 enum class Stats : uint8_t { Own, RootMeanSquare, Given };
 
-// The derivative written with ops. x, dy have the shape of Note [Two ways through a norm]; w (or undefined) and the mean and
-// rstd of `Given` broadcast to it; statistics are over the dimensions where `kept` is 1. Results: dx, dw, db as x's shape
-// summed to w's.
-static Grads composed(Stats stats, const Tensor& x, const Tensor& dy, const Tensor& w, IntSpan kept, IntSpan params, double eps, const Tensor& mean,
-                      const Tensor& rstd, bool need_x, bool need_w, bool need_b) {
+// The derivative written with ops. x, dy have the shape of Note [Two ways through a norm]; w (or undefined) and the
+// mean and rstd of `Given` broadcast to it; statistics are over the dimensions where `kept` is 1. Results: dx, dw, db
+// as x's shape summed to w's.
+static Grads composed(Stats stats, const Tensor& x, const Tensor& dy, const Tensor& w, IntSpan kept, IntSpan params,
+                      double eps, const Tensor& mean, const Tensor& rstd, bool need_x, bool need_w, bool need_b) {
   Grads d(3);
   Tensor xhat, r = rstd;
   if (stats == Stats::Given) {
@@ -70,8 +71,8 @@ static DType compute_dtype(DType t) { return is_half(t) ? DType::Float32 : t; }
 // A parameter in the computing type, contiguous and without history.
 static Tensor raw_param(const char* name, const char* what, const Tensor& p, const Tensor& x) {
   if (!p) return {};
-  CHECK(p.dtype() == x.dtype() || (is_half(x.dtype()) && p.dtype() == DType::Float32), Runtime, name, ": expected ", what, " to have scalar type ",
-        info(x.dtype()).legacy, " but found ", info(p.dtype()).legacy);
+  CHECK(p.dtype() == x.dtype() || (is_half(x.dtype()) && p.dtype() == DType::Float32), Runtime, name, ": expected ",
+        what, " to have scalar type ", info(x.dtype()).legacy, " but found ", info(p.dtype()).legacy);
   NoGrad raw;
   return contiguous(cast(p, compute_dtype(x.dtype())));
 }
@@ -99,10 +100,11 @@ struct NormRowsBackward : Node {
     int64_t per = rows.length / rows.inner;
     Grads d(3);
     if (grad_enabled()) {
-      Ints shape{rows.rows / rows.groups, rows.groups, per, rows.inner}, kept{shape[0], shape[1], 1, 1}, params{1, rows.groups, per, 1};
+      Ints shape{rows.rows / rows.groups, rows.groups, per, rows.inner}, kept{shape[0], shape[1], 1, 1},
+          params{1, rows.groups, per, 1};
       Tensor w4 = w ? reshape(w, params) : Tensor();
-      d = composed(rms ? Stats::RootMeanSquare : Stats::Own, reshape(x, shape), reshape(dy[0], shape), w4, kept, params, eps, {}, {}, needs(0), needs(1),
-                   needs(2));
+      d = composed(rms ? Stats::RootMeanSquare : Stats::Own, reshape(x, shape), reshape(dy[0], shape), w4, kept, params,
+                   eps, {}, {}, needs(0), needs(1), needs(2));
       if (d[0]) d[0] = reshape(d[0], x.sizes());
     } else {
       DType compute = compute_dtype(x.dtype());
@@ -112,8 +114,8 @@ struct NormRowsBackward : Node {
       if (needs(2)) d[2] = empty(Ints{rows.groups, per}, compute, x.device());
       Tensor mean = result1.defined() ? result1.unpack(*this) : Tensor(), rstd = result2.unpack(*this);
       if (!x.device().is_meta())
-        g_cpu->norm->rows_grad(rows, rms, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(), xc.view(), OptView(mean).get(), rstd.view(),
-                               OptView(wc).get());
+        g_cpu->norm->rows_grad(rows, rms, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(),
+                               xc.view(), OptView(mean).get(), rstd.view(), OptView(wc).get());
     }
     for (int i = 1; i < 3; ++i)
       if (d[i]) d[i] = reshape(d[i], Ints(param_sizes));
@@ -122,16 +124,18 @@ struct NormRowsBackward : Node {
   Ints param_sizes;
   FIELDS(input, weight, result1, result2)
 };
-static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& weight, const Tensor& bias, NormRows rows, bool rms, double eps, Tensor* mean_out,
-                        Tensor* rstd_out) {
+static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& weight, const Tensor& bias, NormRows rows,
+                        bool rms, double eps, Tensor* mean_out, Tensor* rstd_out) {
   check_float(name, input);
   DType compute = compute_dtype(input.dtype());
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
-  Tensor mean = rms ? Tensor() : empty(Ints{rows.rows}, compute, input.device()), rstd = empty(Ints{rows.rows}, compute, input.device());
+  Tensor mean = rms ? Tensor() : empty(Ints{rows.rows}, compute, input.device()),
+         rstd = empty(Ints{rows.rows}, compute, input.device());
   Tensor w = raw_param(name, "weight", weight, input), b = raw_param(name, "bias", bias, input);
   if (!y.device().is_meta() && rows.rows > 0 && rows.length > 0) {
     Tensor x = contiguous(input);
-    g_cpu->norm->rows(rows, rms, eps, y.view(), OptView(mean).get(), rstd.view(), x.view(), OptView(w).get(), OptView(b).get());
+    g_cpu->norm->rows(rows, rms, eps, y.view(), OptView(mean).get(), rstd.view(), x.view(), OptView(w).get(),
+                      OptView(b).get());
   }
   if (mean_out) *mean_out = mean;
   if (rstd_out) *rstd_out = rstd;
@@ -149,28 +153,34 @@ static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& wei
 }
 
 // The rows of a norm over the last dimensions.
-static NormRows trailing_rows(const char* name, const Tensor& x, IntSpan shape, const Tensor& weight, const Tensor& bias) {
-  CHECK(shape.size() >= 1, Runtime, name, ": Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-        "normalized_shape = ", to_text(shape));
+static NormRows trailing_rows(const char* name, const Tensor& x, IntSpan shape, const Tensor& weight,
+                              const Tensor& bias) {
+  CHECK(shape.size() >= 1, Runtime, name,
+        ": Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+        "normalized_shape = ",
+        to_text(shape));
   for (auto [p, what] : {std::pair(&weight, "weight"), std::pair(&bias, "bias")})
-    CHECK(!*p || p->sizes() == shape, Runtime, "Expected ", what, " to be of same shape as normalized_shape, but got ", what, " of shape ", to_text(p->sizes()),
-          " and normalized_shape = ", to_text(shape));
+    CHECK(!*p || p->sizes() == shape, Runtime, "Expected ", what, " to be of same shape as normalized_shape, but got ",
+          what, " of shape ", to_text(p->sizes()), " and normalized_shape = ", to_text(shape));
   int64_t n = shape.size();
   bool fits = x.dim() >= n;
   for (int64_t i = 1; fits && i <= n; ++i) fits = x.sizes()[x.dim() - i] == shape[n - i];
   std::string wanted = to_text(shape);
-  CHECK(fits, Runtime, "Given normalized_shape=", wanted, ", expected input with shape [*, ", wanted.substr(1), ", but got input of size", to_text(x.sizes()));
+  CHECK(fits, Runtime, "Given normalized_shape=", wanted, ", expected input with shape [*, ", wanted.substr(1),
+        ", but got input of size", to_text(x.sizes()));
   int64_t length = 1, rows = 1;
   for (int64_t v : shape) length *= v;
   for (int64_t i = 0; i < x.dim() - n; ++i) rows *= x.sizes()[i];
   return {rows, length, 1, 1};
 }
 
-static Tensor layer_norm(const Tensor& input, const Ints& normalized_shape, const OptTensor& weight, const OptTensor& bias, double eps, bool) {
+static Tensor layer_norm(const Tensor& input, const Ints& normalized_shape, const OptTensor& weight,
+                         const OptTensor& bias, double eps, bool) {
   NormRows rows = trailing_rows("layer_norm", input, normalized_shape, weight, bias);
   return norm_rows("LayerNormKernelImpl", input, weight, bias, rows, false, eps, nullptr, nullptr);
 }
-static std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, const Ints& normalized_shape, const OptTensor& weight, const OptTensor& bias,
+static std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input, const Ints& normalized_shape,
+                                                            const OptTensor& weight, const OptTensor& bias,
                                                             double eps) {
   NormRows rows = trailing_rows("native_layer_norm", input, normalized_shape, weight, bias);
   Tensor mean, rstd;
@@ -179,15 +189,18 @@ static std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor& input,
   for (int64_t i = 1; i <= normalized_shape.size(); ++i) stats[stats.size() - i] = 1;
   return {y, reshape(mean, stats), reshape(rstd, stats)};
 }
-static Tensor rms_norm(const Tensor& input, const Ints& normalized_shape, const OptTensor& weight, std::optional<double> eps) {
+static Tensor rms_norm(const Tensor& input, const Ints& normalized_shape, const OptTensor& weight,
+                       std::optional<double> eps) {
   NormRows rows = trailing_rows("rms_norm", input, normalized_shape, weight, OptTensor());
-  double tiny = input.dtype() == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  double tiny =
+      input.dtype() == DType::Float64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   return norm_rows("rms_norm", input, weight, Tensor(), rows, true, eps ? *eps : tiny, nullptr, nullptr);
 }
 
 static void check_channels(const Tensor& p, const char* what, int64_t channels, const Tensor& x) {
-  CHECK(!p || (p.dim() == 1 && p.numel() == channels), Runtime, "Expected ", what, " to be a vector of size equal to the number of channels in input, but got ",
-        what, " of shape ", p ? to_text(p.sizes()) : "", " and input of shape ", to_text(x.sizes()));
+  CHECK(!p || (p.dim() == 1 && p.numel() == channels), Runtime, "Expected ", what,
+        " to be a vector of size equal to the number of channels in input, but got ", what, " of shape ",
+        p ? to_text(p.sizes()) : "", " and input of shape ", to_text(x.sizes()));
 }
 static NormRows group_rows(const Tensor& x, int64_t groups) {
   int64_t inner = 1;
@@ -195,14 +208,17 @@ static NormRows group_rows(const Tensor& x, int64_t groups) {
   int64_t channels = x.sizes()[1];
   return {x.sizes()[0] * groups, channels / groups * inner, groups, std::max<int64_t>(inner, 1)};
 }
-static Tensor group_norm(const Tensor& input, int64_t num_groups, const OptTensor& weight, const OptTensor& bias, double eps, bool) {
+static Tensor group_norm(const Tensor& input, int64_t num_groups, const OptTensor& weight, const OptTensor& bias,
+                         double eps, bool) {
   CHECK(input.dim() >= 2, Runtime, "Expected at least 2 dimensions for input tensor but received ", input.dim());
   CHECK(num_groups > 0, Runtime, "Expected num groups to be greater than 0, got ", num_groups);
-  CHECK(input.sizes()[1] % num_groups == 0, Runtime, "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+  CHECK(input.sizes()[1] % num_groups == 0, Runtime,
+        "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
         to_text(input.sizes()), " and num_groups=", num_groups);
   check_channels(weight, "weight", input.sizes()[1], input);
   check_channels(bias, "bias", input.sizes()[1], input);
-  return norm_rows("GroupNormKernelImpl", input, weight, bias, group_rows(input, num_groups), false, eps, nullptr, nullptr);
+  return norm_rows("GroupNormKernelImpl", input, weight, bias, group_rows(input, num_groups), false, eps, nullptr,
+                   nullptr);
 }
 
 // batch norm: y = (x - mean) rstd w + b over channels of (N, C, ...)
@@ -212,15 +228,16 @@ struct BatchNormBackward : Node {
   bool training = false;
   double eps = 0;
   Grads backward(const Grads& dy) {
-    Tensor x = input.unpack(*this), w = weight.defined() ? weight.unpack(*this) : Tensor(), mean = result1.unpack(*this), rstd = result2.unpack(*this);
+    Tensor x = input.unpack(*this), w = weight.defined() ? weight.unpack(*this) : Tensor(),
+           mean = result1.unpack(*this), rstd = result2.unpack(*this);
     NormChannels s = channels_of(x);
     Grads d(3);
     if (grad_enabled()) {
       Ints shape{s.batch, s.channels, s.inner}, params{1, s.channels, 1};
       Tensor m, r;
       if (!training) m = reshape(mean, params), r = reshape(rstd, params);
-      d = composed(training ? Stats::Own : Stats::Given, reshape(x, shape), reshape(dy[0], shape), w ? reshape(w, params) : Tensor(), params, params, eps, m, r,
-                   needs(0), needs(1), needs(2));
+      d = composed(training ? Stats::Own : Stats::Given, reshape(x, shape), reshape(dy[0], shape),
+                   w ? reshape(w, params) : Tensor(), params, params, eps, m, r, needs(0), needs(1), needs(2));
       if (d[0]) d[0] = reshape(d[0], x.sizes());
     } else {
       DType compute = compute_dtype(x.dtype());
@@ -229,8 +246,8 @@ struct BatchNormBackward : Node {
       if (needs(1)) d[1] = empty(Ints{s.channels}, compute, x.device());
       if (needs(2)) d[2] = empty(Ints{s.channels}, compute, x.device());
       if (!x.device().is_meta())
-        g_cpu->norm->channels_grad(s, training, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(), xc.view(), mean.view(), rstd.view(),
-                                   OptView(wc).get());
+        g_cpu->norm->channels_grad(s, training, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(),
+                                   xc.view(), mean.view(), rstd.view(), OptView(wc).get());
     }
     for (int i = 1; i < 3; ++i)
       if (d[i]) d[i] = reshape(d[i], Ints{s.channels});
@@ -247,26 +264,32 @@ struct BatchNormBackward : Node {
 // running = (1 - momentum) * running + momentum * value, in place; values are of the computing type
 static void update_running(const Tensor& running, const Tensor& value, double momentum, double factor) {
   NoGrad raw;
-  copy_into(running, cast(add(mul(cast(running, value.dtype()), 1 - momentum), mul(value, momentum * factor)), running.dtype()));
+  copy_into(running,
+            cast(add(mul(cast(running, value.dtype()), 1 - momentum), mul(value, momentum * factor)), running.dtype()));
   bump_version(running);
 }
 static void check_count(const Tensor& p, const char* what, int64_t channels) {
   CHECK(!p || p.numel() == channels, Runtime, what, " should contain ", channels, " elements not ", p ? p.numel() : 0);
 }
 
-static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const OptTensor& weight, const OptTensor& bias, const OptTensor& running_mean,
-                                                            const OptTensor& running_var, bool training, double momentum, double eps) {
-  CHECK(input.dim() >= 2, Runtime, "batch_norm: expected an input of at least 2 dimensions, got ", to_text(input.sizes()));
+static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const OptTensor& weight,
+                                                            const OptTensor& bias, const OptTensor& running_mean,
+                                                            const OptTensor& running_var, bool training,
+                                                            double momentum, double eps) {
+  CHECK(input.dim() >= 2, Runtime, "batch_norm: expected an input of at least 2 dimensions, got ",
+        to_text(input.sizes()));
   check_float("batch_norm", input);
   NormChannels s = BatchNormBackward::channels_of(input);
   check_count(running_mean, "running_mean", s.channels);
   check_count(running_var, "running_var", s.channels);
   check_count(weight, "weight", s.channels);
   check_count(bias, "bias", s.channels);
-  CHECK(training || (running_mean && running_var), Runtime, running_mean ? "running_var" : "running_mean", " must be defined in evaluation mode");
+  CHECK(training || (running_mean && running_var), Runtime, running_mean ? "running_var" : "running_mean",
+        " must be defined in evaluation mode");
   DType compute = compute_dtype(input.dtype());
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
-  Tensor w = raw_param("batch_norm", "weight", weight, input), b = raw_param("batch_norm", "bias", bias, input), mean, var, rstd;
+  Tensor w = raw_param("batch_norm", "weight", weight, input), b = raw_param("batch_norm", "bias", bias, input), mean,
+         var, rstd;
   bool runs = !input.device().is_meta() && input.numel() > 0;
   Tensor x = contiguous(input);
   {
@@ -296,16 +319,20 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
   });
   return {y, mean, rstd};
 }
-static Tensor batch_norm(const Tensor& input, const OptTensor& weight, const OptTensor& bias, const OptTensor& running_mean, const OptTensor& running_var,
-                         bool training, double momentum, double eps, bool) {
+static Tensor batch_norm(const Tensor& input, const OptTensor& weight, const OptTensor& bias,
+                         const OptTensor& running_mean, const OptTensor& running_var, bool training, double momentum,
+                         double eps, bool) {
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
 // instance norm: each channel of each sample by its own statistics; running ones are the means over samples
-static Tensor instance_norm(const Tensor& input, const OptTensor& weight, const OptTensor& bias, const OptTensor& running_mean, const OptTensor& running_var,
-                            bool use_input_stats, double momentum, double eps, bool) {
-  CHECK(input.dim() >= 2, Runtime, "instance_norm: expected an input of at least 2 dimensions, got ", to_text(input.sizes()));
-  CHECK(use_input_stats || (running_mean && running_var), Runtime, "Expected running_mean and running_var to be defined when use_input_stats is false");
+static Tensor instance_norm(const Tensor& input, const OptTensor& weight, const OptTensor& bias,
+                            const OptTensor& running_mean, const OptTensor& running_var, bool use_input_stats,
+                            double momentum, double eps, bool) {
+  CHECK(input.dim() >= 2, Runtime, "instance_norm: expected an input of at least 2 dimensions, got ",
+        to_text(input.sizes()));
+  CHECK(use_input_stats || (running_mean && running_var), Runtime,
+        "Expected running_mean and running_var to be defined when use_input_stats is false");
   if (!use_input_stats) return batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps, false);
   int64_t channels = input.sizes()[1];
   check_count(running_mean, "running_mean", channels);
@@ -319,27 +346,35 @@ static Tensor instance_norm(const Tensor& input, const OptTensor& weight, const 
     NoGrad raw;
     Ints by_sample{input.sizes()[0], channels}, one{1, channels};
     double samples = static_cast<double>(input.sizes()[0]), count = static_cast<double>(rows.length);
-    if (running_mean) update_running(running_mean, reshape(sum_to(reshape(mean, by_sample), one), Ints{channels}), momentum, 1 / samples);
+    if (running_mean)
+      update_running(running_mean, reshape(sum_to(reshape(mean, by_sample), one), Ints{channels}), momentum,
+                     1 / samples);
     if (running_var) {
       Tensor var = sub(div(Scalar(1.0), mul(rstd, rstd)), eps);
-      update_running(running_var, reshape(sum_to(reshape(var, by_sample), one), Ints{channels}), momentum, count / (count - 1) / samples);
+      update_running(running_var, reshape(sum_to(reshape(var, by_sample), one), Ints{channels}), momentum,
+                     count / (count - 1) / samples);
     }
   }
   return y;
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("layer_norm", layer_norm, "input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True", kNoOut,
-          "Normalises over the last dimensions, then scales and shifts.");
-  ops.def("native_layer_norm", native_layer_norm, "input, normalized_shape, weight, bias, eps", kNoOut, "layer_norm with its means and inverse deviations.");
-  ops.def("rms_norm", rms_norm, "input, normalized_shape, weight=None, eps=None", kNoOut, "Divides by the root of the mean square over the last dimensions.");
+  ops.def("layer_norm", layer_norm, "input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True",
+          kNoOut, "Normalises over the last dimensions, then scales and shifts.");
+  ops.def("native_layer_norm", native_layer_norm, "input, normalized_shape, weight, bias, eps", kNoOut,
+          "layer_norm with its means and inverse deviations.");
+  ops.def("rms_norm", rms_norm, "input, normalized_shape, weight=None, eps=None", kNoOut,
+          "Divides by the root of the mean square over the last dimensions.");
   ops.def("group_norm", group_norm, "input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True", kNoOut,
           "Normalises groups of channels of each sample, then scales and shifts.");
-  ops.def("batch_norm", batch_norm, "input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled", kNoOut,
+  ops.def("batch_norm", batch_norm,
+          "input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled", kNoOut,
           "Normalises each channel over the batch, or by running statistics.");
-  ops.def("native_batch_norm", native_batch_norm, "input, weight, bias, running_mean, running_var, training, momentum, eps", kNoOut,
+  ops.def("native_batch_norm", native_batch_norm,
+          "input, weight, bias, running_mean, running_var, training, momentum, eps", kNoOut,
           "batch_norm with the means and inverse deviations it used.");
-  ops.def("instance_norm", instance_norm, "input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled", kNoOut,
+  ops.def("instance_norm", instance_norm,
+          "input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled", kNoOut,
           "Normalises each channel of each sample, then scales and shifts.");
 });
 

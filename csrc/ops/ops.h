@@ -11,6 +11,6 @@
 #include "ops/linalg.h"
 #include "ops/matmul.h"
 #include "ops/random.h"
-#include "ops/shape.h"
 #include "ops/reduce.h"
+#include "ops/shape.h"
 #include "ops/view.h"

@@ -26,7 +26,8 @@ Ints broadcast_sizes(IntSpan a, IntSpan b) {
 Ints broadcast_strides(const Tensor& t, IntSpan sizes) {
   Ints out(sizes.size(), 0);
   int64_t shift = sizes.size() - t.dim();
-  for (int64_t i = 0; i < t.dim(); ++i) out[shift + i] = t.sizes()[i] == 1 && sizes[shift + i] != 1 ? 0 : t.strides()[i];
+  for (int64_t i = 0; i < t.dim(); ++i)
+    out[shift + i] = t.sizes()[i] == 1 && sizes[shift + i] != 1 ? 0 : t.strides()[i];
   return out;
 }
 
@@ -34,15 +35,21 @@ namespace {
 
 template <class T> void check_range(const Scalar& s) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-    constexpr const char* kNames[] = {"int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
-    const char* name = kNames[(std::is_signed_v<T> ? 0 : 4) + (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3)];
+    constexpr const char* kNames[] = {"int8_t",  "int16_t",  "int32_t",  "int64_t",
+                                      "uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+    const char* name = kNames[(std::is_signed_v<T> ? 0 : 4) + (sizeof(T) == 1   ? 0
+                                                               : sizeof(T) == 2 ? 1
+                                                               : sizeof(T) == 4 ? 2
+                                                                                : 3)];
     double v = s.to_double();
     // Negative numbers wrap in unsigned types.
-    bool fits = s.is_integral() ? (std::is_signed_v<T> ? s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
-                                                             s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max())
-                                                       : sizeof(T) == 8 || (s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max()) &&
-                                                                            -s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max())))
-                                : v >= -9.3e18 && v <= 1.9e19 && v == v;
+    bool fits = s.is_integral()
+                    ? (std::is_signed_v<T>
+                           ? s.to_int() >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
+                                 s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max())
+                           : sizeof(T) == 8 || (s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max()) &&
+                                                -s.to_int() <= static_cast<int64_t>(std::numeric_limits<T>::max())))
+                    : v >= -9.3e18 && v <= 1.9e19 && v == v;
     CHECK(fits, Runtime, "value cannot be converted to type ", name, " without overflow");
   }
 }
@@ -54,7 +61,8 @@ void write_element(void* to, const Scalar& s, DType dtype) {
     using T = typename decltype(tag)::type;
     check_range<T>(s);
     if constexpr (!is_complex_v<T> && !std::is_same_v<T, complex32>)
-      CHECK(!s.is_complex() || s.to_complex128().imag() == 0, Runtime, "value cannot be converted to type ", info(dtype).name, " without overflow");
+      CHECK(!s.is_complex() || s.to_complex128().imag() == 0, Runtime, "value cannot be converted to type ",
+            info(dtype).name, " without overflow");
     T v = s.to<T>();
     __builtin_memcpy(to, &v, sizeof v);
   });
@@ -68,7 +76,9 @@ void write_compute(LoopScalar& to, const Scalar& s, DType dtype) {
   });
 }
 
-void no_kernel(const char* name, DType dtype) { fail(ErrorKind::NotImplemented, "\"", name, "_cpu\" not implemented for '", info(dtype).legacy, "'"); }
+void no_kernel(const char* name, DType dtype) {
+  fail(ErrorKind::NotImplemented, "\"", name, "_cpu\" not implemented for '", info(dtype).legacy, "'");
+}
 
 Device common_device(const char* name, const Value* operands, int count) {
   const Tensor* first = nullptr;
@@ -76,8 +86,9 @@ Device common_device(const char* name, const Value* operands, int count) {
     const Tensor& t = operands[i].tensor;
     if (!t.defined() || (t.dim() == 0 && t.device().is_cpu() && count > 1)) continue;
     if (!first) first = &t;
-    CHECK(t.device() == first->device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ",
-          to_text(first->device()), " and ", to_text(t.device()), "! (", name, ")");
+    CHECK(t.device() == first->device(), Runtime,
+          "Expected all tensors to be on the same device, but found at least two devices, ", to_text(first->device()),
+          " and ", to_text(t.device()), "! (", name, ")");
   }
   return first ? first->device() : Device();
 }
@@ -88,8 +99,10 @@ bool to_float_first(Rule r) { return r == Rule::Float || r == Rule::RealFloat ||
 
 DType result_dtype(const PointwiseOptions& o, DType common) {
   switch (o.rule) {
-    case Rule::Bool: case Rule::FloatBool: return DType::Bool;
-    case Rule::Real: case Rule::RealFloat: return to_real(common);
+    case Rule::Bool:
+    case Rule::FloatBool: return DType::Bool;
+    case Rule::Real:
+    case Rule::RealFloat: return to_real(common);
     default: return o.complex_result ? to_complex(common) : common;
   }
 }
@@ -109,11 +122,14 @@ void check_overlap(const TensorObject* target, const Value* operands, int count)
   if (out.numel() == 0 || !non_overlapping_and_dense(out.sizes(), out.strides())) return;
   for (int i = 0; i < count; ++i) {
     const Tensor& t = operands[i].tensor;
-    if (!t.defined() || t.is(out) || t.storage() != out.storage() || t.numel() == 0 || !non_overlapping_and_dense(t.sizes(), t.strides())) continue;
+    if (!t.defined() || t.is(out) || t.storage() != out.storage() || t.numel() == 0 ||
+        !non_overlapping_and_dense(t.sizes(), t.strides()))
+      continue;
     bool same = t->offset == out->offset && t.numel() == out.numel() && t.strides() == out.strides();
     bool apart = out->offset + out.numel() <= t->offset || t->offset + t.numel() <= out->offset;
     CHECK(same || apart, Runtime,
-          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please "
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+          "location. Please "
           "clone() the tensor before performing the operation.");
   }
 }
@@ -206,7 +222,8 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
     const Tensor* layout = nullptr;
     for (int i = first; i < count && !layout; ++i)
       if (converted[i].defined() && converted[i].sizes() == IntSpan(sizes)) layout = &converted[i];
-    out = layout && !layout->is_contiguous() ? empty_strided(sizes, dense_strides_like(*layout), out_dtype, device) : empty(sizes, out_dtype, device);
+    out = layout && !layout->is_contiguous() ? empty_strided(sizes, dense_strides_like(*layout), out_dtype, device)
+                                             : empty(sizes, out_dtype, device);
   }
   if (device.is_meta() || out.numel() == 0) return out;
   View views[kMaxOperands];
@@ -227,9 +244,11 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   return out;
 }
 
-Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, int count, const Scalar& s0, const PointwiseOptions& options) {
-  return pointwise(name, op, operands, count, options,
-                   [](LoopParams& p, DType d, const void* c) { write_compute(p.s0, *static_cast<const Scalar*>(c), d); }, &s0);
+Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, int count, const Scalar& s0,
+                        const PointwiseOptions& options) {
+  return pointwise(
+      name, op, operands, count, options,
+      [](LoopParams& p, DType d, const void* c) { write_compute(p.s0, *static_cast<const Scalar*>(c), d); }, &s0);
 }
 
 }  // namespace rl

@@ -7,18 +7,18 @@ namespace rl {
 
 // What the result's type is, given the operands' common type.
 enum class Rule : uint8_t {
-  Same,         // the common type
-  Float,        // integers become the default float type
-  Bool,         // computed in the common type, result bool
-  Real,         // as Same, but complex operands give their real type (abs)
-  RealFloat,    // as Float, then Real (angle)
-  FloatBool,    // as Float, result bool
+  Same,       // the common type
+  Float,      // integers become the default float type
+  Bool,       // computed in the common type, result bool
+  Real,       // as Same, but complex operands give their real type (abs)
+  RealFloat,  // as Float, then Real (angle)
+  FloatBool,  // as Float, result bool
 };
 
 struct PointwiseOptions {
   Rule rule = Rule::Same;
   LoopParams params;
-  int cost = 1;             // work of one element, in additions
+  int cost = 1;                 // work of one element, in additions
   bool complex_result = false;  // real operands, complex result (MakeComplex, MakePolar)
 };
 
@@ -31,12 +31,14 @@ inline Tensor unary(const char* name, Pointwise op, const Tensor& x, const Point
   Value operands[] = {x};
   return pointwise(name, op, operands, 1, options);
 }
-inline Tensor binary(const char* name, Pointwise op, const Value& a, const Value& b, const PointwiseOptions& options = {}) {
+inline Tensor binary(const char* name, Pointwise op, const Value& a, const Value& b,
+                     const PointwiseOptions& options = {}) {
   Value operands[] = {a, b};
   return pointwise(name, op, operands, 2, options);
 }
 // With a number in the loop's own type (alpha of add, value of addcmul) as s0.
-Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, int count, const Scalar& s0, const PointwiseOptions& options = {});
+Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, int count, const Scalar& s0,
+                        const PointwiseOptions& options = {});
 
 // The sizes all operands broadcast to; RuntimeError naming the sizes and the dimension otherwise.
 Ints broadcast_sizes(IntSpan a, IntSpan b);

@@ -15,7 +15,9 @@ struct Windows {
   double divisor = 0;
 
   PoolWindows table(int64_t planes) const {
-    PoolWindows w{planes, {in[0], in[1], in[2]}, {out[0], out[1], out[2]}, {}, {}, {}, {dilation[0], dilation[1], dilation[2]}, divisor};
+    PoolWindows w{
+        planes, {in[0], in[1], in[2]}, {out[0], out[1], out[2]}, {}, {}, {}, {dilation[0], dilation[1], dilation[2]},
+        divisor};
     for (int d = 0; d < 3; ++d) w.start[d] = start[d].data(), w.end[d] = end[d].data(), w.share[d] = share[d].data();
     return w;
   }
@@ -42,7 +44,7 @@ static int64_t planes_of(const Tensor& x, int64_t n) {
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n);
 
 // pick: y = x[places]        dx = dy put at the places
-struct PickBackward : Node {
+struct PoolPickBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
   Saved places;
   Ints sizes;
@@ -59,9 +61,11 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
     const char* src = static_cast<const char*>(from.data());
     char* dst = static_cast<char*>(y.data());
     for (int64_t p = 0; p < planes; ++p)
-      for (int64_t i = 0; i < out; ++i) __builtin_memcpy(dst + (p * out + i) * item, src + (p * in + at[p * out + i]) * item, static_cast<size_t>(item));
+      for (int64_t i = 0; i < out; ++i)
+        __builtin_memcpy(dst + (p * out + i) * item, src + (p * in + at[p * out + i]) * item,
+                         static_cast<size_t>(item));
   }
-  return record<PickBackward>(y, {x}, [&](auto& node) {
+  return record<PoolPickBackward>(y, {x}, [&](auto& node) {
     node.places = save(places);
     node.sizes = Ints(x.sizes());
     node.n = n;
@@ -69,14 +73,15 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
 }
 
 // put: zeros with dy added at the places        d(dy) = g picked at the places
-struct PutBackward : Node {
+struct PoolPutBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
   Saved places;
   int64_t n = 0;
   Grads backward(const Grads& dy) { return {pick(dy[0], places.unpack(*this), n)}; }
   FIELDS(places)
 };
-template <class T> static void add_at(T* dx, const T* dy, const int64_t* places, int64_t planes, int64_t in, int64_t out) {
+template <class T>
+static void add_at(T* dx, const T* dy, const int64_t* places, int64_t planes, int64_t in, int64_t out) {
   for (int64_t p = 0; p < planes; ++p)
     for (int64_t i = 0; i < out; ++i) {
       T& to = dx[p * in + places[p * out + i]];
@@ -93,7 +98,7 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
       if constexpr (is_floating_v<T>) add_at<T>(dx.data<T>(), from.data<T>(), places.data<int64_t>(), planes, in, out);
     });
   }
-  return record<PutBackward>(dx, {dy}, [&](auto& node) {
+  return record<PoolPutBackward>(dx, {dy}, [&](auto& node) {
     node.places = save(places);
     node.n = n;
   });
@@ -172,16 +177,18 @@ static void check_input(const char* name, const Tensor& x, int64_t n) {
   bool right = x.dim() == n + 1 || x.dim() == n + 2;
   // The batch may be empty, the channels and the space may not.
   for (int64_t i = x.dim() == n + 2 ? 1 : 0; right && i < x.dim(); ++i) right = x.sizes()[i] > 0;
-  CHECK(right, Runtime, name, ": Expected ", dims_text(n), " tensor with optional 0 dim batch size for input, but got: ", to_text(x.sizes()));
+  CHECK(right, Runtime, name, ": Expected ", dims_text(n),
+        " tensor with optional 0 dim batch size for input, but got: ", to_text(x.sizes()));
 }
 static Ints each(const char* name, const char* what, IntSpan v, int64_t n) {
-  CHECK(v.size() == 1 || v.size() == n, Runtime, name, ": ", what, " must either be a single int, or a tuple of ", n, " ints");
+  CHECK(v.size() == 1 || v.size() == n, Runtime, name, ": ", what, " must either be a single int, or a tuple of ", n,
+        " ints");
   return v.size() == 1 ? Ints(n, v[0]) : Ints(v);
 }
 
 // The windows of plain pooling over the last n dimensions of x.
-static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan kernel_size, IntSpan stride_or_none, IntSpan padding_size,
-                          IntSpan dilation_size, bool ceil_mode, bool count_pad) {
+static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan kernel_size, IntSpan stride_or_none,
+                          IntSpan padding_size, IntSpan dilation_size, bool ceil_mode, bool count_pad) {
   Ints kernel = each(name, "kernel_size", kernel_size, n);
   CHECK(stride_or_none.size() == 0 || stride_or_none.size() == 1 || stride_or_none.size() == n, Runtime, name,
         ": stride must either be omitted, a single int, or a tuple of ", n, " ints");
@@ -192,19 +199,22 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
   w.in = w.out = Ints(3, 1);
   for (int d = 0; d < 3; ++d) w.start[d] = Ints(1, 0), w.end[d] = w.share[d] = Ints(1, 1);
   for (int64_t i = 0; i < n; ++i) {
-    int64_t k = kernel[i], s = stride[i], p = padding[i], dil = dilation[i], in = x.sizes()[x.dim() - n + i], d = 3 - n + i;
+    int64_t k = kernel[i], s = stride[i], p = padding[i], dil = dilation[i], in = x.sizes()[x.dim() - n + i],
+            d = 3 - n + i;
     CHECK(k > 0, Runtime, name, ": kernel size should be greater than zero, but got ", to_text(kernel));
     CHECK(s > 0, Runtime, "stride should not be zero, or negative: got ", to_text(stride));
     CHECK(dil > 0, Runtime, "dilation should be greater than zero, but got ", to_text(dilation));
     CHECK(p >= 0, Runtime, "pad must be non-negative, but got pad: ", p);
-    CHECK(p <= checked_add(checked_mul(k - 1, dil), 1) / 2, Runtime, "pad should be at most half of effective kernel size, but got pad=", p,
-          ", kernel_size=", k, " and dilation=", dil);
+    CHECK(p <= checked_add(checked_mul(k - 1, dil), 1) / 2, Runtime,
+          "pad should be at most half of effective kernel size, but got pad=", p, ", kernel_size=", k,
+          " and dilation=", dil);
     int64_t reach = checked_mul(dil, k - 1);
     int64_t room = checked_add(in, checked_mul(2, p)) - reach - 1;
     int64_t out = room < 0 ? (room - s + 1) / s + 1 : (room + (ceil_mode ? s - 1 : 0)) / s + 1;
     if (ceil_mode && room < 0) out = (room + s - 1) >= 0 ? 1 : out;
     if (ceil_mode && (out - 1) * s >= in + p) --out;  // the last window must start inside the input or its left padding
-    CHECK(out >= 1, Runtime, "Given input size per channel: ", in, ". Calculated output size: ", out, ". Output size is too small");
+    CHECK(out >= 1, Runtime, "Given input size per channel: ", in, ". Calculated output size: ", out,
+          ". Output size is too small");
     w.in[d] = in;
     w.out[d] = out;
     w.dilation[d] = dil;
@@ -224,17 +234,22 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
 
 // The windows of adaptive pooling: out of them in each dimension, as equal as possible.
 static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, IntSpan output_size) {
-  CHECK(output_size.size() == n || output_size.size() == 1, Runtime, name, ": output_size must be ", n, " numbers, got ", to_text(output_size));
-  CHECK(x.dim() == n + 1 || x.dim() == n + 2, Runtime, name, "(): Expected ", n + 1, "D or ", n + 2, "D tensor, but got ", to_text(x.sizes()));
+  CHECK(output_size.size() == n || output_size.size() == 1, Runtime, name, ": output_size must be ", n,
+        " numbers, got ", to_text(output_size));
+  CHECK(x.dim() == n + 1 || x.dim() == n + 2, Runtime, name, "(): Expected ", n + 1, "D or ", n + 2,
+        "D tensor, but got ", to_text(x.sizes()));
   for (int64_t i = 1; i <= n; ++i)
-    CHECK(x.sizes()[x.dim() - i] > 0, Runtime, name, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
-          to_text(x.sizes()), " with dimension ", x.dim() - i, " being empty");
+    CHECK(x.sizes()[x.dim() - i] > 0, Runtime, name,
+          "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", to_text(x.sizes()),
+          " with dimension ", x.dim() - i, " being empty");
   Windows w;
   w.in = w.out = Ints(3, 1);
   for (int d = 0; d < 3; ++d) w.start[d] = Ints(1, 0), w.end[d] = w.share[d] = Ints(1, 1);
   for (int64_t i = 0; i < n; ++i) {
-    int64_t in = x.sizes()[x.dim() - n + i], out = output_size.size() == 1 ? output_size[0] : output_size[i], d = 3 - n + i;
-    CHECK(out >= 0, Runtime, name, ": elements of output_size must be greater than or equal to 0 but received {", to_text(output_size), "}");
+    int64_t in = x.sizes()[x.dim() - n + i], out = output_size.size() == 1 ? output_size[0] : output_size[i],
+            d = 3 - n + i;
+    CHECK(out >= 0, Runtime, name, ": elements of output_size must be greater than or equal to 0 but received {",
+          to_text(output_size), "}");
     checked_mul(in, std::max<int64_t>(out, 1));
     w.in[d] = in;
     w.out[d] = out;
@@ -248,25 +263,32 @@ static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, In
   return w;
 }
 
-template <int N> static std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride,
-                                                                         const Ints& padding, const Ints& dilation, bool ceil_mode, bool) {
+template <int N> static std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, const Ints& kernel_size,
+                                                                         const std::optional<Ints>& stride,
+                                                                         const Ints& padding, const Ints& dilation,
+                                                                         bool ceil_mode, bool) {
   constexpr const char* kName = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
-  return max_windows(input, windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding, dilation, ceil_mode, false), N);
+  return max_windows(input,
+                     windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding,
+                                dilation, ceil_mode, false),
+                     N);
 }
-template <int N> static Tensor max_pool(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride, const Ints& padding,
-                                        const Ints& dilation, bool ceil_mode) {
+template <int N> static Tensor max_pool(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride,
+                                        const Ints& padding, const Ints& dilation, bool ceil_mode) {
   return std::get<0>(max_pool_with_indices<N>(input, kernel_size, stride, padding, dilation, ceil_mode, false));
 }
-template <int N> static Tensor avg_pool(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride, const Ints& padding,
-                                        bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+template <int N> static Tensor avg_pool(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride,
+                                        const Ints& padding, bool ceil_mode, bool count_include_pad,
+                                        std::optional<int64_t> divisor_override) {
   constexpr const char* kName = N == 1 ? "avg_pool1d" : N == 2 ? "avg_pool2d" : "avg_pool3d";
   CHECK(!divisor_override || *divisor_override != 0, Runtime, "divisor must be not zero");
-  Windows w = windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding, Ints{1}, ceil_mode, count_include_pad);
+  Windows w = windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding,
+                         Ints{1}, ceil_mode, count_include_pad);
   if (divisor_override) w.divisor = static_cast<double>(*divisor_override);
   return average(input, w, N);
 }
-static Tensor avg_pool1d(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride, const Ints& padding, bool ceil_mode,
-                         bool count_include_pad) {
+static Tensor avg_pool1d(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride,
+                         const Ints& padding, bool ceil_mode, bool count_include_pad) {
   return avg_pool<1>(input, kernel_size, stride, padding, ceil_mode, count_include_pad, std::nullopt);
 }
 template <int N> static Tensor adaptive_avg(const Tensor& input, const Ints& output_size) {
@@ -279,24 +301,31 @@ template <int N> static std::tuple<Tensor, Tensor> adaptive_max(const Tensor& in
 }
 
 // Fractional pooling: the windows of each plane start at pseudo-random steps, drawn by the caller.
-static void fractional_starts(double sample, int64_t in, int64_t out, int64_t kernel, Ints& start, Ints& end) {
+// T is the input's type: rounding decides where a window starts.
+template <class T>
+static void fractional_starts(T sample, int64_t in, int64_t out, int64_t kernel, Ints& start, Ints& end) {
   start = end = Ints(out);
   if (out > 1) {
-    double alpha = static_cast<double>(in - kernel) / static_cast<double>(out - 1);
+    T alpha = static_cast<T>(in - kernel) / static_cast<T>(out - 1);
     for (int64_t i = 0; i < out - 1; ++i)
-      start[i] = static_cast<int64_t>((static_cast<double>(i) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
+      start[i] = static_cast<int64_t>((static_cast<T>(i) + sample) * alpha) - static_cast<int64_t>(sample * alpha);
   }
   if (out > 0) start[out - 1] = in - kernel;
   for (int64_t i = 0; i < out; ++i) end[i] = start[i] + kernel;
 }
-template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& input, const Ints& kernel_size, const Ints& output_size, const Tensor& samples) {
+template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& input, const Ints& kernel_size,
+                                                              const Ints& output_size, const Tensor& samples) {
   constexpr const char* kName = N == 2 ? "fractional_max_pool2d" : "fractional_max_pool3d";
-  CHECK(kernel_size.size() == N, Runtime, kName, ": kernel_size must either be a single int, or a tuple of ", N, " ints");
-  CHECK(output_size.size() == N, Runtime, kName, ": output_size must either be a single int, or a tuple of ", N, " ints");
+  CHECK(kernel_size.size() == N, Runtime, kName, ": kernel_size must either be a single int, or a tuple of ", N,
+        " ints");
+  CHECK(output_size.size() == N, Runtime, kName, ": output_size must either be a single int, or a tuple of ", N,
+        " ints");
   check_input(kName, input, N);
   int64_t planes = planes_of(input, N);
-  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() == planes * N && samples.sizes()[2] == N, Runtime, kName,
-        ": expected _random_samples of shape (batch, channels, ", int64_t{N}, ") and of the input's type, got ", to_text(samples.sizes()));
+  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() == planes * N &&
+            samples.sizes()[2] == N,
+        Runtime, kName, ": expected _random_samples of shape (batch, channels, ", int64_t{N},
+        ") and of the input's type, got ", to_text(samples.sizes()));
   Windows w;
   w.in = w.out = Ints(3, 1);
   Ints kernel(3, 1);
@@ -306,9 +335,11 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     w.in[d] = input.sizes()[input.dim() - N + i];
     w.out[d] = output_size[i];
     kernel[d] = kernel_size[i];
-    CHECK(kernel[d] > 0 && w.out[d] > 0, Runtime, kName, ": kernel_size and output_size should be greater than zero, got ", to_text(kernel_size), " and ",
+    CHECK(kernel[d] > 0 && w.out[d] > 0, Runtime, kName,
+          ": kernel_size and output_size should be greater than zero, got ", to_text(kernel_size), " and ",
           to_text(output_size));
-    CHECK(checked_add(w.out[d], kernel[d]) - 1 <= w.in[d], Runtime, kName, "(): pool size (", kernel[d], ") too large relative to input size (", w.in[d], ")");
+    CHECK(checked_add(w.out[d], kernel[d]) - 1 <= w.in[d], Runtime, kName, "(): pool size (", kernel[d],
+          ") too large relative to input size (", w.in[d], ")");
   }
   Ints sizes = result_sizes(input, w, N);
   Tensor y = empty(sizes, input.dtype(), input.device()), places = empty(sizes, DType::Int64, input.device());
@@ -318,10 +349,13 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     int64_t in_plane = x.numel() / planes, out_plane = y.numel() / planes, one = 1;
     View vx = x.view(), vy = y.view(), vp = places.view();
     for (int64_t p = 0; p < planes; ++p) {
-      // The last sample belongs to the first dimension.
+      // Of pictures, the last sample belongs to the first dimension; of volumes, the first one.
       for (int64_t i = 0; i < N; ++i) {
         int64_t d = 3 - N + i;
-        fractional_starts(s.data<double>()[p * N + (N - 1 - i)], w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
+        double sample = s.data<double>()[p * N + (N == 2 ? N - 1 - i : i)];
+        if (input.dtype() == DType::Float64)
+          fractional_starts<double>(sample, w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
+        else fractional_starts<float>(static_cast<float>(sample), w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
       }
       View px{static_cast<char*>(vx.data) + p * in_plane * x.item_size(), &in_plane, &one, 1, x.dtype()};
       View py{static_cast<char*>(vy.data) + p * out_plane * y.item_size(), &out_plane, &one, 1, y.dtype()};
@@ -337,28 +371,39 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
   return {y, places};
 }
 
-template <int N> static void define(Ops& ops, const char* max_name, const char* indices_name, const char* avg_max_name) {
+template <int N>
+static void define(Ops& ops, const char* max_name, const char* indices_name, const char* avg_max_name) {
   const char* args = "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False";
   ops.def(max_name, max_pool<N>, args, kNoOut, "The maximum of each window over the last dimensions.");
-  ops.def(indices_name, max_pool_with_indices<N>, "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", kNoOut,
+  ops.def(indices_name, max_pool_with_indices<N>,
+          "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", kNoOut,
           "The maximum of each window, and its place in the plane.");
-  ops.def(avg_max_name, adaptive_max<N>, "input, output_size", kNoOut, "Maxima over windows that give output_size, and their places.");
+  ops.def(avg_max_name, adaptive_max<N>, "input, output_size", kNoOut,
+          "Maxima over windows that give output_size, and their places.");
 }
 
 static const Register registered([](Ops& ops) {
   define<1>(ops, "max_pool1d", "max_pool1d_with_indices", "adaptive_max_pool1d");
   define<2>(ops, "max_pool2d", "_nn.max_pool2d_with_indices", "_nn.adaptive_max_pool2d");
   define<3>(ops, "max_pool3d", "_nn.max_pool3d_with_indices", "_nn.adaptive_max_pool3d");
-  ops.def("avg_pool1d", avg_pool1d, "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True", kNoOut,
+  ops.def("avg_pool1d", avg_pool1d,
+          "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True", kNoOut,
           "The mean of each window of the last dimension.");
-  const char* args = "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None";
+  const char* args =
+      "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None";
   ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kNoOut, "The mean of each window of the last two dimensions.");
-  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut, "The mean of each window of the last three dimensions.");
-  ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut, "Means over windows that give output_size.");
-  ops.def("_nn.adaptive_avg_pool2d", adaptive_avg<2>, "input, output_size", kNoOut, "Means over windows that give output_size.");
-  ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut, "Means over windows that give output_size.");
-  ops.def("_nn.fractional_max_pool2d", fractional<2>, "input, kernel_size, output_size, random_samples", kNoOut, "Max pooling with windows at given pseudo-random steps.");
-  ops.def("_nn.fractional_max_pool3d", fractional<3>, "input, kernel_size, output_size, random_samples", kNoOut, "Max pooling with windows at given pseudo-random steps.");
+  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut,
+          "The mean of each window of the last three dimensions.");
+  ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut,
+          "Means over windows that give output_size.");
+  ops.def("_nn.adaptive_avg_pool2d", adaptive_avg<2>, "input, output_size", kNoOut,
+          "Means over windows that give output_size.");
+  ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut,
+          "Means over windows that give output_size.");
+  ops.def("_nn.fractional_max_pool2d", fractional<2>, "input, kernel_size, output_size, random_samples", kNoOut,
+          "Max pooling with windows at given pseudo-random steps.");
+  ops.def("_nn.fractional_max_pool3d", fractional<3>, "input, kernel_size, output_size, random_samples", kNoOut,
+          "Max pooling with windows at given pseudo-random steps.");
 });
 
 }  // namespace rl::ops

@@ -19,7 +19,8 @@ static void check_not_empty(const char* name, const Tensor& input, const Reduced
         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
         "argument.");
   for (int64_t d : r.dims)
-    CHECK(input.dim() == 0 || input.sizes()[d] != 0, Index, name, "(): Expected reduction dim ", d, " to have non-zero size.");
+    CHECK(input.dim() == 0 || input.sizes()[d] != 0, Index, name, "(): Expected reduction dim ", d,
+          " to have non-zero size.");
 }
 
 // amax, amin: y = extremum of x        dx = dy shared equally by the elements that have it
@@ -88,9 +89,9 @@ struct PickBackward : Node {
   }
   FIELDS(indices, dim, keepdim)
 };
-#define PICK(name, text)                           \
-  struct name : PickBackward {                     \
-    static constexpr const char* kName = text;     \
+#define PICK(name, text)                       \
+  struct name : PickBackward {                 \
+    static constexpr const char* kName = text; \
   }
 PICK(MaxDimBackward, "MaxBackward0");
 PICK(MinDimBackward, "MinBackward0");
@@ -100,8 +101,8 @@ PICK(ModeBackward, "ModeBackward0");
 PICK(KthvalueBackward, "KthvalueBackward0");
 #undef PICK
 
-template <class N> static Pair record_pick(const Tensor& values, const Tensor& indices, const Tensor& input, int64_t dim,
-                                           bool keepdim) {
+template <class N>
+static Pair record_pick(const Tensor& values, const Tensor& indices, const Tensor& input, int64_t dim, bool keepdim) {
   Tensor y = record<N>(values, {input}, [&](auto& n) {
     n.indices = save(indices), n.sizes = Ints(input.sizes()), n.dim = dim, n.keepdim = keepdim;
   });
@@ -119,11 +120,13 @@ static Row along(const char* name, const Tensor& input, int64_t dim, bool keepdi
 }
 
 // max, min along a dimension, with the first place
-template <class N> static Pair extremum_along(const char* name, bool largest, const Tensor& input, int64_t dim, bool keepdim) {
+template <class N>
+static Pair extremum_along(const char* name, bool largest, const Tensor& input, int64_t dim, bool keepdim) {
   CHECK(!input.is_complex(), Runtime, name, "(): does not support complex input");
   check_ordered(name, input);
   Row a = along(name, input, dim, keepdim);
-  Tensor values = empty(a.r.result, input.dtype(), input.device()), indices = empty(a.r.result, DType::Int64, input.device());
+  Tensor values = empty(a.r.result, input.dtype(), input.device()),
+         indices = empty(a.r.result, DType::Int64, input.device());
   if (!input.device().is_meta()) {
     View v = a.r.of(values);
     backend(input.device()).reduce->extremum(largest, &v, a.r.of(indices), input.view(), static_cast<int>(a.dim));
@@ -140,7 +143,8 @@ static Tensor max_other(const Tensor& input, const Tensor& other) { return maxim
 static Tensor min_other(const Tensor& input, const Tensor& other) { return minimum(input, other); }
 
 // argmax, argmin: the first place of the extremum, of all elements or along a dimension
-static Tensor place_of_extremum(const char* name, bool largest, const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+static Tensor place_of_extremum(const char* name, bool largest, const Tensor& input, std::optional<int64_t> dim,
+                                bool keepdim) {
   CHECK(!input.is_complex(), Runtime, name, "(): does not support complex input");
   CHECK(input.dtype() != DType::Bool, Runtime, name, "(): does not support bool input");
   check_ordered(name, input);
@@ -151,7 +155,8 @@ static Tensor place_of_extremum(const char* name, bool largest, const Tensor& in
     Tensor y = empty(keepdim ? IntSpan(Ints(input.dim(), 1)) : IntSpan(), DType::Int64, input.device());
     int64_t one[1] = {1};
     if (!input.device().is_meta())
-      backend(input.device()).reduce->extremum(largest, nullptr, View{y.data(), one, one, 1, DType::Int64}, flat.view(), 0);
+      backend(input.device())
+          .reduce->extremum(largest, nullptr, View{y.data(), one, one, 1, DType::Int64}, flat.view(), 0);
     return y;
   }
   Row a = along(name, input, *dim, keepdim);
@@ -180,12 +185,14 @@ static Pair aminmax(const Tensor& input, std::optional<int64_t> dim, bool keepdi
 }
 
 // Order statistics along a dimension.
-template <class N>
-static Pair select_along(const char* name, const char* kernel, Select what, int64_t k, const Tensor& input, int64_t dim, bool keepdim) {
+template <class N> static Pair select_along(const char* name, const char* kernel, Select what, int64_t k,
+                                            const Tensor& input, int64_t dim, bool keepdim) {
   check_ordered(kernel, input);
-  CHECK(input.dtype() != DType::Bool || what == Select::Mode, NotImplemented, "\"", kernel, "\" not implemented for 'Bool'");
+  CHECK(input.dtype() != DType::Bool || what == Select::Mode, NotImplemented, "\"", kernel,
+        "\" not implemented for 'Bool'");
   Row a = along(name, input, dim, keepdim);
-  Tensor values = empty(a.r.result, input.dtype(), input.device()), indices = empty(a.r.result, DType::Int64, input.device());
+  Tensor values = empty(a.r.result, input.dtype(), input.device()),
+         indices = empty(a.r.result, DType::Int64, input.device());
   if (!input.device().is_meta()) {
     View v = a.r.of(values), i = a.r.of(indices);
     backend(input.device()).reduce->select(what, k, &v, &i, input.view(), static_cast<int>(a.dim));
@@ -227,33 +234,40 @@ static Tensor median_of_all(Select what, const Tensor& input) {
       backend(input.device()).reduce->select(what, 0, &v, nullptr, flat.view(), 0);
     }
   }
-  return record<MedianAllBackward>(y, {input}, [&](auto& n) {
-    n.self = save(input), n.result = save_output(n, y), n.kept = Ints(input.dim(), 1);
-  });
+  return record<MedianAllBackward>(
+      y, {input}, [&](auto& n) { n.self = save(input), n.result = save_output(n, y), n.kept = Ints(input.dim(), 1); });
 }
 static Tensor median_all(const Tensor& input) { return median_of_all(Select::Median, input); }
 static Tensor nanmedian_all(const Tensor& input) { return median_of_all(Select::NanMedian, input); }
 
 static const Register registered([](Ops& ops) {
-  const char *dims = "input, dim=(), keepdim=False", *one = "input, dim, keepdim=False", *last = "input, dim=-1, keepdim=False";
+  const char *dims = "input, dim=(), keepdim=False", *one = "input, dim, keepdim=False",
+             *last = "input, dim=-1, keepdim=False";
   const char *maybe = "input, dim=None, keepdim=False", *both = "values, indices";
-  ops.def("amax", amax, dims, kMethod, "The maximum over the given dimensions; its gradient is shared by equal elements.");
-  ops.def("amin", amin, dims, kMethod, "The minimum over the given dimensions; its gradient is shared by equal elements.");
-  ops.def("max", max_all, "input", kMethod, "The maximum of all elements; along a dimension, with its place; or of two tensors.");
+  ops.def("amax", amax, dims, kMethod,
+          "The maximum over the given dimensions; its gradient is shared by equal elements.");
+  ops.def("amin", amin, dims, kMethod,
+          "The minimum over the given dimensions; its gradient is shared by equal elements.");
+  ops.def("max", max_all, "input", kMethod,
+          "The maximum of all elements; along a dimension, with its place; or of two tensors.");
   ops.def("max", max_other, "input, other", kMethod);
   ops.def("max", max_dim, one, kMethod, "", both);
-  ops.def("min", min_all, "input", kMethod, "The minimum of all elements; along a dimension, with its place; or of two tensors.");
+  ops.def("min", min_all, "input", kMethod,
+          "The minimum of all elements; along a dimension, with its place; or of two tensors.");
   ops.def("min", min_other, "input, other", kMethod);
   ops.def("min", min_dim, one, kMethod, "", both);
   ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable, "The first place of the maximum.");
   ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable, "The first place of the minimum.");
-  ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod, "The minimum and the maximum.", "min, max");
-  ops.def("median", median_all, "input", kMethod, "The lower median, NaN if there is one; along a dimension, with its place.");
+  ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.",
+          "min, max");
+  ops.def("median", median_all, "input", kMethod,
+          "The lower median, NaN if there is one; along a dimension, with its place.");
   ops.def("median", median_dim, one, kMethod, "", both);
   ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are numbers.");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
   ops.def("mode", mode, last, kMethod, "The most frequent value along a dimension and a place of it.", both);
-  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod, "The k-th smallest value along a dimension and its place.", both);
+  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut,
+          "The k-th smallest value along a dimension and its place.", both);
 });
 
 }  // namespace rl::ops

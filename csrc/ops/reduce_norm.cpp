@@ -12,7 +12,9 @@
 
 namespace rl::ops {
 
-static Tensor is_zero(const Tensor& x) { return binary("eq", Pointwise::Eq, detach(x), Scalar(0), {.rule = Rule::Bool}); }
+static Tensor is_zero(const Tensor& x) {
+  return binary("eq", Pointwise::Eq, detach(x), Scalar(0), {.rule = Rule::Bool});
+}
 
 // vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0
 struct VectorNormBackward : Node {
@@ -46,16 +48,18 @@ struct VectorNormBackward : Node {
   FIELDS(self, result, ord)
 };
 Tensor vector_norm(const Tensor& input, double ord, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
-  CHECK(is_differentiable(input.dtype()), Runtime, "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
-        info(input.dtype()).legacy);
+  CHECK(is_differentiable(input.dtype()), Runtime,
+        "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ", info(input.dtype()).legacy);
   Tensor x = input;
   if (dtype) {
-    CHECK(is_differentiable(*dtype), Runtime, "linalg.vector_norm: dtype should be floating point or complex, but got ", info(*dtype).legacy);
-    CHECK(input.is_complex() == rl::is_complex(*dtype), Runtime, "linalg.vector_norm: dtype should be ",
-          input.is_complex() ? "complex" : "real", " for ", input.is_complex() ? "complex" : "real", " inputs, but got ",
+    CHECK(is_differentiable(*dtype), Runtime, "linalg.vector_norm: dtype should be floating point or complex, but got ",
           info(*dtype).legacy);
+    CHECK(input.is_complex() == rl::is_complex(*dtype), Runtime, "linalg.vector_norm: dtype should be ",
+          input.is_complex() ? "complex" : "real", " for ", input.is_complex() ? "complex" : "real",
+          " inputs, but got ", info(*dtype).legacy);
     CHECK(promote_types(input.dtype(), *dtype) == *dtype, Runtime, "linalg.vector_norm: the dtype of the input (",
-          info(input.dtype()).legacy, ") should be convertible without narrowing to the specified dtype (", info(*dtype).legacy, ")");
+          info(input.dtype()).legacy, ") should be convertible without narrowing to the specified dtype (",
+          info(*dtype).legacy, ")");
     x = cast(input, *dtype);
   }
   Reduced r = reduced(x, dim, keepdim);
@@ -66,14 +70,19 @@ Tensor vector_norm(const Tensor& input, double ord, const OptDims& dim, bool kee
       CHECK(x.sizes()[d] != 0, Runtime, "linalg.vector_norm cannot compute the ", ord, " norm on the dimension ", d,
             "because this dimension is empty and the operation does not have an identity");
   }
-  Reduce op = ord == 0 ? Reduce::Norm0 : ord == 1 ? Reduce::Norm1 : ord == 2 ? Reduce::Norm2
-            : ord == INFINITY ? Reduce::NormInf : ord == -INFINITY ? Reduce::NormNegInf : Reduce::NormP;
+  Reduce op = ord == 0           ? Reduce::Norm0
+              : ord == 1         ? Reduce::Norm1
+              : ord == 2         ? Reduce::Norm2
+              : ord == INFINITY  ? Reduce::NormInf
+              : ord == -INFINITY ? Reduce::NormNegInf
+                                 : Reduce::NormP;
   Tensor y = reduce_raw(op, x, r, to_real(x.dtype()), ord);
   return record<VectorNormBackward>(y, {x}, [&](auto& n) {
     n.self = save(x), n.result = save_output(n, y), n.dim = r.dims, n.kept = r.kept, n.ord = ord;
   });
 }
-static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
+static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDims& dim, bool keepdim,
+                             std::optional<DType> dtype) {
   CHECK(!ord.is_complex(), Runtime, "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
   return vector_norm(input, ord.to_double(), dim, keepdim, dtype);
 }
@@ -102,19 +111,20 @@ Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim) {
     NoGrad raw;
     Tensor parts = x.is_complex() ? real(x) : x;
     Tensor top = x.numel() ? amax(parts, r.dims, true) : zeros(r.kept, parts.dtype(), x.device());
-    Tensor finite = binary("eq", Pointwise::Eq, unary("abs", Pointwise::Abs, top), Scalar(INFINITY), {.rule = Rule::Bool});
+    Tensor finite =
+        binary("eq", Pointwise::Eq, unary("abs", Pointwise::Abs, top), Scalar(INFINITY), {.rule = Rule::Bool});
     top = masked_fill(top, finite, Scalar(0));
     y = add(reshape(log(sum(exp(sub(x, top)), r.dims, true)), r.result), reshape(top, r.result));
   }
-  return record<LogsumexpBackward>(y, {x}, [&](auto& n) {
-    n.self = save(x), n.result = save_output(n, y), n.dim = r.dims, n.kept = r.kept;
-  });
+  return record<LogsumexpBackward>(
+      y, {x}, [&](auto& n) { n.self = save(x), n.result = save_output(n, y), n.dim = r.dims, n.kept = r.kept; });
 }
 
 static const Register registered([](Ops& ops) {
   ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None", 0,
           "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
   ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod, "log(sum(exp(input))) without overflow.");
+  ops.alias("special.logsumexp", "logsumexp");
 });
 
 }  // namespace rl::ops

@@ -132,7 +132,8 @@ struct ProdBackward : Node {
     Tensor g = spread(dy[0], kept, x.sizes());
     bool zeros_in_x = !item(rl::ops::all(x)).to_bool();
     if (!zeros_in_x) return {mul(g, conj(div(spread(y, kept, x.sizes()), x)))};
-    Tensor others = all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
+    Tensor others =
+        all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
     return {mul(g, conj(others))};
   }
   // The product of what stands before and of what stands after each element.
@@ -158,7 +159,9 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, std::
     n.all = !dim, n.dim = dim ? wrap_dim(*dim, x.dim()) : 0;
   });
 }
-static Tensor prod_all(const Tensor& input, std::optional<DType> dtype) { return prod(input, std::nullopt, false, dtype); }
+static Tensor prod_all(const Tensor& input, std::optional<DType> dtype) {
+  return prod(input, std::nullopt, false, dtype);
+}
 static Tensor prod_dim(const Tensor& input, int64_t dim, bool keepdim, std::optional<DType> dtype) {
   return prod(input, dim, keepdim, dtype);
 }

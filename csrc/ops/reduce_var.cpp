@@ -15,8 +15,10 @@ static void check_var(const Tensor& input) {
   CHECK(is_differentiable(input.dtype()), Runtime, "std and var only support floating point and complex dtypes");
 }
 static void warn_degrees_of_freedom(const char* name, const Tensor& input, const Reduced& r, double correction) {
-  if (input.device().is_meta() || static_cast<double>(r.count) > correction || r.count == 0 || input.numel() == 0) return;
-  std::string message = text(name, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+  if (input.device().is_meta() || static_cast<double>(r.count) > correction || r.count == 0 || input.numel() == 0)
+    return;
+  std::string message = text(name,
+                             "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
                              "factor (input numel divided by output numel).");
   if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) python_error();
 }
@@ -63,8 +65,8 @@ struct StdMeanBackward : VarBackward {
   static constexpr const char* kName = "StdMeanBackward0";
 };
 
-template <class N>
-static Pair var_raw(const char* name, const Tensor& input, const OptDims& dim, double correction, bool keepdim, bool root, bool with_mean) {
+template <class N> static Pair var_raw(const char* name, const Tensor& input, const OptDims& dim, double correction,
+                                       bool keepdim, bool root, bool with_mean) {
   check_var(input);
   Reduced r = reduced(input, dim, keepdim);
   if (input.is_complex()) {
@@ -95,15 +97,15 @@ Tensor var(const Tensor& input, const OptDims& dim, double correction, bool keep
 }
 
 // The three spellings of each: correction=, unbiased with dims, unbiased alone.
-#define VARIANCE(name, N, root, with_mean, Result, pick)                                                              \
-  static Result name##_correction(const Tensor& x, const OptDims& dim, std::optional<Scalar> c, bool keepdim) {       \
-    return pick(var_raw<N>(#name, x, dim, c ? c->to_double() : 1, keepdim, root, with_mean));                         \
-  }                                                                                                                   \
-  static Result name##_unbiased(const Tensor& x, const OptDims& dim, bool unbiased, bool keepdim) {                   \
-    return pick(var_raw<N>(#name, x, dim, unbiased, keepdim, root, with_mean));                                       \
-  }                                                                                                                   \
-  static Result name##_all(const Tensor& x, bool unbiased) {                                                          \
-    return pick(var_raw<N>(#name, x, std::nullopt, unbiased, false, root, with_mean));                                \
+#define VARIANCE(name, N, root, with_mean, Result, pick)                                                        \
+  static Result name##_correction(const Tensor& x, const OptDims& dim, std::optional<Scalar> c, bool keepdim) { \
+    return pick(var_raw<N>(#name, x, dim, c ? c->to_double() : 1, keepdim, root, with_mean));                   \
+  }                                                                                                             \
+  static Result name##_unbiased(const Tensor& x, const OptDims& dim, bool unbiased, bool keepdim) {             \
+    return pick(var_raw<N>(#name, x, dim, unbiased, keepdim, root, with_mean));                                 \
+  }                                                                                                             \
+  static Result name##_all(const Tensor& x, bool unbiased) {                                                    \
+    return pick(var_raw<N>(#name, x, std::nullopt, unbiased, false, root, with_mean));                          \
   }
 static Tensor first(Pair p) { return std::get<0>(p); }
 static Pair both(Pair p) { return p; }
@@ -116,9 +118,9 @@ VARIANCE(std_mean, StdMeanBackward, true, true, Pair, both)
 static const Register registered([](Ops& ops) {
   const char *all = "input, unbiased", *by = "input, dim=None, *, correction=None, keepdim=False";
   const char* old = "input, dim, unbiased=True, keepdim=False";
-#define DEF(name, flags, doc)                      \
-  ops.def(#name, name##_all, all, flags, doc);     \
-  ops.def(#name, name##_correction, by, flags);    \
+#define DEF(name, flags, doc)                   \
+  ops.def(#name, name##_all, all, flags, doc);  \
+  ops.def(#name, name##_correction, by, flags); \
   ops.def(#name, name##_unbiased, old, flags);
   DEF(var, kMethod, "The variance over the given dimensions, divided by n - correction (1 by default).")
   DEF(std, kMethod, "The standard deviation over the given dimensions.")

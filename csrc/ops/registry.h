@@ -6,31 +6,33 @@
 namespace rl {
 
 enum OpFlags : uint32_t {
-  kMethod = 1,           // also Tensor.name
-  kInplace = 2,          // also Tensor.name_ (and the function name_)
-  kNoFunction = 4,       // method only
-  kView = 8,             // the result shares memory with the input
-  kNoOut = 16,           // no out= form
-  kElementwise = 32,     // one kernel, element by element: in-place writes straight into the target
-  kKeepsInput = 64,      // elementwise, and its derivative never needs the first input: direct even when recorded
+  kMethod = 1,               // also Tensor.name
+  kInplace = 2,              // also Tensor.name_ (and the function name_)
+  kNoFunction = 4,           // method only
+  kView = 8,                 // the result shares memory with the input
+  kNoOut = 16,               // no out= form
+  kElementwise = 32,         // one kernel, element by element: in-place writes straight into the target
+  kKeepsInput = 64,          // elementwise, and its derivative never needs the first input: direct even when recorded
   kNotDifferentiable = 128,  // integer or bool results, or none
   kRandom = 256,
-  kFactory = 512,        // makes tensors from no tensor
-  kOverlapOk = 1024,     // in place also where several elements share memory
+  kFactory = 512,     // makes tensors from no tensor
+  kExactOut = 4096,   // out= must have the result's own type and memory apart from the inputs
+  kOverlapOk = 1024,  // in place also where several elements share memory
+  kApartOut = 2048,   // out= may not share memory with an argument, not even be one
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);
 using CheckArg = bool (*)(PyObject*);
 
 struct OverloadSpec {
-  const char* signature;   // "input, dim=None, keepdim=False, *, dtype=None"; "size..." collects positional ints
+  const char* signature;  // "input, dim=None, keepdim=False, *, dtype=None"; "size..." collects positional ints
   void (*fn)();
   Invoke invoke;
   const CheckArg* checks;
   const char* const* type_names;
   int count;
   uint32_t flags;
-  const char* results;     // "values, indices" for a named tuple, else null
+  const char* results;  // "values, indices" for a named tuple, else null
 };
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc);
@@ -51,7 +53,8 @@ template <class... T> PyObject* result_to_python(std::tuple<T...>&& r, const cha
 template <class R, class... A> struct Caller {
   static inline const CheckArg checks[sizeof...(A) + 1] = {Arg<std::remove_cvref_t<A>>::check..., nullptr};
   static inline const char* const names[sizeof...(A) + 1] = {Arg<std::remove_cvref_t<A>>::kName..., nullptr};
-  template <size_t... I> static PyObject* call(R (*fn)(A...), PyObject* const* slots, const char* results, std::index_sequence<I...>) {
+  template <size_t... I>
+  static PyObject* call(R (*fn)(A...), PyObject* const* slots, const char* results, std::index_sequence<I...>) {
     (void)slots;
     if constexpr (std::is_void_v<R>) {
       (void)results;
@@ -70,10 +73,13 @@ template <class R, class... A> struct Caller {
 
 struct Ops {
   // A second `def` of the same name adds an overload; overloads are tried in order.
-  template <class R, class... A>
-  void def(const char* name, R (*fn)(A...), const char* signature, uint32_t flags = 0, const char* doc = "", const char* results = nullptr) {
+  template <class R, class... A> void def(const char* name, R (*fn)(A...), const char* signature, uint32_t flags = 0,
+                                          const char* doc = "", const char* results = nullptr) {
     using C = detail::Caller<R, A...>;
-    define_op(name, {signature, reinterpret_cast<void (*)()>(fn), C::invoke, C::checks, C::names, sizeof...(A), flags, results}, doc);
+    define_op(
+        name,
+        {signature, reinterpret_cast<void (*)()>(fn), C::invoke, C::checks, C::names, sizeof...(A), flags, results},
+        doc);
   }
   void alias(const char* alias, const char* name) { define_alias(alias, name); }
 };

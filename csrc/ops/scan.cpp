@@ -78,7 +78,8 @@ struct LogcumsumexpBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this), g = dy[0];
     if (x.dim() == 0 || x.numel() == 0) return {g};
-    if (x.is_complex()) return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim), exp(conj(x)))};
+    // The plain form is the one that can be differentiated again: -inf in the other has no slope.
+    if (x.is_complex() || grad_enabled()) return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim), exp(conj(x)))};
     auto part = [&](bool positive) {
       Tensor own = binary("gt", positive ? Pointwise::Gt : Pointwise::Lt, detach(g), Scalar(0), {.rule = Rule::Bool});
       Tensor size = log(masked_fill(positive ? g : neg(g), logical_not(own), Scalar(1)));
@@ -87,14 +88,18 @@ struct LogcumsumexpBackward : Node {
     };
     return {sub(part(true), part(false))};
   }
-  static Tensor logical_not(const Tensor& t) { return unary("logical_not", Pointwise::LogicalNot, t, {.rule = Rule::Bool}); }
+  static Tensor logical_not(const Tensor& t) {
+    return unary("logical_not", Pointwise::LogicalNot, t, {.rule = Rule::Bool});
+  }
   FIELDS(self, result, dim)
 };
 static Tensor logcumsumexp(const Tensor& input, int64_t dim) {
-  CHECK(is_differentiable(input.dtype()), NotImplemented, "\"logcumsumexp_out_cpu\" not implemented for '", info(input.dtype()).legacy, "'");
+  CHECK(is_differentiable(input.dtype()), NotImplemented, "\"logcumsumexp_out_cpu\" not implemented for '",
+        info(input.dtype()).legacy, "'");
   dim = wrap_dim(dim, input.dim());
   Tensor y = scan_raw(Scan::LogSumExp, input, dim);
-  return record<LogcumsumexpBackward>(y, {input}, [&](auto& n) { n.self = save(input), n.result = save_output(n, y), n.dim = dim; });
+  return record<LogcumsumexpBackward>(
+      y, {input}, [&](auto& n) { n.self = save(input), n.result = save_output(n, y), n.dim = dim; });
 }
 
 // cummax, cummin: the extremum so far and its last place        dx = dy added where the extremum stands
@@ -112,24 +117,30 @@ struct CumminBackward : CummaxBackward {
   static constexpr const char* kName = "CumminBackward0";
 };
 template <class N> static Pair running(const char* kernel, bool largest, const Tensor& input, int64_t dim) {
-  CHECK(!input.is_complex() && static_cast<int>(input.dtype()) < kComputeDTypes, NotImplemented, "\"", kernel, "\" not implemented for '",
-        info(input.dtype()).legacy, "'");
+  CHECK(!input.is_complex() && static_cast<int>(input.dtype()) < kComputeDTypes, NotImplemented, "\"", kernel,
+        "\" not implemented for '", info(input.dtype()).legacy, "'");
   dim = wrap_dim(dim, input.dim());
-  Tensor values = empty(input.sizes(), input.dtype(), input.device()), indices = empty(input.sizes(), DType::Int64, input.device());
+  Tensor values = empty(input.sizes(), input.dtype(), input.device()),
+         indices = empty(input.sizes(), DType::Int64, input.device());
   if (!input.device().is_meta())
-    backend(input.device()).reduce->scan_extremum(largest, values.view(), indices.view(), input.view(), static_cast<int>(dim));
+    backend(input.device())
+        .reduce->scan_extremum(largest, values.view(), indices.view(), input.view(), static_cast<int>(dim));
   Tensor y = record<N>(values, {input}, [&](auto& n) { n.indices = save(indices), n.dim = dim; });
   return {y, indices};
 }
 static Pair cummax(const Tensor& input, int64_t dim) { return running<CummaxBackward>("cummax_cpu", true, input, dim); }
-static Pair cummin(const Tensor& input, int64_t dim) { return running<CumminBackward>("cummin_cpu", false, input, dim); }
+static Pair cummin(const Tensor& input, int64_t dim) {
+  return running<CumminBackward>("cummin_cpu", false, input, dim);
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("cumsum", cumsum, "input, dim, *, dtype=None", kMethod | kInplace, "Running sums along a dimension.");
   ops.def("cumprod", cumprod, "input, dim, *, dtype=None", kMethod | kInplace, "Running products along a dimension.");
   ops.def("logcumsumexp", logcumsumexp, "input, dim", kMethod, "log(cumsum(exp(input))) without overflow.");
-  ops.def("cummax", cummax, "input, dim", kMethod, "The maximum so far along a dimension and its place.", "values, indices");
-  ops.def("cummin", cummin, "input, dim", kMethod, "The minimum so far along a dimension and its place.", "values, indices");
+  ops.def("cummax", cummax, "input, dim", kMethod, "The maximum so far along a dimension and its place.",
+          "values, indices");
+  ops.def("cummin", cummin, "input, dim", kMethod, "The minimum so far along a dimension and its place.",
+          "values, indices");
 });
 
 }  // namespace rl::ops

@@ -18,8 +18,8 @@ How how_of(const std::string& reduce, bool with_sum) {
   if (reduce == "prod") return How::Prod;
   if (reduce == "mean") return How::Mean;
   if (reduce == "amax") return How::Amax;
-  CHECK(reduce == "amin", Runtime, "reduce argument must be either ", with_sum ? "sum, " : "", "prod, mean, amax or amin, got ",
-        reduce, ".");
+  CHECK(reduce == "amin", Runtime, "reduce argument must be either ", with_sum ? "sum, " : "",
+        "prod, mean, amax or amin, got ", reduce, ".");
   return How::Amin;
 }
 
@@ -33,7 +33,12 @@ Tensor identity(How how, DType dtype) {
       write_element(p, Scalar(how == How::Prod ? 1 : 0), dtype);
     } else if constexpr (is_floating_v<T>) {
       double infinity = std::numeric_limits<double>::infinity();
-      write_element(p, Scalar(how == How::Prod ? 1. : how == How::Amax ? -infinity : how == How::Amin ? infinity : 0.), dtype);
+      write_element(p,
+                    Scalar(how == How::Prod   ? 1.
+                           : how == How::Amax ? -infinity
+                           : how == How::Amin ? infinity
+                                              : 0.),
+                    dtype);
     } else {
       using Limits = std::numeric_limits<T>;
       *p = how == How::Prod ? T(1) : how == How::Amax ? Limits::min() : how == How::Amin ? Limits::max() : T(0);
@@ -98,7 +103,8 @@ struct ScatterReduceBackward : Node {
       Tensor mine = equal_as(x, y), theirs = equal_as(s, gather(y, dim, i));
       if (!include_self) mine = scatter(mine, dim, i, Scalar(0));
       Tensor n = scatter_add(mine, dim, i, theirs);
-      Tensor share = div(dy, masked_fill(n, binary("eq", Pointwise::Eq, n, Scalar(0), {.rule = Rule::Bool}), Scalar(1)));
+      Tensor share =
+          div(dy, masked_fill(n, binary("eq", Pointwise::Eq, n, Scalar(0), {.rule = Rule::Bool}), Scalar(1)));
       dx = include_self ? mul(share, mine) : dy;
       if (needs(1)) dsrc = mul(gather(share, dim, i), theirs);
     }
@@ -116,8 +122,9 @@ struct ScatterReduceBackward : Node {
     Tensor zero = is_zero(s);
     Tensor zeros_there =
         gather(scatter_add(zeros(x.sizes(), x.dtype(), x.device()), dim, i, cast(zero, x.dtype())), dim, i);
-    Tensor only = binary("logical_and", Pointwise::LogicalAnd, zero,
-                         binary("eq", Pointwise::Eq, zeros_there, Scalar(1), {.rule = Rule::Bool}), {.rule = Rule::Bool});
+    Tensor only =
+        binary("logical_and", Pointwise::LogicalAnd, zero,
+               binary("eq", Pointwise::Eq, zeros_there, Scalar(1), {.rule = Rule::Bool}), {.rule = Rule::Bool});
     Tensor without = reduce_into("scatter_reduce", x, dim, i, masked_fill(s, only, Scalar(1)), How::Prod, include_self);
     dsrc = either(only, gather(mul(dy, without), dim, i),
                   div(gather(mul(dy, y), dim, i), masked_fill(s, zero, Scalar(1))));
@@ -141,15 +148,16 @@ Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tenso
         "(): Index tensor must have the same number of dimensions as self and src, got ", to_text(index.sizes()), ", ",
         to_text(input.sizes()), " and ", to_text(src.sizes()));
   for (int64_t k = 0; index.numel() && k < wanted.size(); ++k)
-    CHECK((k == d || wanted[k] <= sizes[k]) && wanted[k] <= given[k], Runtime, "Expected index ", to_text(index.sizes()),
-          " to be no larger than self ", to_text(input.sizes()), " apart from dimension ", d,
+    CHECK((k == d || wanted[k] <= sizes[k]) && wanted[k] <= given[k], Runtime, "Expected index ",
+          to_text(index.sizes()), " to be no larger than self ", to_text(input.sizes()), " apart from dimension ", d,
           " and to be no larger in size than src ", to_text(src.sizes()));
   bool recorded = will_record({input, src});
   Tensor y = writable(input, recorded);
   if (index.numel() && !y.device().is_meta()) {
     NoGrad raw;
     Ints at = lifted_strides(index);
-    if (!include_self) put_along(y, d, index, wanted, at, identity(how, y.dtype()), Combine::Set, ErrorKind::Runtime, false);
+    if (!include_self)
+      put_along(y, d, index, wanted, at, identity(how, y.dtype()), Combine::Set, ErrorKind::Runtime, false);
     put_along(y, d, index, wanted, at, src, combine_of(how), ErrorKind::Runtime, false);
     if (how == How::Mean) {
       Tensor n = counts(y, d, index, include_self);
@@ -169,14 +177,14 @@ Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tenso
   });
 }
 
-Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce,
-                      bool include_self) {
+Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
+                      const std::string& reduce, bool include_self) {
   return reduce_into("scatter_reduce", input, dim, index, src, how_of(reduce, true), include_self);
 }
 
 // index_reduce: scatter_reduce with one index for each slice
-Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
-                    bool include_self) {
+Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                    const std::string& reduce, bool include_self) {
   How how = how_of(reduce, false);
   int64_t d = wrap_dim(dim, input.dim());
   CHECK(index.dim() <= 1, Index, "index_reduce(): Index is supposed to be a vector, but got dim: ", index.dim());
@@ -185,10 +193,10 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
   CHECK(input.dtype() == source.dtype(), Runtime, "index_reduce(): self (", info(input.dtype()).name, ") and source (",
         info(source.dtype()).name, ") must have the same scalar type");
   Ints sizes = lifted_sizes(input), given = lifted_sizes(source);
-  CHECK(d == 0 || d < source.dim(), Index, "index_reduce(): Indexing dim ", d, " is out of bounds of the source tensor with dim ",
-        source.dim());
-  CHECK(index.numel() == (source.dim() ? source.sizes()[d] : 1), Index, "index_reduce(): Number of indices (", index.numel(),
-        ") should be equal to self.size(dim)");
+  CHECK(d == 0 || d < source.dim(), Index, "index_reduce(): Indexing dim ", d,
+        " is out of bounds of the source tensor with dim ", source.dim());
+  CHECK(index.numel() == (source.dim() ? source.sizes()[d] : 1), Index, "index_reduce(): Number of indices (",
+        index.numel(), ") should be equal to self.size(dim)");
   bool fits = sizes.size() == given.size();
   for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
   CHECK(fits, Runtime, "index_reduce(): source ", to_text(source.sizes()), " and self ", to_text(input.sizes()),

@@ -21,8 +21,8 @@ struct Diagonal {
   }
 };
 
-void diagonal_geometry(IntSpan base_sizes, IntSpan base_strides, int64_t offset, int64_t a, int64_t b, Ints& sizes, Ints& strides,
-                       int64_t& distance) {
+void diagonal_geometry(IntSpan base_sizes, IntSpan base_strides, int64_t offset, int64_t a, int64_t b, Ints& sizes,
+                       Ints& strides, int64_t& distance) {
   Diagonal d(base_sizes[a], base_sizes[b], offset);
   sizes.clear();
   strides.clear();
@@ -113,26 +113,34 @@ struct TriuBackward : Node {
   FIELDS(diagonal)
 };
 static Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool upper) {
-  CHECK(input.dim() >= 2, Runtime, op, ": input tensor must have at least 2 dimensions, got shape ", to_text(input.sizes()));
+  CHECK(input.dim() >= 2, Runtime, op, ": input tensor must have at least 2 dimensions, got shape ",
+        to_text(input.sizes()));
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
   if (!y.defined()) y = empty_like(input);
   if (!y.device().is_meta() && y.numel()) g_cpu->copy->triangle(y.view(), input.view(), diagonal, upper);
   return y;
 }
 Tensor tril(const Tensor& input, int64_t diagonal) {
-  return record<TrilBackward>(triangle("tril", input, diagonal, false), {input}, [&](auto& n) { n.diagonal = diagonal; });
+  return record<TrilBackward>(triangle("tril", input, diagonal, false), {input},
+                              [&](auto& n) { n.diagonal = diagonal; });
 }
 Tensor triu(const Tensor& input, int64_t diagonal) {
-  return record<TriuBackward>(triangle("triu", input, diagonal, true), {input}, [&](auto& n) { n.diagonal = diagonal; });
+  return record<TriuBackward>(triangle("triu", input, diagonal, true), {input},
+                              [&](auto& n) { n.diagonal = diagonal; });
 }
 
-static Tensor diagonal_op(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) { return diagonal(input, offset, dim1, dim2); }
+static Tensor diagonal_op(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  return diagonal(input, offset, dim1, dim2);
+}
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView, "A view of a diagonal of two dimensions, as the last dimension.");
-  ops.def("linalg.diagonal", diagonal_op, "input, *, offset=0, dim1=-2, dim2=-1", kView, "A view of the diagonals of matrices.");
-  ops.def("diag_embed", diag_embed, "input, offset=0, dim1=-2, dim2=-1", kMethod | kNoOut, "Matrices with the last dimension on their diagonal.");
+  ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView,
+          "A view of a diagonal of two dimensions, as the last dimension.");
+  ops.def("linalg.diagonal", diagonal_op, "input, *, offset=0, dim1=-2, dim2=-1", kView,
+          "A view of the diagonals of matrices.");
+  ops.def("diag_embed", diag_embed, "input, offset=0, dim1=-2, dim2=-1", kMethod | kNoOut,
+          "Matrices with the last dimension on their diagonal.");
   ops.def("diag", diag, "input, diagonal=0", kMethod, "A vector as a diagonal matrix, or the diagonal of a matrix.");
   ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, "All elements as the diagonal of a matrix.");
   ops.def("tril", tril, "input, diagonal=0", writes, "Matrices with zeros above a diagonal.");

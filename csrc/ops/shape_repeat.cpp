@@ -11,13 +11,14 @@ namespace rl::ops {
 // repeat: the tensor laid side by side `repeats` times in each dimension, a copy
 Tensor repeat(const Tensor& input, IntSpan repeats) {
   CHECK(repeats.size() >= input.dim(), Runtime,
-        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor, got ", repeats.size(), " and ",
-        input.dim());
+        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor, got ",
+        repeats.size(), " and ", input.dim());
   // (s0, s1) -> (1, s0, 1, s1) -> (r0, s0, r1, s1) -> (r0 s0, r1 s1)
   Ints folded, wide, sizes;
   int64_t shift = repeats.size() - input.dim();
   for (int64_t i = 0; i < repeats.size(); ++i) {
-    CHECK(repeats[i] >= 0, Runtime, "Trying to create tensor with negative dimension ", repeats[i], ": ", to_text(repeats));
+    CHECK(repeats[i] >= 0, Runtime, "Trying to create tensor with negative dimension ", repeats[i], ": ",
+          to_text(repeats));
     int64_t s = i < shift ? 1 : input.sizes()[i - shift];
     folded.push_back(1), folded.push_back(s);
     wide.push_back(repeats[i]), wide.push_back(s);
@@ -36,7 +37,8 @@ namespace {
 
 void check_repeats(const Tensor& repeats) {
   CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, NotImplemented,
-        "\"repeat_interleave_cpu\" not implemented for '", info(repeats.dtype()).legacy, "': repeats has to be a Long or Int tensor");
+        "\"repeat_interleave_cpu\" not implemented for '", info(repeats.dtype()).legacy,
+        "': repeats has to be a Long or Int tensor");
 }
 
 int64_t sum_of(const Tensor& repeats) {
@@ -69,13 +71,15 @@ static Tensor repeat_interleave_tensor(const Tensor& input, const Tensor& repeat
   int64_t d = wrap_dim(dim.value_or(0), x.dim()), n = x.dim() ? x.sizes()[d] : 1;
   check_repeats(repeats);
   CHECK(repeats.dim() == 0 || (repeats.dim() == 1 && (repeats.numel() == 1 || repeats.numel() == n)), Runtime,
-        repeats.dim() > 1 ? "repeats must be 0-dim or 1-dim tensor" : "repeats must have the same size as input along dim", ", got ",
-        to_text(repeats.sizes()), " for ", n, " slices");
+        repeats.dim() > 1 ? "repeats must be 0-dim or 1-dim tensor"
+                          : "repeats must have the same size as input along dim",
+        ", got ", to_text(repeats.sizes()), " for ", n, " slices");
   if (x.dim() == 0) x = reshape(x, {1});
   Tensor each = repeats.numel() == 1 && n != 1 ? expand(reshape(repeats, {1}), {n}) : reshape(repeats, {n});
   return index_select(x, d, repeat_indices(each, output_size));
 }
-static Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
+static Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim,
+                                std::optional<int64_t> output_size) {
   CHECK(repeats >= 0, Runtime, "repeats must be non-negative, got ", repeats);
   Tensor x = dim ? input : flatten(input);
   if (x.dim() == 0) x = reshape(x, {1});
@@ -83,12 +87,13 @@ static Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optio
   Ints wide(x.sizes()), sizes(x.sizes());
   wide.insert(d + 1, repeats);
   sizes[d] = checked_mul(sizes[d], repeats);
-  CHECK(!output_size || *output_size == sizes[d], Runtime, "repeat_interleave: Invalid output_size, expected ", sizes[d], " but got ",
-        output_size.value_or(0));
+  CHECK(!output_size || *output_size == sizes[d], Runtime, "repeat_interleave: Invalid output_size, expected ",
+        sizes[d], " but got ", output_size.value_or(0));
   return view(clone(expand(unsqueeze(x, d + 1), wide), MemoryFormat::Contiguous), sizes);
 }
 
-// unfold: windows of `size` elements every `step`, as a new last dimension of a view        dx = dy summed where it was read
+// unfold: windows of `size` elements every `step`, as a new last dimension of a view        dx = dy summed where it was
+// read
 struct UnfoldBackward : Node {
   static constexpr const char* kName = "UnfoldBackward0";
   Ints self_sym_sizes;
@@ -117,7 +122,8 @@ Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step
     sizes.push_back(size), strides.push_back(strides[d]);
     sizes[d] = (n - size) / step + 1;
     int64_t stretched;
-    strides[d] = __builtin_mul_overflow(strides[d], step, &stretched) ? strides[d] : stretched;  // one window is left then
+    strides[d] =
+        __builtin_mul_overflow(strides[d], step, &stretched) ? strides[d] : stretched;  // one window is left then
   }
   Tensor y = alias(input, sizes, strides, input->offset);
   return record_view<UnfoldBackward>(y, input, [&](auto& node) {
@@ -129,12 +135,17 @@ Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("repeat", repeat_op, "input, repeats...", kMethod | kNoFunction | kNoOut, "Copies of the tensor side by side in each dimension.");
-  ops.def("tile", tile, "input, dims...", kMethod | kNoOut, "Copies of the tensor side by side, counted from the last dimension.");
-  ops.def("repeat_interleave", repeat_indices, "repeats, *, output_size=None", kNoOut, "Each slice repeated where it stands.");
+  ops.def("repeat", repeat_op, "input, repeats...", kMethod | kNoFunction | kNoOut,
+          "Copies of the tensor side by side in each dimension.");
+  ops.def("tile", tile, "input, dims...", kMethod | kNoOut,
+          "Copies of the tensor side by side, counted from the last dimension.");
+  ops.def("repeat_interleave", repeat_indices, "repeats, *, output_size=None", kNoOut,
+          "Each slice repeated where it stands.");
   ops.def("repeat_interleave", repeat_interleave, "input, repeats, dim=None, *, output_size=None", kMethod | kNoOut);
-  ops.def("repeat_interleave", repeat_interleave_tensor, "input, repeats, dim=None, *, output_size=None", kMethod | kNoOut);
-  ops.def("unfold", unfold, "input, dimension, size, step", kMethod | kNoFunction | kView, "A view of windows along a dimension, as a new last dimension.");
+  ops.def("repeat_interleave", repeat_interleave_tensor, "input, repeats, dim=None, *, output_size=None",
+          kMethod | kNoOut);
+  ops.def("unfold", unfold, "input, dimension, size, step", kMethod | kNoFunction | kView,
+          "A view of windows along a dimension, as a new last dimension.");
 });
 
 }  // namespace rl::ops

@@ -113,8 +113,10 @@ Tensor roll(const Tensor& input, IntSpan shifts, IntSpan dims) {
     Tensor flat = reshape(input, {input.numel()});
     return reshape(roll(flat, shifts, {0}), input.sizes());
   }
-  CHECK(input.dim() > 0 || dims.empty(), Index, "Dimension specified as ", dims.empty() ? 0 : dims[0], " but tensor has no dimensions");
-  CHECK(shifts.size() == dims.size(), Runtime, "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  CHECK(input.dim() > 0 || dims.empty(), Index, "Dimension specified as ", dims.empty() ? 0 : dims[0],
+        " but tensor has no dimensions");
+  CHECK(shifts.size() == dims.size(), Runtime, "shifts and dimensions must align. shifts: ", shifts.size(),
+        ", dims:", dims.size());
   Tensor y = input;
   {
     NoGrad raw;
@@ -132,9 +134,9 @@ Tensor roll(const Tensor& input, IntSpan shifts, IntSpan dims) {
 
 // movedim: dimensions moved to other places, the rest in order
 Tensor movedim(const Tensor& input, IntSpan source, IntSpan destination) {
-  CHECK(source.size() == destination.size(), Runtime,
-        "movedim: Invalid source or destination dims: source (", to_text(source), " dims) should contain the same number of dims as destination (",
-        to_text(destination), " dims)");
+  CHECK(source.size() == destination.size(), Runtime, "movedim: Invalid source or destination dims: source (",
+        to_text(source), " dims) should contain the same number of dims as destination (", to_text(destination),
+        " dims)");
   Ints from, to, order(input.dim(), -1), rest;
   for (int64_t i = 0; i < source.size(); ++i) {
     from.push_back(wrap_dim(source[i], input.dim()));
@@ -170,9 +172,10 @@ static Tensor unflatten(const Tensor& input, int64_t dim, const Ints& sizes) {
     }
   }
   if (unknown >= 0 && known > 0 && n % known == 0) parts[unknown] = n / known, known = n;
-  else if (unknown >= 0 && known == 0) fail(ErrorKind::Runtime, "unflatten: the size of -1 is ambiguous for ", to_text(sizes));
-  CHECK(known == n, Runtime, "unflatten: Provided sizes ", to_text(sizes), " don't multiply up to the size of dim ", d, " (", n,
-        ") in the input tensor");
+  else if (unknown >= 0 && known == 0)
+    fail(ErrorKind::Runtime, "unflatten: the size of -1 is ambiguous for ", to_text(sizes));
+  CHECK(known == n, Runtime, "unflatten: Provided sizes ", to_text(sizes), " don't multiply up to the size of dim ", d,
+        " (", n, ") in the input tensor");
   Ints all;
   for (int64_t i = 0; i < input.dim(); ++i) {
     if (i == d) all.append(parts.data(), parts.size());
@@ -184,17 +187,18 @@ static Tensor unflatten(const Tensor& input, int64_t dim, const Ints& sizes) {
 
 // Transposed matrices: mT of the last two dimensions, T of all, H and mH conjugated.
 static Tensor matrix_transpose(const Tensor& input) {
-  CHECK(input.dim() >= 2, Runtime, "tensor.mT is only supported on matrices or batches of matrices. Got ", input.dim(), "-D tensor.");
+  CHECK(input.dim() >= 2, Runtime, "tensor.mT is only supported on matrices or batches of matrices. Got ", input.dim(),
+        "-D tensor.");
   return transpose(input, -2, -1);
 }
 static Tensor matrix_adjoint(const Tensor& input) {
-  CHECK(input.dim() >= 2, Runtime, "tensor.adjoint() is only supported on matrices or batches of matrices. Got ", input.dim(),
-        "-D tensor.");
+  CHECK(input.dim() >= 2, Runtime, "tensor.adjoint() is only supported on matrices or batches of matrices. Got ",
+        input.dim(), "-D tensor.");
   return conj(transpose(input, -2, -1));
 }
 static Tensor conjugate_transpose(const Tensor& input) {
-  CHECK(input.dim() == 0 || input.dim() == 2, Runtime, "tensor.H is only supported on matrices (2-D tensors). Got ", input.dim(),
-        "-D tensor.", input.dim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
+  CHECK(input.dim() == 0 || input.dim() == 2, Runtime, "tensor.H is only supported on matrices (2-D tensors). Got ",
+        input.dim(), "-D tensor.", input.dim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
   return input.dim() == 0 ? conj(input) : conj(transpose(input, 0, 1));
 }
 static Tensor reversed_dims(const Tensor& input) {
@@ -215,15 +219,20 @@ static Tensor reshape_as(const Tensor& input, const Tensor& other) { return resh
 static Tensor broadcast_to(const Tensor& input, const Ints& size) { return expand(input, size); }
 static Tensor flip_op(const Tensor& input, const Ints& dims) { return flip(input, dims); }
 static Tensor roll_op(const Tensor& input, const Ints& shifts, const Ints& dims) { return roll(input, shifts, dims); }
-static Tensor movedim_op(const Tensor& input, const Ints& source, const Ints& destination) { return movedim(input, source, destination); }
+static Tensor movedim_op(const Tensor& input, const Ints& source, const Ints& destination) {
+  return movedim(input, source, destination);
+}
 
 static const Register registered([](Ops& ops) {
-  ops.def("flip", flip_op, "input, dims...", kMethod | kNoOut, "A copy with the order of the elements of some dimensions reversed.");
+  ops.def("flip", flip_op, "input, dims...", kMethod | kNoOut,
+          "A copy with the order of the elements of some dimensions reversed.");
   ops.def("fliplr", fliplr, "input", kMethod | kNoOut, "A copy with the second dimension reversed.");
   ops.def("flipud", flipud, "input", kMethod | kNoOut, "A copy with the first dimension reversed.");
   ops.def("rot90", rot90, "input, k=1, dims=(0, 1)", kMethod | kNoOut, "A copy turned by k quarter turns in a plane.");
-  ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut, "Elements moved along dimensions, around the end to the start.");
-  ops.def("movedim", movedim_op, "input, source, destination", kMethod | kView, "A view with dimensions moved to other places.");
+  ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut,
+          "Elements moved along dimensions, around the end to the start.");
+  ops.def("movedim", movedim_op, "input, source, destination", kMethod | kView,
+          "A view with dimensions moved to other places.");
   ops.alias("moveaxis", "movedim");
   ops.def("swapaxes", transpose, "input, axis0, axis1", kMethod | kView, "A view with two dimensions exchanged.");
   ops.def("swapdims", transpose, "input, dim0, dim1", kMethod | kView, "A view with two dimensions exchanged.");
@@ -235,8 +244,10 @@ static const Register registered([](Ops& ops) {
   ops.def("narrow", narrow_tensor, "input, dim, start, length", kMethod | kView);
   ops.def("ravel", ravel, "input", kMethod | kNoOut, "One row of all elements.");
   ops.def("view_as", view_as, "input, other", kMethod | kNoFunction | kView, "view in the sizes of another tensor.");
-  ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView, "expand to the sizes of another tensor.");
-  ops.def("reshape_as", reshape_as, "input, other", kMethod | kNoFunction | kView, "reshape to the sizes of another tensor.");
+  ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView,
+          "expand to the sizes of another tensor.");
+  ops.def("reshape_as", reshape_as, "input, other", kMethod | kNoFunction | kView,
+          "reshape to the sizes of another tensor.");
   ops.def("broadcast_to", broadcast_to, "input, size", kMethod | kView, "A view with size-1 dimensions repeated.");
 });
 

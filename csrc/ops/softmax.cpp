@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
@@ -16,11 +18,13 @@ static Tensor softmax_gradient(bool log, const Tensor& dy, const Tensor& y, int6
     return mul(y, sub(dy, sum(mul(dy, y), Ints{dim}, true)));
   }
   Tensor dx = empty_like(y);
-  if (!y.device().is_meta()) backend(y.device()).reduce->softmax_grad(log, dx.view(), dy.view(), y.view(), static_cast<int>(dim));
+  if (!y.device().is_meta())
+    backend(y.device()).reduce->softmax_grad(log, dx.view(), dy.view(), y.view(), static_cast<int>(dim));
   return dx;
 }
 static Tensor softmax_raw(bool log, const char* name, const Tensor& x, int64_t dim) {
-  CHECK(x.is_float(), NotImplemented, "\"", name, "_lastdim_kernel_impl\" not implemented for '", info(x.dtype()).legacy, "'");
+  CHECK(x.is_float(), NotImplemented, "\"", name, "_lastdim_kernel_impl\" not implemented for '",
+        info(x.dtype()).legacy, "'");
   Tensor y = empty_like(x);
   if (!x.device().is_meta()) backend(x.device()).reduce->softmax(log, y.view(), x.view(), static_cast<int>(dim));
   return y;
@@ -56,20 +60,34 @@ Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype)
   return record<LogSoftmaxBackward>(y, {x}, [&](auto& n) { n.dim = dim, n.result = save_output(n, y); });
 }
 
-static Tensor softmax_data(const Tensor& input, int64_t dim, bool to_float) { return softmax(to_float ? cast(input, DType::Float32) : input, dim); }
+// As softmax, but rows that are -inf throughout give 0 instead of NaN.
+static Tensor safe_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  Tensor y = softmax(input, dim, dtype);
+  Tensor none = binary("eq", Pointwise::Eq, detach(input), Scalar(-INFINITY), {.rule = Rule::Bool});
+  return masked_fill(y, all(none, Ints{dim}, true), Scalar(0));
+}
+
+static Tensor softmax_data(const Tensor& input, int64_t dim, bool to_float) {
+  return softmax(to_float ? cast(input, DType::Float32) : input, dim);
+}
 static Tensor log_softmax_data(const Tensor& input, int64_t dim, bool to_float) {
   return log_softmax(to_float ? cast(input, DType::Float32) : input, dim);
 }
 static Tensor softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType input_dtype) {
   return cast(softmax_gradient(false, grad_output, output, wrap_dim(dim, output.dim())), input_dtype);
 }
-static Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType input_dtype) {
+static Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim,
+                                        DType input_dtype) {
   return cast(softmax_gradient(true, grad_output, output, wrap_dim(dim, output.dim())), input_dtype);
 }
 
 static const Register registered([](Ops& ops) {
   ops.def("softmax", softmax, "input, dim, dtype=None", kMethod, "exp(input) divided by its sum along a dimension.");
-  ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod, "The logarithm of softmax, without its loss of digits.");
+  ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod,
+          "The logarithm of softmax, without its loss of digits.");
+  ops.alias("special.softmax", "softmax");
+  ops.alias("special.log_softmax", "log_softmax");
+  ops.def("_safe_softmax", safe_softmax, "input, dim, dtype=None");
   ops.def("_softmax", softmax_data, "input, dim, half_to_float");
   ops.def("_log_softmax", log_softmax_data, "input, dim, half_to_float");
   ops.def("_softmax_backward_data", softmax_backward_data, "grad_output, output, dim, input_dtype");

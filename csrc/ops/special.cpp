@@ -109,7 +109,9 @@ struct LgammaBackward : SelfNode {
   static constexpr const char* kName = "LgammaBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], digamma(x()))}; }
 };
-Tensor lgamma(const Tensor& x) { return from_self<LgammaBackward>(unary("lgamma", Pointwise::Lgamma, x, to_float(64)), x); }
+Tensor lgamma(const Tensor& x) {
+  return from_self<LgammaBackward>(unary("lgamma", Pointwise::Lgamma, x, to_float(64)), x);
+}
 
 // digamma: the slope of lgamma        dx = dy trigamma(x)
 struct DigammaBackward : SelfNode {
@@ -144,6 +146,7 @@ static Tensor polygamma_method(const Tensor& x, int64_t n) { return polygamma(n,
 // mvlgamma: log of the multivariate gamma function, a sum of lgammas
 static Tensor mvlgamma(const Tensor& x, int64_t p) {
   CHECK(p >= 1, Runtime, "p has to be greater than or equal to 1");
+  CHECK(p <= 1000000, Runtime, "mvlgamma: p is too large: ", p);
   Tensor base = is_differentiable(x.dtype()) ? x : cast(x, default_dtype());
   Tensor sum = lgamma(base);
   for (int64_t j = 1; j < p; ++j) sum = add(sum, lgamma(sub(base, 0.5 * static_cast<double>(j))));

@@ -11,7 +11,8 @@ struct ToDeviceBackward : Node {
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
 
-Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device> device, bool copy, std::optional<MemoryFormat> format) {
+Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device> device, bool copy,
+          std::optional<MemoryFormat> format) {
   DType d = dtype.value_or(input.dtype());
   Device where = device.value_or(input.device());
   if (where.type == DeviceType::Cpu) where.index = input.device().is_cpu() ? input.device().index : -1;
@@ -20,29 +21,39 @@ Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device>
     CHECK(!input.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
     return record<ToDeviceBackward>(empty(input.sizes(), d, where), {input});
   }
-  bool order_differs = format && *format != MemoryFormat::Preserve &&
-                       !(*format == MemoryFormat::Contiguous ? input.is_contiguous() : is_channels_last(input.sizes(), input.strides()));
+  bool order_differs =
+      format && *format != MemoryFormat::Preserve &&
+      !(*format == MemoryFormat::Contiguous ? input.is_contiguous() : is_channels_last(input.sizes(), input.strides()));
   if (d == input.dtype()) return copy || order_differs ? clone(input, format) : input;
   Tensor y = cast(input, d);
   return order_differs ? clone(y, format) : y;
 }
 
-static Tensor to_dtype(const Tensor& input, DType dtype, bool, bool copy, std::optional<MemoryFormat> format) { return to(input, dtype, std::nullopt, copy, format); }
-static Tensor to_device(const Tensor& input, std::optional<Device> device, std::optional<DType> dtype, bool, bool copy, std::optional<MemoryFormat> format) {
+static Tensor to_dtype(const Tensor& input, DType dtype, bool, bool copy, std::optional<MemoryFormat> format) {
+  return to(input, dtype, std::nullopt, copy, format);
+}
+static Tensor to_device(const Tensor& input, std::optional<Device> device, std::optional<DType> dtype, bool, bool copy,
+                        std::optional<MemoryFormat> format) {
   return to(input, dtype, device, copy, format);
 }
 static Tensor to_other(const Tensor& input, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> format) {
   return to(input, other.dtype(), other.device(), copy, format);
 }
-static Tensor cpu(const Tensor& input, std::optional<MemoryFormat> format) { return to(input, std::nullopt, Device(), false, format); }
+static Tensor cpu(const Tensor& input, std::optional<MemoryFormat> format) {
+  return to(input, std::nullopt, Device(), false, format);
+}
 
-template <DType D> static Tensor cast_method(const Tensor& input, std::optional<MemoryFormat> format) { return to(input, D, std::nullopt, false, format); }
+template <DType D> static Tensor cast_method(const Tensor& input, std::optional<MemoryFormat> format) {
+  return to(input, D, std::nullopt, false, format);
+}
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kMethod | kNoFunction | kNoOut;
-  ops.def("to", to_dtype, "input, dtype, non_blocking=False, copy=False, *, memory_format=None", flags, "The tensor in another type or on another device.");
+  ops.def("to", to_dtype, "input, dtype, non_blocking=False, copy=False, *, memory_format=None", flags,
+          "The tensor in another type or on another device.");
   ops.def("to", to_other, "input, other, non_blocking=False, copy=False, *, memory_format=None", flags);
-  ops.def("to", to_device, "input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None", flags);
+  ops.def("to", to_device, "input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None",
+          flags);
   ops.def("cpu", cpu, "input, memory_format=None", flags, "The tensor in the CPU's memory.");
   ops.def("float", cast_method<DType::Float32>, "input, memory_format=None", flags);
   ops.def("double", cast_method<DType::Float64>, "input, memory_format=None", flags);

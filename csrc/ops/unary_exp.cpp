@@ -64,7 +64,9 @@ struct RsqrtBackward : ResultNode {
   static constexpr const char* kName = "RsqrtBackward0";
   Grads backward(const Grads& dy) { return {mul(mul(dy[0], -0.5), pow(conj(y()), 3))}; }
 };
-Tensor rsqrt(const Tensor& x) { return from_result<RsqrtBackward>(unary("rsqrt", Pointwise::Rsqrt, x, to_float(4)), x); }
+Tensor rsqrt(const Tensor& x) {
+  return from_result<RsqrtBackward>(unary("rsqrt", Pointwise::Rsqrt, x, to_float(4)), x);
+}
 
 // square: y = x^2        dx = 2 dy conj(x)
 struct SquareBackward : SelfNode {

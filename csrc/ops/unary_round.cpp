@@ -8,11 +8,21 @@ struct FlatBackward : Node {
   static constexpr const char* kName = "FlatBackward0";
   Grads backward(const Grads& dy) { return {zeros_like(dy[0])}; }
 };
-struct CeilBackward : FlatBackward { static constexpr const char* kName = "CeilBackward0"; };
-struct FloorBackward : FlatBackward { static constexpr const char* kName = "FloorBackward0"; };
-struct RoundBackward : FlatBackward { static constexpr const char* kName = "RoundBackward0"; };
-struct TruncBackward : FlatBackward { static constexpr const char* kName = "TruncBackward0"; };
-struct SignBackward : FlatBackward { static constexpr const char* kName = "SignBackward0"; };
+struct CeilBackward : FlatBackward {
+  static constexpr const char* kName = "CeilBackward0";
+};
+struct FloorBackward : FlatBackward {
+  static constexpr const char* kName = "FloorBackward0";
+};
+struct RoundBackward : FlatBackward {
+  static constexpr const char* kName = "RoundBackward0";
+};
+struct TruncBackward : FlatBackward {
+  static constexpr const char* kName = "TruncBackward0";
+};
+struct SignBackward : FlatBackward {
+  static constexpr const char* kName = "SignBackward0";
+};
 
 static Tensor ceil(const Tensor& x) { return record<CeilBackward>(unary("ceil", Pointwise::Ceil, x), {x}); }
 Tensor floor(const Tensor& x) { return record<FloorBackward>(unary("floor", Pointwise::Floor, x), {x}); }
@@ -20,7 +30,8 @@ Tensor trunc(const Tensor& x) { return record<TruncBackward>(unary("trunc", Poin
 static Tensor round(const Tensor& x, int64_t decimals) {
   PointwiseOptions options;
   options.params.i0 = decimals;
-  CHECK(decimals == 0 || is_float(x.dtype()), NotImplemented, "\"round_cpu\" not implemented for '", info(x.dtype()).legacy, "'");
+  CHECK(decimals == 0 || is_float(x.dtype()), NotImplemented, "\"round_cpu\" not implemented for '",
+        info(x.dtype()).legacy, "'");
   return record<RoundBackward>(unary("round", Pointwise::Round, x, options), {x});
 }
 Tensor sign(const Tensor& x) {
@@ -66,9 +77,7 @@ static Tensor positive(const Tensor& x) {
 struct FrexpBackward : Node {
   static constexpr const char* kName = "FrexpBackward0";
   Saved exponent;
-  Grads backward(const Grads& dy) {
-    return {div(dy[0], exp2(cast(exponent.unpack(*this), dy[0].dtype())))};
-  }
+  Grads backward(const Grads& dy) { return {div(dy[0], exp2(cast(exponent.unpack(*this), dy[0].dtype())))}; }
   FIELDS(exponent)
 };
 static std::tuple<Tensor, Tensor> frexp(const Tensor& x) {
@@ -98,7 +107,8 @@ static const Register registered([](Ops& ops) {
   ops.def("abs", abs, "input", kUnary, "The absolute value.");
   ops.alias("absolute", "abs");
   ops.def("positive", positive, "input", kMethod | kNoOut, "The input itself.");
-  ops.def("frexp", frexp_op, "input", kMethod, "Mantissa and exponent: input = mantissa * 2**exponent.", "mantissa, exponent");
+  ops.def("frexp", frexp_op, "input", kMethod, "Mantissa and exponent: input = mantissa * 2**exponent.",
+          "mantissa, exponent");
 });
 
 }  // namespace rl::ops

@@ -153,7 +153,9 @@ struct SincBackward : SelfNode {
     return {mul(dy[0], zero_where(eq(z, 0), conj(slope)))};
   }
 };
-static Tensor sinc(const Tensor& x) { return from_self<SincBackward>(unary("sinc", Pointwise::Sinc, x, to_float()), x); }
+static Tensor sinc(const Tensor& x) {
+  return from_self<SincBackward>(unary("sinc", Pointwise::Sinc, x, to_float()), x);
+}
 
 static Tensor deg2rad(const Tensor& x) { return mul(x, 3.14159265358979323846 / 180); }
 static Tensor rad2deg(const Tensor& x) { return mul(x, 180 / 3.14159265358979323846); }

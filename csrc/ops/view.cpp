@@ -1,8 +1,7 @@
-#include <optional>
-
 #include "ops/view.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/meta.h"
 #include "backend/backend.h"
@@ -29,25 +28,28 @@ namespace ops {
 Tensor as_strided(const Tensor& input, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset) {
   CHECK(size.size() == stride.size(), Runtime, "mismatch in length of strides and shape");
   for (int64_t s : stride)
-    CHECK(s >= 0, Runtime, "as_strided: Negative strides are not supported at the moment, got strides: ", to_text(stride));
+    CHECK(s >= 0, Runtime,
+          "as_strided: Negative strides are not supported at the moment, got strides: ", to_text(stride));
   int64_t offset = storage_offset.value_or(input->offset);
   CHECK(offset >= 0, Runtime, "Tensor: invalid storage offset ", offset);
   int64_t end = checked_numel(size) == 0 ? 0 : checked_add(checked_extent(size, stride), offset);
-  CHECK(checked_mul(end, input.item_size()) <= input.storage()->bytes, Runtime, "setStorage: sizes ", to_text(size), ", strides ", to_text(stride),
-        ", storage offset ", offset, ", and itemsize ", input.item_size(), " requiring a storage size of ", end * input.item_size(),
-        " are out of bounds for storage of size ", input.storage()->bytes);
+  CHECK(checked_mul(end, input.item_size()) <= input.storage()->bytes, Runtime, "setStorage: sizes ", to_text(size),
+        ", strides ", to_text(stride), ", storage offset ", offset, ", and itemsize ", input.item_size(),
+        " requiring a storage size of ", end * input.item_size(), " are out of bounds for storage of size ",
+        input.storage()->bytes);
   Tensor y = alias(input, size, stride, offset);
   return record_view<AsStridedBackward>(y, input, [&](auto& n) { n.describe(input.get(), y.get()); });
 }
 
-// as_strided may read memory outside the sizes of its input. The gradient is collected in a buffer that spans both, laid
-// out as the storage is; what lies outside the input belongs to nobody and is dropped.
+// as_strided may read memory outside the sizes of its input. The gradient is collected in a buffer that spans both,
+// laid out as the storage is; what lies outside the input belongs to nobody and is dropped.
 struct Buffer {
   int64_t size, base_at, view_at;
 };
 static Buffer spanning(IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides, int64_t distance) {
   int64_t low = std::min<int64_t>(0, distance);
-  int64_t high = std::max(checked_extent(base_sizes, base_strides), checked_add(distance, checked_extent(sizes, strides)));
+  int64_t high =
+      std::max(checked_extent(base_sizes, base_strides), checked_add(distance, checked_extent(sizes, strides)));
   return {high - low, -low, distance - low};
 }
 
@@ -92,13 +94,16 @@ struct EmbedBackward : Node {
   Grads backward(const Grads& dy) {
     Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
     Tensor flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
-    struct Copy { const Tensor& from; } copy{dy[0]};
+    struct Copy {
+      const Tensor& from;
+    } copy{dy[0]};
     Tensor laid = as_strided(flat, base_sizes, base_strides, b.base_at);
     apply_inplace("copy_", laid, false, false, [](void* c) { return clone(static_cast<Copy*>(c)->from); }, &copy);
     return {as_strided(flat, sizes, strides, b.view_at)};
   }
 };
-Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides, int64_t distance) {
+Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides,
+             int64_t distance) {
   Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
   Tensor flat = zeros({b.size}, dy.dtype(), dy.device());
   if (!dy.device().is_meta()) {
@@ -186,12 +191,16 @@ Tensor view(const Tensor& input, IntSpan size) {
   Ints sizes = infer_size(size, input.numel());
   std::optional<Ints> strides = view_strides(input, sizes);
   if (!strides) {
-    std::string how = input->grad_fn && input->grad_fn->site
-                          ? text("\n  its memory order (sizes ", to_text(input.sizes()), ", strides ", to_text(input.strides()), ") was made by ",
-                                 input->grad_fn->type->name, " at ", input->grad_fn->site.describe())
-                          : text("\n  its sizes are ", to_text(input.sizes()), ", its strides ", to_text(input.strides()));
-    fail(ErrorKind::Runtime, "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
-         "subspaces). Use .reshape(...) instead.", how);
+    std::string how =
+        input->grad_fn && input->grad_fn->site
+            ? text("\n  its memory order (sizes ", to_text(input.sizes()), ", strides ", to_text(input.strides()),
+                   ") was made by ", input->grad_fn->type->name, " at ", input->grad_fn->site.describe())
+            : text("\n  its sizes are ", to_text(input.sizes()), ", its strides ", to_text(input.strides()));
+    fail(ErrorKind::Runtime,
+         "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+         "contiguous "
+         "subspaces). Use .reshape(...) instead.",
+         how);
   }
   Tensor y = alias(input, sizes, *strides, input->offset);
   return record_view<ViewBackward>(y, input, [&](auto& n) { n.self_sym_sizes = Ints(input.sizes()); });
@@ -203,12 +212,14 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
   Ints sizes(input.sizes()), strides(input.strides());
   int64_t offset = input->offset;
   if (from != to) {
-    CHECK(input.dim() > 0, Runtime, "self.dim() cannot be 0 to view ", info(input.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes)");
-    CHECK(input.strides()[input.dim() - 1] == 1 || input.sizes()[input.dim() - 1] <= 1, Runtime, "self.stride(-1) must be 1 to view ",
-          info(input.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes), but got ", input.strides()[input.dim() - 1]);
+    CHECK(input.dim() > 0, Runtime, "self.dim() cannot be 0 to view ", info(input.dtype()).legacy, " as ",
+          info(dtype).legacy, " (different element sizes)");
+    CHECK(input.strides()[input.dim() - 1] == 1 || input.sizes()[input.dim() - 1] <= 1, Runtime,
+          "self.stride(-1) must be 1 to view ", info(input.dtype()).legacy, " as ", info(dtype).legacy,
+          " (different element sizes), but got ", input.strides()[input.dim() - 1]);
     auto rescale = [&](int64_t v, const char* what) {
-      CHECK(v * from % to == 0, Runtime, what, " must be divisible by ", to / std::max<int64_t>(from, 1), " to view ", info(input.dtype()).legacy, " as ",
-            info(dtype).legacy, " (different element sizes), but got ", v);
+      CHECK(v * from % to == 0, Runtime, what, " must be divisible by ", to / std::max<int64_t>(from, 1), " to view ",
+            info(input.dtype()).legacy, " as ", info(dtype).legacy, " (different element sizes), but got ", v);
       return v * from / to;
     };
     int64_t last = input.dim() - 1;
@@ -238,8 +249,10 @@ struct PermuteBackward : Node {
   FIELDS(dims)
 };
 Tensor permute(const Tensor& input, IntSpan dims) {
-  CHECK(dims.size() == input.dim(), Runtime, "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-        "ordering of dimensions i.e. input.dim() = ", input.dim(), " is not equal to len(dims) = ", dims.size());
+  CHECK(dims.size() == input.dim(), Runtime,
+        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+        "ordering of dimensions i.e. input.dim() = ",
+        input.dim(), " is not equal to len(dims) = ", dims.size());
   Ints order(dims.size()), sizes(dims.size()), strides(dims.size());
   uint64_t seen = 0;
   for (int64_t i = 0; i < dims.size(); ++i) {
@@ -292,21 +305,23 @@ struct ExpandBackward : Node {
   FIELDS(self_sym_sizes)
 };
 Tensor expand(const Tensor& input, IntSpan size) {
-  CHECK(size.size() >= input.dim(), Runtime, "expand(", info(input.dtype()).legacy, "Tensor{", to_text(input.sizes()), "}, size=", to_text(size),
-        "): the number of sizes provided (", size.size(), ") must be greater or equal to the number of dimensions in the tensor (", input.dim(), ")");
+  CHECK(size.size() >= input.dim(), Runtime, "expand(", info(input.dtype()).legacy, "Tensor{", to_text(input.sizes()),
+        "}, size=", to_text(size), "): the number of sizes provided (", size.size(),
+        ") must be greater or equal to the number of dimensions in the tensor (", input.dim(), ")");
   int64_t shift = size.size() - input.dim();
   Ints sizes(size.size()), strides(size.size());
   for (int64_t i = 0; i < size.size(); ++i) {
     if (i < shift) {
-      CHECK(size[i] >= 0, Runtime, "The expanded size of the tensor (", size[i], ") isn't allowed in a leading, non-existing dimension ", i);
+      CHECK(size[i] >= 0, Runtime, "The expanded size of the tensor (", size[i],
+            ") isn't allowed in a leading, non-existing dimension ", i);
       sizes[i] = size[i];
       strides[i] = 0;
       continue;
     }
     int64_t have = input.sizes()[i - shift];
-    CHECK(size[i] == -1 || size[i] == have || (have == 1 && size[i] >= 0), Runtime, "The expanded size of the tensor (", size[i],
-          ") must match the existing size (", have, ") at non-singleton dimension ", i, ".  Target sizes: ", to_text(size), ".  Tensor sizes: ",
-          to_text(input.sizes()));
+    CHECK(size[i] == -1 || size[i] == have || (have == 1 && size[i] >= 0), Runtime, "The expanded size of the tensor (",
+          size[i], ") must match the existing size (", have, ") at non-singleton dimension ", i,
+          ".  Target sizes: ", to_text(size), ".  Tensor sizes: ", to_text(input.sizes()));
     sizes[i] = size[i] == -1 ? have : size[i];
     strides[i] = have == 1 && sizes[i] != 1 ? 0 : input.strides()[i - shift];
   }
@@ -330,7 +345,8 @@ struct SelectBackward : Node {
 Tensor select(const Tensor& input, int64_t dim, int64_t index) {
   CHECK(input.dim() > 0, Index, "select() cannot be applied to a 0-dim tensor.");
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
-  CHECK(index >= -n && index < n, Index, "select(): index ", index, " out of range for tensor of size ", to_text(input.sizes()), " at dimension ", d);
+  CHECK(index >= -n && index < n, Index, "select(): index ", index, " out of range for tensor of size ",
+        to_text(input.sizes()), " at dimension ", d);
   int64_t i = index < 0 ? index + n : index;
   Ints sizes(input.sizes()), strides(input.strides());
   int64_t offset = input->offset + i * strides[d];
@@ -381,7 +397,8 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   CHECK(input.dim() > 0, Runtime, "narrow() cannot be applied to a 0-dim tensor.");
   CHECK(length >= 0, Runtime, "narrow(): length must be non-negative.");
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
-  CHECK(start >= -n && start <= n, Index, "start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start, ")");
+  CHECK(start >= -n && start <= n, Index, "start out of range (expected to be in range of [", -n, ", ", n,
+        "], but got ", start, ")");
   if (start < 0) start += n;
   CHECK(start <= n - length, Runtime, "start (", start, ") + length (", length, ") exceeds dimension size (", n, ").");
   return slice(input, d, start, start + length, 1);
@@ -404,7 +421,9 @@ static Tensor squeeze_where(const Tensor& input, uint64_t dims) {
   Tensor y = alias(input, sizes, strides, input->offset);
   return record_view<SqueezeBackward>(y, input, [&](auto& n) { n.self_sym_sizes = Ints(input.sizes()); });
 }
-Tensor squeeze(const Tensor& input, int64_t dim) { return squeeze_where(input, uint64_t{1} << wrap_dim(dim, input.dim())); }
+Tensor squeeze(const Tensor& input, int64_t dim) {
+  return squeeze_where(input, uint64_t{1} << wrap_dim(dim, input.dim()));
+}
 static Tensor squeeze_all(const Tensor& input) { return squeeze_where(input, ~uint64_t{0}); }
 static Tensor squeeze_dims(const Tensor& input, const Ints& dim) {
   uint64_t mask = 0;
@@ -454,7 +473,9 @@ struct AliasBackward : Node {
   static constexpr const char* kName = "AliasBackward0";
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
-Tensor record_alias(Tensor y, const Tensor& input) { return record_view<AliasBackward>(std::move(y), input, [](auto&) {}); }
+Tensor record_alias(Tensor y, const Tensor& input) {
+  return record_view<AliasBackward>(std::move(y), input, [](auto&) {});
+}
 static Tensor alias_op(const Tensor& input) { return record_alias(alias(input), input); }
 
 // sum_to: dimensions that were broadcast, summed        dx = dy expanded
@@ -469,7 +490,8 @@ Tensor sum_to(const Tensor& input, IntSpan sizes) {
   CHECK(shift >= 0, Runtime, "size {", to_text(sizes), "} is not expandable to size {", to_text(input.sizes()), "}.");
   Ints kept(input.dim(), 1);
   for (int64_t i = 0; i < sizes.size(); ++i) {
-    CHECK(sizes[i] == 1 || sizes[i] == input.sizes()[shift + i], Runtime, "size {", to_text(sizes), "} is not expandable to size {", to_text(input.sizes()), "}.");
+    CHECK(sizes[i] == 1 || sizes[i] == input.sizes()[shift + i], Runtime, "size {", to_text(sizes),
+          "} is not expandable to size {", to_text(input.sizes()), "}.");
     kept[shift + i] = sizes[i];
   }
   Tensor y = empty(kept, input.dtype(), input.device());
@@ -479,22 +501,32 @@ Tensor sum_to(const Tensor& input, IntSpan sizes) {
 }
 
 // Forms that Python calls.
-static Tensor as_strided_op(const Tensor& input, const Ints& size, const Ints& stride, std::optional<int64_t> offset) { return as_strided(input, size, stride, offset); }
+static Tensor as_strided_op(const Tensor& input, const Ints& size, const Ints& stride, std::optional<int64_t> offset) {
+  return as_strided(input, size, stride, offset);
+}
 static Tensor view_op(const Tensor& input, const Ints& size) { return view(input, size); }
 static Tensor reshape_op(const Tensor& input, const Ints& shape) { return reshape(input, shape); }
 static Tensor permute_op(const Tensor& input, const Ints& dims) { return permute(input, dims); }
 static Tensor expand_op(const Tensor& input, const Ints& size, bool) { return expand(input, size); }
-static Tensor sum_to_op(const Tensor& input, const Ints& size) { return sum_to(input, size); }
+static Tensor sum_to_op(const Tensor& input, const Ints& size) {
+  // Integers are summed in int64, as by sum.
+  bool sums = size.empty() || !(input.sizes() == IntSpan(size));
+  return sum_to(sums && is_integral(input.dtype(), true) ? cast(input, DType::Int64) : input, size);
+}
 
 static const Register registered([](Ops& ops) {
-  ops.def("as_strided", as_strided_op, "input, size, stride, storage_offset=None", kMethod | kView, "A view with any sizes and strides over the storage.");
-  ops.def("view", view_op, "input, size...", kMethod | kNoFunction | kView, "The same elements in other sizes, without copying; one size may be -1.");
+  ops.def("as_strided", as_strided_op, "input, size, stride, storage_offset=None", kMethod | kView,
+          "A view with any sizes and strides over the storage.");
+  ops.def("view", view_op, "input, size...", kMethod | kNoFunction | kView,
+          "The same elements in other sizes, without copying; one size may be -1.");
   ops.def("view", view_dtype, "input, dtype", kMethod | kNoFunction | kView);
-  ops.def("reshape", reshape_op, "input, shape...", kMethod | kView, "The same elements in other sizes: a view if possible, else a copy.");
+  ops.def("reshape", reshape_op, "input, shape...", kMethod | kView,
+          "The same elements in other sizes: a view if possible, else a copy.");
   ops.def("permute", permute_op, "input, dims...", kMethod | kView, "A view with the dimensions in another order.");
   ops.def("transpose", transpose, "input, dim0, dim1", kMethod | kView, "A view with two dimensions exchanged.");
   ops.def("t", t, "input", kMethod | kView, "A matrix transposed, as a view.");
-  ops.def("expand", expand_op, "input, size..., *, implicit=False", kMethod | kNoFunction | kView, "A view with size-1 dimensions repeated.");
+  ops.def("expand", expand_op, "input, size..., *, implicit=False", kMethod | kNoFunction | kView,
+          "A view with size-1 dimensions repeated.");
   ops.def("select", select, "input, dim, index", kMethod | kView, "A view of one index of a dimension.");
   ops.def("narrow", narrow, "input, dim, start, length", kMethod | kView, "A view of a range of a dimension.");
   ops.def("squeeze", squeeze_all, "input", kMethod | kView, "A view without dimensions of size 1.");
@@ -503,8 +535,9 @@ static const Register registered([](Ops& ops) {
   ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, "A view with a new dimension of size 1.");
   ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, "Several dimensions joined to one.");
   ops.def("detach", detach, "input", kMethod | kView, "The same memory outside the graph.");
-  ops.def("alias", alias_op, "input", kView);
-  ops.def("sum_to_size", sum_to_op, "input, size...", kMethod | kNoFunction | kNoOut, "Sums over dimensions until the tensor has these sizes.");
+  ops.def("alias", alias_op, "input", kView, "The same memory, with the identity as its history.");
+  ops.def("sum_to_size", sum_to_op, "input, size...", kMethod | kNoFunction | kNoOut,
+          "Sums over dimensions until the tensor has these sizes.");
 });
 
 }  // namespace ops

@@ -1,12 +1,15 @@
 // Views: other shapes on the same memory.
 #pragma once
+#include <optional>
+
 #include "autograd/record.h"
 
 namespace rl::ops {
 
-Tensor as_strided(const Tensor& input, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset = std::nullopt);
-Tensor view(const Tensor& input, IntSpan size);       // fails if the memory does not allow it
-Tensor reshape(const Tensor& input, IntSpan shape);   // a view if possible, else a copy
+Tensor as_strided(const Tensor& input, IntSpan size, IntSpan stride,
+                  std::optional<int64_t> storage_offset = std::nullopt);
+Tensor view(const Tensor& input, IntSpan size);      // fails if the memory does not allow it
+Tensor reshape(const Tensor& input, IntSpan shape);  // a view if possible, else a copy
 Tensor permute(const Tensor& input, IntSpan dims);
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1);
 Tensor t(const Tensor& input);
@@ -22,6 +25,7 @@ Tensor record_alias(Tensor y, const Tensor& input);  // y, an alias of input, wi
 // Sums over dimensions until the tensor has these sizes (the inverse of expand).
 Tensor sum_to(const Tensor& input, IntSpan sizes);
 // dy of a strided view, in a tensor with the base's sizes and strides.
-Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides, int64_t distance);
+Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides,
+             int64_t distance);
 
 }  // namespace rl::ops

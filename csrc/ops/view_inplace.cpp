@@ -72,8 +72,10 @@ static const Register registered([](Ops& ops) {
   ops.def("unsqueeze_", unsqueeze_, "input, dim", flags, "Gives the tensor itself a new dimension of size 1.");
   ops.def("squeeze_", squeeze_, "input", flags, "Removes dimensions of size 1 of the tensor itself.");
   ops.def("squeeze_", squeeze_dims_, "input, dim", flags);
-  ops.def("as_strided_", as_strided_, "input, size, stride, storage_offset=None", flags, "Gives the tensor itself any sizes and strides over its storage.");
-  ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None", kMethod | kNoOut, "Gives the tensor itself the sizes of another one.");
+  ops.def("as_strided_", as_strided_, "input, size, stride, storage_offset=None", flags,
+          "Gives the tensor itself any sizes and strides over its storage.");
+  ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None", kMethod | kNoOut,
+          "Gives the tensor itself the sizes of another one.");
 });
 
 }  // namespace rl::ops

@@ -106,7 +106,8 @@ Ints ints_from(PyObject* o) {
     out.reserve(n);
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-      CHECK(is_integer(item), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name, " at position ", static_cast<int64_t>(i));
+      CHECK(is_integer(item), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name, " at position ",
+            static_cast<int64_t>(i));
       out.push_back(integer_from(item));
     }
     return out;
@@ -118,7 +119,8 @@ Ints ints_from(PyObject* o) {
   PyObject* fast = PySequence_Fast(o, "expected a sequence of integers");
   if (!fast) python_error();
   try {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i) out.push_back(integer_from(PySequence_Fast_GET_ITEM(fast, i)));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i)
+      out.push_back(integer_from(PySequence_Fast_GET_ITEM(fast, i)));
   } catch (...) {
     Py_DECREF(fast);
     throw;

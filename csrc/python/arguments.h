@@ -1,5 +1,5 @@
-// Python values to C++ arguments and back. An Arg<T> says whether an object fits (`check`, cheap, no error set), turns it
-// into a T (`load`), and what it is called in messages.
+// Python values to C++ arguments and back. An Arg<T> says whether an object fits (`check`, cheap, no error set), turns
+// it into a T (`load`), and what it is called in messages.
 #pragma once
 #include <Python.h>
 
@@ -31,30 +31,30 @@ struct NewObject {
 enum class MemoryFormat : uint8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 enum class Layout : uint8_t { Strided, SparseCoo, SparseCsr, SparseCsc, SparseBsr, SparseBsc, Mkldnn };
 
-PyObject* dtype_object(DType t);              // borrowed
-bool dtype_from(PyObject* o, DType* out);     // torch.float32, and Python's float, int, bool, complex
-PyObject* device_object(Device d);            // new
-bool is_device_like(PyObject* o);             // device, "cpu", 0
+PyObject* dtype_object(DType t);           // borrowed
+bool dtype_from(PyObject* o, DType* out);  // torch.float32, and Python's float, int, bool, complex
+PyObject* device_object(Device d);         // new
+bool is_device_like(PyObject* o);          // device, "cpu", 0
 Device device_from(PyObject* o);
 PyObject* memory_format_object(MemoryFormat f);  // borrowed
 bool memory_format_from(PyObject* o, MemoryFormat* out);
-PyObject* layout_object(Layout l);            // borrowed
+PyObject* layout_object(Layout l);  // borrowed
 bool layout_from(PyObject* o, Layout* out);
-PyObject* size_object(IntSpan sizes);         // new torch.Size
-PyObject* scalar_object(const Scalar& s);     // new Python number
-bool is_number(PyObject* o);                  // Python or NumPy number, bool included
-bool is_integer(PyObject* o);                 // int or NumPy integer or integral 0-dim tensor; not bool
-Scalar scalar_from(PyObject* o);              // number or 0-dim tensor
+PyObject* size_object(IntSpan sizes);      // new torch.Size
+PyObject* scalar_object(const Scalar& s);  // new Python number
+bool is_number(PyObject* o);               // Python or NumPy number, bool included
+bool is_integer(PyObject* o);              // int or NumPy integer or integral 0-dim tensor; not bool
+Scalar scalar_from(PyObject* o);           // number or 0-dim tensor
 int64_t integer_from(PyObject* o);
-bool is_int_list(PyObject* o);                // sequence of integers
-Ints ints_from(PyObject* o);                  // sequence, or one integer
+bool is_int_list(PyObject* o);  // sequence of integers
+Ints ints_from(PyObject* o);    // sequence, or one integer
 bool is_tensor_list(PyObject* o);
 Tensors tensors_from(PyObject* o);
 bool is_generator(PyObject* o);
 Generator* generator_from(PyObject* o);
-Scalar item(const Tensor& t);                 // the one element
+Scalar item(const Tensor& t);  // the one element
 
-[[noreturn]] void python_error();             // a Python exception is already set
+[[noreturn]] void python_error();  // a Python exception is already set
 
 template <class T> struct Arg;
 
@@ -75,7 +75,9 @@ template <> struct Arg<Value> {
 };
 template <> struct Arg<Scalar> {
   static constexpr const char* kName = "Number";
-  static bool check(PyObject* o) { return is_number(o) || (is_tensor(o) && reinterpret_cast<TensorObject*>(o)->ndim == 0); }
+  static bool check(PyObject* o) {
+    return is_number(o) || (is_tensor(o) && reinterpret_cast<TensorObject*>(o)->ndim == 0);
+  }
   static Scalar load(PyObject* o) { return scalar_from(o); }
 };
 template <> struct Arg<int64_t> {
@@ -95,7 +97,8 @@ template <> struct Arg<double> {
 template <> struct Arg<bool> {
   static constexpr const char* kName = "bool";
   static bool check(PyObject* o) {
-    return PyBool_Check(o) || std::string_view(Py_TYPE(o)->tp_name) == "numpy.bool" || std::string_view(Py_TYPE(o)->tp_name) == "numpy.bool_";
+    return PyBool_Check(o) || std::string_view(Py_TYPE(o)->tp_name) == "numpy.bool" ||
+           std::string_view(Py_TYPE(o)->tp_name) == "numpy.bool_";
   }
   static bool load(PyObject* o) { return PyObject_IsTrue(o) == 1; }
 };
@@ -111,8 +114,15 @@ template <> struct Arg<Tensors> {
 };
 template <> struct Arg<DType> {
   static constexpr const char* kName = "torch.dtype";
-  static bool check(PyObject* o) { DType t; return dtype_from(o, &t); }
-  static DType load(PyObject* o) { DType t = DType::Float32; dtype_from(o, &t); return t; }
+  static bool check(PyObject* o) {
+    DType t;
+    return dtype_from(o, &t);
+  }
+  static DType load(PyObject* o) {
+    DType t = DType::Float32;
+    dtype_from(o, &t);
+    return t;
+  }
 };
 template <> struct Arg<Device> {
   static constexpr const char* kName = "torch.device";
@@ -121,13 +131,27 @@ template <> struct Arg<Device> {
 };
 template <> struct Arg<MemoryFormat> {
   static constexpr const char* kName = "torch.memory_format";
-  static bool check(PyObject* o) { MemoryFormat f; return memory_format_from(o, &f); }
-  static MemoryFormat load(PyObject* o) { MemoryFormat f = MemoryFormat::Contiguous; memory_format_from(o, &f); return f; }
+  static bool check(PyObject* o) {
+    MemoryFormat f;
+    return memory_format_from(o, &f);
+  }
+  static MemoryFormat load(PyObject* o) {
+    MemoryFormat f = MemoryFormat::Contiguous;
+    memory_format_from(o, &f);
+    return f;
+  }
 };
 template <> struct Arg<Layout> {
   static constexpr const char* kName = "torch.layout";
-  static bool check(PyObject* o) { Layout l; return layout_from(o, &l); }
-  static Layout load(PyObject* o) { Layout l = Layout::Strided; layout_from(o, &l); return l; }
+  static bool check(PyObject* o) {
+    Layout l;
+    return layout_from(o, &l);
+  }
+  static Layout load(PyObject* o) {
+    Layout l = Layout::Strided;
+    layout_from(o, &l);
+    return l;
+  }
 };
 template <> struct Arg<std::string> {
   static constexpr const char* kName = "str";
@@ -170,7 +194,9 @@ inline PyObject* to_python(double v) { return PyFloat_FromDouble(v); }
 inline PyObject* to_python(const Scalar& s) { return scalar_object(s); }
 inline PyObject* to_python(DType t) { return Py_NewRef(dtype_object(t)); }
 inline PyObject* to_python(Device d) { return device_object(d); }
-inline PyObject* to_python(const std::string& s) { return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size())); }
+inline PyObject* to_python(const std::string& s) {
+  return PyUnicode_FromStringAndSize(s.data(), static_cast<Py_ssize_t>(s.size()));
+}
 inline PyObject* to_python(const Ints& v) { return size_object(v); }
 PyObject* to_python(Tensors&& list);  // a tuple
 

@@ -17,15 +17,20 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
     if (g != Py_None) {
       CHECK(is_tensor(g), Type, "gradients can be either Tensors or None, but got ", Py_TYPE(g)->tp_name);
       Tensor t = Tensor::borrow(g);
-      CHECK(t.sizes() == r.sizes(), Runtime, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(", to_text(t.sizes()), ") and output[", i,
-            "] has a shape of torch.Size(", to_text(r.sizes()), ").");
-      CHECK(is_complex(t.dtype()) == is_complex(r.dtype()), Runtime, "For complex Tensors, both grad_output and output are required to have the same dtype. "
-            "Mismatch in dtype: grad_output[", i, "] has a dtype of ", info(t.dtype()).name, " and output[", i, "] has a dtype of ", info(r.dtype()).name, ".");
+      CHECK(t.sizes() == r.sizes(), Runtime, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(",
+            to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(", to_text(r.sizes()), ").");
+      CHECK(is_complex(t.dtype()) == is_complex(r.dtype()), Runtime,
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            "Mismatch in dtype: grad_output[",
+            i, "] has a dtype of ", info(t.dtype()).name, " and output[", i, "] has a dtype of ", info(r.dtype()).name,
+            ".");
       out.push_back(t);
     } else {
-      CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs", "\n  this output has the shape ", to_text(r.sizes()),
+      CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs",
+            "\n  this output has the shape ", to_text(r.sizes()),
             ": reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape");
-      CHECK(!is_complex(r.dtype()), Runtime, "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
+      CHECK(!is_complex(r.dtype()), Runtime,
+            "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
       NoGrad raw;
       out.push_back(ops::full(r.sizes(), Scalar(1), r.dtype(), r.device()));
     }
@@ -33,10 +38,13 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
   return out;
 }
 
-Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool create_graph, const Tensors& inputs, bool accumulate) {
+Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool create_graph, const Tensors& inputs,
+            bool accumulate) {
   for (int64_t i = 0; i < roots.size(); ++i)
-    CHECK(roots[i].requires_grad(), Runtime, "element ", i, " of tensors does not require grad and does not have a grad_fn",
-          "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by no_grad(), detach(), .data, .item(), "
+    CHECK(roots[i].requires_grad(), Runtime, "element ", i,
+          " of tensors does not require grad and does not have a grad_fn",
+          "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by "
+          "no_grad(), detach(), .data, .item(), "
           "NumPy, or an op with an integer result");
   Tensors g = root_gradients(roots, gradients.p);
   BackwardCall call;
@@ -100,11 +108,11 @@ static const Register registered([](Ops& ops) {
   ops.def("_run_backward", run, "tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate", kNoOut);
   ops.def("is_grad_enabled", is_grad_enabled, "", kNoOut, "Whether calls are recorded in this thread.");
   ops.def("_set_grad_enabled", set_grad, "mode", kNoOut);
-  ops.def("is_inference_mode_enabled", is_inference, "", kNoOut);
+  ops.def("is_inference_mode_enabled", is_inference, "", kNoOut, "Whether inference mode is on in this thread.");
   ops.def("_set_inference", set_inference, "mode", kNoOut);
   ops.def("_set_anomaly", set_anomaly, "mode, check_nan", kNoOut);
-  ops.def("is_anomaly_enabled", is_anomaly, "", kNoOut);
-  ops.def("is_anomaly_check_nan_enabled", is_anomaly_nan, "", kNoOut);
+  ops.def("is_anomaly_enabled", is_anomaly, "", kNoOut, "Whether backward checks for NaN in this thread.");
+  ops.def("is_anomaly_check_nan_enabled", is_anomaly_nan, "", kNoOut, "Whether anomaly mode looks for NaN.");
   ops.def("_set_sites", set_sites, "mode", kNoOut);
   ops.def("_push_saved_hooks", push_saved_hooks, "pack, unpack", kNoOut);
   ops.def("_pop_saved_hooks", pop_saved_hooks, "", kNoOut);

@@ -1,8 +1,7 @@
-#include <optional>
-
 #include "python/bridge.h"
 
 #include <cstring>
+#include <optional>
 
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -26,10 +25,21 @@ bool dtype_of_format(const char* f, Py_ssize_t size, DType* out) {
     case 'e': *out = DType::Float16; return true;
     case 'f': *out = DType::Float32; return true;
     case 'd': *out = DType::Float64; return true;
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
       *out = size == 1 ? DType::Int8 : size == 2 ? DType::Int16 : size == 4 ? DType::Int32 : DType::Int64;
       return true;
-    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N': case 'c':
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
+    case 'c':
       *out = size == 1 ? DType::UInt8 : size == 2 ? DType::UInt16 : size == 4 ? DType::UInt32 : DType::UInt64;
       return true;
     default: return false;
@@ -51,15 +61,14 @@ const char* format_of(DType t) {
     case DType::Complex128: return "Zd";
     case DType::UInt16: return "H";
     case DType::UInt32: return "I";
-    case DType::UInt64: return "Q";
+    case DType::UInt64: return "L";
     default: return nullptr;
   }
 }
 
 // An object that offers a tensor's memory through the buffer protocol; NumPy arrays are made over it and keep it alive.
 struct Exporter {
-  PyObject_HEAD
-  TensorObject* tensor;
+  PyObject_HEAD TensorObject* tensor;
 };
 struct Geometry {
   Py_ssize_t shape[kMaxDims], strides[kMaxDims];
@@ -105,7 +114,8 @@ PyTypeObject* exporter_type() {
                            {Py_bf_getbuffer, reinterpret_cast<void*>(exporter_getbuffer)},
                            {Py_bf_releasebuffer, reinterpret_cast<void*>(exporter_release)},
                            {0, nullptr}};
-    PyType_Spec spec = {"rushlight._C.TensorMemory", sizeof(Exporter), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+    PyType_Spec spec = {"rushlight._C.TensorMemory", sizeof(Exporter), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
     return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   }();
   return type;
@@ -132,7 +142,8 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   }
   PyObject* list = PyList_New(t.sizes()[dim]);
   if (!list) python_error();
-  for (int64_t i = 0; i < t.sizes()[dim]; ++i) PyList_SET_ITEM(list, i, list_at(t, dim + 1, offset + i * t.strides()[dim]));
+  for (int64_t i = 0; i < t.sizes()[dim]; ++i)
+    PyList_SET_ITEM(list, i, list_at(t, dim + 1, offset + i * t.strides()[dim]));
   return list;
 }
 
@@ -155,7 +166,10 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
   } else {
     array = Py_NewRef(o);
   }
-  struct Drop { PyObject* o; ~Drop() { Py_DECREF(o); } } drop{array};
+  struct Drop {
+    PyObject* o;
+    ~Drop() { Py_DECREF(o); }
+  } drop{array};
   auto view = new Py_buffer;
   bool readonly = false;
   if (PyObject_GetBuffer(array, view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) < 0) {
@@ -164,7 +178,9 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
     if (PyObject_GetBuffer(array, view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
       delete view;
       PyErr_Clear();
-      fail(ErrorKind::Type, "can't convert np.ndarray of this dtype to a tensor. The only supported types are: float64, float32, float16, complex64, "
+      fail(ErrorKind::Type,
+           "can't convert np.ndarray of this dtype to a tensor. The only supported types are: float64, float32, "
+           "float16, complex64, "
            "complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.");
     }
   }
@@ -173,16 +189,26 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
   Ints sizes, strides;
   std::string problem;
   if (!dtype_of_format(view->format, view->itemsize, &dtype) || itemsize(dtype) != view->itemsize)
-    problem = text("can't convert np.ndarray of type with format '", view->format ? view->format : "", "'. The only supported types are: float64, float32, "
-                   "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.");
+    problem =
+        text("can't convert np.ndarray of type with format '", view->format ? view->format : "",
+             "'. The only supported types are: float64, float32, "
+             "float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool.");
   int64_t extent = view->itemsize;
   ErrorKind kind = ErrorKind::Type;
   for (int i = 0; i < view->ndim && problem.empty(); ++i) {
     sizes.push_back(view->shape[i]);
     int64_t s = view->strides[i];
-    if (s < 0) problem = "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. (You can probably "
-                         "work around this by making a copy of your array  with array.copy().)", kind = ErrorKind::Value;
-    else if (s % view->itemsize) problem = "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.", kind = ErrorKind::Value;
+    if (s < 0)
+      problem =
+          "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+          "currently supported. (You can probably "
+          "work around this by making a copy of your array  with array.copy().)",
+      kind = ErrorKind::Value;
+    else if (s % view->itemsize)
+      problem =
+          "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+          "memory.",
+      kind = ErrorKind::Value;
     strides.push_back(s / view->itemsize);
     if (view->shape[i] > 1) extent += (view->shape[i] - 1) * s;
     if (view->shape[i] == 0) extent = 0;
@@ -194,9 +220,13 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
     fail(kind, problem);
   }
   if (readonly && !copy &&
-      PyErr_WarnEx(PyExc_UserWarning, "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
-                   "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a "
-                   "tensor.", 1) < 0) {
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This "
+                   "means writing to this tensor "
+                   "will result in undefined behavior. You may want to copy the array to protect its data or make it "
+                   "writable before converting it to a "
+                   "tensor.",
+                   1) < 0) {
     PyBuffer_Release(view);
     delete view;
     python_error();
@@ -209,7 +239,8 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
 }
 
 PyObject* array_from_tensor(const Tensor& t) {
-  CHECK(t.device().is_cpu(), Type, "can't convert ", t.device().name(), " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
+  CHECK(t.device().is_cpu(), Type, "can't convert ", t.device().name(),
+        " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   CHECK(format_of(t.dtype()), Type, "Got unsupported ScalarType ", info(t.dtype()).legacy);
   PyObject* numpy = PyImport_ImportModule("numpy");
   if (!numpy) python_error();
@@ -232,15 +263,18 @@ static NewObject numpy_op(const Tensor& input, bool force) {
     NoGrad raw;
     t = ops::detach(t);
   } else {
-    std::string how = t->grad_fn && t->grad_fn->site ? text("\n  it was computed at ", t->grad_fn->site.describe()) : "";
-    CHECK(!t.requires_grad(), Runtime, "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.", how);
+    std::string how =
+        t->grad_fn && t->grad_fn->site ? text("\n  it was computed at ", t->grad_fn->site.describe()) : "";
+    CHECK(!t.requires_grad(), Runtime,
+          "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.", how);
   }
   return {array_from_tensor(t)};
 }
 static NewObject memory_op(const Tensor& input) { return {export_memory(input)}; }
 static NewObject tolist_op(const Tensor& input) { return {to_list(input)}; }
 static Tensor from_numpy_op(Object array) {
-  CHECK(PyObject_CheckBuffer(array.p) && std::strcmp(Py_TYPE(array.p)->tp_name, "numpy.ndarray") == 0, Type, "expected np.ndarray (got ", Py_TYPE(array.p)->tp_name, ")");
+  CHECK(PyObject_CheckBuffer(array.p) && std::strcmp(Py_TYPE(array.p)->tp_name, "numpy.ndarray") == 0, Type,
+        "expected np.ndarray (got ", Py_TYPE(array.p)->tp_name, ")");
   return tensor_from_array(array.p, false);
 }
 // Shares memory where it can: what as_tensor and asarray are made of.
@@ -256,7 +290,8 @@ static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t o
       PyErr_Clear();
       fail(ErrorKind::Value, "could not retrieve buffer from object");
     }
-    if (PyErr_WarnEx(PyExc_UserWarning, "The given buffer is not writable, and PyTorch does not support non-writable tensors.", 1) < 0) {
+    if (PyErr_WarnEx(PyExc_UserWarning,
+                     "The given buffer is not writable, and PyTorch does not support non-writable tensors.", 1) < 0) {
       PyBuffer_Release(view);
       delete view;
       python_error();
@@ -264,29 +299,42 @@ static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t o
   }
   int64_t size = itemsize(dtype), left = view->len - offset;
   std::string problem;
-  if (view->len <= 0 && count != 0) problem = text("both buffer length (", static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
-  else if (offset < 0 || offset >= std::max<int64_t>(view->len, 1)) problem = text("offset (", offset, " bytes) must be non-negative and no greater than buffer length (", static_cast<int64_t>(view->len), " bytes) - 1");
-  else if (count < 0 && left % size) problem = text("buffer length (", left, " bytes) after offset (", offset, " bytes) must be a multiple of element size (", size, ")");
-  else if (count > 0 && count > left / size) problem = text("requested buffer length (", count, " * ", size, " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (", static_cast<int64_t>(view->len), " bytes)");
+  if (view->len <= 0 && count != 0)
+    problem = text("both buffer length (", static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
+  else if (offset < 0 || offset >= std::max<int64_t>(view->len, 1))
+    problem = text("offset (", offset, " bytes) must be non-negative and no greater than buffer length (",
+                   static_cast<int64_t>(view->len), " bytes) - 1");
+  else if (count < 0 && left % size)
+    problem = text("buffer length (", left, " bytes) after offset (", offset,
+                   " bytes) must be a multiple of element size (", size, ")");
+  else if (count > 0 && count > left / size)
+    problem =
+        text("requested buffer length (", count, " * ", size, " bytes) after offset (", offset,
+             " bytes) must not be greater than actual buffer length (", static_cast<int64_t>(view->len), " bytes)");
   if (!problem.empty()) {
     PyBuffer_Release(view);
     delete view;
     fail(ErrorKind::Value, problem);
   }
   int64_t n = count < 0 ? left / size : count;
-  Tensor t = tensor_over(Storage::borrow(static_cast<char*>(view->buf) + offset, n * size, release_buffer, view), {n}, {1}, 0, dtype);
+  Tensor t = tensor_over(Storage::borrow(static_cast<char*>(view->buf) + offset, n * size, release_buffer, view), {n},
+                         {1}, 0, dtype);
   t->requires_grad = requires_grad;
   return t;
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut, "A NumPy array on the same memory.");
-  ops.def("_memory", memory_op, "input", kMethod | kNoFunction | kNoOut, "An object offering the memory by the buffer protocol.");
-  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut, "The elements as nested lists of Python numbers.");
+  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut,
+          "A NumPy array on the same memory.");
+  ops.def("_memory", memory_op, "input", kMethod | kNoFunction | kNoOut,
+          "An object offering the memory by the buffer protocol.");
+  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut,
+          "The elements as nested lists of Python numbers.");
   ops.def("from_numpy", from_numpy_op, "ndarray", kNoOut | kFactory, "A tensor on the memory of a NumPy array.");
   ops.def("_share_array", share_op, "array", kNoOut);
   ops.def("_is_array_like", is_array_like_op, "object", kNoOut);
-  ops.def("frombuffer", frombuffer_op, "buffer, *, dtype, count=-1, offset=0, requires_grad=False", kNoOut | kFactory, "A 1-d tensor on the memory of a buffer.");
+  ops.def("frombuffer", frombuffer_op, "buffer, *, dtype, count=-1, offset=0, requires_grad=False", kNoOut | kFactory,
+          "A 1-d tensor on the memory of a buffer.");
 });
 
 }  // namespace rl

@@ -17,6 +17,16 @@ bool is_sequence(PyObject* o) {
   return PySequence_Check(o);
 }
 
+// np.float64(2) keeps its type; the name of its class says which.
+bool numpy_scalar_dtype(PyObject* o, DType* out) {
+  const char* name = Py_TYPE(o)->tp_name;
+  if (std::strncmp(name, "numpy.", 6) != 0) return false;
+  for (int i = 0; i < kDTypes; ++i)
+    if (std::strcmp(name + 6, kDTypeInfo[i].name) == 0) return *out = static_cast<DType>(i), true;
+  if (std::strcmp(name + 6, "longlong") == 0) return *out = DType::Int64, true;
+  return std::strncmp(name + 6, "bool", 4) == 0 && (*out = DType::Bool, true);
+}
+
 // The type that a nest of values would have: tensors and NumPy numbers keep theirs, Python numbers take the defaults.
 struct Survey {
   Ints sizes;
@@ -27,7 +37,8 @@ struct Survey {
 };
 
 void survey(PyObject* o, int64_t depth, Survey& s) {
-  CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ", kMaxDims);
+  CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
+        kMaxDims);
   if (is_tensor(o)) {
     Tensor t = Tensor::borrow(o);
     CHECK(t.numel() == 1 || depth == 0, Value, "only one element tensors can be converted to Python scalars");
@@ -36,17 +47,28 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
     return;
   }
   if (!is_sequence(o)) {
-    CHECK(is_number(o), Type, PyUnicode_Check(o) && depth == 0 ? "new(): invalid data type 'str'" : text("not a sequence", ""), "");
-    s.types.add(scalar_from(o));
+    CHECK(is_number(o), Type,
+          PyUnicode_Check(o) && depth == 0 ? "new(): invalid data type 'str'" : text("not a sequence", ""), "");
+    DType of_numpy;
+    if (numpy_scalar_dtype(o, &of_numpy)) {
+      s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
+      s.has_typed = true;
+    } else {
+      s.types.add(scalar_from(o));
+    }
     s.any = true;
     return;
   }
   PyObject* fast = PySequence_Fast(o, "not a sequence");
   if (!fast) python_error();
-  struct Drop { PyObject* o; ~Drop() { Py_DECREF(o); } } drop{fast};
+  struct Drop {
+    PyObject* o;
+    ~Drop() { Py_DECREF(o); }
+  } drop{fast};
   int64_t n = PySequence_Fast_GET_SIZE(fast);
   if (s.sizes.size() == depth) s.sizes.push_back(n);
-  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")");
+  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n,
+        ")");
   for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
 }
 
@@ -88,10 +110,15 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
   CHECK(is_sequence(o), Type, "not a sequence");
   PyObject* fast = PySequence_Fast(o, "not a sequence");
   if (!fast) python_error();
-  struct Drop { PyObject* o; ~Drop() { Py_DECREF(o); } } drop{fast};
+  struct Drop {
+    PyObject* o;
+    ~Drop() { Py_DECREF(o); }
+  } drop{fast};
   int64_t n = PySequence_Fast_GET_SIZE(fast);
   CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")");
-  for (int64_t i = 0; i < n; ++i) fill(PySequence_Fast_GET_ITEM(fast, i), depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
+  for (int64_t i = 0; i < n; ++i)
+    fill(PySequence_Fast_GET_ITEM(fast, i), depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype),
+         dtype);
 }
 
 }  // namespace
@@ -115,30 +142,37 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
     } else {
       Survey s;
       survey(data, 0, s);
-      wanted = !s.any ? default_dtype() : s.has_typed ? (s.types.get() == DType::Bool ? s.typed : promote_types(s.typed, s.types.get())) : s.types.get();
+      wanted = !s.any        ? default_dtype()
+               : s.has_typed ? (s.types.get() == DType::Bool ? s.typed : promote_types(s.typed, s.types.get()))
+                             : s.types.get();
     }
     result = empty(sizes, wanted);
-    if (result.numel() || sizes.empty()) fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
+    if (result.numel() || sizes.empty())
+      fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
   }
   if (!device.is_cpu()) {
-    CHECK(device.is_meta(), Assertion, device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "no such device here: ", device.name());
+    CHECK(device.is_meta(), Assertion,
+          device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "no such device here: ",
+          device.name());
     result = empty_like(result).dtype() == result.dtype() ? empty(result.sizes(), result.dtype(), device) : result;
   }
   return result;
 }
 
-static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad, bool) {
+static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad,
+                        bool) {
   Tensor t = tensor_from_data(data.p, dtype, device.value_or(Device()));
   if (requires_grad) {
-    CHECK(is_differentiable(t.dtype()), Runtime, "Only Tensors of floating point and complex dtype can require gradients");
+    CHECK(is_differentiable(t.dtype()), Runtime,
+          "Only Tensors of floating point and complex dtype can require gradients");
     t->requires_grad = true;
   }
   return t;
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("tensor", tensor_op, "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False", kFactory | kNoOut,
-          "A new tensor with the numbers of data: nested sequences, arrays, tensors.");
+  ops.def("tensor", tensor_op, "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False",
+          kFactory | kNoOut, "A new tensor with the numbers of data: nested sequences, arrays, tensors.");
 });
 
 }  // namespace rl

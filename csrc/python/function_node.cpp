@@ -21,7 +21,7 @@ struct FunctionNode : Node {
   static constexpr const char* kName = "FunctionNode";
   static constexpr bool kUndefinedOk = true;
   SmallVector<Saved, 2> saved_tensors;
-  Ints positions;         // of the tensors among forward's arguments, one per edge
+  Ints positions;  // of the tensors among forward's arguments, one per edge
   int64_t arguments = 0;
   Grads backward(const Grads& dy);
   FIELDS(saved_tensors)
@@ -65,7 +65,8 @@ Grads FunctionNode::backward(const Grads& dy) {
   // More gradients than arguments are fine if the rest is None.
   bool only_none = true;
   for (int64_t i = arguments; i < n; ++i) only_none &= get(i) == Py_None;
-  CHECK(n >= arguments && only_none, Runtime, "function ", type->name, " returned an incorrect number of gradients (expected ", arguments, ", got ", n, ")");
+  CHECK(n >= arguments && only_none, Runtime, "function ", type->name,
+        " returned an incorrect number of gradients (expected ", arguments, ", got ", n, ")");
   Grads dx(edges.size());
   for (int64_t i = 0; i < positions.size(); ++i) {
     PyObject* g = get(positions[i]);
@@ -92,7 +93,8 @@ NodeType& type_of(PyTypeObject* cls) {
 
 PyObject* new_function_node(PyObject*, PyObject* cls) {
   return guarded([&]() -> PyObject* {
-    CHECK(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_type), Type, "expected a class of Function nodes");
+    CHECK(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_type), Type,
+          "expected a class of Function nodes");
     auto* type = reinterpret_cast<PyTypeObject*>(cls);
     PyObject* raw = PyType_GenericAlloc(type, 0);
     if (!raw) python_error();
@@ -122,7 +124,8 @@ PyObject* take(PyObject* ctx, const char* name) {
 PyObject* finish_function(PyObject*, PyObject* arguments) {
   PyObject *ctx, *recorded, *args, *inputs, *outputs;
   if (!PyArg_ParseTuple(arguments, "OOOOO", &ctx, &recorded, &args, &inputs, &outputs)) return nullptr;
-  PyObject *to_save = take(ctx, "_to_save"), *dirty = take(ctx, "_dirty"), *no_gradient = take(ctx, "_non_differentiable");
+  PyObject *to_save = take(ctx, "_to_save"), *dirty = take(ctx, "_dirty"),
+           *no_gradient = take(ctx, "_non_differentiable");
   struct Drop {
     PyObject *a, *b, *c;
     ~Drop() { Py_XDECREF(a), Py_XDECREF(b), Py_XDECREF(c); }
@@ -257,7 +260,8 @@ int install_function_node(PyObject* module) {
                          {Py_tp_traverse, reinterpret_cast<void*>(g_node_type->tp_traverse)},
                          {Py_tp_clear, reinterpret_cast<void*>(g_node_type->tp_clear)},
                          {0, nullptr}};
-  PyType_Spec spec = {"rushlight.autograd.FunctionNode", sizeof(FunctionNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, slots};
+  PyType_Spec spec = {"rushlight.autograd.FunctionNode", sizeof(FunctionNode), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, slots};
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
   g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases));
   Py_XDECREF(bases);
@@ -265,6 +269,8 @@ int install_function_node(PyObject* module) {
   return PyModule_AddObjectRef(module, "FunctionNode", reinterpret_cast<PyObject*>(g_type));
 }
 
-static const Register registered([](Ops& ops) { ops.def("_fail_on_backward", fail_on_backward, "input, message", kNoOut); });
+static const Register registered([](Ops& ops) {
+  ops.def("_fail_on_backward", fail_on_backward, "input, message", kNoOut);
+});
 
 }  // namespace rl

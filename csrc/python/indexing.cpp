@@ -34,7 +34,8 @@ bool acts_as_tuple(PyObject* o) {
       PyErr_Clear();
       return false;
     }
-    bool found = is_tensor(item) || PySequence_Check(item) || PySlice_Check(item) || item == Py_Ellipsis || item == Py_None;
+    bool found =
+        is_tensor(item) || PySequence_Check(item) || PySlice_Check(item) || item == Py_Ellipsis || item == Py_None;
     Py_DECREF(item);
     if (found) return true;
   }
@@ -96,7 +97,8 @@ class Walk {
     NoGrad raw;
     Tensor t = tensor_from_data(o, std::nullopt, Device());
     if (t.dtype() == DType::Bool || t.dtype() == DType::UInt8 || t.dtype() == DType::Int64) return t;
-    CHECK(!t.is_complex(), Index, "tensors used as indices must be long, int, byte or bool tensors, got ", info(t.dtype()).name);
+    CHECK(!t.is_complex(), Index, "tensors used as indices must be long, int, byte or bool tensors, got ",
+          info(t.dtype()).name);
     return ops::cast(t, DType::Int64);
   }
 
@@ -139,7 +141,8 @@ class Walk {
       Py_ssize_t start, stop, step;
       if (PySlice_Unpack(o, &start, &stop, &step) < 0) python_error();
       CHECK(step > 0, Value, "step must be greater than zero");
-      if (start != 0 || step != 1 || stop < result_.sizes()[dim_]) result_ = ops::slice(result_, dim_, start, stop, step);
+      if (start != 0 || step != 1 || stop < result_.sizes()[dim_])
+        result_ = ops::slice(result_, dim_, start, stop, step);
       ++dim_;
       return;
     }
@@ -207,8 +210,8 @@ struct Write {
 };
 
 void set(const Tensor& self, PyObject* index, PyObject* given) {
-  CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.", info(self.dtype()).legacy,
-        "Tensor");
+  CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.",
+        info(self.dtype()).legacy, "Tensor");
   Walk walk(self);
   walk.run(index);
   const Tensor& target = walk.view();
@@ -219,8 +222,9 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
         const Tensor& target;
         const Value& value;
       } call{target, value};
-      apply_inplace("fill_", target, true, true,
-                    [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
+      apply_inplace(
+          "fill_", target, InplaceTraits{true, true, true},
+          [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
       return;
     }
     Tensor source = trimmed(value.tensor, target.dim());
@@ -235,19 +239,20 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     Tensor mask = indices[0];
     CHECK(mask.dim() <= target.dim(), Index, "too many indices for tensor of dimension ", target.dim());
     for (int64_t d = 0; d < mask.dim(); ++d)
-      CHECK(mask.sizes()[d] == target.sizes()[d], Index, "The shape of the mask ", to_text(mask.sizes()), " at index ", d,
-            " does not match the shape of the indexed tensor ", to_text(target.sizes()), " at index ", d);
+      CHECK(mask.sizes()[d] == target.sizes()[d], Index, "The shape of the mask ", to_text(mask.sizes()), " at index ",
+            d, " does not match the shape of the indexed tensor ", to_text(target.sizes()), " at index ", d);
     while (mask.dim() < target.dim()) mask = ops::unsqueeze(mask, -1);
     struct Fill {
       const Tensor &target, &mask;
       const Value& value;
     } call{target, mask, value};
-    apply_inplace("masked_fill_", target, true, true,
-                  [](void* c) {
-                    auto* f = static_cast<Fill*>(c);
-                    return ops::masked_fill(f->target, f->mask, f->value);
-                  },
-                  &call);
+    apply_inplace(
+        "masked_fill_", target, InplaceTraits{true, true, true},
+        [](void* c) {
+          auto* f = static_cast<Fill*>(c);
+          return ops::masked_fill(f->target, f->mask, f->value);
+        },
+        &call);
     return;
   }
   Tensor values;
@@ -255,12 +260,13 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   else if (value.tensor.dim() == 0) values = ops::cast(value.tensor, target.dtype());
   else values = value.tensor;
   Write call{target, values, &indices};
-  apply_inplace("index_put_", target, true, true,
-                [](void* c) {
-                  auto* w = static_cast<Write*>(c);
-                  return ops::index_put(w->target, *w->indices, w->value, false);
-                },
-                &call);
+  apply_inplace(
+      "index_put_", target, InplaceTraits{true, true, true},
+      [](void* c) {
+        auto* w = static_cast<Write*>(c);
+        return ops::index_put(w->target, *w->indices, w->value, false);
+      },
+      &call);
 }
 
 // Subclasses that override ops override indexing too.

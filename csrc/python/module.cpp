@@ -77,7 +77,8 @@ const Register registered([](Ops& ops) {
   ops.def("can_cast", can_cast_op, "from_, to", kNoOut, "Whether a cast keeps the kind of number.");
   ops.def("result_type", result_type_op, "tensor1, tensor2", kNoOut, "The type of a result of both.");
   ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
-  ops.def("set_num_threads", put_num_threads, "int", kNoOut, "Sets how many threads kernels use. Results do not depend on it.");
+  ops.def("set_num_threads", put_num_threads, "int", kNoOut,
+          "Sets how many threads kernels use. Results do not depend on it.");
   ops.def("_cpu_isa", isa, "", kNoOut);
   ops.def("_set_library_path", set_library_path, "path", kNoOut);
 });
@@ -91,7 +92,15 @@ PyObject* find_op(PyObject* module, PyObject* name) {
 }
 
 PyMethodDef kFunctions[] = {{"_find_op", find_op, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyModuleDef kModule = {PyModuleDef_HEAD_INIT, "rushlight._C", "The C++ core of rushlight.", -1, kFunctions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
+                       "rushlight._C",
+                       "The C++ core of rushlight.",
+                       -1,
+                       kFunctions,
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       nullptr};
 
 }  // namespace
 }  // namespace rl
@@ -100,11 +109,15 @@ PyMODINIT_FUNC PyInit__C() {
   using namespace rl;
   PyObject* m = PyModule_Create(&kModule);
   if (!m) return nullptr;
-  g_out_of_memory_error = PyErr_NewExceptionWithDoc("rushlight.OutOfMemoryError", "There is not enough memory, or the limit was reached.", PyExc_RuntimeError, nullptr);
-  g_linalg_error = PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError", "A matrix does not allow the operation.", PyExc_RuntimeError, nullptr);
+  g_out_of_memory_error =
+      PyErr_NewExceptionWithDoc("rushlight.OutOfMemoryError", "There is not enough memory, or the limit was reached.",
+                                PyExc_RuntimeError, nullptr);
+  g_linalg_error = PyErr_NewExceptionWithDoc("rushlight.linalg.LinAlgError", "A matrix does not allow the operation.",
+                                             PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
-  for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type, install_function_node, install_generator_type})
+  for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type,
+                       install_function_node, install_generator_type})
     if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);

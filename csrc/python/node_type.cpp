@@ -158,12 +158,10 @@ PyGetSetDef kGetSet[] = {{"next_functions", next_functions, nullptr, nullptr, nu
                          {"variable", variable, nullptr, nullptr, nullptr},
                          {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef kMethods[] = {{"name", node_name, METH_NOARGS, nullptr},
-                          {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
-                          {"_saved_names", saved_names, METH_NOARGS, nullptr},
-                          {"_post_hooks", post_hooks, METH_NOARGS, nullptr},
-                          {"_pre_hooks", pre_hooks, METH_NOARGS, nullptr},
-                          {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kMethods[] = {
+    {"name", node_name, METH_NOARGS, nullptr},           {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+    {"_saved_names", saved_names, METH_NOARGS, nullptr}, {"_post_hooks", post_hooks, METH_NOARGS, nullptr},
+    {"_pre_hooks", pre_hooks, METH_NOARGS, nullptr},     {nullptr, nullptr, 0, nullptr}};
 PyMemberDef kMembers[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Node, dict), READONLY, nullptr},
                           {"__weaklistoffset__", T_PYSSIZET, offsetof(Node, weakrefs), READONLY, nullptr},
                           {nullptr, 0, 0, 0, nullptr}};
@@ -182,7 +180,8 @@ int install_node_type(PyObject* module) {
                          {Py_tp_members, kMembers},
                          {0, nullptr}};
   PyType_Spec spec = {"rushlight.autograd.graph.Node", sizeof(Node), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
   g_node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   return g_node_type ? PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(g_node_type)) : -1;
 }

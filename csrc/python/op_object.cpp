@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "autograd/meta.h"
-#include "tensor/promote.h"
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
 #include "python/errors.h"
+#include "tensor/promote.h"
 
 namespace rl {
 
@@ -44,8 +44,7 @@ struct OpDef {
 enum class Form : uint8_t { Function, Method, Inplace };
 
 struct OpObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   OpDef* def;
   Form form;
   PyObject* dict;
@@ -73,7 +72,8 @@ PyObject* literal(const std::string& s) {
   if (s == "()") return PyTuple_New(0);
   if (s == "inf") return PyFloat_FromDouble(HUGE_VAL);
   if (s == "-inf") return PyFloat_FromDouble(-HUGE_VAL);
-  if (s[0] == '\'' || s[0] == '"') return PyUnicode_FromStringAndSize(s.data() + 1, static_cast<Py_ssize_t>(s.size()) - 2);
+  if (s[0] == '\'' || s[0] == '"')
+    return PyUnicode_FromStringAndSize(s.data() + 1, static_cast<Py_ssize_t>(s.size()) - 2);
   if (s[0] == '(') {
     std::vector<std::string> items;
     std::string item;
@@ -130,7 +130,8 @@ void parse(Overload& o) {
 // NumPy's spellings, which torch accepts too.
 const char* other_spelling(const char* name) {
   static const std::pair<const char*, const char*> kSpellings[] = {
-      {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"}, {"a", "input"}, {"x1", "input"}, {"x2", "other"}, {"self", "input"}};
+      {"axis", "dim"}, {"keepdims", "keepdim"}, {"x", "input"},   {"a", "input"},
+      {"x1", "input"}, {"x2", "other"},         {"self", "input"}};
   for (auto& [theirs, ours] : kSpellings)
     if (std::strcmp(theirs, name) == 0) return ours;
   return nullptr;
@@ -151,17 +152,22 @@ std::string type_name(PyObject* o) {
 }
 
 // Matches arguments with parameters. On failure returns false, with the reason in `why` if that is given.
-bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b, std::string* why) {
+bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b,
+          std::string* why) {
   if (!o.parsed) parse(o);
   int offset = form == Form::Function ? 0 : 1;  // positions are counted without self
   int n = static_cast<int>(o.params.size());
   int filled = 0;
   for (Py_ssize_t i = 0; i < nargs; ++i) {
     if (filled >= o.positional) {
-      if (why) *why = text(def.name, "() takes ", static_cast<int64_t>(o.positional - offset), " positional argument", o.positional - offset == 1 ? "" : "s", " but ", static_cast<int64_t>(nargs - offset), nargs - offset == 1 ? " was given" : " were given");
+      if (why)
+        *why = text(def.name, "() takes ", static_cast<int64_t>(o.positional - offset), " positional argument",
+                    o.positional - offset == 1 ? "" : "s", " but ", static_cast<int64_t>(nargs - offset),
+                    nargs - offset == 1 ? " was given" : " were given");
       return false;
     }
-    if (o.params[static_cast<size_t>(filled)].variadic && (is_integer(args[i]) || is_tensor(args[i]) || i + 1 < nargs)) {
+    if (o.params[static_cast<size_t>(filled)].variadic &&
+        (is_integer(args[i]) || is_tensor(args[i]) || i + 1 < nargs)) {
       // view(2, 3): all remaining positions.
       if (nargs - i > 1 || is_integer(args[i])) {
         b.collected = PyTuple_New(nargs - i);
@@ -184,7 +190,8 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
       const char* other = other_spelling(wanted);
       for (int pass = 0; pass < 2 && at < 0; ++pass)
         for (int i = 0; i < n && (pass == 0 || other); ++i)
-          if (PyUnicode_CompareWithASCIIString(o.params[static_cast<size_t>(i)].name, pass == 0 ? wanted : other) == 0) at = i;
+          if (PyUnicode_CompareWithASCIIString(o.params[static_cast<size_t>(i)].name, pass == 0 ? wanted : other) == 0)
+            at = i;
       if (at < 0 && std::strcmp(wanted, "out") == 0 && !(o.spec.flags & (kNoOut | kView)) && form == Form::Function) {
         b.out = value;
         continue;
@@ -204,7 +211,8 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
     const Param& p = o.params[static_cast<size_t>(i)];
     if (!b.slots[i]) {
       if (!p.fallback) {
-        if (why) *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name), "\"");
+        if (why)
+          *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name), "\"");
         return false;
       }
       b.slots[i] = p.fallback;
@@ -233,36 +241,41 @@ std::string signature_text(const OpDef& def, const Overload& o) { return def.nam
     fail(ErrorKind::Type, why);
   }
   std::string got;
-  for (Py_ssize_t i = form == Form::Function ? 0 : 1; i < nargs; ++i) got += (got.empty() ? "" : ", ") + type_name(args[i]);
+  for (Py_ssize_t i = form == Form::Function ? 0 : 1; i < nargs; ++i)
+    got += (got.empty() ? "" : ", ") + type_name(args[i]);
   for (Py_ssize_t k = 0; k < (kwnames ? PyTuple_GET_SIZE(kwnames) : 0); ++k)
-    got += (got.empty() ? "" : ", ") + std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k))) + "=" + type_name(args[nargs + k]);
+    got += (got.empty() ? "" : ", ") + std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, k))) + "=" +
+           type_name(args[nargs + k]);
   std::string expected;
   for (Overload& o : def.overloads) {
     Bound b;
     bind(def, o, form, args, nargs, kwnames, b, &why);
     expected += "\n * (" + std::string(o.spec.signature) + ")\n      here: " + why;
   }
-  fail(ErrorKind::Type, def.name, "() received an invalid combination of arguments - got (", got, "), but expected one of:", expected);
+  fail(ErrorKind::Type, def.name, "() received an invalid combination of arguments - got (", got,
+       "), but expected one of:", expected);
 }
 
 // out=
-
 
 void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
   Tensor to = Tensor::borrow(out), from = Tensor::borrow(result);
   CHECK(!grad_enabled() || (!from.requires_grad() && !to.requires_grad()), Runtime, def.name,
-        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.");
-  CHECK(can_cast(from.dtype(), to.dtype()), Runtime, "result type ", info(from.dtype()).legacy, " can't be cast to the desired output type ",
-        info(to.dtype()).legacy);
-  CHECK(from.device() == to.device(), Runtime, "Expected all tensors to be on the same device, but found at least two devices, ",
-        to_text(from.device()), " and ", to_text(to.device()), "!");
+        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad.");
+  CHECK(can_cast(from.dtype(), to.dtype()), Runtime, "result type ", info(from.dtype()).legacy,
+        " can't be cast to the desired output type ", info(to.dtype()).legacy);
+  CHECK(from.device() == to.device(), Runtime,
+        "Expected all tensors to be on the same device, but found at least two devices, ", to_text(from.device()),
+        " and ", to_text(to.device()), "!");
   if (!(to.sizes() == from.sizes())) {
     if (to.numel() != 0 &&
-        PyErr_WarnFormat(PyExc_UserWarning, 1,
-                         "An output with one or more elements was resized since it had shape %s, which does not match the required "
-                         "output shape %s. Resize it to zero elements first (out.resize_(0)) to reuse it without this warning.",
-                         to_text(to.sizes()).c_str(), to_text(from.sizes()).c_str()) < 0)
+        PyErr_WarnFormat(
+            PyExc_UserWarning, 1,
+            "An output with one or more elements was resized since it had shape %s, which does not match the required "
+            "output shape %s. Resize it to zero elements first (out.resize_(0)) to reuse it without this warning.",
+            to_text(to.sizes()).c_str(), to_text(from.sizes()).c_str()) < 0)
       python_error();
     int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
     if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
@@ -270,6 +283,24 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   }
   g_engine_ops.copy(to, from);
   bump_version(to);
+}
+
+void check_exact_out(const Bound& b, int inputs, PyObject* result) {
+  auto check = [&](PyObject* out, PyObject* from) {
+    if (!is_tensor(out) || !is_tensor(from)) return;
+    Tensor to = Tensor::borrow(out), y = Tensor::borrow(from);
+    CHECK(to.dtype() == y.dtype(), Runtime, "Expected out tensor to have dtype ", info(y.dtype()).name, ", but got ",
+          info(to.dtype()).name, " instead");
+    for (int i = 0; i < inputs; ++i)
+      CHECK(
+          !is_tensor(b.slots[i]) || to.numel() == 0 || Tensor::borrow(b.slots[i]).storage() != to.storage(), Runtime,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+          "location. Please clone() the tensor before performing the operation.");
+  };
+  if (!PyTuple_Check(result)) return check(b.out, result);
+  if (!PyTuple_Check(b.out) && !PyList_Check(b.out)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(b.out); ++i)
+    check(PySequence_Fast_GET_ITEM(b.out, i), PyTuple_GET_ITEM(result, i));
 }
 
 PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
@@ -282,9 +313,11 @@ PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
     return result;
   }
   if (PyTuple_Check(result)) {
-    CHECK(PyTuple_Check(out) || PyList_Check(out), Type, def.name, "(): argument 'out' must be tuple of Tensors, not ", type_name(out));
+    CHECK(PyTuple_Check(out) || PyList_Check(out), Type, def.name, "(): argument 'out' must be tuple of Tensors, not ",
+          type_name(out));
     Py_ssize_t n = PyTuple_GET_SIZE(result);
-    CHECK(PySequence_Size(out) == n, Type, def.name, "(): argument 'out' must be a tuple of ", static_cast<int64_t>(n), " Tensors");
+    CHECK(PySequence_Size(out) == n, Type, def.name, "(): argument 'out' must be a tuple of ", static_cast<int64_t>(n),
+          " Tensors");
     PyObject* same = PyTuple_New(n);
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(out, i);
@@ -308,7 +341,9 @@ PyObject* g_override_name = nullptr;
 
 bool overrides(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
-  if (t == g_tensor_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || o == Py_None || t == &PyUnicode_Type) return false;
+  if (t == g_tensor_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || o == Py_None ||
+      t == &PyUnicode_Type)
+    return false;
   if (t == &PyTuple_Type || t == &PyList_Type) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     for (Py_ssize_t i = 0; i < n; ++i) {
@@ -374,23 +409,68 @@ struct InplaceCall {
   PyObject* const* slots;
 };
 
+// Memory that a result may not be written to: places that are one and the same, or that an argument lies across.
+void check_out_memory(PyObject* out, PyObject* const* slots, int count, bool strict) {
+  if (PyTuple_Check(out) || PyList_Check(out)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); ++i)
+      check_out_memory(PySequence_Fast_GET_ITEM(out, i), slots, count, strict);
+    return;
+  }
+  if (!is_tensor(out)) return;
+  Tensor t = Tensor::borrow(out);
+  for (int64_t d = 0; d < t.dim(); ++d)
+    CHECK(t.strides()[d] != 0 || t.sizes()[d] <= 1, Runtime,
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please clone() the tensor "
+          "before performing the operation.");
+  auto apart = [&](PyObject* o) {
+    if (!is_tensor(o)) return;
+    Tensor x = Tensor::borrow(o);
+    if (x.storage() != t.storage() || !x.numel() || !t.numel()) return;
+    if (!strict && x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()) return;
+    if (!strict && (!x.is_contiguous() || !t.is_contiguous())) return;  // interleaved views may well be apart
+    CHECK(x->offset + checked_extent(x.sizes(), x.strides()) <= t->offset ||
+              t->offset + checked_extent(t.sizes(), t.strides()) <= x->offset,
+          Runtime,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+          "location. Please clone() "
+          "the tensor before performing the operation.");
+  };
+  for (int i = 0; i < count; ++i) {
+    if (slots[i] && (PyTuple_Check(slots[i]) || PyList_Check(slots[i])))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slots[i]); ++k) apart(PySequence_Fast_GET_ITEM(slots[i], k));
+    else if (slots[i]) apart(slots[i]);
+  }
+}
+
 PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   if (op->form != Form::Inplace) {
+    if (b.out) check_out_memory(b.out, b.slots, static_cast<int>(o.params.size()), o.spec.flags & kApartOut);
     PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
     if (!result) python_error();
+    if (b.out && (o.spec.flags & kExactOut)) {
+      try {
+        check_exact_out(b, o.spec.count, result);
+      } catch (...) {
+        Py_DECREF(result);
+        throw;
+      }
+    }
     return b.out ? finish_out(*op->def, b.out, result) : result;
   }
   Tensor self = Tensor::borrow(b.slots[0]);
   InplaceCall call{&o, b.slots};
-  InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0, (o.spec.flags & kOverlapOk) != 0};
-  return apply_inplace(op->def->name.c_str(), self, traits,
-                       [](void* c) {
-                         auto* call = static_cast<InplaceCall*>(c);
-                         PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
-                         if (!r) python_error();
-                         return Tensor::own(reinterpret_cast<TensorObject*>(r));
-                       },
-                       &call)
+  InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
+                       (o.spec.flags & kOverlapOk) != 0};
+  return apply_inplace(
+             op->def->name.c_str(), self, traits,
+             [](void* c) {
+               auto* call = static_cast<InplaceCall*>(c);
+               PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
+               if (!r) python_error();
+               return Tensor::own(reinterpret_cast<TensorObject*>(r));
+             },
+             &call)
       .release();
 }
 
@@ -404,7 +484,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
         if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
     }
     if (op->form != Form::Function)
-      CHECK(nargs > 0 && is_tensor(args[0]), Type, "descriptor '", op->def->name, "' for 'torch.Tensor' objects needs a Tensor as its first argument");
+      CHECK(nargs > 0 && is_tensor(args[0]), Type, "descriptor '", op->def->name,
+            "' for 'torch.Tensor' objects needs a Tensor as its first argument");
     for (Overload& o : op->def->overloads) {
       Bound b;
       if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr)) return invoke(op, o, b);
@@ -425,7 +506,9 @@ std::string short_name(const OpObject* op) {
   return op->def->name.substr(dot == std::string::npos ? 0 : dot + 1) + (op->form == Form::Inplace ? "_" : "");
 }
 
-PyObject* op_name(PyObject* self, void*) { return PyUnicode_FromString(short_name(reinterpret_cast<OpObject*>(self)).c_str()); }
+PyObject* op_name(PyObject* self, void*) {
+  return PyUnicode_FromString(short_name(reinterpret_cast<OpObject*>(self)).c_str());
+}
 PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   std::string s;
@@ -540,7 +623,8 @@ void define_alias(const char* alias, const char* name) { aliases().push_back({al
 
 void install_ops(PyObject* module, PyObject* ops) {
   g_override_name = PyUnicode_InternFromString("__torch_function__");
-  if (ready(kFunctionType, "rushlight._C.Op", false) < 0 || ready(kMethodType, "rushlight._C.OpMethod", true) < 0) return;
+  if (ready(kFunctionType, "rushlight._C.Op", false) < 0 || ready(kMethodType, "rushlight._C.OpMethod", true) < 0)
+    return;
   PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(&kFunctionType));
   PyModule_AddObjectRef(module, "OpMethod", reinterpret_cast<PyObject*>(&kMethodType));
   for (auto& [name, def] : table()) install(ops, name, def);
@@ -587,7 +671,8 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     std::string all = names;
     size_t colon = all.find(':');
     // The descriptors must outlive the class, which lives as long as the process.
-    auto* full = new std::string("torch.return_types." + all.substr(0, colon).substr(all.substr(0, colon).rfind('.') + 1));
+    auto* full =
+        new std::string("torch.return_types." + all.substr(0, colon).substr(all.substr(0, colon).rfind('.') + 1));
     auto* fields = new std::vector<PyStructSequence_Field>;
     std::string rest = all.substr(colon + 1) + ",";
     for (size_t at = 0; (colon = rest.find(',', at)) != std::string::npos; at = colon + 1)

@@ -12,8 +12,7 @@ namespace {
 PyTypeObject* g_type = nullptr;
 
 struct StorageObject {
-  PyObject_HEAD
-  Storage* storage;
+  PyObject_HEAD Storage* storage;
   PyObject* weakrefs;
 };
 
@@ -67,7 +66,8 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 Py_ssize_t length(PyObject* s) { return of(s)->bytes; }
 PyObject* get(PyObject* s, Py_ssize_t i) {
   if (i < 0 || i >= of(s)->bytes || !of(s)->data) {
-    PyErr_Format(PyExc_IndexError, "index %zd out of range for storage of size %lld", i, static_cast<long long>(of(s)->bytes));
+    PyErr_Format(PyExc_IndexError, "index %zd out of range for storage of size %lld", i,
+                 static_cast<long long>(of(s)->bytes));
     return nullptr;
   }
   return PyLong_FromLong(static_cast<uint8_t>(of(s)->data[i]));
@@ -172,10 +172,13 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
   TensorObject* t = self.get();
   Tensor from;
   if (is_tensor(source.p)) from = Tensor::borrow(source.p);
-  else CHECK(source.p == Py_None || Py_TYPE(source.p) == g_type, Type, "set_(): argument 'source' must be Tensor or UntypedStorage, not ", Py_TYPE(source.p)->tp_name);
+  else
+    CHECK(source.p == Py_None || Py_TYPE(source.p) == g_type, Type,
+          "set_(): argument 'source' must be Tensor or UntypedStorage, not ", Py_TYPE(source.p)->tp_name);
   Storage* s = source.p == Py_None ? nullptr : from.defined() ? from.storage() : of(source.p);
   int64_t item = self.item_size();
-  CHECK(!from.defined() || from.dtype() == self.dtype(), Runtime, "Could not set tensor of type ", info(from.dtype()).name, " to a tensor of type ", info(self.dtype()).name);
+  CHECK(!from.defined() || from.dtype() == self.dtype(), Runtime, "Could not set tensor of type ",
+        info(from.dtype()).name, " to a tensor of type ", info(self.dtype()).name);
   Ints sizes = size ? *size : from.defined() ? Ints(from.sizes()) : Ints{s ? s->bytes / item - offset : 0};
   Ints strides = stride ? *stride : from.defined() && !size ? Ints(from.strides()) : contiguous_strides(sizes);
   if (from.defined() && !size) offset = from->offset;
@@ -192,8 +195,9 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
       if (!s->resizable) {
         int64_t have = s->bytes;
         s->unref();
-        fail(ErrorKind::Runtime, "setStorage: sizes ", to_text(sizes), ", strides ", to_text(strides), ", storage offset ", offset, ", and itemsize ", item,
-             " requiring a storage size of ", needed, " are out of bounds for storage of size ", have);
+        fail(ErrorKind::Runtime, "setStorage: sizes ", to_text(sizes), ", strides ", to_text(strides),
+             ", storage offset ", offset, ", and itemsize ", item, " requiring a storage size of ", needed,
+             " are out of bounds for storage of size ", have);
       }
       s->resize(needed);
     }
@@ -220,7 +224,9 @@ Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat>
 }  // namespace
 
 int install_storage_type(PyObject* module) {
-  static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+  static PyMemberDef members[] = {
+      {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr}};
   PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                          {Py_tp_new, reinterpret_cast<void*>(make)},
                          {Py_tp_methods, kMethods},
@@ -240,8 +246,10 @@ int install_storage_type(PyObject* module) {
 
 static const Register registered([](Ops& ops) {
   ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut, "The memory under the tensor.");
-  ops.def("set_", set_, "input, source=None, storage_offset=0, size=None, stride=None", kMethod | kNoFunction | kNoOut, "Puts the tensor on other memory.");
-  ops.def("resize_", resize_, "input, size..., *, memory_format=None", kMethod | kNoFunction | kNoOut, "Other sizes on the same storage, which grows if it must.");
+  ops.def("set_", set_, "input, source=None, storage_offset=0, size=None, stride=None", kMethod | kNoFunction | kNoOut,
+          "Puts the tensor on other memory.");
+  ops.def("resize_", resize_, "input, size..., *, memory_format=None", kMethod | kNoFunction | kNoOut,
+          "Other sizes on the same storage, which grows if it must.");
 });
 
 }  // namespace rl

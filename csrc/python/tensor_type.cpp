@@ -1,5 +1,5 @@
-// The class rushlight.Tensor: birth and death of its objects, attributes, protocols. Ops are added by install_ops, and what
-// is written in Python by rushlight/_tensor.py.
+// The class rushlight.Tensor: birth and death of its objects, attributes, protocols. Ops are added by install_ops, and
+// what is written in Python by rushlight/_tensor.py.
 #include "python/tensor_type.h"
 
 #include <vector>
@@ -102,7 +102,8 @@ int tensor_clear(PyObject* self) {
   return 0;
 }
 
-// Tensor(...): the old constructor. Subclasses may take any arguments in __init__, so __new__ looks only at what it knows.
+// Tensor(...): the old constructor. Subclasses may take any arguments in __init__, so __new__ looks only at what it
+// knows.
 PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     PyObject* make = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), "_legacy_new");
@@ -130,25 +131,34 @@ PyObject* get_is_leaf(PyObject* s, void*) {
 }
 PyObject* get_version(PyObject* s, void*) { return PyLong_FromUnsignedLong(cast(s)->version->value); }
 PyObject* get_output_nr(PyObject* s, void*) { return PyLong_FromUnsignedLong(cast(s)->output_nr); }
-PyObject* get_base(PyObject* s, void*) { return Py_NewRef(cast(s)->base ? reinterpret_cast<PyObject*>(cast(s)->base) : Py_None); }
+PyObject* get_base(PyObject* s, void*) {
+  return Py_NewRef(cast(s)->base ? reinterpret_cast<PyObject*>(cast(s)->base) : Py_None);
+}
 PyObject* get_grad(PyObject* s, void*) {
   if (cast(s)->grad) return Py_NewRef(reinterpret_cast<PyObject*>(cast(s)->grad));
   if (cast(s)->grad_fn && !(cast(s)->extra && cast(s)->extra->retains_grad) &&
-      PyErr_WarnEx(PyExc_UserWarning,
-                   "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
-                   "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
-                   ".retain_grad() on the non-leaf Tensor.", 1) < 0)
+      PyErr_WarnEx(
+          PyExc_UserWarning,
+          "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+          "populated "
+          "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+          ".retain_grad() on the non-leaf Tensor.",
+          1) < 0)
     return nullptr;
   Py_RETURN_NONE;
 }
-PyObject* get_plain_grad(PyObject* s, void*) { return Py_NewRef(cast(s)->grad ? reinterpret_cast<PyObject*>(cast(s)->grad) : Py_None); }
+PyObject* get_plain_grad(PyObject* s, void*) {
+  return Py_NewRef(cast(s)->grad ? reinterpret_cast<PyObject*>(cast(s)->grad) : Py_None);
+}
 PyObject* get_grad_fn(PyObject* s, void*) {
   return guarded([&] {
     Node* n = grad_fn_of(cast(s));
     return Py_NewRef(n ? reinterpret_cast<PyObject*>(n) : Py_None);
   });
 }
-PyObject* get_retains_grad(PyObject* s, void*) { return PyBool_FromLong(cast(s)->extra && cast(s)->extra->retains_grad); }
+PyObject* get_retains_grad(PyObject* s, void*) {
+  return PyBool_FromLong(cast(s)->extra && cast(s)->extra->retains_grad);
+}
 PyObject* get_hooks(PyObject* s, void*) {
   return Py_NewRef(cast(s)->extra && cast(s)->extra->hooks ? cast(s)->extra->hooks : Py_None);
 }
@@ -173,7 +183,8 @@ int set_data(PyObject* s, PyObject* v, void*) {
   return guarded_int([&] {
     CHECK(v && is_tensor(v), Type, "Variable data has to be a tensor, but got ", v ? Py_TYPE(v)->tp_name : "nothing");
     TensorObject *t = cast(s), *from = cast(v);
-    CHECK(!t->grad_fn || t->dtype == from->dtype, Runtime, "data set to a tensor that requires gradients must be of the same type");
+    CHECK(!t->grad_fn || t->dtype == from->dtype, Runtime,
+          "data set to a tensor that requires gradients must be of the same type");
     set_storage(t, from->storage);
     t->dtype = from->dtype;
     t->device = from->device;
@@ -190,10 +201,13 @@ int set_requires_grad(PyObject* s, PyObject* v, void*) {
     if (t->grad_fn) {
       if (on) return 0;
       std::string where = t->grad_fn->site ? text("\n  this tensor was computed at ", t->grad_fn->site.describe()) : "";
-      fail(ErrorKind::Runtime, "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-           "subgraph that doesn't require differentiation use var_no_grad = var.detach().", where);
+      fail(ErrorKind::Runtime,
+           "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+           "subgraph that doesn't require differentiation use var_no_grad = var.detach().",
+           where);
     }
-    CHECK(!on || is_differentiable(t->dtype), Runtime, "only Tensors of floating point and complex dtype can require gradients");
+    CHECK(!on || is_differentiable(t->dtype), Runtime,
+          "only Tensors of floating point and complex dtype can require gradients");
     CHECK(!on || !t->inference || t_grad_mode.inference, Runtime,
           "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     t->requires_grad = on;
@@ -207,12 +221,15 @@ int set_grad(PyObject* s, PyObject* v, void*) {
       Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad, nullptr)));
       return 0;
     }
-    CHECK(is_tensor(v), Type, "assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(v)->tp_name);
+    CHECK(is_tensor(v), Type, "assigned grad expected to be a Tensor or None but got grad of type ",
+          Py_TYPE(v)->tp_name);
     CHECK(v != s, Runtime, "can't assign Variable as its own grad");
     Tensor g = handle(v);
-    CHECK(g.dtype() == t->dtype, Runtime, "assigned grad has data of a different type: expected ", info(t->dtype).name, ", got ", info(g.dtype()).name);
+    CHECK(g.dtype() == t->dtype, Runtime, "assigned grad has data of a different type: expected ", info(t->dtype).name,
+          ", got ", info(g.dtype()).name);
     CHECK(g.device() == t->device, Runtime, "assigned grad has data located on a different device");
-    CHECK(g.sizes() == handle(s).sizes(), Runtime, "assigned grad has data of a different size: expected ", to_text(handle(s).sizes()), ", got ", to_text(g.sizes()));
+    CHECK(g.sizes() == handle(s).sizes(), Runtime, "assigned grad has data of a different size: expected ",
+          to_text(handle(s).sizes()), ", got ", to_text(g.sizes()));
     Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad, cast(Py_NewRef(v)))));
     return 0;
   });
@@ -264,21 +281,26 @@ PyObject* m_dim(PyObject* s, PyObject*) { return PyLong_FromLong(cast(s)->ndim);
 PyObject* m_numel(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->numel); }
 PyObject* m_element_size(PyObject* s, PyObject*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype)); }
 PyObject* m_storage_offset(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->offset); }
-PyObject* m_data_ptr(PyObject* s, PyObject*) { return PyLong_FromVoidPtr(cast(s)->numel || cast(s)->storage->data ? handle(s).data() : nullptr); }
+PyObject* m_data_ptr(PyObject* s, PyObject*) {
+  return PyLong_FromVoidPtr(cast(s)->numel || cast(s)->storage->data ? handle(s).data() : nullptr);
+}
 PyObject* m_item(PyObject* s, PyObject*) {
   return guarded([&] { return scalar_object(item(handle(s))); });
 }
 PyObject* m_is_view(PyObject* s, PyObject*) { return PyBool_FromLong(cast(s)->base != nullptr); }
 PyObject* m_is_inference(PyObject* s, PyObject*) { return PyBool_FromLong(cast(s)->inference); }
-PyObject* m_type_name(PyObject* s, PyObject*) { return PyUnicode_FromFormat("torch.%sTensor", info(cast(s)->dtype).legacy); }
+PyObject* m_type_name(PyObject* s, PyObject*) {
+  return PyUnicode_FromFormat("torch.%sTensor", info(cast(s)->dtype).legacy);
+}
 
 // size() and stride(), whole or of one dimension.
 PyObject* dim_or_all(PyObject* s, PyObject* const* args, Py_ssize_t n, PyObject* kwnames, bool sizes) {
   return guarded([&]() -> PyObject* {
     PyObject* dim = n ? args[0] : nullptr;
     if (kwnames) {
-      CHECK(PyTuple_GET_SIZE(kwnames) == 1 && !dim && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "dim") == 0, Type,
-            sizes ? "size" : "stride", "() takes one argument, dim");
+      CHECK(PyTuple_GET_SIZE(kwnames) == 1 && !dim &&
+                PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "dim") == 0,
+            Type, sizes ? "size" : "stride", "() takes one argument, dim");
       dim = args[n];
     }
     if (!dim || dim == Py_None) {
@@ -287,7 +309,8 @@ PyObject* dim_or_all(PyObject* s, PyObject* const* args, Py_ssize_t n, PyObject*
       for (int i = 0; i < cast(s)->ndim; ++i) PyTuple_SET_ITEM(t, i, PyLong_FromLongLong(cast(s)->strides()[i]));
       return t;
     }
-    CHECK(is_integer(dim), Type, sizes ? "size" : "stride", "(): argument 'dim' (position 1) must be int, not ", Py_TYPE(dim)->tp_name);
+    CHECK(is_integer(dim), Type, sizes ? "size" : "stride", "(): argument 'dim' (position 1) must be int, not ",
+          Py_TYPE(dim)->tp_name);
     int64_t d = integer_from(dim);
     return PyLong_FromLongLong(sizes ? handle(s).size(d) : handle(s).stride(d));
   });
@@ -322,7 +345,8 @@ PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"cls", "data", "require_grad", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O", const_cast<char**>(names), &type, &data, &on)) return nullptr;
   return guarded([&]() -> PyObject* {
-    CHECK(PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type), Type, "cls must be a subclass of Tensor");
+    CHECK(PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type), Type,
+          "cls must be a subclass of Tensor");
     CHECK(is_tensor(data), Type, "_make_subclass(): argument 'data' must be Tensor, not ", Py_TYPE(data)->tp_name);
     Tensor t = alias_of_type(handle(data), reinterpret_cast<PyTypeObject*>(type));
     // A counter of its own: the subclass object is a variable of its own (Parameter(data)).
@@ -334,7 +358,8 @@ PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 }
 PyObject* m_as_subclass(PyObject* s, PyObject* type) {
   return guarded([&]() -> PyObject* {
-    CHECK(PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type), Type, "as_subclass() needs a subclass of Tensor");
+    CHECK(PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type), Type,
+          "as_subclass() needs a subclass of Tensor");
     Tensor t = alias_of_type(handle(s), reinterpret_cast<PyTypeObject*>(type));
     if (Node* fn = grad_fn_of(cast(s))) {
       t->grad_fn = fn;
@@ -401,11 +426,16 @@ PyMethodDef kMethods[] = {
     {"storage_offset", m_storage_offset, METH_NOARGS, nullptr},
     {"data_ptr", m_data_ptr, METH_NOARGS, "The address of the first element."},
     {"item", m_item, METH_NOARGS, "The one element as a Python number."},
-    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_size)), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_stride)), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_is_contiguous)), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_requires_grad_)), METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_make_subclass)), METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_size)), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_stride)), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_is_contiguous)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_requires_grad_)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_make_subclass)),
+     METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
     {"as_subclass", m_as_subclass, METH_O, nullptr},
     {"_is_view", m_is_view, METH_NOARGS, nullptr},
     {"is_inference", m_is_inference, METH_NOARGS, nullptr},
@@ -438,7 +468,8 @@ int tensor_bool(PyObject* s) {
 PyObject* tensor_float(PyObject* s) {
   return guarded([&]() -> PyObject* {
     Scalar v = item(handle(s));
-    CHECK(!v.is_complex() || v.to_complex128().imag() == 0, Runtime, "value cannot be converted to type double without overflow");
+    CHECK(!v.is_complex() || v.to_complex128().imag() == 0, Runtime,
+          "value cannot be converted to type double without overflow");
     return PyFloat_FromDouble(v.to_double());
   });
 }
@@ -451,7 +482,8 @@ PyObject* tensor_int(PyObject* s) {
 }
 PyObject* tensor_index(PyObject* s) {
   return guarded([&]() -> PyObject* {
-    CHECK(cast(s)->numel == 1 && is_integral(cast(s)->dtype, true), Type, "only integer tensors of a single element can be converted to an index");
+    CHECK(cast(s)->numel == 1 && is_integral(cast(s)->dtype, true), Type,
+          "only integer tensors of a single element can be converted to an index");
     return PyLong_FromLongLong(item(handle(s)).to_int());
   });
 }
@@ -476,7 +508,8 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
   return result;
 }
 
-template <Tensor (*Op)(const Value&, const Value&)> PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
+template <Tensor (*Op)(const Value&, const Value&)>
+PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
   if (plain(a) && plain(b)) return direct<Op>(a, b);
   if (!operand(a) || !operand(b)) {
     if (!is_tensor(a) || !PyObject_HasAttrString(b, "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
@@ -581,11 +614,13 @@ int install_tensor_type(PyObject* module) {
   std::copy(slots, slots + n, all);
   all[n] = {Py_tp_members, members};
   all[n + 1] = {0, nullptr};
-  PyType_Spec spec = {"rushlight.Tensor", sizeof(TensorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, all};
+  PyType_Spec spec = {"rushlight.Tensor", sizeof(TensorObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, all};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return -1;
   static PyMethodDef disabled = {"_disabled_torch_function_impl",
-                                 [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); }, METH_VARARGS, nullptr};
+                                 [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); },
+                                 METH_VARARGS, nullptr};
   g_disabled_torch_function = PyCFunction_NewEx(&disabled, nullptr, nullptr);
   PyModule_AddObjectRef(module, "_disabled_torch_function_impl", g_disabled_torch_function);
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type));

@@ -14,8 +14,7 @@ namespace {
 
 // dtype, layout and memory_format: named singletons.
 struct Named {
-  PyObject_HEAD
-  int id;
+  PyObject_HEAD int id;
   const char* text;
 };
 
@@ -35,19 +34,21 @@ PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr
 
 DType dtype_id(PyObject* self) { return static_cast<DType>(reinterpret_cast<Named*>(self)->id); }
 PyGetSetDef kDTypeGetSet[] = {
-    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_float(dtype_id(s))); }, nullptr, nullptr, nullptr},
-    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(dtype_id(s))); }, nullptr, nullptr, nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(info(dtype_id(s)).is_signed); }, nullptr, nullptr, nullptr},
-    {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(itemsize(dtype_id(s))); }, nullptr, nullptr, nullptr},
+    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_float(dtype_id(s))); }, nullptr, nullptr,
+     nullptr},
+    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(dtype_id(s))); }, nullptr, nullptr,
+     nullptr},
+    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(info(dtype_id(s)).is_signed); }, nullptr, nullptr,
+     nullptr},
+    {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(itemsize(dtype_id(s))); }, nullptr, nullptr,
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyObject* dtype_to_real(PyObject* s, PyObject*) { return Py_NewRef(dtype_object(to_real(dtype_id(s)))); }
 PyObject* dtype_to_complex(PyObject* s, PyObject*) { return Py_NewRef(dtype_object(to_complex(dtype_id(s)))); }
-PyMethodDef kDTypeMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr},
-                               {"__copy__", named_copy, METH_NOARGS, nullptr},
-                               {"__deepcopy__", named_copy, METH_O, nullptr},
-                               {"to_real", dtype_to_real, METH_NOARGS, nullptr},
-                               {"to_complex", dtype_to_complex, METH_NOARGS, nullptr},
-                               {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kDTypeMethods[] = {
+    {"__reduce__", named_reduce, METH_NOARGS, nullptr},     {"__copy__", named_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", named_copy, METH_O, nullptr},          {"to_real", dtype_to_real, METH_NOARGS, nullptr},
+    {"to_complex", dtype_to_complex, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject* named_type(const char* name, PyMethodDef* methods, PyGetSetDef* getset) {
   PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(named_repr)},
@@ -68,8 +69,7 @@ PyObject* named(PyTypeObject* type, int id, const char* text) {
 // device
 
 struct DeviceObject {
-  PyObject_HEAD
-  Device device;
+  PyObject_HEAD Device device;
 };
 
 Device parse_device(const char* text) {
@@ -97,7 +97,8 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) return nullptr;
     Device d = device_from(type);
     if (index && index != Py_None) {
-      CHECK(d.index < 0, Runtime, "type (string) must not include an index because index was passed explicitly: ", to_text(d));
+      CHECK(d.index < 0, Runtime,
+            "type (string) must not include an index because index was passed explicitly: ", to_text(d));
       int64_t i = integer_from(index);
       CHECK(i >= 0 && i < 1000, Runtime, "Device index must be between 0 and 999, got ", i);
       d.index = static_cast<int16_t>(i);
@@ -107,15 +108,19 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 }
 PyObject* device_repr(PyObject* self) {
   Device d = reinterpret_cast<DeviceObject*>(self)->device;
-  return d.index < 0 ? PyUnicode_FromFormat("device(type='%s')", d.name()) : PyUnicode_FromFormat("device(type='%s', index=%d)", d.name(), d.index);
+  return d.index < 0 ? PyUnicode_FromFormat("device(type='%s')", d.name())
+                     : PyUnicode_FromFormat("device(type='%s', index=%d)", d.name(), d.index);
 }
-PyObject* device_str(PyObject* self) { return PyUnicode_FromString(to_text(reinterpret_cast<DeviceObject*>(self)->device).c_str()); }
+PyObject* device_str(PyObject* self) {
+  return PyUnicode_FromString(to_text(reinterpret_cast<DeviceObject*>(self)->device).c_str());
+}
 Py_hash_t device_hash(PyObject* self) {
   Device d = reinterpret_cast<DeviceObject*>(self)->device;
   return static_cast<int>(d.type) * 1024 + d.index + 2;
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
-  if (!PyObject_TypeCheck(a, g_device_type) || !PyObject_TypeCheck(b, g_device_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  if (!PyObject_TypeCheck(a, g_device_type) || !PyObject_TypeCheck(b, g_device_type) || (op != Py_EQ && op != Py_NE))
+    Py_RETURN_NOTIMPLEMENTED;
   bool same = reinterpret_cast<DeviceObject*>(a)->device == reinterpret_cast<DeviceObject*>(b)->device;
   return PyBool_FromLong(same == (op == Py_EQ));
 }
@@ -125,7 +130,8 @@ PyObject* device_reduce(PyObject* self, PyObject*) {
 PyObject* device_enter(PyObject* self, PyObject*) { return Py_NewRef(self); }
 PyObject* device_exit(PyObject*, PyObject*) { Py_RETURN_NONE; }
 PyGetSetDef kDeviceGetSet[] = {
-    {"type", [](PyObject* s, void*) { return PyUnicode_FromString(reinterpret_cast<DeviceObject*>(s)->device.name()); }, nullptr, nullptr, nullptr},
+    {"type", [](PyObject* s, void*) { return PyUnicode_FromString(reinterpret_cast<DeviceObject*>(s)->device.name()); },
+     nullptr, nullptr, nullptr},
     {"index",
      [](PyObject* s, void*) -> PyObject* {
        int i = reinterpret_cast<DeviceObject*>(s)->device.index;
@@ -133,12 +139,10 @@ PyGetSetDef kDeviceGetSet[] = {
      },
      nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef kDeviceMethods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
-                                {"__copy__", named_copy, METH_NOARGS, nullptr},
-                                {"__deepcopy__", named_copy, METH_O, nullptr},
-                                {"__enter__", device_enter, METH_NOARGS, nullptr},
-                                {"__exit__", device_exit, METH_VARARGS, nullptr},
-                                {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kDeviceMethods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr}, {"__copy__", named_copy, METH_NOARGS, nullptr},
+    {"__deepcopy__", named_copy, METH_O, nullptr},       {"__enter__", device_enter, METH_NOARGS, nullptr},
+    {"__exit__", device_exit, METH_VARARGS, nullptr},    {nullptr, nullptr, 0, nullptr}};
 
 // Size: a tuple of ints with numel().
 
@@ -150,7 +154,8 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (PyLong_CheckExact(item)) continue;
     PyObject* number = PyNumber_Index(item);
     if (!number) {
-      PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                   Py_TYPE(item)->tp_name);
       Py_DECREF(made);
       return nullptr;
     }
@@ -178,7 +183,8 @@ PyObject* as_size(PyObject* tuple) {  // steals
 PyObject* size_numel(PyObject* self, PyObject*) {
   return guarded([&] {
     int64_t n = 1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) n = checked_mul(n, PyLong_AsLongLong(PyTuple_GET_ITEM(self, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i)
+      n = checked_mul(n, PyLong_AsLongLong(PyTuple_GET_ITEM(self, i)));
     return PyLong_FromLongLong(n);
   });
 }
@@ -191,13 +197,18 @@ PyObject* size_concat(PyObject* a, PyObject* b) {
   return as_size(r);
 }
 PyObject* size_repeat(PyObject* self, Py_ssize_t n) { return as_size(PyTuple_Type.tp_as_sequence->sq_repeat(self, n)); }
-PyObject* size_subscript(PyObject* self, PyObject* key) { return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key)); }
+PyObject* size_subscript(PyObject* self, PyObject* key) {
+  return as_size(PyTuple_Type.tp_as_mapping->mp_subscript(self, key));
+}
 PyObject* size_reduce(PyObject* self, PyObject*) {
   PyObject* plain = PyTuple_New(PyTuple_GET_SIZE(self));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) PyTuple_SET_ITEM(plain, i, Py_NewRef(PyTuple_GET_ITEM(self, i)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i)
+    PyTuple_SET_ITEM(plain, i, Py_NewRef(PyTuple_GET_ITEM(self, i)));
   return Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_size_type), plain);
 }
-PyMethodDef kSizeMethods[] = {{"numel", size_numel, METH_NOARGS, nullptr}, {"__reduce__", size_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kSizeMethods[] = {{"numel", size_numel, METH_NOARGS, nullptr},
+                              {"__reduce__", size_reduce, METH_NOARGS, nullptr},
+                              {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
@@ -207,7 +218,8 @@ bool dtype_from(PyObject* o, DType* out) {
     *out = dtype_id(o);
     return true;
   }
-  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return *out = default_dtype() == DType::Float64 ? DType::Float64 : DType::Float64, true;
+  if (o == reinterpret_cast<PyObject*>(&PyFloat_Type))
+    return *out = default_dtype() == DType::Float64 ? DType::Float64 : DType::Float64, true;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return *out = DType::Int64, true;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return *out = DType::Bool, true;
   if (o == reinterpret_cast<PyObject*>(&PyComplex_Type)) return *out = DType::Complex128, true;
@@ -267,12 +279,14 @@ int install_value_types(PyObject* m) {
     g_dtypes[i] = named(g_dtype_type, i, texts[i].c_str());
     if (PyModule_AddObjectRef(m, kDTypeInfo[i].name, g_dtypes[i]) < 0) return -1;
   }
-  static const char* layouts[] = {"torch.strided", "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn"};
+  static const char* layouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
+                                  "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn"};
   for (int i = 0; i < 7; ++i) {
     g_layouts[i] = named(g_layout_type, i, layouts[i]);
     if (PyModule_AddObjectRef(m, layouts[i] + 6, g_layouts[i]) < 0) return -1;
   }
-  static const char* formats[] = {"torch.contiguous_format", "torch.preserve_format", "torch.channels_last", "torch.channels_last_3d"};
+  static const char* formats[] = {"torch.contiguous_format", "torch.preserve_format", "torch.channels_last",
+                                  "torch.channels_last_3d"};
   for (int i = 0; i < 4; ++i) {
     g_formats[i] = named(g_format_type, i, formats[i]);
     if (PyModule_AddObjectRef(m, formats[i] + 6, g_formats[i]) < 0) return -1;
@@ -299,8 +313,14 @@ int install_value_types(PyObject* m) {
   g_size_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&size_spec, bases));
   Py_XDECREF(bases);
   if (!g_device_type || !g_size_type) return -1;
-  struct { const char* name; PyTypeObject* type; } types[] = {
-      {"dtype", g_dtype_type}, {"layout", g_layout_type}, {"memory_format", g_format_type}, {"device", g_device_type}, {"Size", g_size_type}};
+  struct {
+    const char* name;
+    PyTypeObject* type;
+  } types[] = {{"dtype", g_dtype_type},
+               {"layout", g_layout_type},
+               {"memory_format", g_format_type},
+               {"device", g_device_type},
+               {"Size", g_size_type}};
   for (auto& t : types)
     if (PyModule_AddObjectRef(m, t.name, reinterpret_cast<PyObject*>(t.type)) < 0) return -1;
   return 0;

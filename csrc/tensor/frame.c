@@ -17,7 +17,8 @@ PyCodeObject* rl_next_frame(void** cursor, int* offset) {
   *offset = _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
   return frame->f_code;
 #else
-  PyFrameObject* frame = *cursor ? PyFrame_GetBack((PyFrameObject*)*cursor) : PyThreadState_GetFrame(PyThreadState_Get());
+  PyFrameObject* frame =
+      *cursor ? PyFrame_GetBack((PyFrameObject*)*cursor) : PyThreadState_GetFrame(PyThreadState_Get());
   *cursor = frame;
   if (!frame) return NULL;
   PyCodeObject* code = PyFrame_GetCode(frame);

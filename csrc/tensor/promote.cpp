@@ -7,8 +7,10 @@ int kind(DType t) { return is_complex(t) ? 3 : is_float(t) ? 2 : is_integral(t) 
 
 DType complex_of(DType float_or_complex) {
   switch (float_or_complex) {
-    case DType::Float64: case DType::Complex128: return DType::Complex128;
-    case DType::Float16: case DType::Complex32: return DType::Complex32;
+    case DType::Float64:
+    case DType::Complex128: return DType::Complex128;
+    case DType::Float16:
+    case DType::Complex32: return DType::Complex32;
     default: return DType::Complex64;
   }
 }

@@ -50,8 +50,10 @@ void delist(Storage* s) {
   if (Site here = Site::here()) message += text("\n  asked for: ", bytes, " bytes at ", here.describe());
   if (shown) message += "\n  the largest live tensors:";
   for (size_t i = 0; i < shown; ++i)
-    message += text("\n  ", blocks[i]->bytes, " bytes, made at ", blocks[i]->site ? blocks[i]->site.describe() : "an unknown line");
-  message += "\n  Smaller batches, no_grad() where no gradient is needed, and dropping references (del, .item()) free memory.";
+    message += text("\n  ", blocks[i]->bytes, " bytes, made at ",
+                    blocks[i]->site ? blocks[i]->site.describe() : "an unknown line");
+  message +=
+      "\n  Smaller batches, no_grad() where no gradient is needed, and dropping references (del, .item()) free memory.";
   throw Error(ErrorKind::OutOfMemory, message);
 }
 

@@ -24,7 +24,7 @@ struct Storage {
   void (*release)(Storage*) = nullptr;  // null: the caching allocator's memory
   void* owner = nullptr;                // for `release`
   Version version;
-  Site site;  // the line that allocated it; taken for blocks of kSiteBytes and more
+  Site site;                                     // the line that allocated it; taken for blocks of kSiteBytes and more
   Storage *previous = nullptr, *next = nullptr;  // the list of such blocks
 
   static constexpr int64_t kSiteBytes = 1 << 14;

@@ -190,7 +190,8 @@ Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device)
         ") must match dimensionality of strides (", strides.size(), ")");
   checked_numel(sizes);
   for (int64_t s : strides)
-    CHECK(s >= 0, Runtime, "as_strided: Negative strides are not supported at the moment, got strides: ", to_text(strides));
+    CHECK(s >= 0, Runtime,
+          "as_strided: Negative strides are not supported at the moment, got strides: ", to_text(strides));
   int64_t bytes = checked_mul(checked_extent(sizes, strides), itemsize(dtype));
   Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype, device);
   set_geometry(t.get(), sizes, strides, 0);

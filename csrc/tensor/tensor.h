@@ -23,24 +23,23 @@ struct AccumulateGrad;
 enum class ViewOrigin : uint8_t { Plain, MultiOutput, NoGrad, InsideFunction, Inference };
 
 struct TensorObject {
-  PyObject_HEAD
-  PyObject* dict;
+  PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   Storage* storage;
-  int64_t offset;     // in elements
+  int64_t offset;  // in elements
   int64_t numel;
-  int64_t* sizes;     // ndim sizes, then ndim strides (in elements); points at `room` up to kInlineDims
+  int64_t* sizes;  // ndim sizes, then ndim strides (in elements); points at `room` up to kInlineDims
   Version* version;
-  Node* grad_fn;      // owned; null for leaves
+  Node* grad_fn;  // owned; null for leaves
   TensorObject* grad;
-  TensorObject* base;              // owned; the tensor that this one is a differentiable view of
-  AccumulateGrad* accumulator;     // not owned; the node clears it when it dies
+  TensorObject* base;           // owned; the tensor that this one is a differentiable view of
+  AccumulateGrad* accumulator;  // not owned; the node clears it when it dies
   TensorExtra* extra;
   uint32_t output_nr;
   uint32_t view_version;  // the version at which grad_fn was right, for views
   int16_t ndim;
   DType dtype;
-  bool requires_grad : 1;   // a leaf that asks for gradients, or a result with a grad_fn
+  bool requires_grad : 1;  // a leaf that asks for gradients, or a result with a grad_fn
   bool contiguous : 1;
   bool inference : 1;
   bool wrapped_number : 1;  // a Python number in tensor's clothes: yields to tensors in type promotion
@@ -55,7 +54,9 @@ struct TensorObject {
 };
 
 extern PyTypeObject* g_tensor_type;  // the class rushlight.Tensor
-inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == g_tensor_type || PyType_IsSubtype(Py_TYPE(o), g_tensor_type); }
+inline bool is_tensor(PyObject* o) {
+  return Py_TYPE(o) == g_tensor_type || PyType_IsSubtype(Py_TYPE(o), g_tensor_type);
+}
 
 class Tensor {
  public:
@@ -75,8 +76,15 @@ class Tensor {
     return *this;
   }
   ~Tensor() { Py_XDECREF(p_); }
-  static Tensor own(TensorObject* p) { Tensor t; t.p_ = p; return t; }
-  static Tensor borrow(TensorObject* p) { Py_XINCREF(p); return own(p); }
+  static Tensor own(TensorObject* p) {
+    Tensor t;
+    t.p_ = p;
+    return t;
+  }
+  static Tensor borrow(TensorObject* p) {
+    Py_XINCREF(p);
+    return own(p);
+  }
   static Tensor borrow(PyObject* o) { return borrow(reinterpret_cast<TensorObject*>(o)); }
   TensorObject* get() const { return p_; }
   PyObject* object() const { return reinterpret_cast<PyObject*>(p_); }
@@ -90,7 +98,7 @@ class Tensor {
   int64_t numel() const { return p_->numel; }
   IntSpan sizes() const { return {p_->sizes, p_->ndim}; }
   IntSpan strides() const { return {p_->strides(), p_->ndim}; }
-  int64_t size(int64_t dim) const;   // negative dims wrap; checked
+  int64_t size(int64_t dim) const;  // negative dims wrap; checked
   int64_t stride(int64_t dim) const;
   DType dtype() const { return p_->dtype; }
   Device device() const { return p_->device; }
@@ -123,7 +131,8 @@ Tensor empty_like(const Tensor& like, DType dtype);
 // differentiable views.
 Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset);
 Tensor alias(const Tensor& t);
-Tensor alias_as(const Tensor& t, DType dtype, IntSpan sizes, IntSpan strides, int64_t offset);  // reinterprets the bytes
+Tensor alias_as(const Tensor& t, DType dtype, IntSpan sizes, IntSpan strides,
+                int64_t offset);  // reinterprets the bytes
 // A tensor over memory that somebody else owns.
 Tensor tensor_over(Storage* owned, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype);
 // A new object of Python class `type` (Tensor or a subclass) on t's memory.
@@ -131,9 +140,9 @@ Tensor alias_of_type(const Tensor& t, PyTypeObject* type);
 
 // Gives t other geometry on its own storage (resize_, set_).
 void set_geometry(TensorObject* t, IntSpan sizes, IntSpan strides, int64_t offset);
-void set_storage(TensorObject* t, Storage* storage);     // shares; takes a reference
-void set_version(TensorObject* t, Version* version);     // shares; takes a reference
-Version* new_version(uint32_t value);                    // a counter of its own, with one reference
+void set_storage(TensorObject* t, Storage* storage);  // shares; takes a reference
+void set_version(TensorObject* t, Version* version);  // shares; takes a reference
+Version* new_version(uint32_t value);                 // a counter of its own, with one reference
 
 // To be called after each write in place: counts it and remembers the line.
 void bump_version(const Tensor& t);
@@ -149,7 +158,7 @@ bool non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
 
 // Wraps a negative dimension; IndexError "Dimension out of range (...)" otherwise. A 0-dim tensor counts as 1-dim.
 int64_t wrap_dim(int64_t dim, int64_t ndim);
-std::string to_text(IntSpan sizes);   // [2, 3]
+std::string to_text(IntSpan sizes);  // [2, 3]
 inline std::string to_text(const Ints& sizes) { return to_text(IntSpan(sizes)); }
 
 // The object machinery (tensor/object.cpp).

@@ -35,14 +35,6 @@ def is_nonzero(input):
     return bool(input)
 
 
-def is_conj(input):
-    return False
-
-
-def is_neg(input):
-    return False
-
-
 def is_inference(input):
     return input.is_inference()
 
@@ -52,7 +44,7 @@ def numel(input):
     return input.numel()
 
 
-for _f in (is_floating_point, is_complex, is_nonzero, is_conj, is_neg):
+for _f in (is_floating_point, is_complex, is_nonzero):
     method(_f)
 Tensor.is_signed = lambda self: self.dtype.is_signed
 is_signed = Tensor.is_signed
@@ -174,12 +166,18 @@ def get_device(self):
 
 @method
 def share_memory_(self):
-    return self
+    """Moves the tensor into memory that processes started from here share, in place."""
+    from .multiprocessing.reductions import share_memory_
+
+    return share_memory_(self)
 
 
 @method
 def is_shared(self):
-    return False
+    """Whether the memory is shared between processes."""
+    from .multiprocessing.reductions import is_shared
+
+    return is_shared(self)
 
 
 @method
@@ -214,29 +212,15 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
-@method
-def resolve_conj(self):
-    return self
-
-
-@method
-def resolve_neg(self):
-    return self
-
-
-def resolve_conj(input):
-    return input
-
-
-def resolve_neg(input):
-    return input
-
-
 def _legacy(dtype, args, kwargs):
     """Tensor(2, 3) is uninitialised, Tensor([2, 3]) holds the numbers."""
     wanted = kwargs.pop("device", None)
     if wanted is not None and device(wanted).type != "cpu":
-        raise RuntimeError("legacy constructor expects device type: cpu but device type: " + device(wanted).type + " was passed")
+        raise RuntimeError(
+            "legacy constructor expects device type: cpu but device type: "
+            + device(wanted).type
+            + " was passed"
+        )
     if "size" in kwargs:
         args = (*args, *kwargs.pop("size"))
     if "data" in kwargs:
@@ -371,10 +355,9 @@ def is_warn_always_enabled():
 
 __all__ = [
     *_types, "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
-    "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_complex", "is_conj",
-    "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_signed",
-    "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "resolve_conj", "resolve_neg", "set_default_device",
+    "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_complex",
+    "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_nonzero", "is_signed",
+    "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "set_default_device",
     "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
     "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename", "use_deterministic_algorithms",
 ]  # fmt: skip
-

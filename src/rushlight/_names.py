@@ -18,4 +18,5 @@ cdouble = complex128 = _C.complex128
 chalf = complex32 = _C.complex32
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
 newaxis = None
+legacy_contiguous_format = _C.contiguous_format
 del math

@@ -176,3 +176,16 @@ def _convert(result, cls):
 
 
 Tensor.__torch_function__ = __torch_function__
+
+
+def _part(name):
+    """A writable property: the real or imaginary part, as a view."""
+    part = _ops[name]
+
+    def assign(self, value):
+        part(self)[...] = value
+
+    return property(part, assign, doc=f"The {name} part, as a view.")
+
+
+Tensor.real, Tensor.imag = _part("real"), _part("imag")

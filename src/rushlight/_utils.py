@@ -67,7 +67,9 @@ def _rebuild_sparse_tensor(layout, data):
             tensor._coalesced_(bool(coalesced[0])) if coalesced and hasattr(tensor, "_coalesced_") else tensor
         )
     compressed, plain, values, size = data
-    return rl.sparse_compressed_tensor(compressed, plain, values, size, layout=layout)
+    if layout != rl.sparse_csr:
+        raise TypeError(f"sparse tensors of layout {layout} are not supported")
+    return rl.sparse_csr_tensor(compressed, plain, values, size)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):

@@ -1,16 +1,19 @@
 """Reductions and normalisations that leave out the elements where a mask is False.
 
-Masked-out elements are replaced by the identity of the operation, so that all of these are compositions of ordinary
-ops. A row without any element left gives the identity (sum 0, amax -inf), or NaN where there is none (mean, var).
+Masked-out elements are replaced by the identity of the operation, so that all of these are compositions of
+ordinary ops. A row without any element left gives the identity (sum 0, amax -inf), or NaN where there is none
+(mean, var).
 """
 
 import math
 
 import rushlight as rl
+from rushlight import _type_info
+from rushlight._ops.statistics import _wrap
 
 __all__ = [
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
-    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
+    "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
 
 
@@ -24,11 +27,11 @@ def _wide(dtype, wanted):
 
 
 def _lowest(dtype):
-    return -math.inf if not _is_integral(dtype) else 0 if dtype is rl.bool else rl.iinfo(dtype).min
+    return -math.inf if not _is_integral(dtype) else 0 if dtype is rl.bool else _type_info.iinfo(dtype).min
 
 
 def _highest(dtype):
-    return math.inf if not _is_integral(dtype) else 1 if dtype is rl.bool else rl.iinfo(dtype).max
+    return math.inf if not _is_integral(dtype) else 1 if dtype is rl.bool else _type_info.iinfo(dtype).max
 
 
 def _broadcast(mask, x):
@@ -51,11 +54,7 @@ def _dims(dim, ndim):
         return tuple(range(ndim))
     found = []
     for d in (dim,) if isinstance(dim, int) else dim:
-        if not -max(ndim, 1) <= d < max(ndim, 1):
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {d})"
-            )
-        d %= max(ndim, 1)
+        d = _wrap(d, ndim)
         if d in found:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         found.append(d)
@@ -120,8 +119,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     dtype = dtype or input.dtype
     if _is_integral(dtype):
         raise ValueError(
-            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {dtype}"
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex "
+            f"dtype. Got: {dtype}"
         )
     dims, keepdim = _dims(dim, input.dim()), bool(keepdim)
     if mask is None:
@@ -178,19 +177,15 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root):
     dims, keepdim = _dims(dim, input.dim()), bool(keepdim)
     wanted = dtype or (rl.get_default_dtype() if _is_integral(input.dtype) else input.dtype)
     x = input.to(wanted)
-    if mask is None:
-        return (x.std if root else x.var)(dims, correction=correction, keepdim=keepdim)
-    keep = _broadcast(mask, x)
     count = _count(x, mask, dims, True)
     middle = sum(x, dims, keepdim=True, mask=mask) / count
-    distance = rl.where(keep, x - middle, rl.scalar_tensor(0, dtype=x.dtype))
-    square = (distance * distance.conj()).real if x.is_complex() else distance * distance
-    total = square.sum(dims, keepdim=keepdim)
+    distance = _filled(x - middle, mask, 0)
+    total = (distance * distance.conj() if x.is_complex() else distance * distance).sum(dims, keepdim=keepdim)
     if not keepdim:
         count = count.reshape(total.shape)
     if correction:
         count = (count - correction).clamp(min=0)
-    v = total / count
+    v = (total / count).to(wanted)
     return v.sqrt() if root else v
 
 

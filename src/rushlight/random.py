@@ -6,7 +6,6 @@ exchanged between the two libraries.
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from rushlight._C import Generator, default_generator
 
@@ -23,9 +22,9 @@ __all__ = [
 ]
 
 
-def manual_seed(seed: Any) -> Generator:
+def manual_seed(seed: object) -> Generator:
     """Seeds the default generator, from which every op without a generator of its own draws."""
-    return default_generator.manual_seed(int(seed))
+    return default_generator.manual_seed(int(seed))  # type: ignore[call-overload]
 
 
 def seed() -> int:
@@ -50,7 +49,7 @@ def set_rng_state(new_state) -> None:
 
 @contextlib.contextmanager
 def fork_rng(
-    devices: Any = None,
+    devices: object = None,
     enabled: bool = True,
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",

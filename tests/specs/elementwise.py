@@ -6,7 +6,13 @@ from opspec import OpSpec, Sample, ints, rand, randn
 
 def wave():
     """Shapes, memory orders and an integer input (which becomes float32)."""
-    return [Sample(randn(3, 4)), Sample(randn()), Sample(randn(2, 3).t()), Sample(randn(0, 2)), Sample(randn(1, 5))]
+    return [
+        Sample(randn(3, 4)),
+        Sample(randn()),
+        Sample(randn(2, 3).t()),
+        Sample(randn(0, 2)),
+        Sample(randn(1, 5)),
+    ]
 
 
 def between(low, high):
@@ -39,7 +45,11 @@ def pairs(low=-2.0, high=2.0):
 
 
 def integers():
-    return [Sample(ints(3, 4), ints(3, 4, low=1)), Sample(ints(4, low=-9, high=-1), ints(4, low=-5, high=-1)), Sample(ints(3), 3)]
+    return [
+        Sample(ints(3, 4), ints(3, 4, low=1)),
+        Sample(ints(4, low=-9, high=-1), ints(4, low=-5, high=-1)),
+        Sample(ints(3), 3),
+    ]
 
 
 def sigmoid(x):
@@ -113,8 +123,17 @@ DIVISION = [
     OpSpec("remainder", lambda: [*pairs(0.3, 2)(), *integers()], np.remainder, inplace=True, out=True),
     OpSpec("fmod", lambda: [*pairs(0.3, 2)(), *integers()], np.fmod, inplace=True, out=True),
     OpSpec("true_divide", pairs(0.3, 2), np.true_divide, inplace=True, out=True),
-    OpSpec("gcd", lambda: [Sample(ints(3, 4), ints(3, 4, low=1)), Sample(ints(4), ints())], np.gcd, grad=False, inplace=True, out=True),
-    OpSpec("lcm", lambda: [Sample(ints(3, 4), ints(3, 4, low=1))], np.lcm, grad=False, inplace=True, out=True),
+    OpSpec(
+        "gcd",
+        lambda: [Sample(ints(3, 4), ints(3, 4, low=1)), Sample(ints(4), ints())],
+        np.gcd,
+        grad=False,
+        inplace=True,
+        out=True,
+    ),
+    OpSpec(
+        "lcm", lambda: [Sample(ints(3, 4), ints(3, 4, low=1))], np.lcm, grad=False, inplace=True, out=True
+    ),
     OpSpec("rsub", pairs(), lambda a, b: b - a, method=False),
 ]
 
@@ -144,13 +163,29 @@ COMPARISON = [
     OpSpec("signbit", wave, np.signbit, grad=False, out=True),
     OpSpec("isclose", pairs(), np.isclose, grad=False),
     OpSpec("allclose", pairs(), np.allclose, grad=False),
-    OpSpec("equal", lambda: [Sample(ints(3), ints(3)), Sample(randn(2), randn(3))], np.array_equal, grad=False),
+    OpSpec(
+        "equal", lambda: [Sample(ints(3), ints(3)), Sample(randn(2), randn(3))], np.array_equal, grad=False
+    ),
     OpSpec("bitwise_and", integers, np.bitwise_and, grad=False, inplace=True, out=True),
     OpSpec("bitwise_or", integers, np.bitwise_or, grad=False, inplace=True, out=True),
     OpSpec("bitwise_xor", integers, np.bitwise_xor, grad=False, inplace=True, out=True),
     OpSpec("bitwise_not", lambda: [Sample(ints(3, 4))], np.bitwise_not, grad=False, inplace=True, out=True),
-    OpSpec("bitwise_left_shift", lambda: [Sample(ints(4), ints(4))], np.left_shift, grad=False, inplace=True, out=True),
-    OpSpec("bitwise_right_shift", lambda: [Sample(ints(4, high=999), ints(4))], np.right_shift, grad=False, inplace=True, out=True),
+    OpSpec(
+        "bitwise_left_shift",
+        lambda: [Sample(ints(4), ints(4))],
+        np.left_shift,
+        grad=False,
+        inplace=True,
+        out=True,
+    ),
+    OpSpec(
+        "bitwise_right_shift",
+        lambda: [Sample(ints(4, high=999), ints(4))],
+        np.right_shift,
+        grad=False,
+        inplace=True,
+        out=True,
+    ),
 ]
 
 CHOICE = [
@@ -160,14 +195,30 @@ CHOICE = [
     OpSpec("fmin", pairs(), np.fmin, out=True),
     OpSpec(
         "clamp",
-        lambda: [Sample(randn(3, 4), -0.5, 0.7), Sample(randn(4), min=0.1), Sample(randn(2, 3), randn(3) - 1, randn(3) + 1)],
+        lambda: [
+            Sample(randn(3, 4), -0.5, 0.7),
+            Sample(randn(4), min=0.1),
+            Sample(randn(2, 3), randn(3) - 1, randn(3) + 1),
+        ],
         lambda x, min=None, max=None: np.clip(x, min, max),
         inplace=True,
         out=True,
         errors=lambda: [(RuntimeError, Sample(randn(3)))],
     ),
-    OpSpec("clamp_min", lambda: [Sample(randn(3, 4), 0.1), Sample(randn(3), randn(3))], np.maximum, inplace=True, out=True),
-    OpSpec("clamp_max", lambda: [Sample(randn(3, 4), 0.1), Sample(randn(3), randn(3))], np.minimum, inplace=True, out=True),
+    OpSpec(
+        "clamp_min",
+        lambda: [Sample(randn(3, 4), 0.1), Sample(randn(3), randn(3))],
+        np.maximum,
+        inplace=True,
+        out=True,
+    ),
+    OpSpec(
+        "clamp_max",
+        lambda: [Sample(randn(3, 4), 0.1), Sample(randn(3), randn(3))],
+        np.minimum,
+        inplace=True,
+        out=True,
+    ),
     OpSpec("nan_to_num", wave, np.nan_to_num, inplace=True, out=True),
     OpSpec(
         "where",

@@ -236,7 +236,7 @@ def _fft(name, numpy_name=None):
 
 SPECS = linalg + [
     _fft(n)
-    for n in (
+    for n in [
         "fft",
         "ifft",
         "rfft",
@@ -251,5 +251,5 @@ SPECS = linalg + [
         "ifftn",
         "rfftn",
         "irfftn",
-    )
+    ]
 ]

@@ -6,14 +6,19 @@ from .._compose import op
 _ops = _C.ops
 
 
-def _rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
-    """input, or a slope times input below 0; in training each element draws its slope from [lower, upper]."""
+def _rrelu(input, lower, upper, training, generator=None):
+    """input, or up to 0 a slope times input; in training each element draws its own from [lower, upper]."""
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
+        )
     if not training:
         return _ops["nn.functional.leaky_relu"](input, (lower + upper) / 2)
-    slope = _ops["empty_like"](input).uniform_(lower, upper, generator=generator)
-    return _ops["where"](input <= 0, input * slope, input)
+    below = input.detach() <= 0
+    # Drawn in double and only where needed, so that the stream of random numbers is torch's.
+    drawn = _ops["empty"](int(below.sum()), dtype=_C.float64).uniform_(lower, upper, generator=generator)
+    slope = _ops["ones_like"](input.detach()).masked_scatter_(below, drawn.to(input.dtype))
+    return input * slope
 
 
 @op

@@ -48,6 +48,8 @@ for _name in _VIEWS:
 @op(method=True, out=True)
 def narrow_copy(input, dim, start, length):
     """A copy of a range of a dimension."""
+    if dim >= input.dim():
+        raise RuntimeError(f"narrow_copy: expected dim to be less than {input.dim()}, got {dim}")
     return _own(input.narrow(dim, start, length))
 
 

@@ -1,9 +1,8 @@
 """Norms, distances, differences and integrals composed of other ops."""
 
-import math
-
 from .. import _C
 from .._compose import op
+from .statistics import _wrap
 
 _ops = _C.ops
 
@@ -41,11 +40,8 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if input.dim() < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
-    if not -input.dim() <= dim < input.dim():
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {dim})"
-        )
-    others = [d for d in range(input.dim()) if d != dim % input.dim()]
+    dim = _wrap(dim, input.dim())
+    others = [d for d in range(input.dim()) if d != dim]
     size = _ops["linalg.vector_norm"](input, p, others, True)
     factor = _ops["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
     return input * factor.to(size.dtype)
@@ -112,10 +108,10 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for x in (prepend, append):
         if x is not None and x.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        return input.clone()
     parts = [x for x in (prepend, input, append) if x is not None]
     x = _ops["cat"](parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return x.clone() if x is input else x
     size = x.shape[dim]
     n = min(n, size)
     for _ in range(n):
@@ -128,17 +124,13 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 
 def _spacing(name, y, x, dx, dim):
-    """The distances between neighbouring sample points, in a shape that multiplies y's differences along dim."""
-    if y.dim() and not -y.dim() <= dim < y.dim() or not y.dim() and dim not in (-1, 0):
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-max(y.dim(), 1)}, {max(y.dim(), 1) - 1}], but got {dim})"
-        )
+    """The distances between neighbouring sample points, shaped to multiply y's means along dim."""
+    d = _wrap(dim, y.dim())
     for what, t in (("y", y), ("x", x)):
         if isinstance(t, _C.Tensor) and t.dtype is _C.bool:
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is None:
         return dx
-    d = dim % y.dim()
     if x.dim() == 1:
         if x.shape[0] != y.shape[d]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -189,7 +181,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
 
 
-@op(out=True)
+@op(method=True, out=True)
 def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     """The exclusive or of the elements' 64-bit patterns, as uint64."""
     if mode != 0:
@@ -200,6 +192,3 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
         )
     wide = input.detach().to(_C.float64).view(_C.int64) if input.is_floating_point() else input.to(_C.int64)
     return _ops["_xor"](wide, dim, keepdim).view(_C.uint64)
-
-
-del math

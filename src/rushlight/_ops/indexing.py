@@ -11,8 +11,9 @@ def embedding(
 ):
     """The rows of weight at the indices of input.
 
-    padding_idx names a row that gets no gradient; max_norm scales rows down in place to that norm before they are
-    read; scale_grad_by_freq divides gradients by how often a row was read. `sparse` is accepted, gradients are dense.
+    padding_idx names a row that gets no gradient; max_norm scales rows down in place to that norm before they
+    are read; scale_grad_by_freq divides gradients by how often a row was read. `sparse` is accepted, but
+    gradients are dense.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -60,21 +61,6 @@ def one_hot(tensor, num_classes=-1):
         raise RuntimeError("Class values must be smaller than num_classes.")
     result = tensor.new_zeros((*tensor.shape, num_classes))
     return result.scatter_(-1, tensor.unsqueeze(-1), 1)
-
-
-@op(name="linalg.vander")
-def linalg_vander(x, *, N=None):  # noqa: N803 (torch's name)
-    """The powers 0 to N - 1 of each element, along a new last dimension."""
-    if x.dim() == 0:
-        raise RuntimeError("linalg.vander: The input tensor must have at least 1 dimension.")
-    n = x.shape[-1] if N is None else N
-    if n <= 1 and N is not None:
-        raise RuntimeError("N must be greater than 1.")
-    if not (x.is_floating_point() or x.is_complex()) and x.dtype == _C.bool:
-        x = x.to(_C.int64)
-    ones = x.new_ones((*x.shape, 1))
-    powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
-    return _C.ops["cat"]([ones, powers], -1)
 
 
 @op

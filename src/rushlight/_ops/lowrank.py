@@ -75,9 +75,9 @@ def lobpcg(
 ):
     """The k largest (or smallest) eigenvalues of A x = w B x and their vectors.
 
-    A is symmetric, B positive-definite. The matrices are dense, so the eigenvalues are found directly and exactly;
-    the arguments that steer an iteration (X beside its width, iK, niter, tol, method, tracker, ortho_*) are
-    accepted and need not be obeyed.
+    A is symmetric, B positive-definite. The matrices are dense, so the eigenvalues are found directly and
+    exactly; the arguments that steer an iteration (X beside its width, iK, niter, tol, method, tracker, ortho_*)
+    are accepted and need not be obeyed.
     """
     if A.shape[-2] != A.shape[-1]:
         raise ValueError(f"lobpcg: A must be square, got shape {list(A.shape)}")

@@ -268,9 +268,13 @@ def _chunk_cat(tensors, dim, num_chunks):
     if not tensors:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
     if dim < 0:
-        raise RuntimeError("_chunk_cat expects non-negative dim")
+        if any(t.dim() != tensors[0].dim() for t in tensors):
+            raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
+        dim += tensors[0].dim()
     parts = []
     for t in tensors:
+        if t.numel() == 0:
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
         if dim >= t.dim():
             raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
         missing = -t.shape[dim] % num_chunks

@@ -1,6 +1,4 @@
-"""Statistics composed of reductions and sorts: quantiles, histograms, distinct elements, covariance."""
-
-import math
+"""Statistics composed of reductions and sorts: means, quantiles, covariance."""
 
 from .. import _C
 from .._compose import op
@@ -8,17 +6,13 @@ from .._compose import op
 _ops = _C.ops
 
 
-def named(name, fields, values):
-    """A named tuple as ops in C++ return it (torch.return_types.<name>)."""
-    return _ops["_named_tuple"](name, fields, tuple(values))
-
-
 @op(method=True, out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of the elements that are numbers."""
     if not (input.is_floating_point() or input.is_complex()):
+        kind = _legacy(input.dtype)
         raise RuntimeError(
-            f"nanmean(): expected input to have floating point or complex dtype but got {_legacy(input.dtype)}"
+            f"nanmean(): expected input to have floating point or complex dtype but got {kind}"
         )
     numbers = input.isnan().logical_not()
     total = input.masked_fill(numbers.logical_not(), 0).sum(dim, keepdim, dtype=dtype)
@@ -43,9 +37,8 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 def _quantile(name, x, q, dim, keepdim, interpolation, skip_nan):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
-        )
+        kinds = "linear, lower, higher, midpoint or nearest"
+        raise RuntimeError(f"{name}() interpolation must be one of {kinds}, but got {interpolation}")
     if x.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if x.dtype not in (_C.float32, _C.float64):
@@ -113,259 +106,72 @@ def _wrap(dim, ndim):
     return dim % max(ndim, 1)
 
 
-@op(method=True)
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The distinct elements (or slices along dim) in order; on request where each element went and how many there are."""
-    return _unique(input, return_inverse, return_counts, dim, consecutive=False)
-
-
-@op(method=True)
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """The elements (or slices along dim) without those equal to their predecessor."""
-    return _unique(input, return_inverse, return_counts, dim, consecutive=True)
-
-
-def _unique(input, return_inverse, return_counts, dim, consecutive):
-    with_grad, x = input, input.detach()
-    if dim is None:
-        values, inverse, counts = _ops["_unique_flat"](
-            x, bool(return_inverse), bool(return_counts), consecutive
-        )
-    else:
-        dim = _wrap(dim, x.dim())
-        if x.dim() and 0 in x.shape:
-            if x.shape[dim] != 0:
-                raise RuntimeError(
-                    "There are 0 sized dimensions, and they aren't selected by `dim`, so unique cannot be applied"
-                )
-            if x.shape.count(0) != 1:
-                raise RuntimeError(
-                    "Number of zero sized dimensions is more than one, so unique cannot be applied"
-                )
-        slices = x.reshape(1) if x.dim() == 0 else x.movedim(dim, 0)
-        rows = slices.reshape(slices.shape[0], -1) if x.numel() else slices.reshape(0, 1)
-        first, inverse, counts = _ops["_unique_rows"](
-            rows, bool(return_inverse), bool(return_counts), consecutive
-        )
-        values = x.index_select(dim, first) if x.dim() else x.reshape(1)
-    result = [values]
-    if return_inverse:
-        result.append(inverse)
-    if return_counts:
-        result.append(counts)
-    del with_grad
-    return result[0] if len(result) == 1 else tuple(result)
-
-
-@op(out=True)
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
-    """Whether each element is among the test elements."""
-    if not isinstance(elements, _C.Tensor):
-        if not isinstance(test_elements, _C.Tensor):
-            raise TypeError("isin(): one of elements and test_elements must be a Tensor")
-        elements = _ops["scalar_tensor"](
-            elements, dtype=None if isinstance(elements, float) else test_elements.dtype
-        )
-    if not isinstance(test_elements, _C.Tensor):
-        found = elements.eq(test_elements)
-        return found.logical_not() if invert else found
-    for t in (elements, test_elements):
-        if t.is_complex() or t.dtype in (_C.bfloat16, _C.float16):
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype}")
-    tests = test_elements.detach().reshape(-1)
-    if tests.numel() == 0:
-        found = _ops["zeros"](elements.shape, dtype=_C.bool)
-    elif tests.numel() <= 8:
-        found = elements.detach().unsqueeze(-1).eq(tests).any(-1)
-    else:
-        common = _ops["promote_types"](elements.dtype, tests.dtype)
-        ordered, wanted = tests.to(common).sort()[0], elements.detach().to(common)
-        at = _ops["searchsorted"](ordered, wanted).clamp(max=ordered.numel() - 1)
-        found = ordered[at].eq(wanted)
-    return found.logical_not() if invert else found
-
-
-@op(method=True, out=True)
-def histogram(input, bins, *, range=None, weight=None, density=False):
-    """How many elements (or how much weight) fall between neighbouring edges; the last part is closed."""
-    if not input.is_floating_point():
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{_legacy(input.dtype)}'")
-    if isinstance(bins, _C.Tensor) and range is not None:
-        raise TypeError("histogram(): range is only used when bins is an integer")
-    flat = input.detach().reshape(-1, 1)
-    if weight is not None:
-        if tuple(weight.shape) != tuple(input.shape):
-            raise RuntimeError(
-                "histogramdd(): if weight tensor is provided it should have the same shape as the input"
-            )
-        weight = weight.reshape(-1)
-    hist, edges = _histogramdd("histogram", flat, [bins], range, weight, density)
-    return named("histogram", "hist, bin_edges", (hist, edges[0]))
-
-
-@op(method=True)
-def histogramdd(input, bins, range=None, weight=None, density=False):
-    """A histogram in N dimensions of points (..., N); bins are numbers, one number, or edges for each dimension."""
-    if input.dim() < 2:
+def _observations(name, weights, count, kind, allowed):
+    """One weight per observation, checked."""
+    what = f"cov(): expected {name} to have"
+    if weights.dim() > 1:
+        raise RuntimeError(f"{what} one or fewer dimensions but got {name} with {weights.dim()} dimensions")
+    if not allowed:
+        raise RuntimeError(f"{what} {kind} dtype but got {name} with {_legacy(weights.dtype)} dtype")
+    if weights.numel() != count:
         raise RuntimeError(
-            f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.dim()}"
+            f"{what} the same numel as there are observations in the input "
+            f"but got {weights.numel()} != {count}"
         )
-    n = input.shape[-1]
-    bins = [bins] * n if isinstance(bins, int) else list(bins)
-    if len(bins) != n:
+    if count and bool((weights < 0).any()):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+    return weights.reshape(-1)
+
+
+def _check_table(name, x):
+    if x.dim() > 2:
         raise RuntimeError(
-            f"torch.histogramdd: expected {n} sequences of bin edges or bin counts for a {n}-dimensional histogram but got {len(bins)}"
+            f"{name}(): expected input to have two or fewer dimensions "
+            f"but got an input with {x.dim()} dimensions"
         )
-    if weight is not None:
-        if tuple(weight.shape) != tuple(input.shape[:-1]):
-            raise RuntimeError(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding "
-                "its innermost dimension"
-            )
-        weight = weight.reshape(-1)
-    hist, edges = _histogramdd("histogramdd", input.detach().reshape(-1, n), bins, range, weight, density)
-    return named("histogramdd", "hist, bin_edges", (hist, tuple(edges)))
-
-
-def _histogramdd(name, points, bins, range, weight, density):
-    n = points.shape[1]
-    dtype = points.dtype
-    if range is not None and len(range) != 2 * n:
-        raise RuntimeError(
-            f"torch.{name}: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}"
-        )
-    edges = []
-    for d, b in enumerate(bins):
-        if isinstance(b, _C.Tensor):
-            if b.dim() != 1 or b.numel() < 1:
-                raise RuntimeError(
-                    f"torch.{name}: bins tensor should have one dimension, but got {b.dim()} dimensions"
-                )
-            if b.dtype != dtype:
-                raise RuntimeError(
-                    f"torch.{name}: input tensor and bins tensors should have the same dtype, but got {_legacy(dtype)} and {_legacy(b.dtype)}"
-                )
-            edges.append(b.detach().clone())
-            continue
-        if b <= 0:
-            raise RuntimeError(f"torch.{name}: bins must be > 0, but got {b} for dimension {d}")
-        if range is not None:
-            low, high = float(range[2 * d]), float(range[2 * d + 1])
-        elif points.shape[0] == 0:
-            low, high = 0.0, 1.0
-        else:
-            low, high = points[:, d].min().item(), points[:, d].max().item()
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise RuntimeError(f"torch.{name}: dimension {d}'s range [{low}, {high}] is not finite")
-        if low > high:
-            raise RuntimeError(
-                f"torch.{name}: min should not exceed max, but got min {low} max {high} for dimension {d}"
-            )
-        if low == high:
-            low, high = low - 0.5, high + 0.5
-        edges.append(_ops["linspace"](low, high, b + 1, dtype=dtype))
-    inside, cell = None, None
-    for d, e in enumerate(edges):
-        x = points[:, d].contiguous()
-        at = _ops["searchsorted"](e, x, right=True) - 1
-        at = at.masked_fill(x.eq(e[-1]), e.numel() - 2)
-        ok = (at >= 0) & (at < e.numel() - 1)
-        inside = ok if inside is None else inside & ok
-        cell = at if cell is None else cell * (e.numel() - 1) + at
-    shape = [e.numel() - 1 for e in edges]
-    cell = cell[inside]
-    weights = None if weight is None else weight.detach().to(_C.float64)[inside]
-    hist = _ops["bincount"](cell, weights, math.prod(shape)).to(dtype).reshape(shape)
-    if density:
-        hist = hist / hist.sum()
-        for d, e in enumerate(edges):
-            width = e.diff()
-            hist = hist / width.reshape([-1 if k == d else 1 for k in _range(n)])
-    return hist, edges
-
-
-_range = range
 
 
 @op(method=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables in rows and observations in columns."""
-    x = input
-    if x.dim() > 2:
-        raise RuntimeError(
-            f"cov(): expected input to have two or fewer dimensions but got an input with {x.dim()} dimensions"
-        )
-    if x.dtype is _C.bool:
+    _check_table("cov", input)
+    if input.dtype is _C.bool:
         raise RuntimeError("cov(): bool dtype is not supported for input")
-    x = x.reshape(1, -1) if x.dim() < 2 else x
+    x = input.reshape(1, -1) if input.dim() < 2 else input
     count = x.shape[1]
-    w = None
+    w = a = None
     if fweights is not None:
-        if fweights.dim() > 1:
-            raise RuntimeError(
-                f"cov(): expected fweights to have one or fewer dimensions but got fweights with {fweights.dim()} dimensions"
-            )
-        if fweights.is_floating_point() or fweights.is_complex() or fweights.dtype is _C.bool:
-            raise RuntimeError(
-                "cov(): expected fweights to have integral dtype but got fweights with "
-                + str(fweights.dtype)
-                + " dtype"
-            )
-        if fweights.numel() != count:
-            raise RuntimeError(
-                f"cov(): expected fweights to have the same numel as there are observations in the input but got {fweights.numel()} != {count}"
-            )
-        if count and bool((fweights < 0).any()):
-            raise RuntimeError("cov(): fweights cannot be negative")
-        w = fweights.reshape(-1)
+        real = fweights.is_floating_point() or fweights.is_complex() or fweights.dtype is _C.bool
+        w = _observations("fweights", fweights, count, "integral", not real)
     if aweights is not None:
-        if aweights.dim() > 1:
-            raise RuntimeError(
-                f"cov(): expected aweights to have one or fewer dimensions but got aweights with {aweights.dim()} dimensions"
-            )
-        if not aweights.is_floating_point():
-            raise RuntimeError(
-                "cov(): expected aweights to have floating point dtype but got aweights with "
-                + str(aweights.dtype)
-                + " dtype"
-            )
-        if aweights.numel() != count:
-            raise RuntimeError(
-                f"cov(): expected aweights to have the same numel as there are observations in the input but got {aweights.numel()} != {count}"
-            )
-        if count and bool((aweights < 0).any()):
-            raise RuntimeError("cov(): aweights cannot be negative")
-        a = aweights.reshape(-1)
+        a = _observations("aweights", aweights, count, "floating point", aweights.is_floating_point())
         w = a if w is None else w * a
-    w_sum = count if w is None else w.sum()
-    if w is not None and count and bool(w_sum == 0):
+    total = count if w is None else w.sum()
+    if w is not None and count and bool(total == 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
-    mean = (x if w is None else x * w).sum(1, keepdim=True) / w_sum
+    mean = (x if w is None else x * w).sum(1, keepdim=True) / total
     if w is None:
-        norm = max(count - correction, 0)
-    elif aweights is None or correction == 0:
-        norm = (w_sum - correction).clamp(min=0)
+        divisor = max(count - correction, 0)
+    elif a is None or correction == 0:
+        divisor = (total - correction).clamp(min=0)
     else:
-        norm = (w_sum - correction * (w * a).sum() / w_sum).clamp(min=0)
+        divisor = (total - correction * (w * a).sum() / total).clamp(min=0)
     d = x - mean
     other = d if w is None else d * w
     c = d @ (other.mT.conj() if d.is_complex() else other.mT)
-    return (c / norm).squeeze()
+    return (c / divisor).squeeze()
 
 
 @op(method=True)
 def corrcoef(input):
     """The correlation matrix of variables in rows and observations in columns."""
-    if input.dim() > 2:
-        raise RuntimeError(
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
-        )
+    _check_table("corrcoef", input)
     c = input.cov()
     if c.dim() == 0:
         return c / c
     d = c.diag()
-    s = (d.real if d.is_complex() else d).sqrt()
+    s = (_ops["real"](d) if d.is_complex() else d).sqrt()
     c = c / s.unsqueeze(1) / s.unsqueeze(0)
     if c.is_complex():
-        return _ops["complex"](c.real.clamp(-1, 1), c.imag.clamp(-1, 1))
+        return _ops["complex"](_ops["real"](c).clamp(-1, 1), _ops["imag"](c).clamp(-1, 1))
     return c.clamp(-1, 1)

@@ -19,6 +19,13 @@ def _fresh():
     return {"stage": OptState.READY, "found_inf": None}
 
 
+def _all_finite(tensors):
+    largest = rl._C.ops["_optim.total_norm"](tensors, float("inf"))
+    if largest:
+        return bool(largest[0].isfinite())
+    return all(bool(t.isfinite().all()) for t in tensors)
+
+
 class GradScaler:
     """scale(loss).backward(); step(optimizer); update().
 
@@ -85,19 +92,14 @@ class GradScaler:
             )
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse = 1.0 / self._scale.item()
-        finite = True
+        params = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if any(p.grad.dtype == rl.float16 for p in params):
+            raise ValueError("Attempting to unscale FP16 gradients.")
+        grads = [p.grad._values() if p.grad.is_sparse else p.grad for p in params]
         with rl.no_grad():
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if p.grad is None:
-                        continue
-                    if p.grad.dtype == rl.float16:
-                        raise ValueError("Attempting to unscale FP16 gradients.")
-                    values = p.grad._values() if p.grad.is_sparse else p.grad
-                    finite = finite and bool(values.isfinite().all())
-                    values.mul_(inverse)
-        state["found_inf"] = not finite
+            state["found_inf"] = not _all_finite(grads)
+            if grads:
+                rl._foreach_mul_(grads, 1.0 / self._scale.item())
         state["stage"] = OptState.UNSCALED
 
     def step(self, optimizer, *args, **kwargs):

@@ -1,11 +1,32 @@
 """Gradients: backward, grad, Function, and the modes of recording."""
 
+from _thread import get_ident
+
 from .. import _C
 from .._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 from .function import Function
 
-_run = _C.ops["_run_backward"]
+_run_all = _C.ops["_run_backward"]
+_partial = set()  # threads inside a backward that was asked for the gradients of certain inputs only
+
+
+def _run(roots, grads, retain, create_graph, inputs, accumulate):
+    thread = get_ident()
+    if not inputs or thread in _partial:
+        return _run_all(roots, grads, retain, create_graph, inputs, accumulate)
+    _partial.add(thread)
+    try:
+        return _run_all(roots, grads, retain, create_graph, inputs, accumulate)
+    finally:
+        _partial.discard(thread)
+
+
+def _is_checkpoint_valid():
+    """Whether a node may run a backward of its own that adds to the .grad of all leaves it reaches."""
+    return get_ident() not in _partial
+
+
 Tensor = _C.Tensor
 
 

@@ -8,6 +8,27 @@ from .._grad_mode import no_grad, set_grad_enabled
 Tensor = _C.Tensor
 
 
+def _register(hooks, hook):
+    from ..utils.hooks import RemovableHandle
+
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_hook(node, hook):
+    """Calls hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
+    return _register(node._post_hooks(), hook)
+
+
+def register_prehook(node, hook):
+    """Calls hook(grad_outputs) before the node runs; what it returns replaces grad_outputs."""
+    return _register(node._pre_hooks(), hook)
+
+
+_C.Node.register_hook, _C.Node.register_prehook = register_hook, register_prehook
+
+
 class FunctionCtx(_C.FunctionNode):
     """The node of one call of a Function: what forward keeps for backward."""
 

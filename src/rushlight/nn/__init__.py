@@ -11,7 +11,8 @@ __all__ = [
 
 
 def factory_kwargs(kwargs):
-    """The keyword arguments device, dtype and memory_format, from these or from `factory_kwargs` among them."""
+    """The keyword arguments device, dtype and memory_format, from these or from `factory_kwargs` among
+    them."""
     if kwargs is None:
         return {}
     simple = {"device", "dtype", "memory_format"}

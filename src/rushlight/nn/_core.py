@@ -1,6 +1,7 @@
 """The core's functions of neural networks, found once and then plain names of this module.
 
-They are registered as "nn.functional.<name>" where PyTorch shows them there, as "_nn.<name>" where it hides them in
+They are registered as "nn.functional.<name>" where PyTorch shows them there, as "_nn.<name>" where it hides
+them in
 torch._C._nn, and without a prefix where they are functions of the package too.
 """
 

@@ -214,6 +214,8 @@ class _TensorPickling:
             args = (t.detach(), t.requires_grad, OrderedDict())
             return self.name("torch._utils", function), (*args, attributes) if attributes else args
         function, args = self._plain_tensor(t)
+        if t.layout != rl.strided:
+            return function, args
         attributes = getattr(t, "__dict__", None)
         if type(t) is rl.Tensor and not attributes:
             return function, args

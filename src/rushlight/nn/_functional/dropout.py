@@ -4,6 +4,7 @@ import warnings
 
 import rushlight as rl
 
+
 def _check(p):
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

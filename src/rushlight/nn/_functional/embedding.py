@@ -144,7 +144,10 @@ def embedding_bag(
                 f"{padding_idx}"
             )
         padding_idx %= rows
-    vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    try:
+        vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    except IndexError as error:  # PyTorch's class for bags
+        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but {error}") from None
     bag = _bags(starts, input.size(0))
     if padding_idx is not None:
         keep = (input != padding_idx).nonzero().squeeze(1)

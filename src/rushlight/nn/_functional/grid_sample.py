@@ -62,7 +62,8 @@ def _cubic(t):
 
 
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in [-1, 1], x first.
+    """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in
+    [-1, 1], x first.
 
     Args:
         mode: 'bilinear', 'nearest' or 'bicubic' (pictures only).
@@ -124,7 +125,11 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes)]
     if mode == "nearest":
-        return _look_up(input, [x.detach().round() for x in at])
+        values = _look_up(input, [x.detach().round() for x in at])
+        if grid.requires_grad:  # a gradient of zeros, rather than none
+            nothing = rl.zeros((), dtype=grid.dtype, device=grid.device)
+            values = values + rl.where(rl.ones_like(at[0], dtype=rl.bool), nothing, sum(at)).unsqueeze(1)
+        return values
     whole = [x.detach().floor() for x in at]
     total = None
     for corner in itertools.product((0, 1), repeat=n):

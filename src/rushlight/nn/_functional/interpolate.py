@@ -26,7 +26,8 @@ def _step(n_in, n_out, align_corners, factor):
 
 def _nearest(x, dim, n_out, factor, exact):
     n_in = x.size(dim)
-    if n_in == n_out and (factor is None or factor == 1):
+    # PyTorch copies a dimension of pictures that keeps its size, whatever the factor.
+    if n_in == n_out and (factor is None or factor == 1 or (x.dim() == 4 and not exact)):
         return x
     at = rl.arange(n_out, dtype=rl.float32, device=x.device)
     at = (at + 0.5 if exact else at) * _step(n_in, n_out, False, factor)
@@ -45,14 +46,14 @@ def _shaped(weight, x, dim):
 
 def _linear(x, dim, n_out, align_corners, factor):
     n_in = x.size(dim)
-    if n_in == n_out and (align_corners or factor is None or factor == 1):
+    if n_in == n_out:
         return x
     at = _points(x, dim, n_out, align_corners, factor).clamp_(min=0)
     low = at.floor().clamp_(max=n_in - 1)
     upper = _shaped((at - low).clamp_(0, 1), x, dim)
     low = low.long()
     high = (low + 1).clamp_(max=n_in - 1)
-    return x.index_select(dim, low) * (1 - upper) + x.index_select(dim, high) * upper
+    return rl.addcmul(x.index_select(dim, low) * (1 - upper), x.index_select(dim, high), upper)
 
 
 def _cubic(x, dim, n_out, align_corners, factor):
@@ -66,8 +67,8 @@ def _cubic(x, dim, n_out, align_corners, factor):
     out = None
     for k, weight in enumerate(taps(at - whole)):
         place = (whole.long() + (k - 1)).clamp_(0, n_in - 1)
-        term = x.index_select(dim, place) * _shaped(weight, x, dim)
-        out = term if out is None else out + term
+        taken, weight = x.index_select(dim, place), _shaped(weight, x, dim)
+        out = taken * weight if out is None else rl.addcmul(out, taken, weight)
     return out
 
 
@@ -86,6 +87,8 @@ def _filter(kind, x):
 
 def _antialias(x, dim, n_out, kind, align_corners, factor):
     n_in = x.size(dim)
+    if n_in == n_out:
+        return x
     step = _step(n_in, n_out, align_corners, factor)
     half = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}[kind]
     support, inverse = (half * step, 1.0 / step) if step >= 1 else (half, 1.0)
@@ -136,6 +139,42 @@ def _sizes(input, size, scale_factor, mode, recompute):
     return out, None if recompute or mode == "area" else factors
 
 
+def _check_sizes(input, out):
+    n = input.dim() - 2
+    if min(out) <= 0 or 0 in input.shape[2:]:
+        raise RuntimeError(
+            "Input and output sizes should be greater than 0, but got input "
+            f"{list(input.shape[2:])} and output {out}"
+        )
+    if 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}"
+        )
+
+
+def resize(input, out, factors, mode, align_corners, antialias=False):
+    """(N, C, ...) resized to the sizes `out`; `factors` are the scales to take instead of the sizes' ratios, or None."""
+    _check_sizes(input, out)
+    n = input.dim() - 2
+    exact = mode == "nearest-exact"
+    # Whole numbers are resized as floating point and rounded back.
+    x = input if mode.startswith("nearest") or input.is_floating_point() else input.to(rl.float32)
+    for i in range(n):
+        dim = n + 1 - i  # the last dimension first, where rows are shortest
+        factor = None if factors is None else factors[dim - 2]
+        if mode.startswith("nearest"):
+            x = _nearest(x, dim, out[dim - 2], factor, exact)
+        elif antialias:
+            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
+        elif mode == "bicubic":
+            x = _cubic(x, dim, out[dim - 2], align_corners, factor)
+        else:
+            x = _linear(x, dim, out[dim - 2], align_corners, factor)
+    if x.dtype != input.dtype:
+        x = x.round().clamp(0, 255).to(input.dtype) if input.dtype == rl.uint8 else x.round().to(input.dtype)
+    return x.clone() if x is input else x
+
+
 def interpolate(
     input,
     size=None,
@@ -149,7 +188,8 @@ def interpolate(
 
     Args:
         size, scale_factor: the size of the result, or what the input's is multiplied by.
-        mode: 'nearest', 'nearest-exact', 'linear' (3-d), 'bilinear', 'bicubic', 'lanczos' (4-d), 'trilinear' (5-d), 'area'.
+        mode: 'nearest', 'nearest-exact', 'linear' (3-d), 'bilinear', 'bicubic', 'lanczos' (4-d),
+        'trilinear' (5-d), 'area'.
         align_corners: whether the centres of the corner pixels, or their outer edges, coincide.
         recompute_scale_factor: takes the factor from the resulting size instead of as given.
         antialias: filters when a picture gets smaller ('bilinear' and 'bicubic').
@@ -190,34 +230,10 @@ def interpolate(
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {want + 2}D input")
     if mode == "lanczos" and not antialias:
         raise ValueError("lanczos mode requires antialias=True")
-    if min(out) <= 0 or 0 in input.shape[2:]:
-        raise RuntimeError(
-            "Input and output sizes should be greater than 0, but got input "
-            f"{list(input.shape[2:])} and output {out}"
-        )
-    if 0 in input.shape[1:]:
-        raise RuntimeError(
-            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}"
-        )
-    if mode == "area":
-        return (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[n - 1](input, out)
-    exact = mode == "nearest-exact"
-    # Whole numbers are resized as floating point and rounded back.
-    x = input if mode.startswith("nearest") or input.is_floating_point() else input.to(rl.float32)
-    for i in range(n):
-        dim = n + 1 - i  # the last dimension first, where rows are shortest
-        factor = None if factors is None else factors[dim - 2]
-        if mode.startswith("nearest"):
-            x = _nearest(x, dim, out[dim - 2], factor, exact)
-        elif antialias:
-            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
-        elif mode == "bicubic":
-            x = _cubic(x, dim, out[dim - 2], align_corners, factor)
-        else:
-            x = _linear(x, dim, out[dim - 2], align_corners, factor)
-    if x.dtype != input.dtype:
-        x = x.round().clamp(0, 255).to(input.dtype) if input.dtype == rl.uint8 else x.round().to(input.dtype)
-    return x.clone() if x is input else x
+    if mode != "area":
+        return resize(input, out, factors, mode, align_corners, antialias)
+    _check_sizes(input, out)
+    return (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[n - 1](input, out)
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):

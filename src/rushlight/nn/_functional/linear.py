@@ -40,7 +40,8 @@ def bilinear(input1, input2, weight, bias=None):
 
 
 def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
-    """Products of groups of matrices: rows, columns or the inner dimension of 2-d operands are cut at `offs`."""
+    """Products of groups of matrices: rows, columns or the inner dimension of 2-d operands are cut at
+    `offs`."""
     if bias is not None:
         raise RuntimeError("Bias not supported yet")
     if (mat_a.dim() == 2 or mat_b.dim() == 2) != (offs is not None):

@@ -61,15 +61,19 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return _reduction.apply((input - target).abs(), reduction)
-    return core.smooth_l1_loss(input, target, _reduction.get_enum(reduction), beta)
+    distance = (input - target).abs()
+    loss = rl.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
+    return _reduction.apply(loss, reduction)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
-    if weight is not None:
-        return _weighted(core.huber_loss(input, target, 0, delta), input, weight, reduction)
-    return core.huber_loss(input, target, _reduction.get_enum(reduction), delta)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    distance = (input - target).abs()
+    loss = rl.where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
+    return _reduction.apply(loss, reduction) if weight is None else _weighted(loss, input, weight, reduction)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
@@ -91,16 +95,71 @@ def cross_entropy(
     """nll_loss of log_softmax(x): x are scores (N, C, ...), targets classes or probabilities of classes."""
     if size_average is not None or reduce is not None:
         reduction = _reduction.legacy_get_string(size_average, reduce)
-    return core.cross_entropy_loss(
-        input, target, weight, _reduction.get_enum(reduction), ignore_index, label_smoothing
-    )
+    number = _reduction.get_enum(reduction)
+    if label_smoothing == 0.0 and target.shape != input.shape:
+        return core.cross_entropy(input, target, weight, number, ignore_index)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if target.shape != input.shape:
+        return _smoothed(input, target, weight, number, ignore_index, label_smoothing)
+    if not target.is_floating_point():
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}"
+        )
+    return _soft_targets(input, target, weight, number, ignore_index, label_smoothing)
+
+
+def _by_class(weight, log_probs, dim):
+    """log_probs times the weights of their classes."""
+    if weight is None:
+        return log_probs
+    return log_probs * weight.view([-1 if d == dim else 1 for d in range(log_probs.dim())])
+
+
+def _smoothed(input, target, weight, number, ignore_index, smoothing):
+    """Targets of classes mixed with the uniform distribution."""
+    dim = 0 if input.dim() == 1 else 1
+    log_probs = input.log_softmax(dim)
+    nll = core.nll_loss_nd(log_probs, target, weight, number, ignore_index)
+    smooth = -_by_class(weight, log_probs, dim).sum(dim)
+    ignored = target == ignore_index
+    smooth = smooth.masked_fill(ignored, 0.0)
+    if number == 1:
+        if weight is None:
+            used = (~ignored).sum()
+        else:
+            used = weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0.0).sum()
+        smooth = smooth.sum() / used
+    elif number == 2:
+        smooth = smooth.sum()
+    return (1 - smoothing) * nll + smooth * (smoothing / input.size(dim))
+
+
+def _soft_targets(input, target, weight, number, ignore_index, smoothing):
+    """Targets that are probabilities of classes; the mean is over samples."""
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    dim = 0 if input.dim() == 1 else 1
+    if weight is not None and (weight.dim() != 1 or weight.numel() != input.size(dim)):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {input.size(dim)} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / input.size(dim)
+    loss = -(_by_class(weight, input.log_softmax(dim), dim) * target).sum(dim)
+    if number == 0:
+        return loss
+    total = loss.sum()
+    return total if number == 2 else total / (input.numel() // input.size(dim) if input.size(dim) else 0)
 
 
 def linear_cross_entropy(
     input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
     label_smoothing=0.0, options=None,
 ):  # fmt: skip
-    """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets (N, d1, ...)."""
+    """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets
+    (N, d1, ...)."""
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
         raise RuntimeError(
             f"linear_cross_entropy: linear_bias must have the shape {tuple(linear_weight.shape[:-1])}, got "
@@ -188,7 +247,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"
 ):
-    """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds Stirling's term."""
+    """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds
+    Stirling's term."""
     reduction = _reduction_of(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -200,7 +260,8 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
-    """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its constant."""
+    """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its
+    constant."""
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -231,7 +292,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
 def ctc_loss(
     log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
 ):
-    """Connectionist temporal classification: -log of the probability of all alignments of targets to log_probs (T, N, C)."""
+    """Connectionist temporal classification: -log of the probability of all alignments of targets to
+    log_probs (T, N, C)."""
     return rl.ctc_loss(
         log_probs,
         targets,

@@ -97,7 +97,8 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] + x[other])."""
+    """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] +
+    x[other])."""
     reduction = _reduction_of(size_average, reduce, reduction)
     _reduction.get_enum(reduction)
     if (

@@ -14,7 +14,8 @@ def _verify_batch_size(size):
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
 ):
-    """Normalises each channel over batch and space; in training the running statistics are updated in place."""
+    """Normalises each channel over batch and space; in training the running statistics are updated in
+    place."""
     if training:
         _verify_batch_size(input.size())
         if eps <= 0.0:

@@ -28,7 +28,10 @@ def _make_max_pool(n):
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d"
-    max_pool.__doc__ = f"The maximum of each window over the last {n} dimensions; return_indices adds its place in the plane."
+    max_pool.__doc__ = (
+        f"The maximum of each window over the last {n} dimensions; return_indices adds "
+        "its place in the plane."
+    )
     with_indices.__name__ = with_indices.__qualname__ = f"max_pool{n}d_with_indices"
     with_indices.__doc__ = f"max_pool{n}d with the places of the maxima."
     return max_pool, with_indices
@@ -64,6 +67,11 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
     kernel_size = _ntuple(n)(kernel_size)
     stride = kernel_size if stride is None else _ntuple(n)(stride)
     size = _unpool_output_size(input, kernel_size, stride, _ntuple(n)(padding), output_size)
+    return unpool(n, input, indices, size)
+
+
+def unpool(n, input, indices, size):
+    """Values of n-dimensional planes at the places `indices` of planes of `size`, zeros elsewhere."""
     if indices.dtype != rl.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     if input.dim() not in (n + 1, n + 2):
@@ -118,8 +126,10 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, indices, sampl
     if output_size is None:
         ratio = _ntuple(n)(output_ratio)
         output_size = [int(input.size(i - n) * ratio[i]) for i in range(n)]
+    batch = 1 if input.dim() == n + 1 else input.size(0)
+    if samples is not None and samples.dim() == 3 and samples.size(0) > batch:
+        samples = samples[:batch]  # more of them than needed are welcome
     if samples is None:
-        batch = 1 if input.dim() == n + 1 else input.size(0)
         samples = rl.rand(batch, input.size(-n - 1), n, dtype=input.dtype, device=input.device)
     op = core.fractional_max_pool2d if n == 2 else core.fractional_max_pool3d
     result = op(input, _ntuple(n)(kernel_size), _ntuple(n)(output_size), samples)

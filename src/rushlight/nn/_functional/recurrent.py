@@ -1,6 +1,7 @@
 """Recurrent networks: cells, and loops of cells over sequences and packed sequences.
 
-Weights of one layer and direction are w_ih, w_hh, then b_ih, b_hh where there are biases, then w_hr where an LSTM
+Weights of one layer and direction are w_ih, w_hh, then b_ih, b_hh where there are biases, then w_hr where
+an LSTM
 projects its state. The input's products are taken for all steps at once; a step adds those of the state.
 """
 
@@ -31,32 +32,25 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 def _gru_step(gates, h, w_hh, b_hh, _=None):
     # gates are (N, 3 H): reset, update, new
-    from_h = core.linear(h, w_hh, b_hh)
-    reset_x, update_x, new_x = gates.chunk(3, 1)
-    reset_h, update_h, new_h = from_h.chunk(3, 1)
-    reset = (reset_x + reset_h).sigmoid()
-    update = (update_x + update_h).sigmoid()
-    new = (new_x + reset * new_h).tanh()
-    return new + update * (h - new)
+    return core.gru_step(gates, core.linear(h, w_hh, b_hh), h)
 
 
 def _lstm_step(gates, state, w_hh, b_hh, w_hr):
     # gates are (N, 4 H): input, forget, cell, output
     h, c = state
-    i, f, g, o = (gates + core.linear(h, w_hh, b_hh)).chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    h = o.sigmoid() * c.tanh()
+    sums = rl.addmm(gates, h, w_hh.t()) if b_hh is None else gates + core.linear(h, w_hh, b_hh)
+    h, c = core.lstm_step(sums, c)
     if w_hr is not None:
         h = core.linear(h, w_hr)
     return h, c
 
 
 def _tanh_step(gates, h, w_hh, b_hh, _=None):
-    return (gates + core.linear(h, w_hh, b_hh)).tanh()
+    return rl.addmm(gates, h, w_hh.t()).tanh()
 
 
 def _relu_step(gates, h, w_hh, b_hh, _=None):
-    return (gates + core.linear(h, w_hh, b_hh)).relu()
+    return rl.addmm(gates, h, w_hh.t()).relu()
 
 
 def _rows(state, start, end):
@@ -81,6 +75,8 @@ def _layer(step, input, state, weights, bias, reverse, batch_sizes):
     w_ih, w_hh = weights[0], weights[1]
     b_ih, b_hh = (weights[2], weights[3]) if bias else (None, None)
     w_hr = weights[-1] if len(weights) == (5 if bias else 3) else None
+    if bias and step is not _gru_step:  # the state's bias joins the input's; a GRU needs it apart
+        b_ih, b_hh = b_ih + b_hh, None
     gates = core.linear(input, w_ih, b_ih)
     if batch_sizes is not None:
         return _packed_layer(step, gates, state, w_hh, b_hh, w_hr, reverse, batch_sizes)
@@ -95,7 +91,8 @@ def _layer(step, input, state, weights, bias, reverse, batch_sizes):
 
 
 def _packed_layer(step, gates, state, w_hh, b_hh, w_hr, reverse, batch_sizes):
-    """The same over a packed sequence: each step has its own number of rows, never more than the one before."""
+    """The same over a packed sequence: each step has its own number of rows, never more than the one
+    before."""
     steps = gates.split(batch_sizes)
     outputs = [None] * len(steps)
     if reverse:
@@ -149,7 +146,8 @@ def _run(
 
 
 def lstm(*args):
-    """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional, batch_first).
+    """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional,
+    batch_first).
 
     A packed call is lstm(data, batch_sizes, (h, c), params, ...) without batch_first.
     """

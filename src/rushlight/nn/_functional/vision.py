@@ -44,7 +44,8 @@ def _check_pad(mode, length, before, after, shape):
 def pad(input, pad, mode="constant", value=None):
     """Pads the last dimensions; pairs of sizes (before, after) start at the last one. Negative sizes crop.
 
-    mode: 'constant' (value, 0 by default), 'reflect', 'replicate' or 'circular'; the last three leave the batch and
+    mode: 'constant' (value, 0 by default), 'reflect',
+    'replicate' or 'circular'; the last three leave the batch and
     channel dimensions alone.
     """
     if len(pad) % 2 != 0:
@@ -186,7 +187,8 @@ def _axis(length, align_corners, like):
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The grid that makes `grid_sample` apply affine maps: theta (N, 2, 3) or (N, 3, 4), size of the result."""
+    """The grid that makes `grid_sample` apply affine maps: theta (N, 2, 3) or (N, 3, 4), size of the
+    result."""
     import warnings
 
     if align_corners is None:

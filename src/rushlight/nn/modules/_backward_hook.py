@@ -26,7 +26,8 @@ def _identity():
 class BackwardHook:
     """Calls a module's full backward hooks with the gradients of its inputs and outputs.
 
-    An identity node is put around the tensors that enter and around those that leave. The outer node tells the
+    An identity node is put around the tensors that enter and around those that leave. The outer node tells
+    the
     gradients of the outputs (and runs the pre-hooks), the inner one the gradients of the inputs.
     """
 

@@ -1,6 +1,8 @@
-"""What an error says about the module it came from: its path in the model, its own line and what it was given.
+"""What an error says about the module it came from: its path in the model, its own line and what it was
+given.
 
-Loaded when the first error passes a module. As the exception travels outwards, each module that it leaves puts
+Loaded when the first error passes a module. As the exception travels outwards, each module that it leaves
+puts
 its child's name in front, so the note ends up with the path as seen from the outermost module called.
 """
 

@@ -28,7 +28,8 @@ def _all_sum():
 
 
 def sync_batch_norm(module, input):
-    """input normalised by the mean and variance over all processes; updates the module's running statistics."""
+    """input normalised by the mean and variance over all processes; updates the module's running
+    statistics."""
     dims = [d for d in range(input.dim()) if d != 1]
     shape = [1, -1, *[1] * (input.dim() - 2)]
     count = input.new_full((1,), input.numel() / input.size(1))

@@ -114,7 +114,8 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalises each feature of (N, C) or (N, C, L) over the batch, or by running statistics outside training."""
+    """Normalises each feature of (N, C) or (N, C, L) over the batch, or by running statistics outside
+    training."""
 
     def _check_input_dim(self, input):
         if input.dim() not in (2, 3):
@@ -130,7 +131,8 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalises each channel of (N, C, D, H, W) over the batch, or by running statistics outside training."""
+    """Normalises each channel of (N, C, D, H, W) over the batch, or by running statistics outside
+    training."""
 
     def _check_input_dim(self, input):
         if input.dim() != 5:
@@ -238,7 +240,8 @@ class SyncBatchNorm(_BatchNorm):
         out = module
         if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
             out = cls(
-                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group,
+                module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                process_group,
                 bias=module.bias is not None or not module.affine,
             )  # fmt: skip
             if module.affine:

@@ -22,7 +22,8 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 class _ConvNd(Module):
     """What all convolutions share: checked arguments, weight and bias, the repr."""
 
-    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
+    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+                     "in_channels",
                      "out_channels", "kernel_size"]  # fmt: skip
 
     def __init__(
@@ -120,7 +121,8 @@ class _Conv(_ConvNd):
         each = _ntuple(self._dims)
         padding = padding if isinstance(padding, str) else each(padding)
         super().__init__(
-            in_channels, out_channels, each(kernel_size), each(stride), padding, each(dilation), False, each(0), groups,
+            in_channels, out_channels, each(kernel_size), each(stride), padding, each(dilation), False,
+            each(0), groups,
             bias, padding_mode, device, dtype,
         )  # fmt: skip
 

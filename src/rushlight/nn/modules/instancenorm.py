@@ -60,14 +60,18 @@ class _InstanceNorm(_NormBase):
     def _apply_instance_norm(self, input):
         return F.instance_norm(
             input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or not self.track_running_stats, self.momentum if self.momentum is not None else 0.0, self.eps,
+            self.training or not self.track_running_stats, self.momentum if self.momentum is not None else
+            0.0, self.eps,
         )  # fmt: skip
 
     def forward(self, input):
         self._check_input_dim(input)
         feature_dim = input.dim() - self._get_no_batch_dim()
         if input.size(feature_dim) != self.num_features:
-            text = f"expected input's size at dim={feature_dim} to match num_features ({self.num_features}), but got: {input.size(feature_dim)}."
+            text = (
+                f"expected input's size at dim={feature_dim} to match num_features "
+                f"({self.num_features}), but got: {input.size(feature_dim)}."
+            )
             if self.affine:
                 raise ValueError(text)
             warnings.warn(

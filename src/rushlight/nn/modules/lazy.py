@@ -8,7 +8,8 @@ __all__ = ["LazyModuleMixin"]
 class LazyModuleMixin:
     """Lets a module start with uninitialised parameters and fill them in at its first call.
 
-    A subclass defines `initialize_parameters(*input)`, and `cls_to_become`: the plain class it then turns into.
+    A subclass defines `initialize_parameters(*input)`, and `cls_to_become`: the plain class it then turns
+    into.
     """
 
     cls_to_become = None

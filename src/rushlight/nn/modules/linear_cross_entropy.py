@@ -49,7 +49,8 @@ class LinearCrossEntropyLoss(Module):
     """
 
     def __init__(
-        self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
+        self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None,
+        reduction="mean",
         weight=None, ignore_index=None, label_smoothing=0.0, options=None,
     ):  # fmt: skip
         super().__init__()

@@ -27,7 +27,7 @@ _hooked = False
 def _register(table, hook, prepend=False, extra=(), call_hook=True):
     global _hooked
     _hooked = _hooked or call_hook
-    handle = RemovableHandle(table, extra_dict=extra)
+    handle = RemovableHandle(table, extra_dict=list(extra))
     table[handle.id] = hook
     for each in extra:
         each[handle.id] = True
@@ -101,7 +101,8 @@ def register_module_module_registration_hook(hook):
 
 
 def register_module_parameter_registration_hook(hook):
-    """Adds hook(module, name, parameter), called when a parameter is registered; it may return another one."""
+    """Adds hook(module, name, parameter), called when a parameter is registered; it may return another
+    one."""
     return _register(_hooks.global_parameter_registration, hook, call_hook=False)
 
 
@@ -349,7 +350,8 @@ class Module:
         return self
 
     def _apply(self, fn, recurse=True):
-        """Replaces every parameter, gradient and buffer by fn of it, keeping the Parameter objects where possible."""
+        """Replaces every parameter, gradient and buffer by fn of it, keeping the Parameter objects where
+        possible."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -377,7 +379,8 @@ class Module:
         return self
 
     def to(self, *args, **kwargs):
-        """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype), to(tensor).
+        """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype),
+        to(tensor).
 
         Only floating point and complex ones change their dtype.
         """
@@ -448,7 +451,8 @@ class Module:
         return _register(self._backward_hooks, hook)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """Adds hook(module, grad_input, grad_output), called when both are known; it may return another grad_input."""
+        """Adds hook(module, grad_input, grad_output), called when both are known; it may return another
+        grad_input."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
@@ -458,7 +462,8 @@ class Module:
         return _register(self._backward_hooks, hook, prepend)
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Adds hook(module, args), before forward; it may return other args (with_kwargs: args and kwargs)."""
+        """Adds hook(module, args), before forward; it may return other args (with_kwargs: args and
+        kwargs)."""
         extra = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return _register(self._forward_pre_hooks, hook, prepend, extra)
 
@@ -494,7 +499,8 @@ class Module:
         )
 
     def register_load_state_dict_pre_hook(self, hook):
-        """Adds hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)."""
+        """Adds hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs)."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook):
@@ -504,7 +510,8 @@ class Module:
     # State
 
     def get_extra_state(self):
-        """What else belongs into the state_dict; a module that has such a thing defines this and set_extra_state."""
+        """What else belongs into the state_dict; a module that has such a thing defines this and
+        set_extra_state."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. "
             "Define get_extra_state in the module, or leave set_extra_state away too"
@@ -569,7 +576,8 @@ class Module:
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
-        """Reads this module's own parameters and buffers, not its children's; reports into the three lists."""
+        """Reads this module's own parameters and buffers, not its children's; reports into the three
+        lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}

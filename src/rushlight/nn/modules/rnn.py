@@ -30,7 +30,8 @@ class RNNBase(Module):
         proj_size: an LSTM's state is projected to this size; 0 for none.
     """
 
-    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
+    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
+                     "bidirectional",
                      "proj_size"]  # fmt: skip
     __jit_unused_properties__ = ["all_weights"]
 
@@ -280,7 +281,8 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """A plain recurrent network: h' = tanh(W x + b + U h + c), or with relu; RNN(input_size, hidden_size, ...)."""
+    """A plain recurrent network: h' = tanh(W x + b + U h + c), or with relu; RNN(input_size, hidden_size,
+    ...)."""
 
     def __init__(self, *args, **kwargs):
         if "proj_size" in kwargs:

@@ -123,7 +123,8 @@ class Embedding(Module):
 class EmbeddingBag(Module):
     """Sums, means or maxima over bags of rows of a table; see `functional.embedding_bag`."""
 
-    __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
+    __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq",
+                     "mode", "sparse",
                      "include_last_offset", "padding_idx"]  # fmt: skip
 
     def __init__(

@@ -43,7 +43,8 @@ def _set_values(tensor, value):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrisations of one tensor and what they are computed from: `original`, or `original0`, "`original1`, ..."""
+    """The parametrisations of one tensor and what they are computed from: `original`, or `original0`,
+    `original1`, ..."""
 
     def __init__(self, modules, original, unsafe=False):
         if len(modules) == 0:

@@ -1,0 +1,20 @@
+// Attention of many heads: softmax(q k' scale) v, and its gradients, without keeping the weights.
+#pragma once
+#include <cstdint>
+
+#include "backend/view.h"
+
+namespace rl {
+
+// q, k, v and their gradients are (batch, heads, length, width) of one type, float or double, with rows of unit stride
+// and rows at least as far apart as they are long; `out`, `dout` too. lse (batch, heads, queries) is contiguous: the
+// logarithm of each row's sum of exponentials.
+struct AttentionKernels {
+  // causal: query i sees the keys up to i.
+  void (*forward)(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k,
+                  const View& v);
+  void (*backward)(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
+                   const View& out, const View& lse, const View& q, const View& k, const View& v);
+};
+
+}  // namespace rl

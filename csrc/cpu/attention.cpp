@@ -1,0 +1,158 @@
+#include "backend/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "cpu/blas.h"
+#include "cpu/isa.h"
+#include "cpu/scratch.h"
+#include "cpu/simd_math.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+// Queries that one product takes together.
+constexpr int64_t kBlock = 64;
+
+template <class T> struct Head {
+  T* data;
+  int64_t rows, width, step;
+  Head(const View& v, int64_t index)
+      : data(v.as<T>() + index / v.sizes[1] * v.strides[0] + index % v.sizes[1] * v.strides[1]),
+        rows(v.sizes[2]),
+        width(v.sizes[3]),
+        step(v.sizes[2] > 1 ? v.strides[2] : std::max<int64_t>(v.sizes[3], 1)) {}
+};
+
+template <class T> void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
+                             const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
+  auto i = [](int64_t v) { return static_cast<int>(v); };
+  if (m && n)
+    blas::gemm(ta, tb, i(m), i(n), i(k), alpha, a, i(std::max<int64_t>(lda, 1)), b, i(std::max<int64_t>(ldb, 1)), beta,
+               c, i(std::max<int64_t>(ldc, 1)));
+}
+
+// Keys that the queries [q0, q1) can see.
+int64_t seen(bool causal, int64_t q1, int64_t keys) { return causal ? std::min(q1, keys) : keys; }
+
+// In place: e^(x - max) of a row, 0 beyond `count`; returns max and the sum.
+template <class T> void exponentials(T* __restrict row, int64_t count, int64_t width, T* top, T* sum) {
+  T lanes[16];
+  for (T& l : lanes) l = -std::numeric_limits<T>::infinity();
+  int64_t j = 0;
+  for (; j + 16 <= count; j += 16)
+    for (int l = 0; l < 16; ++l) lanes[l] = row[j + l] > lanes[l] ? row[j + l] : lanes[l];
+  T m = -std::numeric_limits<T>::infinity();
+  for (; j < count; ++j) m = row[j] > m ? row[j] : m;
+  for (T l : lanes) m = l > m ? l : m;
+  T shift = m == -std::numeric_limits<T>::infinity() ? T(0) : m;
+  T sums[16] = {};
+  for (j = 0; j + 16 <= count; j += 16)
+    for (int l = 0; l < 16; ++l) {
+      T e = exp(row[j + l] - shift);
+      row[j + l] = e;
+      sums[l] += e;
+    }
+  T total = 0;
+  for (; j < count; ++j) total += row[j] = exp(row[j] - shift);
+  for (T l : sums) total += l;
+  std::fill(row + count, row + width, T(0));
+  *top = shift;
+  *sum = total;
+}
+
+template <class T>
+void forward_of(bool causal, T scale, const View& out, const View& lse, const View& q, const View& k, const View& v) {
+  int64_t heads = q.sizes[0] * q.sizes[1], queries = q.sizes[2], keys = k.sizes[2],
+          blocks = (queries + kBlock - 1) / kBlock;
+  double work = static_cast<double>(kBlock) * keys * (q.sizes[3] + v.sizes[3]) + 1;
+  parallel_for(0, heads * blocks, std::max<int64_t>(1, static_cast<int64_t>(1e6 / work)),
+               [&](int64_t first, int64_t last) {
+                 Scratch<T> scores(kBlock * std::max<int64_t>(keys, 1));
+                 for (int64_t t = first; t < last; ++t) {
+                   int64_t h = t / blocks, q0 = t % blocks * kBlock, q1 = std::min(queries, q0 + kBlock),
+                           width = seen(causal, q1, keys);
+                   Head<T> hq(q, h), hk(k, h), hv(v, h), ho(out, h);
+                   T* s = scores.get();
+                   gemm(false, true, q1 - q0, width, hq.width, scale, hq.data + q0 * hq.step, hq.step, hk.data, hk.step,
+                        T(0), s, width);
+                   T inverse[kBlock];
+                   for (int64_t r = 0; r < q1 - q0; ++r) {
+                     T top, sum;
+                     exponentials(s + r * width, causal ? std::min(q0 + r + 1, keys) : keys, width, &top, &sum);
+                     inverse[r] = T(1) / sum;
+                     lse.as<T>()[h * queries + q0 + r] = top + std::log(sum);
+                   }
+                   T* o = ho.data + q0 * ho.step;
+                   gemm(false, false, q1 - q0, hv.width, width, T(1), s, width, hv.data, hv.step, T(0), o, ho.step);
+                   for (int64_t r = 0; r < q1 - q0; ++r)
+                     for (int64_t c = 0; c < hv.width; ++c) o[r * ho.step + c] *= inverse[r];
+                 }
+               });
+}
+
+// P = e^(S - lse), dV = P' dO, dP = dO V', dS = P (dP - row sums of dO O), dQ = scale dS K, dK = scale dS' Q
+template <class T> void backward_of(bool causal, T scale, const View& dq, const View& dk, const View& dv,
+                                    const View& dout, const View& out, const View& lse, const View& q, const View& k,
+                                    const View& v) {
+  int64_t heads = q.sizes[0] * q.sizes[1], queries = q.sizes[2], keys = k.sizes[2];
+  parallel_for(0, heads, 1, [&](int64_t first, int64_t last) {
+    int64_t room = kBlock * std::max<int64_t>(keys, 1);
+    Scratch<T> weights(room), grads(room);
+    for (int64_t h = first; h < last; ++h) {
+      Head<T> hq(q, h), hk(k, h), hv(v, h), ho(out, h), gq(dq, h), gk(dk, h), gv(dv, h), go(dout, h);
+      for (int64_t r = 0; r < keys; ++r) {
+        std::fill(gk.data + r * gk.step, gk.data + r * gk.step + gk.width, T(0));
+        std::fill(gv.data + r * gv.step, gv.data + r * gv.step + gv.width, T(0));
+      }
+      for (int64_t q0 = 0; q0 < queries; q0 += kBlock) {
+        int64_t n = std::min(queries - q0, kBlock), width = seen(causal, q0 + n, keys);
+        T *p = weights.get(), *g = grads.get();
+        const T* d = go.data + q0 * go.step;
+        gemm(false, true, n, width, hq.width, scale, hq.data + q0 * hq.step, hq.step, hk.data, hk.step, T(0), p, width);
+        gemm(false, true, n, width, hv.width, T(1), d, go.step, hv.data, hv.step, T(0), g, width);
+        for (int64_t r = 0; r < n; ++r) {
+          const T* o = ho.data + (q0 + r) * ho.step;
+          T shift = lse.as<T>()[h * queries + q0 + r], dot = 0;
+          for (int64_t c = 0; c < hv.width; ++c) dot += d[r * go.step + c] * o[c];
+          int64_t count = causal ? std::min(q0 + r + 1, keys) : keys;
+          T* __restrict pr = p + r * width, * __restrict gr = g + r * width;
+          for (int64_t j = 0; j < count; ++j) {
+            T w = exp(pr[j] - shift);
+            pr[j] = w;
+            gr[j] = w * (gr[j] - dot);
+          }
+          std::fill(pr + count, pr + width, T(0));
+          std::fill(gr + count, gr + width, T(0));
+        }
+        gemm(true, false, width, hv.width, n, T(1), p, width, d, go.step, T(1), gv.data, gv.step);
+        gemm(false, false, n, hk.width, width, scale, g, width, hk.data, hk.step, T(0), gq.data + q0 * gq.step,
+             gq.step);
+        gemm(true, false, width, hq.width, n, scale, g, width, hq.data + q0 * hq.step, hq.step, T(1), gk.data, gk.step);
+      }
+    }
+  });
+}
+
+void forward(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k, const View& v) {
+  blas::single_threaded();
+  if (q.dtype == DType::Float32) forward_of<float>(causal, static_cast<float>(scale), out, lse, q, k, v);
+  else forward_of<double>(causal, scale, out, lse, q, k, v);
+}
+void backward(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
+              const View& out, const View& lse, const View& q, const View& k, const View& v) {
+  blas::single_threaded();
+  if (q.dtype == DType::Float32)
+    backward_of<float>(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v);
+  else backward_of<double>(causal, scale, dq, dk, dv, dout, out, lse, q, k, v);
+}
+
+}  // namespace
+
+extern const AttentionKernels attention_kernels;
+const AttentionKernels attention_kernels = {forward, backward};
+
+}  // namespace rl::RL_ISA

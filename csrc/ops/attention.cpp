@@ -1,0 +1,85 @@
+#include <climits>
+
+#include "backend/backend.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+
+// The tensor itself if its rows have unit stride and do not overlap, else a copy.
+static Tensor with_rows(const Tensor& t) {
+  bool fits = (t.strides()[3] == 1 || t.sizes()[3] <= 1) && (t.strides()[2] >= t.sizes()[3] || t.sizes()[2] <= 1) &&
+              t.strides()[2] <= INT_MAX;
+  return fits ? t : contiguous(t);
+}
+
+// attention: o = softmax(scale q k') v over (batch, heads, length, width); causal: each query sees the keys up to its
+// own place
+struct AttentionBackward : Node {
+  static constexpr const char* kName = "ScaledDotProductFlashAttentionForCpuBackward0";
+  Saved query, key, value, output, logsumexp;
+  bool causal = false;
+  double scale = 1;
+  Grads backward(const Grads& dy) {
+    Tensor q = query.unpack(*this), k = key.unpack(*this), v = value.unpack(*this);
+    if (grad_enabled()) return composed(q, k, v, dy[0]);
+    Tensor d = with_rows(dy[0]), qc = with_rows(q), kc = with_rows(k), vc = with_rows(v);
+    Tensor dq = empty(q.sizes(), q.dtype(), q.device()), dk = empty(k.sizes(), q.dtype(), q.device()),
+           dv = empty(v.sizes(), q.dtype(), q.device());
+    if (!q.device().is_meta())
+      g_cpu->attention->backward(causal, scale, dq.view(), dk.view(), dv.view(), d.view(), output.unpack(*this).view(),
+                                 logsumexp.unpack(*this).view(), qc.view(), kc.view(), vc.view());
+    return {dq, dk, dv};
+  }
+  // Written with ops, so that it can be differentiated again.
+  Grads composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g) {
+    Tensor s = mul(matmul(q, transpose(k, 2, 3)), scale);
+    if (causal) {
+      Tensor seen = tril(full(Ints{q.sizes()[2], k.sizes()[2]}, Scalar(true), DType::Bool, q.device()));
+      s = where(seen, s, Scalar(-std::numeric_limits<double>::infinity()));
+    }
+    Ints kept(s.sizes());
+    kept[3] = 1;
+    Tensor e = exp(sub(s, unsqueeze(detach(logsumexp.unpack(*this)), 3))), p = div(e, sum_to(e, kept));
+    Tensor dp = matmul(g, transpose(v, 2, 3)), ds = mul(mul(p, sub(dp, sum_to(mul(p, dp), kept))), scale);
+    return {matmul(ds, k), matmul(transpose(ds, 2, 3), q), matmul(transpose(p, 2, 3), g)};
+  }
+  FIELDS(query, key, value, output, logsumexp)
+};
+static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, double scale) {
+  bool right = q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.dtype() == k.dtype() && q.dtype() == v.dtype() &&
+               (q.dtype() == DType::Float32 || q.dtype() == DType::Float64);
+  for (int i = 0; i < 2 && right; ++i) right = q.sizes()[i] == k.sizes()[i] && q.sizes()[i] == v.sizes()[i];
+  CHECK(right && q.sizes()[3] == k.sizes()[3] && k.sizes()[2] == v.sizes()[2] && k.sizes()[2] > 0, Runtime,
+        "attention: expected query (N, H, L, E), key (N, H, S, E) and value (N, H, S, F) of one type, got ",
+        to_text(q.sizes()), ", ", to_text(k.sizes()), " and ", to_text(v.sizes()));
+  CHECK(q.sizes()[2] <= INT_MAX && k.sizes()[2] <= INT_MAX && q.sizes()[3] <= INT_MAX && v.sizes()[3] <= INT_MAX,
+        Runtime, "attention: the sizes are too large: ", to_text(q.sizes()), ", ", to_text(v.sizes()));
+  Ints sizes(q.sizes());
+  sizes[3] = v.sizes()[3];
+  Tensor y = empty(sizes, q.dtype(), q.device()),
+         lse = empty(Ints{sizes[0], sizes[1], sizes[2]}, q.dtype(), q.device());
+  if (!q.device().is_meta() && lse.numel()) {
+    NoGrad raw;
+    Tensor qc = with_rows(q), kc = with_rows(k), vc = with_rows(v);
+    g_cpu->attention->forward(causal, scale, y.view(), lse.view(), qc.view(), kc.view(), vc.view());
+  }
+  return record<AttentionBackward>(y, {q, k, v}, [&](auto& n) {
+    n.query = save(q);
+    n.key = save(k);
+    n.value = save(v);
+    n.output = save_output(n, y);
+    n.logsumexp = save(lse);
+    n.causal = causal;
+    n.scale = scale;
+  });
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("_nn.attention", attention, "query, key, value, is_causal, scale", kNoOut,
+          "softmax(scale query key') value, for (N, H, length, width).");
+});
+
+}  // namespace rl::ops

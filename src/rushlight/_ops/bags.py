@@ -1,0 +1,146 @@
+"""Embedding bags and reductions of consecutive segments."""
+
+from .. import _C
+from .._compose import op
+
+_ops = _C.ops
+_MODES = ("sum", "mean", "max")
+
+
+@op
+def embedding_bag(
+    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+    include_last_offset=False, padding_idx=None,
+):  # fmt: skip
+    """(bags, the bag of each index, the sizes of bags, the rows of the maxima); mode is 0 sum, 1 mean, 2 max."""
+    from ..nn._functional.embedding import _bags
+    from ..nn._functional.embedding import embedding_bag as f
+
+    if not 0 <= mode < 3:
+        raise RuntimeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
+    if indices.dim() != 1 or offsets.dim() != 1:
+        raise RuntimeError(
+            f"input has to be a 1D Tensor, and offsets too; got shapes {list(indices.shape)} and {list(offsets.shape)}"
+        )
+    offsets, indices = (t.to(_ops["promote_types"](offsets.dtype, indices.dtype)) for t in (offsets, indices))
+    out = f(
+        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq and mode != 2, mode=_MODES[mode], sparse=sparse,
+        per_sample_weights=per_sample_weights, include_last_offset=include_last_offset, padding_idx=padding_idx,
+    )  # fmt: skip
+    if padding_idx is not None:
+        padding_idx %= weight.size(0)
+    count = out.size(0)
+    starts = offsets[:count].long()
+    of_index = _bags(starts, indices.size(0)).to(offsets.dtype)
+    used = indices != padding_idx if padding_idx is not None else _ops["ones_like"](indices, dtype=_C.bool)
+    sizes = offsets.new_zeros(count).index_add(0, of_index.long(), used.to(offsets.dtype))
+    if mode == 0:
+        # PyTorch leaves them empty or zero: sums need no sizes.
+        fast = padding_idx is None and per_sample_weights is None and weight.dtype is not _C.float64
+        zero = offsets.new_zeros(count)
+        return out, offsets.new_empty(0) if fast else of_index, zero, zero.clone()
+    if mode == 1:
+        return out, of_index, sizes, sizes.clone()
+    return out, of_index, sizes, _rows_of_maxima(weight.detach(), indices, of_index.long(), used, count)
+
+
+@op(alias=("_embedding_bag_forward_only",))
+def _embedding_bag(
+    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+    include_last_offset=False, padding_idx=-1,
+):  # fmt: skip
+    """embedding_bag; padding_idx -1 is none."""
+    return embedding_bag(
+        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+        None if padding_idx == -1 else padding_idx,
+    )  # fmt: skip
+
+
+def _rows_of_maxima(weight, indices, of_index, used, count):
+    """(bags, columns): the row of weight that gave each maximum, 0 for bags without any."""
+    keep = used.nonzero().squeeze(1)
+    rows, bags = indices[keep].long(), of_index[keep]
+    vectors = weight[rows]
+    most = vectors.new_full((count, weight.size(1)), float("-inf"))
+    spread = bags.unsqueeze(1).expand(-1, weight.size(1))
+    most = most.scatter_reduce(0, spread, vectors, "amax")
+    none = rows.numel()
+    # the first index of each bag whose value is the maximum
+    place = _ops["arange"](none).unsqueeze(1).expand(-1, weight.size(1))
+    place = place.masked_fill(vectors != most[bags], none)
+    first = place.new_full((count, weight.size(1)), none).scatter_reduce(0, spread, place, "amin")
+    padded = _ops["cat"]([rows, rows.new_zeros(1)])
+    return padded[first].to(indices.dtype)
+
+
+@op
+def embedding_renorm_(weight, indices, max_norm, norm_type):
+    """Scales down, in place, the rows in use whose norm exceeds max_norm."""
+    from ..nn._functional.embedding import _renormalize
+
+    _renormalize(weight, indices, max_norm, norm_type)
+    return weight
+
+
+_EMPTY = {"sum": 0.0, "mean": float("nan"), "max": float("-inf"), "min": float("inf"), "prod": 1.0}
+_SCATTER = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
+
+
+def _segment_lengths(data, lengths, indices, offsets, axis, unsafe):
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if (lengths is None) == (offsets is None):
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    given = offsets if lengths is None else lengths
+    if given.dim() != axis + 1 or given.shape[:-1] != data.shape[:axis]:
+        raise RuntimeError(
+            f"segment_reduce(): expected lengths or offsets over dimensions {list(data.shape[:axis])} and segments, got "
+            f"{list(given.shape)}"
+        )
+    if lengths is None:
+        lengths = offsets.diff(dim=-1)
+    if not unsafe:
+        if lengths.numel() and int(lengths.min()) < 0:
+            raise RuntimeError("lengths contains negative value!")
+        if not bool((lengths.sum(-1) == data.size(axis)).all()):
+            raise RuntimeError(
+                f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis), {data.size(axis)}, "
+                "when !unsafe."
+            )
+    return lengths.long()
+
+
+@op(alias=("_segment_reduce",))
+def segment_reduce(
+    data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
+):
+    """The sums, means, maxima, minima or products of consecutive segments along an axis."""
+    if reduce not in _SCATTER:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if data.numel() == 0 and data.dim() == 0 or not -data.dim() <= axis < data.dim():
+        raise RuntimeError(f"segment_reduce(): axis {axis} is not one of data of shape {list(data.shape)}")
+    axis %= data.dim()
+    lengths = _segment_lengths(data, lengths, indices, offsets, axis, unsafe)
+    count, length = lengths.size(-1), data.size(axis)
+    # the segment of each element: how many segments end at or before it
+    ends = lengths.cumsum(-1)
+    at = _ops["arange"](length).expand(*lengths.shape[:-1], length).contiguous()
+    segment = _ops["searchsorted"](ends, at, right=True)
+    inside = segment < count
+    segment = segment.clamp(max=max(count - 1, 0))
+    rest = data.dim() - axis - 1
+    spread = segment.reshape(*segment.shape, *[1] * rest).expand(data.shape)
+    start = _EMPTY[reduce] if initial is None else initial
+    if reduce == "mean" and initial is None:
+        start = 0.0
+    out = data.new_full((*data.shape[:axis], count, *data.shape[axis + 1 :]), start)
+    if not bool(inside.all()):
+        neutral = 0.0 if reduce == "mean" else _EMPTY[reduce]
+        data = data.masked_fill(~inside.reshape(*inside.shape, *[1] * rest), neutral)
+    out = out.scatter_reduce(axis, spread, data, _SCATTER[reduce])
+    if reduce == "mean":
+        sizes = lengths.reshape(*lengths.shape, *[1] * rest)
+        out = out / sizes.clamp(min=1).to(out.dtype)
+        if initial is None:
+            out = out.masked_fill(sizes == 0, float("nan"))
+    return out

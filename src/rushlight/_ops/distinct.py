@@ -1,0 +1,188 @@
+"""Distinct elements, membership and histograms, composed of sorts and searches."""
+
+import math
+
+from .. import _C
+from .._compose import op
+from .statistics import _legacy, _wrap
+
+_ops = _C.ops
+
+
+def named(name, fields, values):
+    """A named tuple as ops in C++ return it (torch.return_types.<name>)."""
+    return _ops["_named_tuple"](name, fields, tuple(values))
+
+
+@op(method=True)
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements (or slices along dim) in order; where each went and how many there are."""
+    return _unique(input, return_inverse, return_counts, dim, consecutive=False)
+
+
+@op(method=True)
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements (or slices along dim) without those equal to their predecessor."""
+    return _unique(input, return_inverse, return_counts, dim, consecutive=True)
+
+
+def _unique(input, return_inverse, return_counts, dim, consecutive):
+    x = input.detach()
+    if dim is None:
+        values, inverse, counts = _ops["_unique_flat"](
+            x, bool(return_inverse), bool(return_counts), consecutive
+        )
+    else:
+        dim = _wrap(dim, x.dim())
+        if x.dim() and 0 in x.shape:
+            if x.shape[dim] != 0:
+                raise RuntimeError(
+                    "There are 0 sized dimensions, and they aren't selected by `dim`, "
+                    "so unique cannot be applied"
+                )
+            if x.shape.count(0) != 1:
+                raise RuntimeError(
+                    "Number of zero sized dimensions is more than one, so unique cannot be applied"
+                )
+        slices = x.reshape(1) if x.dim() == 0 else x.movedim(dim, 0)
+        rows = slices.reshape(slices.shape[0], -1) if x.numel() else slices.reshape(0, 1)
+        first, inverse, counts = _ops["_unique_rows"](
+            rows, bool(return_inverse), bool(return_counts), consecutive
+        )
+        values = x.index_select(dim, first) if x.dim() else x.reshape(1)
+    result = [values]
+    if return_inverse:
+        result.append(inverse)
+    if return_counts:
+        result.append(counts)
+    return result[0] if len(result) == 1 else tuple(result)
+
+
+@op(out=True)
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Whether each element is among the test elements."""
+    if not isinstance(elements, _C.Tensor):
+        if not isinstance(test_elements, _C.Tensor):
+            raise TypeError("isin(): one of elements and test_elements must be a Tensor")
+        elements = _ops["scalar_tensor"](
+            elements, dtype=None if isinstance(elements, float) else test_elements.dtype
+        )
+    if not isinstance(test_elements, _C.Tensor):
+        found = elements.eq(test_elements)
+        return found.logical_not() if invert else found
+    for t in (elements, test_elements):
+        if t.is_complex():
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype}")
+    tests = test_elements.detach().reshape(-1)
+    if tests.numel() == 0:
+        found = _ops["zeros"](elements.shape, dtype=_C.bool)
+    elif tests.numel() <= 8:
+        found = elements.detach().unsqueeze(-1).eq(tests).any(-1)
+    else:
+        common = _ops["promote_types"](elements.dtype, tests.dtype)
+        ordered, wanted = tests.to(common).sort()[0], elements.detach().to(common)
+        at = _ops["searchsorted"](ordered, wanted).clamp(max=ordered.numel() - 1)
+        found = ordered[at].eq(wanted)
+    return found.logical_not() if invert else found
+
+
+@op(method=True, out=True)
+def histogram(input, bins, *, range=None, weight=None, density=False):
+    """How many elements (or how much weight) fall between neighbouring edges; the last part is closed."""
+    if not input.is_floating_point():
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{_legacy(input.dtype)}'")
+    if isinstance(bins, _C.Tensor) and range is not None:
+        raise TypeError("histogram(): range is only used when bins is an integer")
+    flat = input.detach().reshape(-1, 1)
+    if weight is not None:
+        if tuple(weight.shape) != tuple(input.shape):
+            raise RuntimeError(
+                "histogramdd(): if weight tensor is provided it should have the same shape as the input"
+            )
+        weight = weight.reshape(-1)
+    hist, edges = _histogramdd("histogram", flat, [bins], range, weight, density)
+    return named("histogram", "hist, bin_edges", (hist, edges[0]))
+
+
+@op(method=True)
+def histogramdd(input, bins, range=None, weight=None, density=False):
+    """A histogram in N dimensions of points (..., N); bins are numbers or edges for each dimension."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.dim()}"
+        )
+    n = input.shape[-1]
+    bins = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(bins) != n:
+        raise RuntimeError(
+            f"torch.histogramdd: expected {n} sequences of bin edges or bin counts "
+            f"for a {n}-dimensional histogram but got {len(bins)}"
+        )
+    if weight is not None:
+        if tuple(weight.shape) != tuple(input.shape[:-1]):
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input "
+                "tensor excluding its innermost dimension"
+            )
+        weight = weight.reshape(-1)
+    hist, edges = _histogramdd("histogramdd", input.detach().reshape(-1, n), bins, range, weight, density)
+    return named("histogramdd", "hist, bin_edges", (hist, tuple(edges)))
+
+
+def _histogramdd(name, points, bins, range, weight, density):
+    n, dtype = points.shape[1], points.dtype
+    dims = tuple(k for k, _ in enumerate(bins))
+    if range is not None and len(range) != 2 * n:
+        raise RuntimeError(
+            f"torch.{name}: for a {n}-dimensional histogram range should have {2 * n} elements, "
+            f"but got {len(range)}"
+        )
+    edges = []
+    for d, b in enumerate(bins):
+        if isinstance(b, _C.Tensor):
+            if b.dim() != 1 or b.numel() < 1:
+                raise RuntimeError(
+                    f"torch.{name}: bins tensor should have one dimension, but got {b.dim()} dimensions"
+                )
+            if b.dtype != dtype:
+                raise RuntimeError(
+                    f"torch.{name}: input tensor and bins tensors should have the same dtype, "
+                    f"but got {_legacy(dtype)} and {_legacy(b.dtype)}"
+                )
+            edges.append(b.detach().clone())
+            continue
+        if b <= 0:
+            raise RuntimeError(f"torch.{name}: bins must be > 0, but got {b} for dimension {d}")
+        if range is not None:
+            low, high = float(range[2 * d]), float(range[2 * d + 1])
+        elif points.shape[0] == 0:
+            low, high = 0.0, 1.0
+        else:
+            low, high = points[:, d].min().item(), points[:, d].max().item()
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(f"torch.{name}: dimension {d}'s range [{low}, {high}] is not finite")
+        if low > high:
+            raise RuntimeError(
+                f"torch.{name}: min should not exceed max, but got min {low} max {high} for dimension {d}"
+            )
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges.append(_ops["linspace"](low, high, b + 1, dtype=dtype))
+    inside, cell = None, None
+    for d, e in enumerate(edges):
+        x = points[:, d].contiguous()
+        at = _ops["searchsorted"](e, x, right=True) - 1
+        at = at.masked_fill(x.eq(e[-1]), e.numel() - 2)
+        ok = (x >= e[0]) & (x <= e[-1]) & (at >= 0) & (at < e.numel() - 1)
+        inside = ok if inside is None else inside & ok
+        cell = at if cell is None else cell * (e.numel() - 1) + at
+    shape = [e.numel() - 1 for e in edges]
+    cell = cell[inside]
+    weights = None if weight is None else weight.detach().to(_C.float64)[inside]
+    hist = _ops["bincount"](cell, weights, math.prod(shape)).to(dtype).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for d, e in enumerate(edges):
+            width = e.diff()
+            hist = hist / width.reshape([-1 if k == d else 1 for k in dims])
+    return hist, edges

@@ -1,0 +1,121 @@
+"""Small functions of neural networks that are views, products and sums of other ops."""
+
+from rushlight import _C
+from rushlight._compose import op
+from rushlight._ops.shape import broadcast_tensors
+
+
+@op
+def pixel_shuffle(input, upscale_factor):
+    """(..., C r^2, H, W) to (..., C, H r, W r)."""
+    r = upscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *batch, c, h, w = input.shape
+    if c % (r * r) != 0:
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={c} is not divisible by {r * r}"
+        )
+    n = len(batch)
+    x = input.reshape(*batch, c // (r * r), r, r, h, w)
+    x = x.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return x.reshape(*batch, c // (r * r), h * r, w * r)
+
+
+@op
+def pixel_unshuffle(input, downscale_factor):
+    """(..., C, H r, W r) to (..., C r^2, H, W)."""
+    r = downscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got {input.dim()} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *batch, c, h, w = input.shape
+    for name, at, size in (("height", -2, h), ("width", -1, w)):
+        if size % r != 0:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({at})={size} "
+                f"is not divisible by {r}"
+            )
+    n = len(batch)
+    x = input.reshape(*batch, c, h // r, r, w // r, r)
+    x = x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return x.reshape(*batch, c * r * r, h // r, w // r)
+
+
+@op
+def channel_shuffle(input, groups):
+    """Reorders the channels of (N, C, ...) so that each group gets some of every old one."""
+    if input.dim() < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got sizes {list(input.shape)}")
+    if groups <= 0:
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
+    n, c, *space = input.shape
+    if c % groups != 0:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
+        )
+    return input.reshape(n, groups, c // groups, *space).transpose(1, 2).reshape(input.shape)
+
+
+@op
+def native_channel_shuffle(input, groups):
+    """The same as channel_shuffle."""
+    return channel_shuffle(input, groups)
+
+
+@op
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between vectors along a dimension; lengths count as at least eps."""
+    dtype = _C.ops["result_type"](x1, x2)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype}")
+    x1, x2 = broadcast_tensors(x1.to(dtype), x2.to(dtype))
+    n1 = x1.norm(2, dim, keepdim=True).clamp_min(eps)
+    n2 = x2.norm(2, dim, keepdim=True).clamp_min(eps)
+    return ((x1 / n1) * (x2 / n2)).sum(dim)
+
+
+@op
+def pdist(input, p=2):
+    """Distances between all pairs of rows, the upper triangle row by row."""
+    if input.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    n = input.size(0)
+    if n <= 1:
+        return input.new_empty(0)
+    rows = _C.ops["triu_indices"](n, n, 1)
+    first, second = input.index_select(0, rows[0]), input.index_select(0, rows[1])
+    return (first - second).norm(p, 1)
+
+
+@op(name="nn.functional.one_hot")
+def one_hot(input, num_classes=-1):
+    """Class numbers as vectors with a single 1."""
+    if input.dtype is not _C.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if input.numel() == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return input.new_empty((*input.shape, num_classes))
+    if int(input.min()) < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    most = int(input.max())
+    if num_classes == -1:
+        num_classes = most + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif most >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return input.new_zeros((*input.shape, num_classes)).scatter_(-1, input.unsqueeze(-1), 1)

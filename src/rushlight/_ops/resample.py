@@ -1,0 +1,133 @@
+"""The primitives behind nn.functional's resizing and sampling, by PyTorch's internal names."""
+
+import math
+
+from .._compose import op
+
+_MODES = ("bilinear", "nearest", "bicubic")
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+def _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corners):
+    from ..nn._functional.grid_sample import grid_sample
+
+    if not 0 <= interpolation_mode < len(_MODES) or not 0 <= padding_mode < len(_PADDINGS):
+        raise RuntimeError(
+            f"{name}(): expected interpolation_mode and padding_mode to be 0, 1 or 2, got {interpolation_mode} "
+            f"and {padding_mode}"
+        )
+    return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners))
+
+
+@op
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """Values of pictures or volumes at the places of a grid; modes are numbers, as in grid_sample's tables."""
+    return _grid_sample("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def _of_rank(name, rank):
+    def sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+        if input.dim() != rank:
+            raise RuntimeError(f"{name}(): expected {rank}D input, got sizes {list(input.shape)}")
+        return _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corners)
+
+    sampler.__name__ = sampler.__qualname__ = name
+    sampler.__doc__ = f"grid_sampler of {rank}-dimensional inputs."
+    op(sampler, alias=("_grid_sampler_2d_cpu_fallback",) if rank == 4 else ())
+
+
+_of_rank("grid_sampler_2d", 4)
+_of_rank("grid_sampler_3d", 5)
+
+
+@op
+def affine_grid_generator(theta, size, align_corners):
+    """The grid at which grid_sampler applies the affine maps theta (N, 2, 3) or (N, 3, 4)."""
+    from ..nn._functional.vision import affine_grid
+
+    if len(size) not in (4, 5):
+        raise RuntimeError(
+            f"AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs, got size {list(size)}"
+        )
+    return affine_grid(theta, list(size), bool(align_corners))
+
+
+def _target(name, n, input, output_size, scales):
+    """(sizes, factors) of either form: sizes and one scale per dimension, or sizes or a list of scales."""
+    if input.dim() != n + 2:
+        raise RuntimeError(
+            f"It is expected input_size equals to {n + 2}, but got size {input.dim()} ({name} of {list(input.shape)})"
+        )
+    if len(scales) == 1 and isinstance(scales[0], list | tuple):
+        scales = scales[0]
+    elif all(s is None for s in scales):
+        scales = None
+    if output_size is None:
+        if scales is None or len(scales) != n:
+            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+        return [math.floor(input.size(i + 2) * s) for i, s in enumerate(scales)], list(scales)
+    output_size = [output_size] if isinstance(output_size, int) else [int(s) for s in output_size]
+    if len(output_size) != n:
+        raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(output_size)}")
+    if scales is not None:
+        if len(scales) > n:
+            raise TypeError(f"{name}() takes at most {n} scales, got {len(scales)}")
+        scales = [*scales, *[None] * (n - len(scales))]
+    return output_size, scales
+
+
+def _upsample(name, n, mode, antialias=False):
+    letters = ("scales",) if n == 1 else ("scales_d", "scales_h", "scales_w")[-n:]
+
+    def resized(input, output_size, align_corners, scales, named):
+        from ..nn._functional.interpolate import resize
+
+        if named:
+            given = named.pop("scale_factors", None)
+            scales = (
+                (given,)
+                if given is not None
+                else (*scales, *(named.pop(k, None) for k in letters[len(scales) :]))
+            )
+            if named:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+        sizes, factors = _target(name, n, input, output_size, scales)
+        return resize(input, sizes, factors, mode, align_corners, antialias)
+
+    if mode.startswith("nearest"):
+
+        def upsample(input, output_size, *scales, **named):
+            return resized(input, output_size, None, scales, named)
+    else:
+
+        def upsample(input, output_size, align_corners, *scales, **named):
+            return resized(input, output_size, bool(align_corners), scales, named)
+
+    upsample.__name__ = upsample.__qualname__ = name
+    upsample.__doc__ = f"interpolate(mode='{mode}') of {n + 2}-dimensional inputs."
+    op(upsample, name="_nn." + name)
+
+
+for _n, _linear in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
+    _upsample(f"upsample_nearest{_n}d", _n, "nearest")
+    _upsample(f"_upsample_nearest_exact{_n}d", _n, "nearest-exact")
+    _upsample(f"upsample_{_linear}{_n}d", _n, _linear)
+_upsample("upsample_bicubic2d", 2, "bicubic")
+for _mode in ("bilinear", "bicubic", "lanczos"):
+    _upsample(f"_upsample_{_mode}2d_aa", 2, _mode, antialias=True)
+
+
+@op(name="_nn.im2col")
+def im2col(input, kernel_size, dilation, padding, stride):
+    """Windows of pictures as columns."""
+    from ..nn._functional.vision import unfold
+
+    return unfold(input, kernel_size, dilation, padding, stride)
+
+
+@op(name="_nn.col2im")
+def col2im(input, output_size, kernel_size, dilation, padding, stride):
+    """Columns of windows summed back into pictures."""
+    from ..nn._functional.vision import fold
+
+    return fold(input, output_size, kernel_size, dilation, padding, stride)

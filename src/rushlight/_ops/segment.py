@@ -1,0 +1,65 @@
+"""Reductions over consecutive segments of a dimension."""
+
+import math
+
+from .. import _C
+from .._compose import op
+
+_EMPTY = {"sum": 0, "prod": 1, "mean": 0, "max": -math.inf, "min": math.inf}
+
+
+@op(alias=("_segment_reduce",))
+def segment_reduce(
+    data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
+):
+    """Sums, products, means, maxima or minima of segments, given by their lengths or offsets."""
+    if reduce not in _EMPTY:
+        raise RuntimeError(f"reduce argument must be one of {', '.join(_EMPTY)}, got {reduce}")
+    if indices is not None:
+        raise NotImplementedError("segment_reduce(): indices based reduction is not supported yet.")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if data.numel() == 0:
+        raise RuntimeError("segment_reduce(): expected data with elements")
+    axis = axis + data.dim() if axis < 0 else axis
+    given = lengths if offsets is None else offsets
+    if given.dim() != axis + 1:
+        raise RuntimeError(
+            f"segment_reduce(): expected axis to be the last dimension of lengths or offsets, got {axis}"
+        )
+
+    # All segments of all rows are one list of segments over the rows of one matrix.
+    n, rest = data.shape[axis], tuple(data.shape[axis + 1 :])
+    rows = data.reshape(-1, *rest)
+    outer = rows.shape[0] // n
+    if offsets is None:
+        lens = lengths.reshape(outer, -1).to(_C.int64)
+        starts = lens.cumsum(1) - lens
+        if not unsafe:
+            if lens.min().item() < 0:
+                raise RuntimeError("lengths contains negative value!")
+            if lens.sum(1).ne(n).any().item():
+                raise RuntimeError(
+                    "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis)"
+                )
+    else:
+        edges = offsets.reshape(outer, -1).to(_C.int64)
+        starts, lens = edges[:, :-1], edges[:, 1:] - edges[:, :-1]
+    segments = lens.shape[1]
+    lens, starts = lens.reshape(-1), starts + n * _C.ops["arange"](outer).unsqueeze(1)
+    ids = _C.ops["repeat_interleave"](lens)
+    skipped = starts.reshape(-1) - (lens.cumsum(0) - lens)
+    values = rows.index_select(0, _C.ops["arange"](ids.numel()) + skipped.index_select(0, ids))
+
+    result = data.new_full((outer * segments, *rest), _EMPTY[reduce] if initial is None else initial)
+    if reduce in ("sum", "mean"):
+        result = result.index_add(0, ids, values)
+    else:
+        how = {"prod": "prod", "max": "amax", "min": "amin"}[reduce]
+        result = result.index_reduce(0, ids, values, how)
+    if reduce == "mean":
+        column = lens.reshape(-1, *[1] * len(rest))
+        result = result / column.clamp(min=1)
+        if initial is None:
+            result = result.masked_fill(column == 0, math.nan)
+    return result.reshape(*data.shape[:axis], segments, *rest)

@@ -1,0 +1,120 @@
+"""Tensors in shared memory, and how they travel through multiprocessing's queues and pipes.
+
+A shared tensor lives in an anonymous memory file. Processes forked later see it as it is; through a queue
+only the file's descriptor travels, and the receiver maps the same memory: what one process writes, all see.
+"""
+
+import mmap
+import os
+import weakref
+from multiprocessing.reduction import DupFd, ForkingPickler
+
+import rushlight as rl
+
+# address of the mapping -> (descriptor, bytes); an entry lives as long as the mapping
+_files = {}
+
+
+class _Mapping(mmap.mmap):
+    """A mapping that can be weakly referenced."""
+
+
+def _forget(address, fd):
+    _files.pop(address, None)
+    try:
+        os.close(fd)
+    except OSError:
+        pass
+
+
+def _map(fd, size):
+    """A flat byte tensor over the memory file; the descriptor is closed when no tensor uses the mapping."""
+    mapping = _Mapping(fd, size)
+    flat = rl.frombuffer(mapping, dtype=rl.uint8)
+    address = flat.data_ptr()
+    _files[address] = fd, size
+    weakref.finalize(mapping, _forget, address, fd)
+    return flat
+
+
+def _new_file(size):
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("rushlight-shared", os.MFD_CLOEXEC)
+    else:
+        import tempfile
+
+        fd, path = tempfile.mkstemp(prefix="rushlight-shared")
+        os.unlink(path)
+    os.ftruncate(fd, size)
+    return fd
+
+
+def _address(tensor):
+    return tensor.untyped_storage().data_ptr()
+
+
+def is_shared(tensor):
+    """Whether the tensor's memory is shared with other processes."""
+    return tensor.numel() == 0 or _address(tensor) in _files
+
+
+def share_memory_(tensor):
+    """Move the tensor into shared memory, in place. A view of a larger tensor gets memory of its own."""
+    if tensor.device.type != "cpu":
+        raise RuntimeError(f"share_memory_ needs a tensor on the CPU, got one on {tensor.device}")
+    if is_shared(tensor):
+        return tensor
+    with rl.no_grad():
+        source = tensor.detach()
+        plain = source.contiguous()
+        size = plain.numel() * plain.element_size()
+        flat = _map(_new_file(size), size)
+        shared = flat.view(plain.dtype).view(plain.shape)
+        shared.copy_(plain)
+        if not source.is_contiguous() and source.is_contiguous(memory_format=rl.channels_last):
+            shared = flat.view(plain.dtype).as_strided(source.shape, source.stride())
+            shared.copy_(source)
+        tensor.data = shared
+    return tensor
+
+
+def _as_kind(tensor, kind, requires_grad):
+    """The tensor as an object of the class that was sent."""
+    if issubclass(kind, rl.nn.Parameter):
+        return kind(tensor, requires_grad)
+    if kind is not rl.Tensor:
+        tensor = tensor.as_subclass(kind)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild(kind, fd, size, dtype, shape, stride, offset, requires_grad):
+    flat = _map(fd.detach(), size)
+    tensor = flat.view(getattr(rl, dtype)).as_strided(shape, stride, offset)
+    return _as_kind(tensor, kind, requires_grad)
+
+
+def _rebuild_empty(kind, dtype, shape, requires_grad):
+    return _as_kind(rl.empty(shape, dtype=getattr(rl, dtype)), kind, requires_grad)
+
+
+def reduce_tensor(tensor):
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
+            "support crossing process boundaries. If you just want to transfer the data, call detach() on "
+            "the "
+            "tensor before serializing (e.g., putting it on the queue)."
+        )
+    kind, dtype = type(tensor), str(tensor.dtype).rpartition(".")[2]
+    if tensor.numel() == 0:
+        return _rebuild_empty, (kind, dtype, tuple(tensor.shape), tensor.requires_grad)
+    share_memory_(tensor)
+    fd, size = _files[_address(tensor)]
+    place = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    return _rebuild, (kind, DupFd(fd), size, dtype, *place, tensor.requires_grad)
+
+
+def init_reductions():
+    """Teach multiprocessing to send tensors."""
+    ForkingPickler.register(rl.Tensor, reduce_tensor)
+    ForkingPickler.register(rl.nn.Parameter, reduce_tensor)

@@ -1,0 +1,6 @@
+"""Measuring how long statements take, and comparing the results in a table."""
+
+from ._compare import Compare
+from ._timer import Language, Measurement, TaskSpec, Timer, select_unit, timer
+
+__all__ = ["Compare", "Language", "Measurement", "TaskSpec", "Timer", "select_unit", "timer"]

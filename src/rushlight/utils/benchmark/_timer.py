@@ -1,0 +1,247 @@
+"""Timer: runs a statement often enough to time it, on a chosen number of threads."""
+
+import math
+from timeit import Timer as _Stopwatch
+from timeit import default_timer as timer
+
+import rushlight as rl
+
+_UNITS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
+
+
+def select_unit(seconds):
+    """(unit, its length in seconds) in which a time reads well."""
+    length, unit = next(((size, name) for size, name in reversed(_UNITS) if seconds >= size), _UNITS[0])
+    return unit, length
+
+
+class Language:
+    PYTHON = "python"
+    CPP = "c++"
+
+
+class TaskSpec:
+    """What was measured; equal specs are the same cell of a table."""
+
+    def __init__(self, stmt, setup, label, sub_label, description, env, num_threads):
+        self.stmt, self.setup, self.label, self.sub_label = stmt, setup, label, sub_label
+        self.description, self.env, self.num_threads = description, env, num_threads
+
+    @property
+    def title(self):
+        if self.label is not None:
+            return self.label + (f": {self.sub_label}" if self.sub_label else "")
+        if "\n" not in self.stmt:
+            return self.stmt + (f": {self.sub_label}" if self.sub_label else "")
+        lines = [f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}"]
+        return "\n".join(lines + [f"  {line}" for line in self.stmt.strip().splitlines()])
+
+    def setup_str(self):
+        return "" if self.setup in ("pass", "") else f"setup: {self.setup.strip()}"
+
+    def key(self):
+        return tuple(self.__dict__.values())
+
+    def __eq__(self, other):
+        return isinstance(other, TaskSpec) and self.key() == other.key()
+
+    def __hash__(self):
+        return hash(self.key())
+
+
+def _quantile(ordered, q):
+    place = q * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+class Measurement:
+    """The times of one task: `times` are seconds per run, one for each block of `number_per_run` runs."""
+
+    def __init__(self, number_per_run, raw_times, task_spec, metadata=None):
+        self.number_per_run, self.raw_times = number_per_run, list(raw_times)
+        self.task_spec, self.metadata = task_spec, metadata
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name == "task_spec":
+            raise AttributeError(name)
+        return getattr(self.task_spec, name)
+
+    @property
+    def times(self):
+        return [t / self.number_per_run for t in self.raw_times]
+
+    @property
+    def _sorted(self):
+        return sorted(self.times)
+
+    @property
+    def mean(self):
+        return sum(self.times) / len(self.times)
+
+    @property
+    def median(self):
+        return _quantile(self._sorted, 0.5)
+
+    @property
+    def iqr(self):
+        """The width of the middle half."""
+        return _quantile(self._sorted, 0.75) - _quantile(self._sorted, 0.25)
+
+    @property
+    def significant_figures(self):
+        """How many digits of the median mean something, judged by the spread of the times."""
+        if len(self.times) < 3 or not self.iqr:
+            return 4
+        upper = max(self.iqr, 1e-12) * 1.4826 / math.sqrt(len(self.times))  # ~ standard error
+        return max(1, min(5, math.floor(math.log10(self.median / upper)) + 1)) if self.median > 0 else 1
+
+    @property
+    def has_warnings(self):
+        return bool(len(self.times) > 1 and self.median > 0 and self.iqr / self.median > 0.1)
+
+    def meets_confidence(self, threshold=0.1):
+        return len(self.times) > 2 and self.iqr / self.median < threshold
+
+    @property
+    def title(self):
+        return self.task_spec.title
+
+    @property
+    def as_row_name(self):
+        return self.sub_label or self.stmt or "[Unknown]"
+
+    @staticmethod
+    def merge(measurements):
+        """Measurements of the same task joined into one each."""
+        groups = {}
+        for m in measurements:
+            groups.setdefault((m.task_spec, m.number_per_run), []).append(m)
+        return [
+            Measurement(number, [t for m in group for t in m.raw_times], spec)
+            for (spec, number), group in groups.items()
+        ]
+
+    def __repr__(self):
+        unit, length = select_unit(self.median)
+        lines = [object.__repr__(self), self.title]
+        if self.description and self.label:
+            lines.append(self.description)
+        lines += [line for line in (self.task_spec.setup_str(),) if line]
+        n = len(self.times)
+        if n > 1:
+            low, high = (_quantile(self._sorted, q) / length for q in (0.25, 0.75))
+            lines.append(f"  Median: {self.median / length:.2f} {unit}")
+            lines.append(f"  IQR:    {self.iqr / length:.2f} {unit} ({low:.2f} to {high:.2f})")
+        else:
+            lines.append(f"  {self.median / length:.2f} {unit}")
+        lines.append(
+            f"  {n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs "
+            f"{'per measurement' if n > 1 else ''}, {self.num_threads} "
+            f"thread{'s' if self.num_threads > 1 else ''}"
+        )
+        if self.has_warnings:
+            share = self.iqr / self.median
+            lines.append(
+                f"  WARNING: Interquartile range is {share:.1%} of the median measurement.\n"
+                "           This suggests significant environmental influence."
+            )
+        return "\n".join(lines)
+
+
+class _threads:
+    """Context manager: the number of threads inside a block."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __enter__(self):
+        self.saved = rl.get_num_threads()
+        rl.set_num_threads(self.count)
+
+    def __exit__(self, *exc):
+        rl.set_num_threads(self.saved)
+
+
+class Timer:
+    """Times a Python statement, as timeit does, on `num_threads` threads."""
+
+    def __init__(
+        self,
+        stmt="pass",
+        setup="pass",
+        global_setup="",
+        timer=timer,
+        globals=None,
+        label=None,
+        sub_label=None,
+        description=None,
+        env=None,
+        num_threads=1,
+        language=Language.PYTHON,
+    ):
+        if str(language).lower() not in ("python", "py"):
+            raise ValueError(f"Timer: only Python statements can be timed, got language={language!r}")
+        if global_setup:
+            raise ValueError("global_setup is C++ only, but got a Python statement")
+        import textwrap
+
+        stmt, setup = (textwrap.dedent(text).strip() for text in (stmt, setup))
+        self._globals = dict(globals or {})
+        self._task_spec = TaskSpec(stmt, setup, label, sub_label, description, env, num_threads)
+        self._stopwatch = _Stopwatch(stmt=stmt, setup=setup, timer=timer, globals=self._globals)
+
+    def _time(self, number):
+        return max(self._stopwatch.timeit(number), 1e-9)
+
+    def timeit(self, number=1000000):
+        """One block of `number` runs, after a short warm-up."""
+        with _threads(self._task_spec.num_threads):
+            self._time(max(number // 100, 2))
+            return Measurement(number, [self._time(number)], self._task_spec)
+
+    def repeat(self, repeat=-1, number=-1):
+        raise NotImplementedError("See `Timer.blocked_autorange.`")
+
+    def _block_size(self, min_run_time):
+        """Runs per block: enough that the clock itself costs under 0.1 % of it."""
+        overhead = min(self._clock() for _ in range(5))
+        number = 1
+        while True:
+            taken = self._time(number)
+            if taken > max(1000 * overhead, min_run_time / 1000) or taken > min_run_time:
+                return number
+            number *= 10
+
+    @staticmethod
+    def _clock():
+        start = timer()
+        return max(timer() - start, 1e-9)
+
+    def blocked_autorange(self, callback=None, min_run_time=0.2):
+        """Blocks of runs until min_run_time seconds are spent."""
+        with _threads(self._task_spec.num_threads):
+            number = self._block_size(min_run_time)
+            times, spent = [], 0.0
+            while spent < min_run_time:
+                times.append(self._time(number))
+                spent += times[-1]
+                if callback is not None:
+                    callback(number, times[-1])
+            return Measurement(number, times, self._task_spec)
+
+    def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None):
+        """Blocks of runs until their spread is below `threshold` of the median, or max_run_time is over."""
+        with _threads(self._task_spec.num_threads):
+            number = self._block_size(0.05)
+            times, spent = [], 0.0
+            while spent < max_run_time:
+                times.append(self._time(number))
+                spent += times[-1]
+                if callback is not None:
+                    callback(number, times[-1])
+                measurement = Measurement(number, times, self._task_spec)
+                if spent >= min_run_time and measurement.meets_confidence(threshold):
+                    break
+            return Measurement(number, times, self._task_spec)

@@ -1,0 +1,125 @@
+"""New tensors: counted, spaced, like others; windows."""
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+
+@pytest.mark.parametrize("args", [(5,), (2, 7), (0, 10, 3), (5, 0, -2), (0.5, 3.0, 0.5), (3, 3)])
+def test_arange(args):
+    expected = np.arange(*args)
+    got = rl.arange(*args)
+    assert got.dtype == (rl.int64 if expected.dtype == np.int64 else rl.float32)
+    np.testing.assert_allclose(got.numpy(), expected)
+
+
+def test_arange_counts_exactly_beyond_floats():
+    assert rl.arange(2**60, 2**60 + 3).tolist() == [2**60, 2**60 + 1, 2**60 + 2]
+
+
+@pytest.mark.parametrize("args", [(0, 5, 0), (0, 5, -1), (0, float("inf")), (0, float("nan"))])
+def test_arange_refuses(args):
+    with pytest.raises(RuntimeError):
+        rl.arange(*args)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 7])
+def test_linspace(steps):
+    np.testing.assert_allclose(rl.linspace(-1, 4, steps, dtype=rl.float64).numpy(), np.linspace(-1, 4, steps))
+    np.testing.assert_allclose(rl.logspace(-1, 2, steps, dtype=rl.float64).numpy(), np.logspace(-1, 2, steps))
+    if steps:
+        assert rl.linspace(0.1, 0.7, steps)[-1 if steps > 1 else 0].item() == pytest.approx(
+            0.7 if steps > 1 else 0.1
+        )
+
+
+def test_out_decides_the_type():
+    out = rl.empty(0, dtype=rl.float64)
+    assert rl.arange(3, out=out) is out
+    assert out.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, None), (2, 4), (4, 2), (0, 3)])
+def test_eye(n, m):
+    np.testing.assert_array_equal(
+        rl.eye(n, *([] if m is None else [m])).numpy(), np.eye(n, m, dtype=np.float32)
+    )
+
+
+def test_full_takes_the_type_of_the_number():
+    assert rl.full((2,), 1).dtype == rl.int64
+    assert rl.full((2,), True).dtype == rl.bool
+    assert rl.full((2,), 1.5).dtype == rl.float32
+    assert rl.full((2,), 1j).dtype == rl.complex64
+
+
+def test_like_keeps_the_order_in_memory():
+    x = rl.empty(2, 3, 4).permute(2, 0, 1)
+    assert rl.zeros_like(x).stride() == x.stride()
+    assert rl.ones_like(x, memory_format=rl.contiguous_format).is_contiguous()
+    assert rl.full_like(x, 3, dtype=rl.int64).dtype == rl.int64
+    assert x.new_tensor([1, 2]).dtype == x.dtype
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("offset", [-5, -1, 0, 2, 9])
+def test_triangle_indices(upper, offset):
+    ours = (rl.triu_indices if upper else rl.tril_indices)(3, 4, offset)
+    theirs = (np.triu_indices if upper else np.tril_indices)(3, offset, 4)
+    np.testing.assert_array_equal(ours.numpy(), np.stack(theirs))
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
+def test_windows_are_numpys(name):
+    expected = {"hann": np.hanning, "hamming": np.hamming, "blackman": np.blackman, "bartlett": np.bartlett}[
+        name
+    ](9)
+    ours = getattr(rl, f"{name}_window")(9, periodic=False, dtype=rl.float64)
+    np.testing.assert_allclose(ours.numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        getattr(rl.signal.windows, name)(9, dtype=rl.float64).numpy(), expected, atol=1e-12
+    )
+    periodic = getattr(rl, f"{name}_window")(8, dtype=rl.float64)
+    np.testing.assert_allclose(periodic.numpy(), expected[:8], atol=1e-12)
+
+
+def test_kaiser():
+    np.testing.assert_allclose(
+        rl.kaiser_window(9, False, 5.0, dtype=rl.float64).numpy(), np.kaiser(9, 5.0), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        rl.signal.windows.kaiser(9, beta=5.0, dtype=rl.float64).numpy(), np.kaiser(9, 5.0), rtol=1e-6
+    )
+
+
+def test_views_in_place():
+    x = rl.arange(6.0).reshape(2, 3).clone()
+    assert tuple(x.transpose_(0, 1).shape) == (3, 2)
+    assert tuple(x.unsqueeze_(0).squeeze_().t_().shape) == (2, 3)
+    w = rl.ones(2, 3, requires_grad=True)
+    y = w * rl.arange(6.0).reshape(2, 3)
+    y.transpose_(0, 1)
+    (y * rl.tensor([[1.0, 2.0]])).sum().backward()
+    assert w.grad.tolist() == [[0.0, 1.0, 2.0], [6.0, 8.0, 10.0]]
+
+
+def test_one_hot_and_embedding():
+    F = rl.nn.functional
+    assert F.one_hot(rl.tensor([2, 0])).tolist() == [[0, 0, 1], [1, 0, 0]]
+    w = rl.arange(6.0).reshape(3, 2).requires_grad_()
+    y = F.embedding(rl.tensor([[1, 1], [2, 0]]), w, padding_idx=2)
+    y.sum().backward()
+    assert w.grad.tolist() == [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]
+    with pytest.raises(IndexError):
+        F.embedding(rl.tensor([3]), w)
+
+
+def test_complex_views_share_memory():
+    pairs = rl.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+    z = rl.view_as_complex(pairs)
+    assert z.tolist() == [1 + 2j, 3 - 1j]
+    (rl.view_as_real(z) * rl.tensor([2.0, 3.0])).sum().backward()
+    assert pairs.grad.tolist() == [[2.0, 3.0], [2.0, 3.0]]
+    with pytest.raises(RuntimeError, match="stride 1"):
+        rl.view_as_complex(rl.ones(2, 2).t())
