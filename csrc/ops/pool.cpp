@@ -8,7 +8,7 @@
 namespace rl::ops {
 
 // Tables of windows for each dimension, kept by the node for backward.
-struct Windows {
+struct PoolingWindows {
   Ints in, out;  // three sizes each
   Ints start[3], end[3], share[3];
   int64_t dilation[3] = {1, 1, 1};
@@ -24,7 +24,7 @@ struct Windows {
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
 
 // The sizes of a result: those of x with the last n replaced.
-static Ints result_sizes(const Tensor& x, const Windows& w, int64_t n) {
+static Ints result_sizes(const Tensor& x, const PoolingWindows& w, int64_t n) {
   Ints sizes(x.sizes());
   for (int64_t i = 0; i < n; ++i) sizes[x.dim() - n + i] = w.out[3 - n + i];
   return sizes;
@@ -42,8 +42,8 @@ static int64_t planes_of(const Tensor& x, int64_t n) {
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n);
 
 // pick: y = x[places]        dx = dy put at the places
-struct PickBackward : Node {
-  static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
+struct MaxPoolPickBackward : Node {
+  static constexpr const char* kName = "MaxPool2DWithIndicesBackwardBackward0";
   Saved places;
   Ints sizes;
   int64_t n = 0;
@@ -61,7 +61,7 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
     for (int64_t p = 0; p < planes; ++p)
       for (int64_t i = 0; i < out; ++i) __builtin_memcpy(dst + (p * out + i) * item, src + (p * in + at[p * out + i]) * item, static_cast<size_t>(item));
   }
-  return record<PickBackward>(y, {x}, [&](auto& node) {
+  return record<MaxPoolPickBackward>(y, {x}, [&](auto& node) {
     node.places = save(places);
     node.sizes = Ints(x.sizes());
     node.n = n;
@@ -69,8 +69,8 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
 }
 
 // put: zeros with dy added at the places        d(dy) = g picked at the places
-struct PutBackward : Node {
-  static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
+struct MaxPoolPutBackward : Node {
+  static constexpr const char* kName = "MaxPool2DWithIndicesBackwardBackward0";
   Saved places;
   int64_t n = 0;
   Grads backward(const Grads& dy) { return {pick(dy[0], places.unpack(*this), n)}; }
@@ -93,7 +93,7 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
       if constexpr (is_floating_v<T>) add_at<T>(dx.data<T>(), from.data<T>(), places.data<int64_t>(), planes, in, out);
     });
   }
-  return record<PutBackward>(dx, {dy}, [&](auto& node) {
+  return record<MaxPoolPutBackward>(dx, {dy}, [&](auto& node) {
     node.places = save(places);
     node.n = n;
   });
@@ -108,7 +108,7 @@ struct MaxPoolBackward : Node {
   Grads backward(const Grads& dy) { return {put(dy[0], result1.unpack(*this), sizes, n), Tensor()}; }
   FIELDS(result1)
 };
-static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n) {
+static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const PoolingWindows& w, int64_t n) {
   Ints sizes = result_sizes(input, w, n);
   Tensor y = empty(sizes, input.dtype(), input.device()), places = empty(sizes, DType::Int64, input.device());
   if (!skipped(y)) {
@@ -123,17 +123,17 @@ static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows
   return {y, places};
 }
 
-static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n);
+static Tensor spread(const Tensor& dy, const PoolingWindows& w, const Ints& sizes, int64_t n);
 
 // average pooling: y = the mean of each window        dx = dy spread over the windows
 struct AvgPoolBackward : Node {
   static constexpr const char* kName = "AvgPool2DBackward0";
-  Windows windows;
+  PoolingWindows windows;
   Ints sizes;
   int64_t n = 0;
   Grads backward(const Grads& dy) { return {spread(dy[0], windows, sizes, n)}; }
 };
-static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
+static Tensor average(const Tensor& input, const PoolingWindows& w, int64_t n) {
   Tensor y = empty(result_sizes(input, w, n), input.dtype(), input.device());
   if (!skipped(y)) {
     Tensor x = contiguous(input);
@@ -146,19 +146,19 @@ static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
   });
 }
 // its adjoint        d(dy) = the means of g
-struct SpreadBackward : Node {
+struct AvgPoolSpreadBackward : Node {
   static constexpr const char* kName = "AvgPool2DBackwardBackward0";
-  Windows windows;
+  PoolingWindows windows;
   int64_t n = 0;
   Grads backward(const Grads& dy) { return {average(dy[0], windows, n)}; }
 };
-static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n) {
+static Tensor spread(const Tensor& dy, const PoolingWindows& w, const Ints& sizes, int64_t n) {
   Tensor dx = empty(sizes, dy.dtype(), dy.device());
   if (!skipped(dx)) {
     Tensor from = contiguous(dy);
     g_cpu->pool->average_grad(w.table(planes_of(dx, n)), dx.view(), from.view());
   }
-  return record<SpreadBackward>(dx, {dy}, [&](auto& node) {
+  return record<AvgPoolSpreadBackward>(dx, {dy}, [&](auto& node) {
     node.windows = w;
     node.n = n;
   });
@@ -180,7 +180,7 @@ static Ints each(const char* name, const char* what, IntSpan v, int64_t n) {
 }
 
 // The windows of plain pooling over the last n dimensions of x.
-static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan kernel_size, IntSpan stride_or_none, IntSpan padding_size,
+static PoolingWindows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan kernel_size, IntSpan stride_or_none, IntSpan padding_size,
                           IntSpan dilation_size, bool ceil_mode, bool count_pad) {
   Ints kernel = each(name, "kernel_size", kernel_size, n);
   CHECK(stride_or_none.size() == 0 || stride_or_none.size() == 1 || stride_or_none.size() == n, Runtime, name,
@@ -188,7 +188,7 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
   Ints stride = stride_or_none.size() == 0 ? kernel : each(name, "stride", stride_or_none, n);
   Ints padding = each(name, "padding", padding_size, n), dilation = each(name, "dilation", dilation_size, n);
   check_input(name, x, n);
-  Windows w;
+  PoolingWindows w;
   w.in = w.out = Ints(3, 1);
   for (int d = 0; d < 3; ++d) w.start[d] = Ints(1, 0), w.end[d] = w.share[d] = Ints(1, 1);
   for (int64_t i = 0; i < n; ++i) {
@@ -223,13 +223,13 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
 }
 
 // The windows of adaptive pooling: out of them in each dimension, as equal as possible.
-static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, IntSpan output_size) {
+static PoolingWindows adaptive_windows(const char* name, const Tensor& x, int64_t n, IntSpan output_size) {
   CHECK(output_size.size() == n || output_size.size() == 1, Runtime, name, ": output_size must be ", n, " numbers, got ", to_text(output_size));
   CHECK(x.dim() == n + 1 || x.dim() == n + 2, Runtime, name, "(): Expected ", n + 1, "D or ", n + 2, "D tensor, but got ", to_text(x.sizes()));
   for (int64_t i = 1; i <= n; ++i)
     CHECK(x.sizes()[x.dim() - i] > 0, Runtime, name, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
           to_text(x.sizes()), " with dimension ", x.dim() - i, " being empty");
-  Windows w;
+  PoolingWindows w;
   w.in = w.out = Ints(3, 1);
   for (int d = 0; d < 3; ++d) w.start[d] = Ints(1, 0), w.end[d] = w.share[d] = Ints(1, 1);
   for (int64_t i = 0; i < n; ++i) {
@@ -261,7 +261,7 @@ template <int N> static Tensor avg_pool(const Tensor& input, const Ints& kernel_
                                         bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
   constexpr const char* kName = N == 1 ? "avg_pool1d" : N == 2 ? "avg_pool2d" : "avg_pool3d";
   CHECK(!divisor_override || *divisor_override != 0, Runtime, "divisor must be not zero");
-  Windows w = windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding, Ints{1}, ceil_mode, count_include_pad);
+  PoolingWindows w = windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding, Ints{1}, ceil_mode, count_include_pad);
   if (divisor_override) w.divisor = static_cast<double>(*divisor_override);
   return average(input, w, N);
 }
@@ -297,7 +297,7 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
   int64_t planes = planes_of(input, N);
   CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() == planes * N && samples.sizes()[2] == N, Runtime, kName,
         ": expected _random_samples of shape (batch, channels, ", int64_t{N}, ") and of the input's type, got ", to_text(samples.sizes()));
-  Windows w;
+  PoolingWindows w;
   w.in = w.out = Ints(3, 1);
   Ints kernel(3, 1);
   for (int d = 0; d < 3; ++d) w.start[d] = Ints(1, 0), w.end[d] = w.share[d] = Ints(1, 1);

@@ -83,7 +83,7 @@ LAYERS = [
     ("ReplicationPad3d", (1,), {}, [(1, 2, 3, 4, 3)]),
     ("CircularPad2d", ((1, 2, 3, 0),), {}, [(2, 3, 4, 5)]),
     ("Unfold", ((2, 3),), {"padding": 1, "stride": 2}, [(2, 3, 6, 7)]),
-    ("Fold", ((5, 6), (2, 3)), {"padding": 1}, [(2, 12, 42)]),
+    ("Fold", ((5, 6), (2, 3)), {"padding": 1}, [(2, 12, 36)]),
     ("CosineSimilarity", (), {"dim": -1}, [(4, 5), (4, 5)]),
     ("PairwiseDistance", (), {"p": 3.0}, [(4, 5), (4, 5)]),
     ("MultiheadAttention", (8, 2), {}, [(5, 3, 8), (4, 3, 8), (4, 3, 8)]),
