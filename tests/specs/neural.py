@@ -112,7 +112,7 @@ def log_softmax(x, axis):
 def nll(log_probs, target, weight, reduction, ignore_index):
     moved = np.moveaxis(log_probs, 1, -1)
     keep = target != ignore_index
-    w = np.ones(log_probs.shape[1]) if weight is None else weight
+    w = np.ones(log_probs.shape[1]) if weight is None else weight.numpy()  # weights of classes have no gradient
     factor = np.where(keep, w[np.where(keep, target, 0)], 0)
     loss = -np.take_along_axis(moved, np.where(keep, target, 0)[..., None], -1)[..., 0] * factor
     return loss if reduction == 0 else np.asarray(loss.sum() / (factor.sum() if reduction == 1 else 1))
@@ -270,8 +270,8 @@ SPECS = [
         "nn._core.cross_entropy",
         lambda: [
             Sample(randn(5, 3), ints(5, high=3)),
-            Sample(randn(2, 4, 3), ints(2, 3, high=4), rand(4), 0),
-            Sample(randn(4, 3), ints(4, high=3), rand(3), 1, 1),
+            Sample(randn(2, 4, 3), ints(2, 3, high=4), weight=rand(4), reduction=0),
+            Sample(randn(4, 3), ints(4, high=3), weight=rand(3), ignore_index=1),
             Sample(randn(4, 3), ints(4, high=3), None, 2),
         ],
         cross_entropy,
@@ -287,7 +287,7 @@ SPECS = [
         "nn._core.nll_loss_nd",
         lambda: [
             Sample(randn(5, 3), ints(5, high=3)),
-            Sample(randn(2, 4, 3), ints(2, 3, high=4), rand(4), 1, 2),
+            Sample(randn(2, 4, 3), ints(2, 3, high=4), weight=rand(4), ignore_index=2),
         ],
         nll_loss,
         method=False,
