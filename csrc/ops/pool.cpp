@@ -295,7 +295,7 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
   CHECK(output_size.size() == N, Runtime, kName, ": output_size must either be a single int, or a tuple of ", N, " ints");
   check_input(kName, input, N);
   int64_t planes = planes_of(input, N);
-  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() == planes * N && samples.sizes()[2] == N, Runtime, kName,
+  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() >= planes * N && samples.sizes()[2] == N, Runtime, kName,
         ": expected _random_samples of shape (batch, channels, ", int64_t{N}, ") and of the input's type, got ", to_text(samples.sizes()));
   PoolingWindows w;
   w.in = w.out = Ints(3, 1);
@@ -318,10 +318,10 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     int64_t in_plane = x.numel() / planes, out_plane = y.numel() / planes, one = 1;
     View vx = x.view(), vy = y.view(), vp = places.view();
     for (int64_t p = 0; p < planes; ++p) {
-      // The last sample belongs to the first dimension.
+      // The samples of pictures are for the width first, those of volumes for the depth first.
       for (int64_t i = 0; i < N; ++i) {
         int64_t d = 3 - N + i;
-        fractional_starts(s.data<double>()[p * N + (N - 1 - i)], w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
+        fractional_starts(s.data<double>()[p * N + (N == 2 ? N - 1 - i : i)], w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
       }
       View px{static_cast<char*>(vx.data) + p * in_plane * x.item_size(), &in_plane, &one, 1, x.dtype()};
       View py{static_cast<char*>(vy.data) + p * out_plane * y.item_size(), &out_plane, &one, 1, y.dtype()};
