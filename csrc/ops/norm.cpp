@@ -97,8 +97,14 @@ struct NormRowsBackward : Node {
   double eps = 0;
   Grads backward(const Grads& dy) {
     Tensor x = input.unpack(*this), w = weight.defined() ? weight.unpack(*this) : Tensor();
-    int64_t per = rows.length / rows.inner;
     Grads d(3);
+    if (x.numel() == 0) {
+      if (needs(0)) d[0] = zeros(x.sizes(), x.dtype(), x.device());
+      for (int i = 1; i < 3; ++i)
+        if (needs(i)) d[i] = zeros(param_sizes, compute_dtype(x.dtype()), x.device());
+      return d;
+    }
+    int64_t per = rows.length / rows.inner;
     if (grad_enabled()) {
       Ints shape{rows.rows / rows.groups, rows.groups, per, rows.inner}, kept{shape[0], shape[1], 1, 1},
           params{1, rows.groups, per, 1};
@@ -139,7 +145,6 @@ static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& wei
   }
   if (mean_out) *mean_out = mean;
   if (rstd_out) *rstd_out = rstd;
-  if (rows.rows == 0 || rows.length == 0) return y;
   return record<NormRowsBackward>(y, {input, weight, bias}, [&](auto& n) {
     n.input = save(input);
     if (weight) n.weight = save(weight);

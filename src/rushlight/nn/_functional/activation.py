@@ -164,10 +164,10 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A sample of the Gumbel-softmax distribution; `hard` rounds it to one-hot but keeps its gradient."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    gumbels = -rl.empty_like(logits, memory_format=rl.legacy_contiguous_format).exponential_().log()
+    gumbels = -rl.empty_like(logits, memory_format=rl.contiguous_format).exponential_().log()
     soft = ((logits + gumbels) / tau).softmax(dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
-    one_hot = rl.zeros_like(logits, memory_format=rl.legacy_contiguous_format).scatter_(dim, index, 1.0)
+    one_hot = rl.zeros_like(logits, memory_format=rl.contiguous_format).scatter_(dim, index, 1.0)
     return one_hot - soft.detach() + soft

@@ -102,7 +102,7 @@ def invert_permutation(permutation):
     """The permutation that undoes another."""
     if permutation is None:
         return None
-    out = rl.empty_like(permutation, memory_format=rl.legacy_contiguous_format)
+    out = rl.empty_like(permutation, memory_format=rl.contiguous_format)
     return out.scatter_(0, permutation, rl.arange(0, permutation.numel(), device=permutation.device))
 
 
