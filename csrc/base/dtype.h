@@ -85,12 +85,14 @@ inline DType to_complex(DType t) {
 }
 
 template <class T> struct dtype_of;
-#define RL_DTYPES(X)                                                                                              \
-  X(Bool, bool)                                                                                                   \
-  X(UInt8, uint8_t)                                                                                               \
-  X(Int8, int8_t) X(Int16, int16_t) X(Int32, int32_t) X(Int64, int64_t) X(Float16, float16) X(BFloat16, bfloat16) \
-      X(Float32, float) X(Float64, double) X(Complex64, std::complex<float>) X(Complex128, std::complex<double>)
-#define RL_STORAGE_DTYPES(X) X(UInt16, uint16_t) X(UInt32, uint32_t) X(UInt64, uint64_t) X(Complex32, complex32)
+// clang-format off
+#define RL_DTYPES(X)                                                                  \
+  X(Bool, bool) X(UInt8, uint8_t) X(Int8, int8_t) X(Int16, int16_t) X(Int32, int32_t) \
+  X(Int64, int64_t) X(Float16, float16) X(BFloat16, bfloat16) X(Float32, float)       \
+  X(Float64, double) X(Complex64, std::complex<float>) X(Complex128, std::complex<double>)
+#define RL_STORAGE_DTYPES(X) \
+  X(UInt16, uint16_t) X(UInt32, uint32_t) X(UInt64, uint64_t) X(Complex32, complex32)
+// clang-format on
 #define X(name, type)                           \
   template <> struct dtype_of<type> {           \
     static constexpr DType value = DType::name; \

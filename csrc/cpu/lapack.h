@@ -41,17 +41,33 @@ template <class... A> void call(void (*routine)(), A... args) {
     else call(scipy_##z##_, args...);                                                       \
   }
 #define RL_LAPACK(name) RL_LAPACK_AS(name, s##name, d##name, c##name, z##name)
+// clang-format off
 RL_LAPACK(getrf)
 RL_LAPACK(getrs)
 RL_LAPACK(getri)
 RL_LAPACK(potrf)
-RL_LAPACK(potrs) RL_LAPACK(potri) RL_LAPACK(trsm) RL_LAPACK(geqrf) RL_LAPACK_AS(orgqr, sorgqr, dorgqr, cungqr, zungqr)
-    RL_LAPACK_AS(ormqr, sormqr, dormqr, cunmqr, zunmqr) RL_LAPACK(gesdd) RL_LAPACK(gesvd) RL_LAPACK(gebrd)
-        RL_LAPACK_AS(bdsdc, sbdsdc, dbdsdc, sbdsdc, dbdsdc) RL_LAPACK_AS(ormbr, sormbr, dormbr, cunmbr, zunmbr)
-            RL_LAPACK_AS(syevd, ssyevd, dsyevd, cheevd, zheevd) RL_LAPACK(geev) RL_LAPACK(gels) RL_LAPACK(gelsy)
-                RL_LAPACK(gelsd) RL_LAPACK(gelss) RL_LAPACK(sytrf) RL_LAPACK(sytrs)
-                    RL_LAPACK_AS(hetrf, ssytrf, dsytrf, chetrf, zhetrf)
-                        RL_LAPACK_AS(hetrs, ssytrs, dsytrs, chetrs, zhetrs)
+RL_LAPACK(potrs)
+RL_LAPACK(potri)
+RL_LAPACK(trsm)
+RL_LAPACK(geqrf)
+RL_LAPACK_AS(orgqr, sorgqr, dorgqr, cungqr, zungqr)
+RL_LAPACK_AS(ormqr, sormqr, dormqr, cunmqr, zunmqr)
+RL_LAPACK(gesdd)
+RL_LAPACK(gesvd)
+RL_LAPACK(gebrd)
+RL_LAPACK_AS(bdsdc, sbdsdc, dbdsdc, sbdsdc, dbdsdc)
+RL_LAPACK_AS(ormbr, sormbr, dormbr, cunmbr, zunmbr)
+RL_LAPACK_AS(syevd, ssyevd, dsyevd, cheevd, zheevd)
+RL_LAPACK(geev)
+RL_LAPACK(gels)
+RL_LAPACK(gelsy)
+RL_LAPACK(gelsd)
+RL_LAPACK(gelss)
+RL_LAPACK(sytrf)
+RL_LAPACK(sytrs)
+RL_LAPACK_AS(hetrf, ssytrf, dsytrf, chetrf, zhetrf)
+RL_LAPACK_AS(hetrs, ssytrs, dsytrs, chetrs, zhetrs)
+// clang-format on
 #undef RL_LAPACK
 #undef RL_LAPACK_AS
 

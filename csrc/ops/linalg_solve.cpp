@@ -185,6 +185,9 @@ static Tensor pinv_of(const Tensor& a, const std::optional<Value>& atol, const s
     if (!v) continue;
     CHECK(!v->is_tensor() || !v->tensor.is_complex(), Runtime, name, ": ", i ? "rtol" : "atol",
           " tensor of complex type is not supported. Got ", info(v->tensor.dtype()).legacy);
+    CHECK(!v->is_tensor() || IntSpan(broadcast_sizes(v->tensor.sizes(), batch_of(a))) == batch_of(a), Runtime, name,
+          ": a tolerance of shape ", to_text(v->tensor.sizes()), " does not broadcast to the batch ",
+          to_text(batch_of(a)));
     tolerances[i] = v->is_tensor() ? cast(v->tensor, DType::Float64) : full({}, v->number, DType::Float64);
   }
   Tensor y = empty(with(batch_of(a), {n, m}), a.dtype(), a.device());

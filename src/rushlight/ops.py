@@ -1,4 +1,4 @@
-"""rushlight.ops.aten.<name>: every op by PyTorch's name of the primitive, `.default` and other overloads included."""
+"""rushlight.ops.aten.<name>: every op by PyTorch's name of the primitive, overloads included."""
 
 from . import _C
 from ._compose import _composed
@@ -68,7 +68,8 @@ def _slice(input, dim=0, start=None, end=None, step=1):
         raise RuntimeError("slice step must be positive")
     if not -input.dim() <= dim < input.dim():
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but "
+            f"got {dim})"
         )
     return input[(slice(None),) * (dim % input.dim()) + (slice(start, end, step),)]
 

@@ -12,7 +12,7 @@ def embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
     include_last_offset=False, padding_idx=None,
 ):  # fmt: skip
-    """(bags, the bag of each index, the sizes of bags, the rows of the maxima); mode is 0 sum, 1 mean, 2 max."""
+    """(bags, bag of each index, sizes of bags, rows of the maxima); mode is 0 sum, 1 mean, 2 max."""
     from ..nn._functional.embedding import _bags
     from ..nn._functional.embedding import embedding_bag as f
 
@@ -20,13 +20,22 @@ def embedding_bag(
         raise RuntimeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
     if indices.dim() != 1 or offsets.dim() != 1:
         raise RuntimeError(
-            f"input has to be a 1D Tensor, and offsets too; got shapes {list(indices.shape)} and {list(offsets.shape)}"
+            f"input has to be a 1D Tensor, and offsets too; got shapes {list(indices.shape)} and "
+            f"{list(offsets.shape)}"
         )
-    offsets, indices = (t.to(_ops["promote_types"](offsets.dtype, indices.dtype)) for t in (offsets, indices))
+    wide = _ops["promote_types"](offsets.dtype, indices.dtype)
+    offsets, indices = offsets.to(wide), indices.to(wide)
     out = f(
-        indices, weight, offsets, scale_grad_by_freq=scale_grad_by_freq and mode != 2, mode=_MODES[mode], sparse=sparse,
-        per_sample_weights=per_sample_weights, include_last_offset=include_last_offset, padding_idx=padding_idx,
-    )  # fmt: skip
+        indices,
+        weight,
+        offsets,
+        scale_grad_by_freq=scale_grad_by_freq and mode != 2,
+        mode=_MODES[mode],
+        sparse=sparse,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+    )
     if padding_idx is not None:
         padding_idx %= weight.size(0)
     count = out.size(0)
@@ -94,7 +103,8 @@ def _segment_lengths(data, lengths, indices, offsets, axis, unsafe):
     given = offsets if lengths is None else lengths
     if given.dim() != axis + 1 or given.shape[:-1] != data.shape[:axis]:
         raise RuntimeError(
-            f"segment_reduce(): expected lengths or offsets over dimensions {list(data.shape[:axis])} and segments, got "
+            f"segment_reduce(): expected lengths or offsets over dimensions {list(data.shape[:axis])} and "
+            "segments, got "
             f"{list(given.shape)}"
         )
     if lengths is None:
@@ -104,7 +114,8 @@ def _segment_lengths(data, lengths, indices, offsets, axis, unsafe):
             raise RuntimeError("lengths contains negative value!")
         if not bool((lengths.sum(-1) == data.size(axis)).all()):
             raise RuntimeError(
-                f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis), {data.size(axis)}, "
+                f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(axis), "
+                f"{data.size(axis)}, "
                 "when !unsafe."
             )
     return lengths.long()

@@ -27,7 +27,8 @@ def _check(log_probs, targets, blank):
         raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype}'")
     if log_probs.dim() != 3:
         raise RuntimeError(
-            f"Expected 3-dimensional tensor (time, batch, classes), but got log_probs of shape {list(log_probs.shape)}"
+            f"Expected 3-dimensional tensor (time, batch, classes), but got log_probs of shape "
+            f"{list(log_probs.shape)}"
         )
     if targets.dim() not in (1, 2):
         raise RuntimeError(f"targets must have 1 or 2 dimensions, got shape {list(targets.shape)}")
@@ -43,7 +44,8 @@ def _padded(targets, lengths, classes, blank):
     if targets.dim() == 1:
         if targets.size(0) != sum(lengths):
             raise RuntimeError(
-                f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.size(0)} for "
+                f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size "
+                f"{targets.size(0)} for "
                 "argument targets (their lengths are to sum up to its size)"
             )
         starts, total = [], 0
@@ -58,7 +60,8 @@ def _padded(targets, lengths, classes, blank):
             raise RuntimeError(f"Expected targets of {len(lengths)} samples, got shape {list(targets.shape)}")
         if targets.size(1) < longest:
             raise RuntimeError(
-                f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.size(1)} for "
+                f"Expected tensor to have size at least {longest} at dimension 1, but got size "
+                f"{targets.size(1)} for "
                 "argument targets"
             )
         rows = targets.long()[:, :longest]
@@ -81,15 +84,16 @@ def _log_of_sum(logs, plus):
 def _losses(log_probs, targets, input_lengths, target_lengths, blank):
     """-log of the probability of each sample's targets, (N); infinite where they do not fit.
 
-    The states are blank, target 0, blank, target 1, ..., blank; alpha[t] holds the log probabilities of the ways to
-    be in each state at time t.
+    The states are blank, target 0, blank, target 1, ..., blank; alpha[t] holds the log probabilities of the
+    ways to be in each state at time t.
     """
     steps, batch, classes = log_probs.shape
     input_lengths = _lengths("input_lengths", input_lengths, batch)
     target_lengths = _lengths("target_lengths", target_lengths, batch)
     if max(input_lengths) > steps:
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {max(input_lengths)} (while checking "
+            f"Expected input_lengths to have value at most {steps}, but got value {max(input_lengths)} "
+            "(while checking "
             "arguments for ctc_loss)"
         )
     rows = _padded(targets, target_lengths, classes, blank)

@@ -2,6 +2,7 @@
 
 from .. import _C
 from .._compose import op
+from ._takes import takes
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -39,6 +40,7 @@ def _dims(x, dim):
 
 
 @op(name="fft.fftshift")
+@takes("input")
 def fftshift(input, dim=None):
     """Moves the zero frequency to the middle."""
     dims = _dims(input, dim)
@@ -46,6 +48,7 @@ def fftshift(input, dim=None):
 
 
 @op(name="fft.ifftshift")
+@takes("input")
 def ifftshift(input, dim=None):
     """The inverse of fftshift."""
     dims = _dims(input, dim)
@@ -57,8 +60,8 @@ def _padded_window(name, window, win_length, n_fft, dtype, device):
         window = _ops["ones"](win_length, dtype=dtype, device=device)
     elif window.dim() != 1 or window.shape[0] != win_length:
         raise RuntimeError(
-            f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size "
-            f"{list(window.shape)}"
+            f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, "
+            f"but got window with size {list(window.shape)}"
         )
     if win_length == n_fft:
         return window
@@ -68,8 +71,20 @@ def _padded_window(name, window, win_length, n_fft, dtype, device):
 
 
 @op(method=True)
-def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
-         onesided=None, return_complex=None, align_to_window=None):  # fmt: skip
+@takes("input")
+def stft(
+    input,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    center=True,
+    pad_mode="reflect",
+    normalized=False,
+    onesided=None,
+    return_complex=None,
+    align_to_window=None,
+):
     """Fourier transforms of overlapping pieces: (..., frequencies, pieces)."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
@@ -86,7 +101,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         pad = n_fft // 2
         if pad_mode == "reflect" and pad >= x.shape[-1]:
             raise RuntimeError(
-                f"stft: padding of {pad} by reflection needs an input longer than that, got length {x.shape[-1]}"
+                f"stft: reflecting {pad} values needs a longer input, got length {x.shape[-1]}"
             )
         x = _pad_ends(x, pad, pad_mode)
     if not 0 < n_fft <= x.shape[-1]:
@@ -117,14 +132,26 @@ def _pad_ends(x, pad, mode):
 
 
 @op(method=True)
-def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
-          length=None, return_complex=False):  # fmt: skip
+@takes("input")
+def istft(
+    input,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    center=True,
+    normalized=False,
+    onesided=None,
+    length=None,
+    return_complex=False,
+):
     """The signal whose short-time transform is the input: pieces are weighted by the window and added up."""
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
     if not input.is_complex():
         raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+            "istft requires a complex-valued input tensor matching the output from stft "
+            "with return_complex=True."
         )
     if input.numel() == 0:
         raise RuntimeError("istft: input tensor cannot be empty.")
@@ -134,13 +161,13 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     onesided = not full if onesided is None else onesided
     if onesided and input.shape[-2] != n_fft // 2 + 1:
         raise RuntimeError(
-            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
-            f"onesided=True, but got {input.shape[-2]}"
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
+            f"n_fft / 2 + 1 when onesided=True, but got {input.shape[-2]}"
         )
     if not onesided and input.shape[-2] != n_fft:
         raise RuntimeError(
-            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
-            f"onesided=False, but got {input.shape[-2]}"
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
+            f"n_fft when onesided=False, but got {input.shape[-2]}"
         )
     if not 0 < hop <= win:
         raise RuntimeError("istft: expected 0 < hop_length <= win_length")

@@ -4,6 +4,7 @@ import math
 
 from .. import _C
 from .._compose import op
+from ._takes import takes
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -34,6 +35,7 @@ def _wrap(dim, ndim):
 
 
 @op(name="linalg.matrix_norm", out=True)
+@takes("A")
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     _check_matrix("linalg.matrix_norm", A)
@@ -73,6 +75,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
 
 @op(name="linalg.norm", out=True)
+@takes("A")
 def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """The norm of vectors or matrices, by the number of dimensions."""
     if ord is not None and dim is None and A.dim() not in (1, 2):
@@ -90,18 +93,21 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 
 @op(out=True)
+@takes("input")
 def nuclear_norm(input, dim=(-2, -1), keepdim=False):
     """The sum of each matrix's singular values."""
     return matrix_norm(input, "nuc", dim, keepdim)
 
 
 @op(out=True)
+@takes("input")
 def frobenius_norm(input, dim=(), keepdim=False):
     """The square root of the sum of squares."""
     return _ops["linalg.vector_norm"](input, 2, dim or None, keepdim)
 
 
 @op(name="linalg.cond", out=True)
+@takes("A")
 def cond(A, p=None):
     """How much A and its inverse together can stretch a vector."""
     _check_matrix("linalg.cond", A)
@@ -129,6 +135,7 @@ def cond(A, p=None):
 
 
 @op(name="linalg.matrix_rank", out=True)
+@takes("A")
 def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False):
     """The number of singular values above a tolerance."""
     _check_matrix("linalg.matrix_rank", A)
@@ -165,6 +172,7 @@ def _epsilon(dtype):
 
 
 @op(name="linalg.tensorinv", out=True)
+@takes("A")
 def tensorinv(A, ind=2):
     """The inverse of tensordot with A over its first `ind` dimensions."""
     if ind <= 0:
@@ -172,13 +180,14 @@ def tensorinv(A, ind=2):
     first, last = A.shape[:ind], A.shape[ind:]
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
-            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-            f"{math.prod(last)} != {math.prod(first)}"
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
+            f"but got {math.prod(last)} != {math.prod(first)}"
         )
     return _ops["linalg.inv"](A.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
 
 
 @op(name="linalg.tensorsolve", out=True)
+@takes("A", "B")
 def tensorsolve(A, B, dims=None):
     """The X whose tensordot with A over all of X's dimensions is B."""
     if dims is not None:
@@ -195,6 +204,7 @@ def tensorsolve(A, B, dims=None):
 
 
 @op(name="linalg.vander")
+@takes("x")
 def vander(x, *, N=None):
     """The powers 0 .. N - 1 of each element, along a new dimension."""
     if x.dim() == 0 and N is None:
@@ -212,12 +222,14 @@ def vander(x, *, N=None):
 
 
 @op(name="linalg.diagonal")
+@takes("A")
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """A view of the diagonals of the last two dimensions."""
     return A.diagonal(offset, dim1, dim2)
 
 
 @op(method=True)
+@takes("input")
 def logdet(input):
     """The logarithm of each determinant: NaN where it is negative."""
     _check_square("logdet", input)
@@ -228,6 +240,7 @@ def logdet(input):
 
 
 @op(method=True)
+@takes("input")
 def lu(input, pivot=True, get_infos=False):
     """The packed LU of each matrix and its exchanges of rows, and LAPACK's codes if asked for."""
     result = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
@@ -243,6 +256,7 @@ _PADE_LIMIT = 5.371920351148152
 
 
 @op(name="linalg.matrix_exp")
+@takes("A")
 def matrix_exp(A):
     """The sum of A^k / k! over all k, by scaling, Pade's approximation and squaring."""
     _check_square("linalg.matrix_exp", A)
@@ -279,6 +293,7 @@ def _pade(A):
 
 
 @op(name="matrix_exp", method=True)
+@takes("input")
 def _matrix_exp(input):
     """The sum of A^k / k! over all k."""
     return matrix_exp(input)

@@ -2,12 +2,16 @@
 
 from .. import _C
 from .._compose import op
+from ._takes import takes
 
 _ops = _C.ops
 
 
 def _basis(A, q, niter):
-    """An orthonormal (..., m, q) whose span nearly holds the largest singular vectors (Halko, Martinsson and Tropp)."""
+    """An orthonormal (..., m, q) whose span nearly holds the largest singular vectors.
+
+    By Halko, Martinsson and Tropp.
+    """
     start = _ops["randn"](A.shape[-1], q, dtype=A.dtype, device=A.device)
     Q = _ops["linalg.qr"](A @ start).Q
     for _ in range(niter):
@@ -17,6 +21,7 @@ def _basis(A, q, niter):
 
 
 @op()
+@takes("A")
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U, S and V of the q largest singular values of A - M, nearly."""
     if M is not None:
@@ -35,6 +40,7 @@ def _tall_svd(A, q, niter):
 
 
 @op()
+@takes("A")
 def pca_lowrank(A, q=None, center=True, niter=2):
     """Principal components: svd_lowrank of A with its columns' means taken away."""
     m, n = A.shape[-2:]
@@ -50,12 +56,28 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
 
 @op()
-def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
-           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):  # fmt: skip
-    """The k largest (or smallest) eigenvalues of A x = w B x, A symmetric and B positive-definite, and their vectors.
+@takes("A")
+def lobpcg(
+    A,
+    k=None,
+    B=None,
+    X=None,
+    n=None,
+    iK=None,
+    niter=None,
+    tol=None,
+    largest=None,
+    method=None,
+    tracker=None,
+    ortho_iparams=None,
+    ortho_fparams=None,
+    ortho_bparams=None,
+):
+    """The k largest (or smallest) eigenvalues of A x = w B x and their vectors.
 
-    The matrices are dense, so the eigenvalues are found directly and exactly; the arguments that steer an iteration
-    (X beside its width, iK, niter, tol, method, tracker, ortho_*) are accepted and need not be obeyed.
+    A is symmetric, B positive-definite. The matrices are dense, so the eigenvalues are found directly and
+    exactly; the arguments that steer an iteration (X beside its width, iK, niter, tol, method, tracker, ortho_*)
+    are accepted and need not be obeyed.
     """
     if A.shape[-2] != A.shape[-1]:
         raise ValueError(f"lobpcg: A must be square, got shape {list(A.shape)}")
@@ -63,8 +85,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     k = (1 if X is None else X.shape[-1]) if k is None else k
     if m < 3 * (k if n is None else n):
         raise ValueError(
-            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
-            f"requested eigenpairs (={k})"
+            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the "
+            f"number of requested eigenpairs (={k})"
         )
     if B is None:
         values, vectors = _ops["linalg.eigh"](A)

@@ -2,6 +2,7 @@
 
 from .. import _C
 from .._compose import op
+from ._takes import takes
 
 _ops = _C.ops
 _einsum = _ops["_einsum"]
@@ -46,6 +47,7 @@ def _letter(n):
 
 
 @op(out=True)
+@takes("a", "b")
 def tensordot(a, b, dims=2):
     """a and b summed over pairs of dimensions: the last `dims` of a and the first of b, or lists of both."""
     if isinstance(dims, Tensor):
@@ -63,6 +65,7 @@ def tensordot(a, b, dims=2):
 
 
 @op(method=True, out=True)
+@takes("input", "other")
 def inner(input, other):
     """The sums of products along the last dimension of both."""
     if input.dim() == 0 or other.dim() == 0:
@@ -76,6 +79,7 @@ def inner(input, other):
 
 
 @op(method=True, out=True)
+@takes("input", "other")
 def kron(input, other):
     """The products of all elements of input with the whole of other."""
     n = max(input.dim(), other.dim())
@@ -87,6 +91,7 @@ def kron(input, other):
 
 
 @op(method=True, out=True)
+@takes("input")
 def trace(input):
     """The sum of a matrix's diagonal."""
     if input.dim() != 2:
@@ -101,6 +106,8 @@ def multi_dot(tensors):
     if len(tensors) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
     for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"multi_dot(): expected Tensors, got {type(t).__name__}")
         allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
         if t.dim() not in allowed:
             wanted = " or ".join(f"{d}D" for d in allowed)
@@ -155,6 +162,8 @@ def chain_matmul(*matrices):
     if len(matrices) == 1 and isinstance(matrices[0], list | tuple):
         matrices = tuple(matrices[0])
     for m in matrices:
+        if not isinstance(m, Tensor):
+            raise TypeError(f"chain_matmul(): expected Tensors, got {type(m).__name__}")
         if m.dim() != 2:
             raise RuntimeError(f"chain_matmul: Tensor dimension is {m.dim()}, expected 2 instead.")
     if not matrices:
@@ -163,6 +172,7 @@ def chain_matmul(*matrices):
 
 
 @op(name="linalg.matrix_power", out=True)
+@takes("A")
 def matrix_power(A, n):
     """A multiplied with itself n times; the inverse is taken for negative n."""
     if A.dim() < 2:
@@ -190,12 +200,14 @@ def matrix_power(A, n):
 
 
 @op(name="matrix_power", method=True, out=True)
+@takes("input")
 def _matrix_power(input, n):
     """input multiplied with itself n times; the inverse is taken for negative n."""
     return matrix_power(input, n)
 
 
 @op(name="linalg.vecdot", out=True)
+@takes("x", "y")
 def vecdot(x, y, *, dim=-1):
     """The sums of conj(x) * y along a dimension."""
     if x.dtype != y.dtype:
@@ -206,6 +218,7 @@ def vecdot(x, y, *, dim=-1):
 
 
 @op(name="nn.functional.bilinear", alias=("bilinear",))
+@takes("input1", "input2", "weight")
 def bilinear(input1, input2, weight, bias=None):
     """y_k = x1^T W_k x2 + b_k for each row."""
     if input1.dim() != input2.dim():

@@ -24,7 +24,8 @@ def _native_batch_norm_legit(input, weight, bias, *args, **named):
         names = names[2:]
     elif len(args) + len(named) != 5:
         raise TypeError(
-            "_native_batch_norm_legit() takes (input, weight, bias, [running_mean, running_var,] training, momentum, eps)"
+            "_native_batch_norm_legit() takes (input, weight, bias, [running_mean, running_var,] "
+            "training, momentum, eps)"
         )
     given = dict(zip(names, args, strict=False))
     for name, value in named.items():
@@ -95,7 +96,8 @@ def max_pool2d_with_indices_backward(
     """The gradient of max_pool2d_with_indices: each value goes back to the place of its maximum."""
     if grad_output.shape != indices.shape:
         raise RuntimeError(
-            f"Expected indices of shape {list(grad_output.shape)}, got {list(indices.shape)} in max_pool2d's backward"
+            f"Expected indices of shape {list(grad_output.shape)}, got {list(indices.shape)} in "
+            "max_pool2d's backward"
         )
     flat = grad_output.new_zeros((*input.shape[:-2], input.size(-2) * input.size(-1)))
     out = flat.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).view(input.shape)

@@ -13,7 +13,8 @@ def _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corn
 
     if not 0 <= interpolation_mode < len(_MODES) or not 0 <= padding_mode < len(_PADDINGS):
         raise RuntimeError(
-            f"{name}(): expected interpolation_mode and padding_mode to be 0, 1 or 2, got {interpolation_mode} "
+            f"{name}(): expected interpolation_mode and padding_mode to be 0, 1 or 2, got "
+            f"{interpolation_mode} "
             f"and {padding_mode}"
         )
     return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners))
@@ -21,7 +22,7 @@ def _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corn
 
 @op
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """Values of pictures or volumes at the places of a grid; modes are numbers, as in grid_sample's tables."""
+    """Values of pictures or volumes at a grid's places; modes are numbers, as in grid_sample's tables."""
     return _grid_sample("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -56,7 +57,8 @@ def _target(name, n, input, output_size, scales):
     """(sizes, factors) of either form: sizes and one scale per dimension, or sizes or a list of scales."""
     if input.dim() != n + 2:
         raise RuntimeError(
-            f"It is expected input_size equals to {n + 2}, but got size {input.dim()} ({name} of {list(input.shape)})"
+            f"It is expected input_size equals to {n + 2}, but got size {input.dim()} ({name} of "
+            f"{list(input.shape)})"
         )
     if len(scales) == 1 and isinstance(scales[0], list | tuple):
         scales = scales[0]

@@ -32,8 +32,8 @@ def _keep_inside(x, size, padding_mode, align_corners):
     return x
 
 
-def _look_up(input, at):
-    """input (N, C, *sizes) at whole positions `at` (one tensor (N, *out) per dimension); 0 outside."""
+def _look_up(input, at, weight=None, total=None):
+    """total + weight * input (N, C, *sizes) at whole positions `at` (a tensor (N, *out) per dimension); 0 outside."""
     sizes = input.shape[2:]
     flat, inside = None, None
     for x, size in zip(at, sizes):
@@ -45,7 +45,10 @@ def _look_up(input, at):
     out = at[0].shape[1:]
     index = flat.reshape(n, 1, -1).expand(n, c, -1)
     values = input.reshape(n, c, -1).gather(2, index).view(n, c, *out)
-    return values * inside.unsqueeze(1).to(values.dtype)
+    # Outside, the weight is 0: (N, *out) numbers to multiply rather than (N, C, *out).
+    inside = inside.to(values.dtype)
+    weight = (inside if weight is None else weight * inside).unsqueeze(1)
+    return values * weight if total is None else rl.addcmul(total, values, weight)
 
 
 def _cubic(t):
@@ -119,8 +122,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
                 for w, k, s in zip(whole, taps, sizes)
             ]
             weight = weights[0][taps[0]] * weights[1][taps[1]]
-            term = _look_up(input, places) * weight.unsqueeze(1)
-            total = term if total is None else total + term
+            total = _look_up(input, places, weight, total)
         return total
 
     at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes)]
@@ -137,6 +139,5 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         for x, w, up in zip(at, whole, corner):
             part = x - w if up else w + 1 - x
             weight = part if weight is None else weight * part
-        term = _look_up(input, [w + up for w, up in zip(whole, corner)]) * weight.unsqueeze(1)
-        total = term if total is None else total + term
+        total = _look_up(input, [w + up for w, up in zip(whole, corner)], weight, total)
     return total
