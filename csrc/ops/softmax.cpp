@@ -62,9 +62,9 @@ Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype)
 
 // As softmax, but rows that are -inf throughout give 0 instead of NaN.
 static Tensor safe_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
-  Tensor y = softmax(input, dim, dtype);
-  Tensor none = binary("eq", Pointwise::Eq, detach(input), Scalar(-INFINITY), {.rule = Rule::Bool});
-  return masked_fill(y, all(none, Ints{dim}, true), Scalar(0));
+  Tensor low = binary("eq", Pointwise::Eq, detach(input), Scalar(-INFINITY), {.rule = Rule::Bool});
+  Tensor none = all(low, Ints{dim}, true);
+  return masked_fill(softmax(masked_fill(input, none, Scalar(0)), dim, dtype), none, Scalar(0));
 }
 
 static Tensor softmax_data(const Tensor& input, int64_t dim, bool to_float) {

@@ -9,7 +9,7 @@ import math
 
 import rushlight as rl
 from rushlight import _type_info
-from rushlight._ops.statistics import _wrap
+from rushlight._ops._arguments import wrap
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
@@ -54,7 +54,7 @@ def _dims(dim, ndim):
         return tuple(range(ndim))
     found = []
     for d in (dim,) if isinstance(dim, int) else dim:
-        d = _wrap(d, ndim)
+        d = wrap(d, ndim)
         if d in found:
             raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         found.append(d)

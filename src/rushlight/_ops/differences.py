@@ -2,7 +2,7 @@
 
 from .. import _C
 from .._compose import op
-from .statistics import _wrap
+from ._arguments import need_int, need_tensor, wrap
 
 _ops = _C.ops
 
@@ -40,7 +40,7 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if input.dim() < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
-    dim = _wrap(dim, input.dim())
+    dim = wrap(dim, input.dim())
     others = [d for d in range(input.dim()) if d != dim]
     size = _ops["linalg.vector_norm"](input, p, others, True)
     factor = _ops["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
@@ -54,6 +54,8 @@ def _pair_norm(difference, p):
 @op()
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
+    need_tensor("cdist", "x1", x1)
+    need_tensor("cdist", "x2", x2)
     if x1.dim() < 2:
         raise RuntimeError(f"cdist only supports at least 2D tensors, X1 got: {x1.dim()}D")
     if x2.dim() < 2:
@@ -101,10 +103,15 @@ op(pdist, name="pdist")
 @op(method=True, out=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th differences of neighbours along a dimension."""
+    need_int("diff", "n", n)
+    for name, x in (("prepend", prepend), ("append", append)):
+        if x is not None:
+            need_tensor("diff", name, x)
     if input.dim() == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap(dim, input.dim())
     for x in (prepend, append):
         if x is not None and x.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
@@ -125,22 +132,21 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 def _spacing(name, y, x, dx, dim):
     """The distances between neighbouring sample points, shaped to multiply y's means along dim."""
-    d = _wrap(dim, y.dim())
     for what, t in (("y", y), ("x", x)):
         if isinstance(t, _C.Tensor) and t.dtype is _C.bool:
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is None:
         return dx
     if x.dim() == 1:
-        if x.shape[0] != y.shape[d]:
+        if x.shape[0] != y.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-        return x.diff().reshape([-1 if k == d else 1 for k in range(y.dim())])
+        return x.diff().reshape([-1 if k == dim else 1 for k in range(y.dim())])
     # x lines up with y from the right.
     if x.dim() < y.dim():
         x = x.reshape([1] * (y.dim() - x.dim()) + list(x.shape))
-    if x.shape[d - y.dim()] != y.shape[d] and x.dim() >= y.dim():
+    if x.shape[dim - y.dim()] != y.shape[dim] and x.dim() >= y.dim():
         raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-    return x.diff(dim=d - y.dim())
+    return x.diff(dim=dim - y.dim())
 
 
 def _areas(name, y, x, dx, dim):
@@ -153,8 +159,10 @@ def _areas(name, y, x, dx, dim):
 @op(alias=("trapz",))
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along a dimension by the trapezoidal rule; the points are x, or dx apart."""
-    if x is not None and not isinstance(x, _C.Tensor):
-        raise TypeError(f"trapezoid(): argument 'x' (position 2) must be Tensor, not {type(x).__name__}")
+    need_tensor("trapezoid", "y", y)
+    if x is not None:
+        need_tensor("trapezoid", "x", x)
+    dim = wrap(dim, y.dim())
     if x is not None and dx is not None:
         raise TypeError("trapezoid() received an invalid combination of arguments: both x and dx")
     dx = 1 if dx is None else dx
@@ -172,10 +180,10 @@ def _result_dtype(y):
 @op()
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y from the first point to each other one, along a dimension."""
-    if x is not None and not isinstance(x, _C.Tensor):
-        raise TypeError(
-            f"cumulative_trapezoid(): argument 'x' (position 2) must be Tensor, not {type(x).__name__}"
-        )
+    need_tensor("cumulative_trapezoid", "y", y)
+    if x is not None:
+        need_tensor("cumulative_trapezoid", "x", x)
+    dim = wrap(dim, y.dim())
     if x is not None and dx is not None:
         raise TypeError("cumulative_trapezoid() received an invalid combination of arguments: both x and dx")
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)

@@ -4,7 +4,7 @@ import math
 
 from .. import _C
 from .._compose import op
-from .statistics import _legacy, _wrap
+from ._arguments import need_int, type_name, wrap
 
 _ops = _C.ops
 
@@ -33,7 +33,7 @@ def _unique(input, return_inverse, return_counts, dim, consecutive):
             x, bool(return_inverse), bool(return_counts), consecutive
         )
     else:
-        dim = _wrap(dim, x.dim())
+        dim = wrap(dim, x.dim())
         if x.dim() and 0 in x.shape:
             if x.shape[dim] != 0:
                 raise RuntimeError(
@@ -90,7 +90,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """How many elements (or how much weight) fall between neighbouring edges; the last part is closed."""
     if not input.is_floating_point():
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{_legacy(input.dtype)}'")
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
     if isinstance(bins, _C.Tensor) and range is not None:
         raise TypeError("histogram(): range is only used when bins is an integer")
     flat = input.detach().reshape(-1, 1)
@@ -147,10 +147,11 @@ def _histogramdd(name, points, bins, range, weight, density):
             if b.dtype != dtype:
                 raise RuntimeError(
                     f"torch.{name}: input tensor and bins tensors should have the same dtype, "
-                    f"but got {_legacy(dtype)} and {_legacy(b.dtype)}"
+                    f"but got {type_name(dtype)} and {type_name(b.dtype)}"
                 )
             edges.append(b.detach().clone())
             continue
+        need_int(name, "bins", b)
         if b <= 0:
             raise RuntimeError(f"torch.{name}: bins must be > 0, but got {b} for dimension {d}")
         if range is not None:

@@ -2,6 +2,7 @@
 
 from .. import _C
 from .._compose import op
+from ._arguments import need_tensor, type_name, wrap
 
 _ops = _C.ops
 
@@ -10,17 +11,13 @@ _ops = _C.ops
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of the elements that are numbers."""
     if not (input.is_floating_point() or input.is_complex()):
-        kind = _legacy(input.dtype)
+        kind = type_name(input.dtype)
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {kind}"
         )
     numbers = input.isnan().logical_not()
     total = input.masked_fill(numbers.logical_not(), 0).sum(dim, keepdim, dtype=dtype)
     return total / numbers.sum(dim, keepdim)
-
-
-def _legacy(dtype):
-    return str(dtype).rsplit(".", 1)[-1]
 
 
 @op(method=True, out=True)
@@ -64,7 +61,7 @@ def _quantile(name, x, q, dim, keepdim, interpolation, skip_nan):
         x = x.reshape(-1)
         shape = [1] * len(shape) if keepdim else []
     else:
-        dim = _wrap(dim, x.dim())
+        dim = wrap(dim, x.dim())
         if shape:
             if keepdim:
                 shape[dim] = 1
@@ -97,22 +94,13 @@ def _quantile(name, x, q, dim, keepdim, interpolation, skip_nan):
     return result.reshape(shape) if q.dim() == 0 else result.reshape([qs.shape[0], *shape])
 
 
-def _wrap(dim, ndim):
-    low, high = -max(ndim, 1), max(ndim, 1) - 1
-    if not low <= dim <= high:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
-        )
-    return dim % max(ndim, 1)
-
-
 def _observations(name, weights, count, kind, allowed):
     """One weight per observation, checked."""
     what = f"cov(): expected {name} to have"
     if weights.dim() > 1:
         raise RuntimeError(f"{what} one or fewer dimensions but got {name} with {weights.dim()} dimensions")
     if not allowed:
-        raise RuntimeError(f"{what} {kind} dtype but got {name} with {_legacy(weights.dtype)} dtype")
+        raise RuntimeError(f"{what} {kind} dtype but got {name} with {type_name(weights.dtype)} dtype")
     if weights.numel() != count:
         raise RuntimeError(
             f"{what} the same numel as there are observations in the input "
@@ -141,9 +129,11 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     count = x.shape[1]
     w = a = None
     if fweights is not None:
+        need_tensor("cov", "fweights", fweights)
         real = fweights.is_floating_point() or fweights.is_complex() or fweights.dtype is _C.bool
         w = _observations("fweights", fweights, count, "integral", not real)
     if aweights is not None:
+        need_tensor("cov", "aweights", aweights)
         a = _observations("aweights", aweights, count, "floating point", aweights.is_floating_point())
         w = a if w is None else w * a
     total = count if w is None else w.sum()

@@ -1,0 +1,29 @@
+"""Checks that ops written in Python share: their errors name the op, the argument and what was given."""
+
+from .. import _C
+
+
+def need_tensor(name, argument, value):
+    if not isinstance(value, _C.Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}")
+
+
+def need_int(name, argument, value):
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+
+
+def wrap(dim, ndim, name="dim"):
+    """A dimension counted from the front; a 0-dim tensor counts as having one."""
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}: expected a dimension as an int, got {type(dim).__name__}")
+    n = max(ndim, 1)
+    if not -n <= dim < n:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
+    return dim % n
+
+
+def type_name(dtype):
+    return str(dtype).rsplit(".", 1)[-1]
