@@ -151,7 +151,23 @@ struct IndexBackward : Node {
   }
   FIELDS(indices, self_sym_sizes)
 };
+// x[mask]: the elements, or the slices, where a mask of the leading dimensions is true.
+static Tensor index_mask(const Tensor& input, const Tensor& mask) {
+  if (mask.dim() == input.dim()) return masked_select(input, mask);
+  Tensor at;
+  {
+    NoGrad raw;
+    at = reshape(nonzero(reshape(mask, {mask.numel()})), {-1});
+  }
+  return index_select(flatten(input, 0, mask.dim() - 1), 0, at);
+}
 Tensor index(const Tensor& input, const IndexList& given) {
+  if (given.size() == 1 && given[0].defined() && given[0].dtype() == DType::Bool && given[0].dim() > 0 &&
+      given[0].dim() <= input.dim() && !input.device().is_meta()) {
+    bool fits = true;
+    for (int64_t d = 0; d < given[0].dim(); ++d) fits &= given[0].sizes()[d] == input.sizes()[d];
+    if (fits && input.numel()) return index_mask(input, given[0]);
+  }
   IndexList indices = without_masks(input, given);
   if (!any_defined(indices)) return record_alias(alias(input), input);
   Plan plan(input, indices);

@@ -21,6 +21,7 @@ bool is_plain_sequence(PyObject* o) { return !is_tensor(o) && !is_array_like(o) 
 // A list that holds sequences, tensors, slices, None or Ellipsis means what a tuple of them means.
 bool acts_as_tuple(PyObject* o) {
   if (PyTuple_Check(o)) return true;
+  if (PySlice_Check(o) || PyLong_Check(o) || o == Py_None || o == Py_Ellipsis) return false;
   if (!is_plain_sequence(o) || PyUnicode_Check(o)) return false;
   Py_ssize_t n = PySequence_Size(o);
   if (n < 0) {
@@ -82,6 +83,7 @@ class Walk {
   // How many dimensions of the tensor an item stands for.
   static int64_t dims_used(PyObject* o) {
     if (o == Py_None || o == Py_Ellipsis || PyBool_Check(o)) return 0;
+    if (PySlice_Check(o) || PyLong_CheckExact(o)) return 1;
     if (is_tensor(o)) {
       Tensor t = Tensor::borrow(o);
       return t.dtype() == DType::Bool || t.dtype() == DType::UInt8 ? t.dim() : 1;
