@@ -196,6 +196,51 @@ void run_squares(Loop loop, const Shape& s, int d, char* const* data, const int6
   });
 }
 
+// Rows of few elements, with operands that are the same for all rows (a bias): those are repeated in a buffer, and
+// several rows run as one.
+constexpr int64_t kRepeat = 512;
+
+bool can_repeat(const Shape& s) {
+  if (s.ndim != 2 || s.count > 4 || s.sizes[1] > kRepeat / 4 || s.sizes[0] < 4) return false;
+  for (int k = 0; k < s.count; ++k) {
+    const bool joins = s.strides[k][0] == s.strides[k][1] * s.sizes[1];
+    if (!joins && (k == 0 || s.strides[k][0] != 0)) return false;
+  }
+  return true;
+}
+void run_repeated(Loop loop, const Shape& s, char* const* data, const int64_t* itemsizes, const LoopParams& params,
+                  int cost) {
+  const int64_t width = s.sizes[1], fit = kRepeat / width, rows = fit < s.sizes[0] ? fit : s.sizes[0];
+  alignas(64) char buffer[3][kRepeat * 16];
+  char* base[kMaxOperands];
+  int64_t steps[kMaxOperands], jumps[kMaxOperands];
+  for (int k = 0; k < s.count; ++k) {
+    base[k] = data[k];
+    steps[k] = s.strides[k][1];
+    jumps[k] = s.strides[k][0];
+    if (s.strides[k][0] == s.strides[k][1] * width) continue;
+    const int64_t size = itemsizes[k];
+    char* to = buffer[k - 1];
+    for (int64_t i = 0; i < width; ++i)
+      __builtin_memcpy(to + i * size, data[k] + i * steps[k], static_cast<size_t>(size));
+    for (int64_t done = 1; done < rows; done *= 2) {
+      const int64_t more = rows - done < done ? rows - done : done;
+      __builtin_memcpy(to + done * width * size, to, static_cast<size_t>(more * width * size));
+    }
+    base[k] = buffer[k - 1];
+    steps[k] = size;
+    jumps[k] = 0;
+  }
+  const int64_t grain = grain_of(cost) / (rows * width) * rows;
+  parallel_for(0, s.sizes[0], grain < rows ? rows : grain, [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; r += rows) {
+      char* at[kMaxOperands];
+      for (int k = 0; k < s.count; ++k) at[k] = base[k] + r * jumps[k];
+      loop(at, steps, (last - r < rows ? last - r : rows) * width, params);
+    }
+  });
+}
+
 void run(Loop loop, const View* operands, int count, const LoopParams& params, int cost) {
   const int ndim = operands[0].ndim;
   const int64_t* sizes = operands[0].sizes;
@@ -240,6 +285,7 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
     for (int k = 0; k < count; ++k) steps[k] = s.strides[k][0];
     return run_flat(loop, data, steps, count, n, params, cost);
   }
+  if (can_repeat(s)) return run_repeated(loop, s, data, steps, params, cost);
   // A short inner dimension would cost a call per few elements: a long one goes in instead.
   if (s.sizes[inner] < 16) {
     int longest = inner - 1;
