@@ -1,153 +1,9 @@
-// The driver: runs a Loop over operands of any shape, and the block routines behind strided and half loops.
+// The driver: runs a Loop over operands of any shape.
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
-
 namespace rl::RL_ISA {
-namespace {
-
-constexpr int kBlock = 256;  // elements gathered at a time; with all operands well inside the first-level cache
-
-template <class T> void gather_as(char* to, const char* from, int64_t stride, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * stride, sizeof(T));
-}
-template <class T> void scatter_as(char* to, int64_t stride, const char* from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i)
-    __builtin_memcpy(to + i * stride, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-}
-struct Bytes16 {
-  uint64_t low, high;
-};
-void gather(char* to, const char* from, int64_t stride, int64_t n, int itemsize) {
-  switch (itemsize) {
-    case 1: return gather_as<uint8_t>(to, from, stride, n);
-    case 2: return gather_as<uint16_t>(to, from, stride, n);
-    case 4: return gather_as<uint32_t>(to, from, stride, n);
-    case 8: return gather_as<uint64_t>(to, from, stride, n);
-    default: return gather_as<Bytes16>(to, from, stride, n);
-  }
-}
-void scatter(char* to, int64_t stride, const char* from, int64_t n, int itemsize) {
-  switch (itemsize) {
-    case 1: return scatter_as<uint8_t>(to, stride, from, n);
-    case 2: return scatter_as<uint16_t>(to, stride, from, n);
-    case 4: return scatter_as<uint32_t>(to, stride, from, n);
-    case 8: return scatter_as<uint64_t>(to, stride, from, n);
-    default: return scatter_as<Bytes16>(to, stride, from, n);
-  }
-}
-
-template <bool kBrain> void widen(float* to, const char* from, int64_t stride, int64_t n) {
-  using H = std::conditional_t<kBrain, bfloat16, float16>;
-  int64_t i = 0;
-  if (stride == 2) {
-    auto* in = reinterpret_cast<const H*>(from);
-#ifdef __F16C__
-    if constexpr (!kBrain) {
-      for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
-      }
-    }
-#endif
-    for (; i < n; ++i) to[i] = static_cast<float>(in[i]);
-    return;
-  }
-  for (; i < n; ++i) {
-    H h;
-    __builtin_memcpy(&h, from + i * stride, 2);
-    to[i] = static_cast<float>(h);
-  }
-}
-template <bool kBrain> void narrow(char* to, int64_t stride, const float* from, int64_t n) {
-  using H = std::conditional_t<kBrain, bfloat16, float16>;
-  int64_t i = 0;
-  if (stride == 2) {
-    auto* out = reinterpret_cast<H*>(to);
-#ifdef __F16C__
-    if constexpr (!kBrain) {
-      for (; i + 8 <= n; i += 8) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), 0));
-      }
-    }
-#endif
-    for (; i < n; ++i) out[i] = H(from[i]);
-    return;
-  }
-  for (; i < n; ++i) {
-    H h(from[i]);
-    __builtin_memcpy(to + i * stride, &h, 2);
-  }
-}
-
-}  // namespace
-
-void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides,
-                int64_t n, const LoopParams& params) {
-  alignas(64) char buffer[4][kBlock * 16];
-  char* at[4];
-  for (int k = 1; k < count; ++k) {
-    if (strides[k] == 0) gather(buffer[k], data[k], 0, n < kBlock ? n : kBlock, itemsizes[k]);
-  }
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t m = n - first < kBlock ? n - first : kBlock;
-    for (int k = 0; k < count; ++k) {
-      char* from = data[k] + first * strides[k];
-      at[k] = strides[k] == itemsizes[k] ? from : buffer[k];
-      if (k > 0 && strides[k] != 0 && at[k] == buffer[k]) gather(buffer[k], from, strides[k], m, itemsizes[k]);
-    }
-    flat(at, m, params);
-    if (at[0] == buffer[0]) scatter(data[0] + first * strides[0], strides[0], buffer[0], m, itemsizes[0]);
-  }
-}
-
-void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
-              const LoopParams& params) {
-  alignas(64) float buffer[4][kBlock];
-  char* at[4];
-  int64_t steps[4];
-  for (int k = 1; k <= inputs; ++k) {
-    at[k] = reinterpret_cast<char*>(buffer[k]);
-    steps[k] = strides[k] == 0 ? 0 : static_cast<int64_t>(sizeof(float));
-    if (strides[k] == 0 && n > 0)
-      brain ? widen<true>(buffer[k], data[k], 0, 1) : widen<false>(buffer[k], data[k], 0, 1);
-  }
-  steps[0] = half_result ? static_cast<int64_t>(sizeof(float)) : strides[0];
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t m = n - first < kBlock ? n - first : kBlock;
-    for (int k = 1; k <= inputs; ++k) {
-      if (strides[k] == 0) continue;
-      const char* from = data[k] + first * strides[k];
-      brain ? widen<true>(buffer[k], from, strides[k], m) : widen<false>(buffer[k], from, strides[k], m);
-    }
-    char* to = data[0] + first * strides[0];
-    at[0] = half_result ? reinterpret_cast<char*>(buffer[0]) : to;
-    loop(at, steps, m, params);
-    if (half_result) brain ? narrow<true>(to, strides[0], buffer[0], m) : narrow<false>(to, strides[0], buffer[0], m);
-  }
-}
-
-void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
-                      const LoopParams& params) {
-  alignas(64) float buffer[4][2 * kBlock];
-  char* at[4];
-  int64_t steps[4] = {parts ? parts * 4 : strides[0], 8, 8, 8};
-  for (int k = 0; k < 4; ++k) at[k] = reinterpret_cast<char*>(buffer[k]);
-  for (int64_t first = 0; first < n; first += kBlock) {
-    const int64_t m = n - first < kBlock ? n - first : kBlock;
-    for (int k = 1; k <= inputs; ++k) {
-      for (int64_t i = 0; i < m; ++i) widen<false>(buffer[k] + 2 * i, data[k] + (first + i) * strides[k], 2, 2);
-    }
-    char* to = data[0] + first * strides[0];
-    if (parts == 0) at[0] = to;
-    loop(at, steps, m, params);
-    for (int64_t i = 0; i < m && parts; ++i) narrow<false>(to + i * strides[0], 2, buffer[0] + parts * i, parts);
-  }
-}
 
 namespace {
 
@@ -279,6 +135,112 @@ void run_tiled(Loop loop, Shape& s, int d, char* const* data, const LoopParams& 
   run_shape(loop, t, at, params, cost);
 }
 
+// Operands that are contiguous along dimension d, and jump a line or more along the inner one, are turned in small
+// squares: each line and page of theirs is touched once per square instead of once per element.
+constexpr int64_t kSquareInner = 64, kSquareOuter = 16, kSquare = kSquareInner * kSquareOuter;
+
+template <class T> void turn(T* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer) {
+  for (int64_t i = 0; i < inner; ++i) {
+    const T* line = reinterpret_cast<const T*>(from + i * inner_stride);
+    for (int64_t j = 0; j < outer; ++j) to[j * kSquareInner + i] = line[j];
+  }
+}
+void turn_item(char* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer, int64_t itemsize) {
+  switch (itemsize) {
+    case 1: return turn(reinterpret_cast<uint8_t*>(to), from, inner_stride, inner, outer);
+    case 2: return turn(reinterpret_cast<uint16_t*>(to), from, inner_stride, inner, outer);
+    case 4: return turn(reinterpret_cast<uint32_t*>(to), from, inner_stride, inner, outer);
+    default: return turn(reinterpret_cast<uint64_t*>(to), from, inner_stride, inner, outer);
+  }
+}
+bool turned(const Shape& s, int k, int d, int64_t itemsize) {
+  return k > 0 && itemsize <= 8 && s.strides[k][d] == itemsize && s.strides[k][s.ndim - 1] >= 64;
+}
+void run_squares(Loop loop, const Shape& s, int d, char* const* data, const int64_t* itemsizes,
+                 const LoopParams& params, int cost) {
+  const int inner = s.ndim - 1;
+  const int64_t across = (s.sizes[inner] + kSquareInner - 1) / kSquareInner;
+  const int64_t down = (s.sizes[d] + kSquareOuter - 1) / kSquareOuter;
+  int64_t total = across * down;
+  for (int e = 0; e < inner; ++e) total *= e == d ? 1 : s.sizes[e];
+  const int64_t grain = grain_of(cost) / kSquare;
+  parallel_for(0, total, grain < 1 ? 1 : grain, [&](int64_t first, int64_t last) {
+    alignas(64) char buffer[3][kSquare * 8];
+    for (int64_t b = first; b < last; ++b) {
+      const int64_t i0 = b % across * kSquareInner, j0 = b / across % down * kSquareOuter;
+      const int64_t ni = s.sizes[inner] - i0 < kSquareInner ? s.sizes[inner] - i0 : kSquareInner;
+      const int64_t nj = s.sizes[d] - j0 < kSquareOuter ? s.sizes[d] - j0 : kSquareOuter;
+      char* at[kMaxOperands];
+      int64_t steps[kMaxOperands], jumps[kMaxOperands];
+      for (int k = 0; k < s.count; ++k) {
+        at[k] = data[k] + i0 * s.strides[k][inner] + j0 * s.strides[k][d];
+        int64_t rest = b / across / down;
+        for (int e = inner - 1; e >= 0; --e) {
+          if (e == d) continue;
+          at[k] += rest % s.sizes[e] * s.strides[k][e];
+          rest /= s.sizes[e];
+        }
+        steps[k] = s.strides[k][inner];
+        jumps[k] = s.strides[k][d];
+        if (!turned(s, k, d, itemsizes[k])) continue;
+        turn_item(buffer[k - 1], at[k], steps[k], ni, nj, itemsizes[k]);
+        at[k] = buffer[k - 1];
+        steps[k] = itemsizes[k];
+        jumps[k] = kSquareInner * itemsizes[k];
+      }
+      for (int64_t j = 0; j < nj; ++j) {
+        loop(at, steps, ni, params);
+        for (int k = 0; k < s.count; ++k) at[k] += jumps[k];
+      }
+    }
+  });
+}
+
+// Rows of few elements, with operands that are the same for all rows (a bias): those are repeated in a buffer, and
+// several rows run as one.
+constexpr int64_t kRepeat = 512;
+
+bool can_repeat(const Shape& s) {
+  if (s.ndim != 2 || s.count > 4 || s.sizes[1] > kRepeat / 4 || s.sizes[0] < 4) return false;
+  for (int k = 0; k < s.count; ++k) {
+    const bool joins = s.strides[k][0] == s.strides[k][1] * s.sizes[1];
+    if (!joins && (k == 0 || s.strides[k][0] != 0)) return false;
+  }
+  return true;
+}
+void run_repeated(Loop loop, const Shape& s, char* const* data, const int64_t* itemsizes, const LoopParams& params,
+                  int cost) {
+  const int64_t width = s.sizes[1], fit = kRepeat / width, rows = fit < s.sizes[0] ? fit : s.sizes[0];
+  alignas(64) char buffer[3][kRepeat * 16];
+  char* base[kMaxOperands];
+  int64_t steps[kMaxOperands], jumps[kMaxOperands];
+  for (int k = 0; k < s.count; ++k) {
+    base[k] = data[k];
+    steps[k] = s.strides[k][1];
+    jumps[k] = s.strides[k][0];
+    if (s.strides[k][0] == s.strides[k][1] * width) continue;
+    const int64_t size = itemsizes[k];
+    char* to = buffer[k - 1];
+    for (int64_t i = 0; i < width; ++i)
+      __builtin_memcpy(to + i * size, data[k] + i * steps[k], static_cast<size_t>(size));
+    for (int64_t done = 1; done < rows; done *= 2) {
+      const int64_t more = rows - done < done ? rows - done : done;
+      __builtin_memcpy(to + done * width * size, to, static_cast<size_t>(more * width * size));
+    }
+    base[k] = buffer[k - 1];
+    steps[k] = size;
+    jumps[k] = 0;
+  }
+  const int64_t grain = grain_of(cost) / (rows * width) * rows;
+  parallel_for(0, s.sizes[0], grain < rows ? rows : grain, [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; r += rows) {
+      char* at[kMaxOperands];
+      for (int k = 0; k < s.count; ++k) at[k] = base[k] + r * jumps[k];
+      loop(at, steps, (last - r < rows ? last - r : rows) * width, params);
+    }
+  });
+}
+
 void run(Loop loop, const View* operands, int count, const LoopParams& params, int cost) {
   const int ndim = operands[0].ndim;
   const int64_t* sizes = operands[0].sizes;
@@ -323,6 +285,7 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
     for (int k = 0; k < count; ++k) steps[k] = s.strides[k][0];
     return run_flat(loop, data, steps, count, n, params, cost);
   }
+  if (can_repeat(s)) return run_repeated(loop, s, data, steps, params, cost);
   // A short inner dimension would cost a call per few elements: a long one goes in instead.
   if (s.sizes[inner] < 16) {
     int longest = inner - 1;
@@ -334,6 +297,9 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
     // An input that jumps a line per element along the inner dimension, and steps within lines along another.
     for (int k = 1; k < count; ++k) {
       if (s.strides[k][inner] < 64) continue;
+      for (int d = 0; d < inner && count <= 4; ++d) {
+        if (turned(s, k, d, steps[k])) return run_squares(loop, s, d, data, steps, params, cost);
+      }
       for (int d = 0; d < inner; ++d) {
         if (s.strides[k][d] > 0 && s.strides[k][d] < 64 && s.sizes[d] >= 8) {
           swap_dims(s, d, inner);  // the inner dimension stays inner, but in tiles that are repeated along d
