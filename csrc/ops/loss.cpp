@@ -155,7 +155,8 @@ static void check_classes(const Tensor& x, const Tensor& t) {
     if (x.dim() == 4)
       CHECK(IntSpan(wanted) == t.sizes(), Runtime, "size mismatch (got input: ", to_text(x.sizes()),
             " , target: ", to_text(t.sizes()));
-    CHECK(IntSpan(wanted) == t.sizes(), Runtime, "Expected target size ", to_text(wanted), ", got ", to_text(t.sizes()));
+    CHECK(IntSpan(wanted) == t.sizes(), Runtime, "Expected target size ", to_text(wanted), ", got ",
+          to_text(t.sizes()));
   }
   CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime, "expected scalar type Long but found ",
         info(t.dtype()).legacy);
@@ -173,8 +174,8 @@ static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target,
   CHECK(!weight || (weight.dim() == 1 && weight.numel() == s.classes), Runtime,
         "weight tensor should be defined either for all ", s.classes,
         " classes or no classes but got weight tensor of shape: ", weight ? to_text(weight.sizes()) : "");
-  CHECK(!weight || weight.dtype() == input.dtype(), Runtime, "expected scalar type ", info(input.dtype()).legacy, " but found ",
-        weight ? info(weight.dtype()).legacy : "");
+  CHECK(!weight || weight.dtype() == input.dtype(), Runtime, "expected scalar type ", info(input.dtype()).legacy,
+        " but found ", weight ? info(weight.dtype()).legacy : "");
   DType compute = compute_dtype(input.dtype());
   Device device = input.device();
   Ints wide{s.batch, s.classes, s.inner}, thin{s.batch, 1, s.inner}, flat{s.batch, s.inner};
