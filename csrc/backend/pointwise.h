@@ -78,7 +78,7 @@ enum class Pointwise : uint16_t {
   FrexpMantissa,
   FrexpExponent /* as a number of the same type */,
   NanToNum /* d0 nan, d1 +inf, d2 -inf */,
-  Clamp /* s0 = min, s1 = max as scalars of the type; i0: bit 0 has min, bit 1 has max */,
+  Clamp /* s0 = min, s1 = max, both always given */,
   // out(bool) = f(x)
   LogicalNot,
   IsNan,

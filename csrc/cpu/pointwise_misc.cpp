@@ -16,9 +16,11 @@ using c128 = std::complex<double>;
 // A NaN on either side wins.
 template <class T> RL_INLINE T larger(T x, T y) { return x != x ? x : (x > y ? x : y); }
 template <class T> RL_INLINE T smaller(T x, T y) { return x != x ? x : (x < y ? x : y); }
+// One comparison a bound, so that the loop becomes vectors; NaN passes, and bounds are numbers.
 template <class T, class P> RL_INLINE T clamp(T x, const P& p) {
-  x = p.i0 & 1 ? larger(x, p.s0) : x;
-  return p.i0 & 2 ? smaller(x, p.s1) : x;
+  const T low = T(p.s0), high = T(p.s1);
+  x = x < low ? low : x;
+  return x > high ? high : x;
 }
 
 template <class T> RL_INLINE T logaddexp(T x, T y) {

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "ops/elementwise.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
@@ -111,14 +114,24 @@ Tensor clamp(const Tensor& x, const std::optional<Scalar>& min, const std::optio
   if (min) types.add(*min);
   if (max) types.add(*max);
   PointwiseOptions options;
-  options.params.i0 = (min ? 1 : 0) | (max ? 2 : 0);
   ClampContext context{min, max};
   Tensor same = cast(x, types.get());
+  auto is_nan = [](const std::optional<Scalar>& v) { return v && v->to_double() != v->to_double(); };
+  if (is_nan(min) || is_nan(max)) return mul(same, Scalar(NAN));  // as torch: a bound that is no number leaves none
   Value operands[] = {same};
   Tensor y = pointwise(
       "clamp", Pointwise::Clamp, operands, 1, options,
       [](LoopParams& p, DType d, const void* c) {
         auto& bounds = *static_cast<const ClampContext*>(c);
+        // A bound that is not given is one that nothing passes.
+        visit_compute(d, [&](auto tag) {
+          using T = compute_t<typename decltype(tag)::type>;
+          if constexpr (!is_complex_v<T>) {
+            constexpr bool open = std::numeric_limits<T>::has_infinity;
+            p.s0.set(open ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+            p.s1.set(open ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max());
+          }
+        });
         if (bounds.min) write_compute(p.s0, *bounds.min, d);
         if (bounds.max) write_compute(p.s1, *bounds.max, d);
       },
