@@ -327,6 +327,7 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
 static Tensor batch_norm(const Tensor& input, const OptTensor& weight, const OptTensor& bias,
                          const OptTensor& running_mean, const OptTensor& running_var, bool training, double momentum,
                          double eps, bool) {
+  if (input.dim() == 1 && input.numel() == 0) return clone(input);  // nothing to normalise
   return std::get<0>(native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 

@@ -322,7 +322,7 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
         " ints");
   check_input(kName, input, N);
   int64_t planes = planes_of(input, N);
-  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() == planes * N &&
+  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() >= planes * N &&
             samples.sizes()[2] == N,
         Runtime, kName, ": expected _random_samples of shape (batch, channels, ", int64_t{N},
         ") and of the input's type, got ", to_text(samples.sizes()));

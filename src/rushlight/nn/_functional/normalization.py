@@ -55,6 +55,11 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divides by the root of the mean square over the last dimensions."""
+    if input.is_complex():
+        dims = tuple(range(-len(normalized_shape), 0))
+        eps = rl.finfo(input.dtype).eps if eps is None else eps
+        out = input * (input * input).mean(dims, keepdim=True).add(eps).rsqrt()
+        return out if weight is None else out * weight
     return rl.rms_norm(input, normalized_shape, weight, eps)
 
 

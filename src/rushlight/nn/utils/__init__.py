@@ -10,6 +10,10 @@ from .clip_grad import (
 )
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 
+# These two files have the name of their function, which must win: a file loaded later would take its place here.
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
+
 # Loaded when first asked for: the file of each.
 _LATER = {
     "convert_conv2d_weight_memory_format": "memory_format",
@@ -18,18 +22,14 @@ _LATER = {
     "fuse_conv_bn_weights": "fusion",
     "fuse_linear_bn_eval": "fusion",
     "fuse_linear_bn_weights": "fusion",
-    "remove_spectral_norm": "spectral_norm",
-    "spectral_norm": "spectral_norm",
-    "remove_weight_norm": "weight_norm",
-    "weight_norm": "weight_norm",
     "skip_init": "init",
 }
 _FILES = ("fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless")
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm",
-    "parameters_to_vector", "parametrizations", "parametrize", "prune", "rnn", "stateless",
-    "vector_to_parameters", *_LATER,
+    "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm",
+    "remove_weight_norm", "rnn", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm", *_LATER,
 ]  # fmt: skip
 
 
@@ -42,5 +42,5 @@ def __getattr__(name):
         value = import_module(f"rushlight.nn.utils.{name}")
     else:
         raise AttributeError(f"module 'rushlight.nn.utils' has no attribute '{name}'")
-    globals()[name] = value  # functions win over the files of the same name
+    globals()[name] = value
     return value

@@ -2,7 +2,6 @@
 
 import rushlight as rl
 from rushlight.nn import functional as F
-from rushlight.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from rushlight.nn.parameter import Parameter, UninitializedParameter
 
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "spectral_norm",
@@ -143,7 +142,8 @@ class SpectralNormStateDictHook:
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divides a parameter by its largest singular value at each call."""
     if dim is None:
-        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+        transposed = isinstance(module, rl.nn.modules.conv._ConvTransposeNd)
+        dim = 1 if transposed else 0
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
 
