@@ -69,7 +69,7 @@ struct Pool {
   alignas(64) std::atomic<bool> busy{false};  // owned by one caller; guards what follows
   int started = 0;                            // workers
   bool start_failed = false;
-  uint64_t generation = 0;                    // of the latest loop, in the place it has in a ticket
+  uint64_t generation = 0;  // of the latest loop, in the place it has in a ticket
   Worker* workers[kMaxThreads] = {};
   Span span[kMaxThreads];
 };

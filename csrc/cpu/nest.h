@@ -99,8 +99,7 @@ template <int N> struct Nest {
   template <class Run> void parallel_runs(int64_t grain, Run&& run) const {
     if (total == 0) return;
     if (total <= grain) return for_runs(0, total, run);
-    parallel_for(0, total, even_grain(total, grain),
-                 [&](int64_t first, int64_t last) { for_runs(first, last, run); });
+    parallel_for(0, total, even_grain(total, grain), [&](int64_t first, int64_t last) { for_runs(first, last, run); });
   }
 
  private:

@@ -454,8 +454,7 @@ bool may_write_directly(PyObject* out, PyObject* const* slots, int count) {
     if (!slots[i] || !is_tensor(slots[i])) continue;
     Tensor x = Tensor::borrow(slots[i]);
     if (x.device() != t.device()) return false;
-    if (x.storage() == t.storage() &&
-        !(x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()))
+    if (x.storage() == t.storage() && !(x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()))
       return false;
   }
   return true;
