@@ -210,6 +210,10 @@ template <int MR, int NV, class T> void rows_block(int64_t k, const T* a, int64_
 #pragma GCC unroll 8
   for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * ars;
   for (int64_t p = 0; p < k; ++p) {
+    if (p % V::W == 0)  // the rows of the next call
+#pragma GCC unroll 32
+      for (int r = 0; r < MR; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(base[r / 3] + p + (MR + r % 3) * ars), _MM_HINT_T0);
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = V::load(b + v * V::W);
