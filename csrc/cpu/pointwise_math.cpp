@@ -3,6 +3,9 @@
 #include "cpu/pointwise_guarded.h"
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 #endif
 
