@@ -280,6 +280,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
     }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
     Conv<T>{s}.forward(py, px, pw, pb);
   });
 }
@@ -300,6 +302,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
     }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::direct_serves(s, true)) return conv512::direct_input(s, px, py, pw, nullptr);
     Conv<T>{s}.input(px, py, pw);
   });
 }

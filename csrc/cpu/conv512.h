@@ -20,4 +20,9 @@ bool winograd_weight_serves(const ConvShape& s);
 int64_t winograd_weight_workspace(const ConvShape& s);
 bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 
+// All other shapes, see Note [Lattices]; `input` asks for the gradient by the input.
+bool direct_serves(const ConvShape& s, bool input);
+void direct(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+
 }  // namespace rl::cpu::conv512

@@ -20,21 +20,43 @@ inline __mmask16 lanes(int64_t count) {
   return static_cast<__mmask16>(count >= W ? 0xffffu : count <= 0 ? 0u : (1u << count) - 1);
 }
 
-// c (R rows, V registers) = or += a @ b, with a packed as [k][R] and rows of b `ldb` apart.
-template <int R, int V>
-void block(int64_t k, const float* a, const float* b, int64_t ldb, float* c, int64_t ldc, bool add) {
+// Rows of a: packed as [k][R], or `step` apart.
+template <int R> struct Packed {
+  const float* data;
+  float at(int r, int64_t p) const { return data[p * R + r]; }
+};
+struct Strided {
+  const float *data, *half;  // half: four rows on
+  int64_t step;
+  float at(int r, int64_t p) const { return (r < 4 ? data : half)[r % 4 * step + p]; }
+};
+// Rows of b: `step` apart, or anywhere.
+struct Rows {
+  const float* data;
+  int64_t step;
+  const float* row(int64_t p) const { return data + p * step; }
+};
+struct Scattered {
+  const float* data;
+  const int32_t* offsets;
+  const float* row(int64_t p) const { return data + offsets[p]; }
+};
+
+// c (R rows, V registers) = or += a @ b
+template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float* c, int64_t ldc, bool add) {
   Reg acc[R][V];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < V; ++v) acc[r][v] = add ? load(c + r * ldc + v * W) : _mm512_setzero_ps();
-  for (int64_t p = 0; p < k; ++p, a += R, b += ldb) {
+  for (int64_t p = 0; p < k; ++p) {
+    const float* row = b.row(p);
     Reg x[V];
 #pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) x[v] = load(b + v * W);
+    for (int v = 0; v < V; ++v) x[v] = load(row + v * W);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      Reg f = all(a[r]);
+      Reg f = all(a.at(r, p));
 #pragma GCC unroll 3
       for (int v = 0; v < V; ++v) acc[r][v] = fma(f, x[v], acc[r][v]);
     }
@@ -44,40 +66,6 @@ void block(int64_t k, const float* a, const float* b, int64_t ldb, float* c, int
 #pragma GCC unroll 3
     for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, acc[r][v]);
 }
-
-using BlockFn = void (*)(int64_t, const float*, const float*, int64_t, float*, int64_t, bool);
-#define RL_ROWS(V) \
-  {block<1, V>, block<2, V>, block<3, V>, block<4, V>, block<5, V>, block<6, V>, block<7, V>, block<8, V>}
-constexpr BlockFn kBlocks[kVecs][kRows] = {RL_ROWS(1), RL_ROWS(2), RL_ROWS(3)};  // [registers - 1][rows - 1]
-#undef RL_ROWS
-
-// The same for eight rows of a that lie `lda` apart.
-template <int V>
-void block_rows(int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c, int64_t ldc, bool add) {
-  Reg acc[kRows][V];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) acc[r][v] = add ? load(c + r * ldc + v * W) : _mm512_setzero_ps();
-  const float* half = a + 4 * lda;
-  for (int64_t p = 0; p < k; ++p, b += ldb) {
-    Reg x[V];
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) x[v] = load(b + v * W);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      Reg f = all((r < 4 ? a : half)[r % 4 * lda + p]);
-#pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) acc[r][v] = fma(f, x[v], acc[r][v]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 3
-    for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, acc[r][v]);
-}
-using RowsFn = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t, bool);
-constexpr RowsFn kRowBlocks[kVecs] = {block_rows<1>, block_rows<2>, block_rows<3>};
 
 // Four registers as four 4x4 matrices, one in each quarter, turned in place.
 inline void turn_quarters(Reg& a, Reg& b, Reg& c, Reg& d) {

@@ -57,6 +57,10 @@ bool transform_filters(const Filters& f, int64_t panel0, int64_t panel1, float* 
   return !largest.too_large();
 }
 
+using BlockFn = void (*)(int64_t, Packed<kRows>, Rows, float*, int64_t, bool);
+constexpr BlockFn kBlocks[kVecs] = {block<kRows, 1, Packed<kRows>, Rows>, block<kRows, 2, Packed<kRows>, Rows>,
+                                    block<kRows, 3, Packed<kRows>, Rows>};
+
 struct Plan {
   const ConvShape& s;
   int64_t O = s.out_channels, C = s.in_channels, panels = (O + kRows - 1) / kRows;
@@ -72,9 +76,8 @@ struct Plan {
                 int block_vecs, float* m, int64_t ms) const {
     for (int p = 0; p < kPoints; ++p)
       for (int64_t panel = panel0; panel < panel1; ++panel)
-        kBlocks[block_vecs - 1][kRows - 1](C, u + p * us + (panel - panel0) * C * kRows, v + p * vs, ld,
-                                           m + p * ms + (panel - panel0) * kRows * W * block_vecs, W * block_vecs,
-                                           false);
+        kBlocks[block_vecs - 1](C, {u + p * us + (panel - panel0) * C * kRows}, {v + p * vs, ld},
+                                m + p * ms + (panel - panel0) * kRows * W * block_vecs, W * block_vecs, false);
   }
   void give(const Tiles& t, int64_t panel0, int64_t panel1, const float* m, int64_t ms, int block_vecs, float* y,
             const float* bias) const {

@@ -19,6 +19,10 @@ namespace {
 
 constexpr int64_t kSum = 192;  // tiles summed in one go: their block of v stays in the first-level cache
 
+using BlockFn = void (*)(int64_t, Strided, Rows, float*, int64_t, bool);
+constexpr BlockFn kBlocks[kVecs] = {block<kRows, 1, Strided, Rows>, block<kRows, 2, Strided, Rows>,
+                                    block<kRows, 3, Strided, Rows>};
+
 struct WeightPlan {
   const ConvShape& s;
   int64_t O = s.out_channels, C = s.in_channels, rows = (O + kRows - 1) / kRows * kRows, cols = (C + W - 1) / W * W;
@@ -60,9 +64,11 @@ struct WeightPlan {
     for (int64_t k = 0; k < count; k += kSum, add = true)
       for (int64_t c = 0; c < cols; c += W * kVecs) {
         int64_t n = std::min<int64_t>(kVecs, (cols - c) / W), len = std::min(kSum, count - k);
-        for (int64_t o = o0; o < o1; o += kRows)
-          kRowBlocks[n - 1](len, y + p * y_step + o * ldy + k, ldy, v + p * v_step + k * cols + c, cols,
-                            m + p * m_step + (o - o0 / turn * turn) * cols + c, cols, add);
+        for (int64_t o = o0; o < o1; o += kRows) {
+          const float* rows_y = y + p * y_step + o * ldy + k;
+          kBlocks[n - 1](len, {rows_y, rows_y + 4 * ldy, ldy}, {v + p * v_step + k * cols + c, cols},
+                         m + p * m_step + (o - o0 / turn * turn) * cols + c, cols, add);
+        }
       }
   }
 
