@@ -317,6 +317,8 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
       if (conv512::winograd_weight_serves(s) && conv512::winograd_weight(s, pw, py, px)) return;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_weight<T>(s, pw, py, px);
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::direct_weight_serves(s)) return conv512::direct_weight(s, pw, py, px);
     Conv<T>{s}.weight(pw, py, px);
   });
 }

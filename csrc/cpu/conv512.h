@@ -23,6 +23,8 @@ bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float
 // All other shapes, see Note [Lattices]; `input` asks for the gradient by the input.
 bool direct_serves(const ConvShape& s, bool input);
 void direct(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+bool direct_weight_serves(const ConvShape& s);
+void direct_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 
 }  // namespace rl::cpu::conv512

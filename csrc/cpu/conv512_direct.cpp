@@ -98,12 +98,6 @@ struct Direct {
     }
   }
 
-  void fill(const Plot* plots, int64_t count, int64_t g, int64_t c0, int64_t c1, float* memory) const {
-    for (int64_t c = c0; c < c1; ++c)
-      for (int64_t i = 0; i < count; ++i)
-        lattice.fill(plots[i], g * in + c, memory + c * lattice.channel + i * lattice.plot);
-  }
-
   // Panels [panel0, panel1) of a part's output channels, at the places of a slab.
   void compute(const Part& part, int64_t g, const Plot* plots, int64_t count, const float* memory, const float* packed,
                int64_t panel0, int64_t panel1, Places& places) const {
@@ -111,7 +105,8 @@ struct Direct {
     if (places.panels.empty()) return;
     int64_t ld = places.vecs * W, k = part.length;
     int64_t at_once = std::max<int64_t>(1, kMostRows / kRows);
-    Scratch<float> results(std::min(kMostRows, out) * ld + kRows * ld), gathered(places.exact ? kSum * W * kVecs : 1);
+    Scratch<float> results(std::min(kMostRows, out) * ld + kRows * ld),
+        gathered(places.exact ? kSum * W * kVecs + W : 1);
     int64_t sum = places.exact ? kSum : 512;
     int32_t rows_of[kSum];
     for (int i = 0; i < kSum; ++i) rows_of[i] = i * W * kVecs;
@@ -124,9 +119,7 @@ struct Direct {
           const float* b = memory + panel.from;
           const int32_t* offsets = part.offsets.data() + p;
           if (places.exact) {
-            for (int64_t i = 0; i < len; ++i)
-              gather_pieces(places.pieces.data() + panel.first, places.pieces.data() + panel.last, memory + offsets[i],
-                            gathered.get() + i * W * kVecs);
+            places.gather(panel, memory, lattice.plain, offsets, len, gathered.get(), W * kVecs);
             b = gathered.get(), offsets = rows_of;
           }
           for (int64_t q = q0; q < q1; ++q) {
@@ -196,8 +189,9 @@ struct Direct {
                      for (int64_t i = first; i < last; ++i) {
                        int64_t slab = i / blocks / groups, g = i / blocks % groups, c = i % blocks * 16;
                        slabs.plots(slab, plots);
-                       fill(plots.data(), static_cast<int64_t>(plots.size()), g, c, std::min(in, c + 16),
-                            memory.get() + (slab * groups + g) * size);
+                       lattice.fill_all(plots.data(), static_cast<int64_t>(plots.size()), g * in + c,
+                                        std::min<int64_t>(in - c, 16), c + 16 >= in,
+                                        memory.get() + (slab * groups + g) * size + c * lattice.channel);
                      }
                    });
     int64_t work = slabs.most_places() * longest * 2;  // of one row of results
@@ -222,7 +216,7 @@ struct Direct {
                      const float* from = lattice.plain ? lattice.source.data + g * in * lattice.channel
                                          : shared      ? memory.get() + (slab * groups + g) * size
                                                        : own.get();
-                     if (!shared && !lattice.plain) fill(plots.data(), n, g, 0, in, own.get());
+                     if (!shared && !lattice.plain) lattice.fill_all(plots.data(), n, g * in, in, true, own.get());
                      int64_t panel1 = std::min(panels, (c + 1) * chunk);
                      for (int64_t p = part; p < (by_parts ? part + 1 : part_count); ++p)
                        compute(parts[p], g, plots.data(), n, from, packed.get(), c * chunk, panel1, places);
@@ -230,21 +224,6 @@ struct Direct {
                  });
   }
 };
-
-bool single_places(const ConvShape& s) {
-  for (int d = 0; d < 3; ++d)
-    if (s.kernel[d] != 1 || s.stride[d] != 1 || s.padding[d] != 0) return false;
-  return true;
-}
-
-// A convolution by single places sees its planes as one row.
-ConvShape flattened(const ConvShape& s) {
-  ConvShape r = s;
-  if (!single_places(s)) return r;
-  r.in[2] = r.out[2] = s.in_plane();
-  r.in[0] = r.in[1] = r.out[0] = r.out[1] = 1;
-  return r;
-}
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 // and a shift: place p of the output meets `lattice[offset of the tap + p]`. The gradient by the input is the other
 // way round: the places of dx of one remainder are a plain convolution of dy by the taps of that remainder.
 // The depth has no shifts: each of its taps has slices of its own.
+// Panels of places may reach past the last one wanted. What they read there is ours and numbers, mostly zeros: products
+// of arbitrary bits, often denormal, would be slow.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -142,10 +144,20 @@ struct Lattice {
             }
             for (int64_t i = b; i < pitch; ++i) row[i] = 0;
           }
-          for (int64_t i = 0; i < width->reach; ++i) row[i] = 0;
+          std::fill(row, std::min(to + plane, row + width->reach + W * kVecs), 0.0f);
           to += plane;
         }
     }
+  }
+
+  // Channels from c0 on, of several plots; `last`: no others follow them.
+  void fill_all(const Plot* plots, int64_t count, int64_t c0, int64_t channels, bool last, float* memory) const {
+    for (int64_t c = 0; c < channels; ++c) {
+      float *to = memory + c * channel, *rest = to + count * plot;
+      for (int64_t i = 0; i < count; ++i) fill(plots[i], c0 + c, to + i * plot);
+      std::fill(rest, std::min(to + channel, rest + W * kVecs), 0.0f);
+    }
+    if (last) std::fill(memory + channels * channel, memory + channels * channel + W * kVecs, 0.0f);
   }
 };
 
@@ -159,26 +171,57 @@ struct Piece {
 // Up to three registers of places.
 struct Panel {
   int32_t vecs, first, last;  // pieces
-  int64_t from;               // in the lattice, where the places follow each other with gaps
-  int64_t at;                 // in the buffer of results
+  int32_t first_move, last_move;
+  int64_t from;  // in the lattice, where the places follow each other with gaps
+  int64_t at;    // in the buffer of results
+};
+// Up to sixteen floats to gather. Moves are made in order and whole: what is too much the next one overwrites.
+struct Move {
+  int64_t from;
+  int32_t lane, count;
 };
 struct Places {
   std::vector<Piece> pieces;
+  std::vector<Move> moves;
   std::vector<Panel> panels;
-  int64_t vecs = 0;
-  bool exact = false;  // panels hold the places wanted alone, and are gathered; else also those between rows
+  int64_t vecs = 0, count = 0;  // count: of the places wanted
+  bool exact = false;           // panels hold the places wanted alone, and are gathered; else also those between rows
 
   void close(Panel& p) {
     p.last = static_cast<int32_t>(pieces.size());
+    p.first_move = static_cast<int32_t>(moves.size());
+    if (exact)
+      for (int32_t i = p.first; i < p.last; ++i)
+        for (int32_t j = 0; j < pieces[i].count; j += W)
+          moves.push_back({pieces[i].from + j, pieces[i].lane + j, pieces[i].count - j});
+    p.last_move = static_cast<int32_t>(moves.size());
     p.at = vecs * W;
     vecs += p.vecs;
     panels.push_back(p);
   }
   static int next_vecs(int64_t left) { return left == 4 ? 2 : static_cast<int>(std::min<int64_t>(left, kVecs)); }
 
+  // to[i * step + lane] = what tap i of `count` sees at a panel's places; may write W floats more. `guarded` memory is
+  // not read past the places.
+  void gather(const Panel& panel, const float* memory, bool guarded, const int32_t* offsets, int64_t count, float* to,
+              int64_t step) const {
+    const Move *first = moves.data() + panel.first_move, *last = moves.data() + panel.last_move;
+    int64_t covered = last[-1].lane + W;
+    for (int64_t i = 0; i < count; ++i, to += step) {
+      const float* from = memory + offsets[i];
+      for (int64_t l = covered; l < panel.vecs * W; l += W) store(to + l, _mm512_setzero_ps());
+      if (guarded)
+        for (const Move* m = first; m < last; ++m)
+          store(to + m->lane, _mm512_maskz_loadu_ps(lanes(m->count), from + m->from));
+      else
+        for (const Move* m = first; m < last; ++m) store(to + m->lane, load(from + m->from));
+    }
+  }
+
   // The places of the plots that lie in [low, high).
-  void describe(const Lattice& l, const Plot* plots, int64_t count, const int64_t* low, const int64_t* high) {
-    pieces.clear(), panels.clear(), vecs = 0;
+  void describe(const Lattice& l, const Plot* plots, int64_t count, const int64_t* low, const int64_t* high,
+                bool gathered = false) {
+    pieces.clear(), panels.clear(), moves.clear(), vecs = 0;
     int64_t gapped = 0, all_places = 0;
     auto clip = [&](const Plot& p, int64_t& r0, int64_t& r1, int64_t& c0, int64_t& c1) {
       r0 = std::max(p.row, low[kHeight]), r1 = std::min(p.row + p.rows, high[kHeight]);
@@ -194,7 +237,8 @@ struct Places {
         if (l.plain) tail_is_ours = tail_is_ours || (c1 - c0) % W == 0;
       }
     exact = !tail_is_ours || static_cast<double>(gapped) > 1.1 * static_cast<double>((all_places + W - 1) / W);
-    if (l.plain && count > 1) exact = true;
+    if (gathered || (l.plain && count > 1)) exact = true;
+    this->count = all_places;
     Panel panel{};
     int64_t filled = 0, left = (all_places + W - 1) / W;
     for (int64_t i = 0; i < count; ++i) {
@@ -205,7 +249,7 @@ struct Places {
       if (exact) {
         for (int64_t r = r0; r < r1; ++r)
           for (int64_t c = c0; c < c1;) {
-            if (filled == 0) panel = {next_vecs(left), static_cast<int32_t>(pieces.size()), 0, 0, 0};
+            if (filled == 0) panel = {next_vecs(left), static_cast<int32_t>(pieces.size()), 0, 0, 0, 0, 0};
             int64_t n = std::min(c1 - c, panel.vecs * W - filled);
             pieces.push_back({static_cast<int32_t>(filled), static_cast<int32_t>(n), place(r, c), p.depth, r, c,
                               static_cast<int32_t>(i)});
@@ -216,7 +260,8 @@ struct Places {
       }
       int64_t length = (r1 - r0 - 1) * l.pitch + c1 - c0;
       for (int64_t f = 0; f < length;) {
-        panel = {next_vecs((length - f + W - 1) / W), static_cast<int32_t>(pieces.size()), 0, place(r0, c0) + f, 0};
+        panel = {
+            next_vecs((length - f + W - 1) / W), static_cast<int32_t>(pieces.size()), 0, 0, 0, place(r0, c0) + f, 0};
         int64_t end = std::min(length, f + panel.vecs * W);
         for (int64_t q = f; q < end;) {
           int64_t r = q / l.pitch, c = q % l.pitch, stop = std::min(end, r * l.pitch + c1 - c0);
@@ -232,15 +277,6 @@ struct Places {
     if (filled) close(panel);
   }
 };
-
-// to[lane] = what a tap sees at the pieces' places.
-inline void gather_pieces(const Piece* first, const Piece* last, const float* from, float* to) {
-  for (const Piece* p = first; p < last; ++p)
-    for (int64_t i = 0; i < p->count; i += W) {
-      __mmask16 m = lanes(p->count - i);
-      _mm512_mask_storeu_ps(to + p->lane + i, m, _mm512_maskz_loadu_ps(m, from + p->from + i));
-    }
-}
 
 }  // namespace
 }  // namespace rl::cpu::conv512

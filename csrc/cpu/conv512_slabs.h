@@ -4,6 +4,21 @@
 namespace rl::cpu::conv512 {
 namespace {
 
+inline bool single_places(const ConvShape& s) {
+  for (int d = 0; d < 3; ++d)
+    if (s.kernel[d] != 1 || s.stride[d] != 1 || s.padding[d] != 0) return false;
+  return true;
+}
+
+// A convolution by single places sees its planes as one row.
+inline ConvShape flattened(const ConvShape& s) {
+  ConvShape r = s;
+  if (!single_places(s)) return r;
+  r.in[2] = r.out[2] = s.in_plane();
+  r.in[0] = r.in[1] = r.out[0] = r.out[1] = 1;
+  return r;
+}
+
 struct Slabs {
   int64_t low[3], high[3];  // of the places
   int64_t batch = 0, count = 0;

@@ -51,7 +51,8 @@ struct WeightPlan {
     for (int vec = 0; vec < n; ++vec)
       for (int p = 0; p < kPoints; ++p) {
         Reg r[W];
-        for (int i = 0; i < W; ++i) r[i] = load(local + vec * kVec + p * kStep + i * W);
+        for (int i = 0; i < W; ++i)
+          r[i] = i >= count ? _mm512_setzero_ps() : load(local + vec * kVec + p * kStep + i * W);
         conv512::turn(r);
         float* to = v + p * v_step + (at + vec) * W * cols + c0;
         for (int i = 0; i < W; ++i) store(to + i * cols, r[i]);
@@ -136,6 +137,9 @@ bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float
       if (largest.too_large()) fine = false;
     });
     if (!fine) return false;
+    // Rows past the last channel are multiplied too; arbitrary bits, often denormal, would be slow.
+    for (int p = 0; p < kPoints && g == 0; ++p)
+      std::fill(y + p * plan.y_step + plan.O * plan.ldy, y + p * plan.y_step + plan.rows * plan.ldy, 0.0f);
     for (int64_t turn0 = 0; turn0 < plan.rows; turn0 += plan.turn) {
       int64_t turn1 = std::min(plan.rows, turn0 + plan.turn);
       int64_t chunk = std::min<int64_t>(turn1 - turn0, 64), chunks = (turn1 - turn0 + chunk - 1) / chunk;
