@@ -6,25 +6,30 @@ projects its state. The input's products are taken for all steps at once; a step
 """
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
 
+@_autocast.low
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """tanh(W x + b + U h + c)."""
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).tanh()
 
 
+@_autocast.low
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """max(0, W x + b + U h + c)."""
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).relu()
 
 
+@_autocast.full
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a gated recurrent unit."""
     return _gru_step(core.linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
 
+@_autocast.full
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a long short-term memory; hx and the result are (h, c)."""
     return _lstm_step(core.linear(input, w_ih, b_ih), hx, w_hh, b_hh, None)
@@ -145,6 +150,7 @@ def _run(
     return input, last
 
 
+@_autocast.low
 def lstm(*args):
     """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional,
     batch_first).
@@ -198,16 +204,19 @@ def _simple(step, args):
     return out, rl.stack(last)
 
 
+@_autocast.full
 def gru(*args):
     """(output, h_n) of a gated recurrent unit; arguments as for `lstm`, with one state."""
     return _simple(_gru_step, args)
 
 
+@_autocast.low
 def rnn_tanh(*args):
     """(output, h_n) of a plain recurrent network with tanh."""
     return _simple(_tanh_step, args)
 
 
+@_autocast.low
 def rnn_relu(*args):
     """(output, h_n) of a plain recurrent network with ReLU."""
     return _simple(_relu_step, args)
