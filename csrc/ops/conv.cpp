@@ -324,12 +324,12 @@ static Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& 
 
 template <int N> static void define(Ops& ops) {
   const char* args = "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
-  ops.def(kConvName<N>, conv<N>, args, kNoOut,
+  ops.def(kConvName<N>, conv<N>, args, kNoOut | kCastLow,
           "A convolution of (N, C, ...) by filters (O, C / groups, ...). padding may be 'valid' or 'same'.");
   ops.def(kConvName<N>, conv_padded<N>, "input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1",
-          kNoOut);
+          kNoOut | kCastLow);
   ops.def(kTransposedName<N>, conv_transpose<N>,
-          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut,
+          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut | kCastLow,
           "A transposed convolution of (N, C, ...) by filters (C, O / groups, ...).");
 }
 
@@ -338,9 +338,9 @@ static const Register registered([](Ops& ops) {
   define<2>(ops);
   define<3>(ops);
   ops.def("convolution", convolution_op,
-          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut,
+          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut | kCastLow,
           "A convolution, plain or transposed, over one to three dimensions.");
-  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut,
+  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut | kCastLow,
           "A conv1d of (time, batch, channels) by filters (width, channels, out).");
 });
 

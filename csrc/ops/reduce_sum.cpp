@@ -190,8 +190,9 @@ static const Register registered([](Ops& ops) {
   ops.def("sum", sum, dims, kMethod, "The sum over the given dimensions, or of all elements.");
   ops.def("nansum", nansum, dims, kMethod, "The sum, NaN counting as 0.");
   ops.def("mean", mean, dims, kMethod, "The mean over the given dimensions, or of all elements.");
-  ops.def("prod", prod_all, "input, *, dtype=None", kMethod, "The product of all elements, or along a dimension.");
-  ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None", kMethod);
+  ops.def("prod", prod_all, "input, *, dtype=None", kMethod | kCastFull,
+          "The product of all elements, or along a dimension.");
+  ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None", kMethod | kCastFull);
   ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable, "Whether some element is not 0.");
   ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable, "Whether no element is 0.");
   ops.def("count_nonzero", count_nonzero, "input, dim=None", kMethod | kNoOut | kNotDifferentiable,

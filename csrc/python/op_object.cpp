@@ -10,6 +10,7 @@
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
+#include "python/autocast.h"
 #include "python/errors.h"
 #include "tensor/promote.h"
 
@@ -509,6 +510,14 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
       .release();
 }
 
+// Writing to a tensor that is there (in place, out=) keeps to its type.
+PyObject* invoke_cast(OpObject* op, Overload& o, Bound& b) {
+  Recast recast;
+  if ((o.spec.flags & (kCastLow | kCastFull | kCastWidest)) && op->form != Form::Inplace && !b.out)
+    recast.apply(o.spec.flags, b.slots, o.spec.count);
+  return invoke(op, o, b);
+}
+
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* op = reinterpret_cast<OpObject*>(callable);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
@@ -523,7 +532,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
             "' for 'torch.Tensor' objects needs a Tensor as its first argument");
     for (Overload& o : op->def->overloads) {
       Bound b;
-      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr)) return invoke(op, o, b);
+      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr))
+        return g_autocast_regions ? invoke_cast(op, o, b) : invoke(op, o, b);
       if (PyErr_Occurred()) PyErr_Clear();
     }
     no_overload(*op->def, op->form, args, nargs, kwnames);

@@ -7,7 +7,6 @@ HOMES = {
     "autocast_decrement_nesting": "amp.autocast_mode",
     "autocast_increment_nesting": "amp.autocast_mode",
     "bilinear": "nn.functional",
-    "clear_autocast_cache": "amp.autocast_mode",
     "compile": "compiler",
     "finfo": "_type_info",
     "get_autocast_cpu_dtype": "amp.autocast_mode",
@@ -41,6 +40,7 @@ HOMES = {
     "sparse_coo_tensor": "sparse",
     "sparse_csr_tensor": "sparse",
     "spmm": "sparse",
+    "summary": "_summary",
     "uninstall_as_torch": "_alias",
     "vmap": "_vmap",
 }

@@ -1,6 +1,6 @@
 """Norms, distances, differences and integrals composed of other ops."""
 
-from .. import _C
+from .. import _C, _autocast
 from .._compose import op
 from ._arguments import need_int, need_tensor, wrap
 
@@ -52,6 +52,7 @@ def _pair_norm(difference, p):
 
 
 @op()
+@_autocast.full
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
     need_tensor("cdist", "x1", x1)
