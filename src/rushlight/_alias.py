@@ -24,7 +24,14 @@ def _ours(name):
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         ours = _ours(fullname)
-        if ours is None or not _exists(ours):
+        if ours is None:
+            return None
+        if not _exists(ours):
+            # importlib.util.find_spec asks whether a module is there: no. An import statement gets the reason.
+            if fullname.startswith("torch.") and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+                from ._missing import no_module
+
+                raise no_module(fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(ours), is_package=True)
 
@@ -33,7 +40,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         name = getattr(context, "name", None)
         versions = {"torch": TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
         for known, version in versions.items():
-            if name == known:
+            if name == known and _exists(_ROOTS[known]):
                 yield _distribution(known, version)
 
 

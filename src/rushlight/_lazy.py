@@ -48,4 +48,6 @@ HOMES = {
 
 def find(name):
     """The module that holds a name, or None."""
+    if name.endswith("Storage"):
+        return "storage"
     return "_foreach" if name.startswith("_foreach_") else HOMES.get(name)

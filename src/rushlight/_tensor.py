@@ -55,6 +55,27 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 @method
+def storage(self):
+    """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+@method
+def storage_type(self):
+    """The class of storage()."""
+    from . import storage
+
+    return next(kind for kind in vars(storage).values() if getattr(kind, "dtype", None) is self.dtype)
+
+
+@method
+def record_stream(self, stream):
+    """Tells an accelerator's allocator of a use on another stream: there is none."""
+
+
+@method
 def __repr__(self, *, tensor_contents=None):
     from ._tensor_str import tensor_str
 

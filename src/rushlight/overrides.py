@@ -167,3 +167,7 @@ def resolve_name(f):
     if getattr(rl.nn.functional, name, None) is f:
         return f"torch.nn.functional.{name}"
     return None
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

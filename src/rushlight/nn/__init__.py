@@ -37,6 +37,8 @@ def __getattr__(name):
     elif name == "DataParallel":
         value = import_module("rushlight.nn.parallel").DataParallel
     else:
-        raise AttributeError(f"module 'rushlight.nn' has no attribute '{name}'")
+        from rushlight._missing import no_name
+
+        raise no_name(__name__, name)
     globals()[name] = value
     return value

@@ -508,3 +508,7 @@ def treespec_pprint(treespec):
 def arg_tree_leaves(*args, **kwargs):
     """The leaves of a call's arguments."""
     return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value)]
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

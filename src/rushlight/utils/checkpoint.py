@@ -328,3 +328,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
         stop = start + size
         input = checkpoint(run(start, stop), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(stop, len(functions))(input)
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

@@ -285,4 +285,6 @@ def __getattr__(name):
         from ._worker_iter import WorkerIter
 
         return WorkerIter
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
