@@ -48,6 +48,9 @@ _disabled = _C._disabled_torch_function_impl
 _overriding = {Tensor: False, int: False, float: False, bool: False, str: False, type(None): False}
 
 
+_modes = []  # one entry for each TorchFunctionMode that is on in any thread
+
+
 def _overrides(value):
     """Whether an argument, or the first item of a list of them, is of a class that takes over functions."""
     kind = type(value)
@@ -66,6 +69,11 @@ def _overridable(function):
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
+        if _modes:
+            mode = _C.ops["_swap_function_mode"](None)
+            _C.ops["_swap_function_mode"](mode)
+            if mode is not None:
+                return mode(wrapper, (), args, kwargs)
         for a in args:
             if plain.get(type(a), True) and _overrides(a):
                 return _call_override(wrapper, args, kwargs)

@@ -94,6 +94,12 @@ def teach(module):
     """A `__getattr__` for a module: `__getattr__ = teach(__name__)`."""
 
     def __getattr__(name):
+        from rushlight._stand_ins import MODULES
+
+        if f"{_path(module)}.{name}" in MODULES:
+            import importlib
+
+            return importlib.import_module(f"{module}.{name}")
         raise no_name(module, name)
 
     return __getattr__
@@ -112,4 +118,12 @@ def absent(path):
     def refuse(cls, *args, **kwargs):
         raise NotImplementedError(explain(path))
 
-    return type(name, (), {"__new__": refuse, "__doc__": explain(path), "__module__": "rushlight." + path[: -len(name) - 1]})
+    space = {"__new__": refuse, "__doc__": explain(path), "__module__": "rushlight." + path[: -len(name) - 1]}
+    space["__class_getitem__"] = classmethod(lambda cls, item: cls)
+    return type(name, (), space)
+
+
+def stand_in(space, names):
+    """Puts stand-ins for missing names into a module's namespace."""
+    home = _path(space["__name__"])
+    space.update({name: absent(f"{home}.{name}") for name in names.split()})

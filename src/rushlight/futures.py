@@ -16,6 +16,8 @@ class Future:
         self._value = self._error = None
         self._callbacks = []
 
+    __class_getitem__ = classmethod(lambda cls, item: cls)
+
     def done(self):
         return self._done.is_set()
 

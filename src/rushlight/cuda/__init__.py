@@ -8,6 +8,7 @@ _NONE = "Torch not compiled with CUDA enabled"
 
 has_half = has_magma = False
 default_generators = ()
+_initialized = False
 
 
 class CudaError(RuntimeError):
