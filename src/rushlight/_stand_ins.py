@@ -13,6 +13,9 @@ import sys
 from rushlight._missing import absent, teach
 
 _TABLE = """
+_dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
+_dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
+_dynamo.utils:
 _export: capture_pre_autograd_graph
 _functorch:
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
@@ -21,6 +24,7 @@ _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
 _guards: TracingContext
 _higher_order_ops:
 _inductor:
+_inductor.config:
 _inductor.utils: fresh_inductor_cache
 _jit_internal:
 _prims_common:

@@ -95,6 +95,18 @@ def __array__(self, dtype=None, copy=None):
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
+# NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
+Tensor.__array_priority__ = 1000
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """What a function of NumPy made of the tensor, as a tensor again."""
+    if array.dtype == bool:
+        array = array.astype("uint8")
+    return _ops["from_numpy"](array)
+
+
 @method
 def __iter__(self):
     if self.dim() == 0:

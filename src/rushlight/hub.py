@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from urllib.parse import urlparse as urlparse
 
 import rushlight as rl
 
@@ -23,6 +24,12 @@ VAR_DEPENDENCY = "dependencies"
 READ_DATA_CHUNK = 1 << 17
 _TRUSTED_OWNERS = ("facebookresearch", "facebookincubator", "pytorch", "fairinternal")
 _hub_dir = None
+
+
+def _get_torch_home():
+    """The folder of caches: $TORCH_HOME, else torch in $XDG_CACHE_HOME or ~/.cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    return os.path.expanduser(os.environ.get("TORCH_HOME") or os.path.join(cache, "torch"))
 
 
 def get_dir():

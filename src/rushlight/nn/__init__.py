@@ -42,3 +42,14 @@ def __getattr__(name):
         raise no_name(__name__, name)
     globals()[name] = value
     return value
+
+
+def _under_torch():
+    import sys
+
+    alias = sys.modules.get("rushlight._alias")
+    if alias is not None:
+        alias.renew()
+
+
+_under_torch()
