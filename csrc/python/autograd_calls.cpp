@@ -96,6 +96,14 @@ NewObject current_site() {
   return {Py_BuildValue("(siss)", s.file().c_str(), s.line(), s.function().c_str(), s.source().c_str())};
 }
 
+// Puts a callable in the way of all calls of ops in this thread (None: takes it away); the one before.
+NewObject swap_function_mode(Object mode) {
+  PyObject* before = function_mode();
+  before = Py_NewRef(before ? before : Py_None);
+  set_function_mode(mode.p == Py_None ? nullptr : mode.p);
+  return {before};
+}
+
 bool set_overrides(bool on) {
   bool before = torch_function_enabled();
   set_torch_function_enabled(on);
@@ -119,6 +127,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
+  ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });
 
 }  // namespace rl

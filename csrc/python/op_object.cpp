@@ -339,6 +339,7 @@ PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
 // __torch_function__
 
 thread_local bool t_overrides = true;
+thread_local PyObject* t_mode = nullptr;  // what TorchFunctionMode put in the way of all calls in this thread
 PyObject* g_override_name = nullptr;
 
 bool overrides(PyObject* o) {
@@ -403,6 +404,20 @@ PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t na
   if (!result && !PyErr_Occurred())
     PyErr_Format(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__",
                  reinterpret_cast<OpObject*>(callable)->def->name.c_str());
+  return result;
+}
+
+// mode(function, types, args, kwargs)
+PyObject* call_mode(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  PyObject* types = PyTuple_New(0);
+  PyObject* pos = PyTuple_New(nargs);
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(pos, i, Py_NewRef(args[i]));
+  PyObject* kw = PyDict_New();
+  for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
+  PyObject* mode = Py_NewRef(t_mode);
+  PyObject* result = PyObject_CallFunctionObjArgs(mode, callable, types, pos, kw, nullptr);
+  for (PyObject* o : {mode, types, pos, kw}) Py_DECREF(o);
   return result;
 }
 
@@ -523,6 +538,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
     if (t_overrides) {
+      if (__builtin_expect(t_mode != nullptr, 0) && op->def->name[0] != '_')  // private ops are steps of others
+        return call_mode(callable, args, nargs, kwnames);
       Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
       for (Py_ssize_t i = 0; i < all; ++i)
         if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
@@ -649,6 +666,8 @@ void install(PyObject* ops, const std::string& name, OpDef* def) {
 
 bool torch_function_enabled() { return t_overrides; }
 void set_torch_function_enabled(bool on) { t_overrides = on; }
+PyObject* function_mode() { return t_mode; }
+void set_function_mode(PyObject* mode) { Py_XSETREF(t_mode, Py_XNewRef(mode)); }
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
   OpDef*& def = table()[name];

@@ -510,7 +510,7 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
 
 template <Tensor (*Op)(const Value&, const Value&)>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
-  if (plain(a) && plain(b)) return direct<Op>(a, b);
+  if (plain(a) && plain(b) && !function_mode()) return direct<Op>(a, b);
   if (!operand(a) || !operand(b)) {
     if (!is_tensor(a) || !PyObject_HasAttrString(b, "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
   }
@@ -525,7 +525,7 @@ PyObject* n_matmul(PyObject* a, PyObject* b) {
   return by_name("matmul", a, b);
 }
 PyObject* n_neg(PyObject* a) {
-  if (Py_TYPE(a) == g_tensor_type) return guarded([&] { return ops::neg(handle(a)).release(); });
+  if (Py_TYPE(a) == g_tensor_type && !function_mode()) return guarded([&] { return ops::neg(handle(a)).release(); });
   return PyObject_CallMethod(a, "neg", nullptr);
 }
 

@@ -1,6 +1,7 @@
 """rushlight: PyTorch's programming model, small and quick on a CPU."""
 
 import os as _os
+import sys as _sys
 
 # OpenBLAS starts threads as it is loaded unless told not to; its work runs on our own pool.
 _blas_threads = _os.environ.get("OPENBLAS_NUM_THREADS")
@@ -33,6 +34,33 @@ from ._compose import compose as _compose  # noqa: E402
 _compose(globals())
 
 
+class _StandIns:
+    """Finds the modules that rushlight has in name only, after all other finders."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if not name.startswith("rushlight."):
+            return None
+        from ._stand_ins import spec
+
+        return spec(name)
+
+
+_sys.meta_path.append(_StandIns)
+
+
+def _c_name(name):
+    """Private names of torch._C that packages touch, loaded when the first is asked for."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from . import _c_names
+
+    return getattr(_c_names, name)
+
+
+_C.__getattr__ = _c_name
+
+
 def __getattr__(name):
     """Submodules are imported when first asked for."""
     import importlib
@@ -43,6 +71,10 @@ def __getattr__(name):
     home = find(name)
     if home:
         return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
+    if (not name.startswith("__") or name == "__config__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    if name == "torch":  # programs write torch.torch.Tensor now and then
+        return _sys.modules[__name__]
+    from ._missing import no_name
+
+    raise no_name(__name__, name)

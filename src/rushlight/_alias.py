@@ -24,7 +24,14 @@ def _ours(name):
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         ours = _ours(fullname)
-        if ours is None or not _exists(ours):
+        if ours is None:
+            return None
+        if not _exists(ours):
+            # importlib.util.find_spec asks whether a module is there: no. An import statement gets the reason.
+            if fullname.startswith("torch.") and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+                from ._missing import no_module
+
+                raise no_module(fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(ours), is_package=True)
 
@@ -33,7 +40,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         name = getattr(context, "name", None)
         versions = {"torch": TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
         for known, version in versions.items():
-            if name == known:
+            if name == known and _exists(_ROOTS[known]):
                 yield _distribution(known, version)
 
 
@@ -81,6 +88,34 @@ def _distribution(name, version):
 _finder = _Finder()
 
 
+def _address(old, new):
+    """Gives tensors, layers and the like the other address: programs compare type(x).__module__ with "torch"."""
+    from . import _C
+
+    kinds = [v for v in vars(_C).values() if isinstance(v, type)]
+    nn = sys.modules.get("rushlight.nn")
+    if nn is not None:
+        kinds += [nn.Parameter, nn.Buffer]
+        layers = [nn.Module]
+        while layers:
+            layer = layers.pop()
+            kinds.append(layer)
+            layers += [k for k in layer.__subclasses__() if k.__module__.split(".")[0] in ("torch", "rushlight")]
+    for kind in kinds:
+        module = kind.__module__
+        if module == old or module.startswith(old + "."):
+            try:
+                kind.__module__ = new + module[len(old) :]
+            except TypeError:  # a type that can't be changed
+                continue
+
+
+def renew():
+    """After more of the library was loaded: its classes get their address too."""
+    if is_installed():
+        _address("rushlight", "torch")
+
+
 def is_installed():
     return _finder in sys.meta_path
 
@@ -97,6 +132,7 @@ def install_as_torch():
             "script.py`"
         )
     sys.meta_path.insert(0, _finder)
+    _address("rushlight", "torch")
 
 
 def uninstall_as_torch():
@@ -104,6 +140,7 @@ def uninstall_as_torch():
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
+    _address("torch", "rushlight")
     for name in [n for n in sys.modules if n.split(".")[0] in _ROOTS]:
         ours = _ours(name)
         if sys.modules[name] is sys.modules.get(ours):

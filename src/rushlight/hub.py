@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
+from urllib.parse import urlparse as urlparse
 
 import rushlight as rl
 
@@ -23,6 +24,12 @@ VAR_DEPENDENCY = "dependencies"
 READ_DATA_CHUNK = 1 << 17
 _TRUSTED_OWNERS = ("facebookresearch", "facebookincubator", "pytorch", "fairinternal")
 _hub_dir = None
+
+
+def _get_torch_home():
+    """The folder of caches: $TORCH_HOME, else torch in $XDG_CACHE_HOME or ~/.cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    return os.path.expanduser(os.environ.get("TORCH_HOME") or os.path.join(cache, "torch"))
 
 
 def get_dir():
@@ -372,3 +379,7 @@ def _wrapped_file(path):
         if len(files) != 1:
             raise RuntimeError("Only one file(not dir) is allowed in the zipfile")
         return z.read(files[0])
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)
