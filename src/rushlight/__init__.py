@@ -38,3 +38,19 @@ def __getattr__(name):
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    """With the names and submodules that are loaded when first asked for."""
+    import pkgutil
+
+    from ._lazy import HOMES
+
+    submodules = (m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return sorted({*globals(), *HOMES, *submodules})
+
+
+if _os.environ.get("RUSHLIGHT_AS_TORCH") == "1":
+    from ._alias import follow_environment as _follow
+
+    _follow()

@@ -9,9 +9,11 @@ import sys
 USAGE = """usage: python -m rushlight [run] script.py [arguments ...]
        python -m rushlight [run] -m module [arguments ...]
        python -m rushlight [run] -c "code" [arguments ...]
+       python -m rushlight hook
        python -m rushlight --version
 
-Runs a program in which `import torch` means rushlight."""
+run   runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
+hook  prints a folder; RUSHLIGHT_AS_TORCH=1 PYTHONPATH=<that folder> does the same for any command."""
 
 
 def main(argv=None):
@@ -26,9 +28,13 @@ def main(argv=None):
 
         print(f"rushlight {rushlight.__version__}")
         return 0
-    from rushlight._alias import install_as_torch
+    from rushlight._alias import hook_folder, install_as_torch, pass_on
 
+    if args == ["hook"]:
+        print(hook_folder())
+        return 0
     install_as_torch()
+    pass_on()
     if args[0] in ("-m", "-c") and len(args) < 2:
         print(f"{args[0]} needs an argument\n{USAGE}", file=sys.stderr)
         return 2

@@ -8,6 +8,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
@@ -24,7 +25,15 @@ def _ours(name):
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         ours = _ours(fullname)
-        if ours is None or not _exists(ours):
+        if ours is None:
+            return None
+        if not _exists(ours):
+            if fullname in _ROOTS:
+                # The one that may be installed is built for PyTorch's binaries: it must not be loaded on top of ours.
+                raise ModuleNotFoundError(
+                    f"No module named {fullname!r}: rushlight stands for torch in this process, and has no {ours}",
+                    name=fullname,
+                )
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(ours), is_package=True)
 
@@ -33,7 +42,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         name = getattr(context, "name", None)
         versions = {"torch": TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
         for known, version in versions.items():
-            if name == known:
+            if (name is None or name.lower() == known) and _exists(_ROOTS[known]):
                 yield _distribution(known, version)
 
 
@@ -68,7 +77,7 @@ def _distribution(name, version):
         def read_text(self, filename):
             if filename == "METADATA":
                 return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: by rushlight\n"
-            return None
+            return f"{name}\n" if filename == "top_level.txt" else None
 
         def locate_file(self, path):
             import pathlib
@@ -97,6 +106,26 @@ def install_as_torch():
             "script.py`"
         )
     sys.meta_path.insert(0, _finder)
+
+
+def follow_environment():
+    """RUSHLIGHT_AS_TORCH=1 at `import rushlight`; a process that runs PyTorch itself already is left alone."""
+    if sys.modules.get("torch") is None:
+        install_as_torch()
+
+
+def hook_folder():
+    """The folder that makes Python processes call install_as_torch() by themselves: on PYTHONPATH, with
+    RUSHLIGHT_AS_TORCH=1 in the environment."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "_site")
+
+
+def pass_on():
+    """Sets the environment so that processes started from this one (workers, launchers) use rushlight too."""
+    os.environ["RUSHLIGHT_AS_TORCH"] = "1"
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    if hook_folder() not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([hook_folder(), *paths])
 
 
 def uninstall_as_torch():
