@@ -93,7 +93,7 @@ def test_dcgan(tmp_path):
 
 
 def test_actor_critic(tmp_path):
-    out = run("actor_critic", tmp_path, "--steps", 100)
+    out = run("actor_critic", tmp_path, "--steps", 60)
     before, after = number("for # steps before training, # after", out)
     assert after > 2 * before
     open_svg(tmp_path / "actor_critic.svg", 1)
