@@ -28,8 +28,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         if ours is None:
             return None
         if not _exists(ours):
-            if fullname in _ROOTS:
-                # The one that may be installed is built for PyTorch's binaries: it must not be loaded on top of ours.
+            # A torchvision that may be installed is built for PyTorch's binaries: it must not be loaded on top of ours.
+            # importlib.util.find_spec only asks whether it is there; an import statement gets the reason.
+            if fullname in _ROOTS and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
                 raise ModuleNotFoundError(
                     f"No module named {fullname!r}: rushlight stands for torch in this process, and has no {ours}",
                     name=fullname,

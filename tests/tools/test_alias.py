@@ -112,7 +112,8 @@ def test_another_torchvision_is_not_loaded_on_top(tmp_path):
     (tmp_path / "torch.py").write_text("raise AssertionError('loaded')\n")
     script = tmp_path / "main.py"
     script.write_text(
-        "import torch\n"
+        "import importlib.util, torch\n"
+        "importlib.util.find_spec('torchvision')\n"
         "try:\n    import torchvision\nexcept ModuleNotFoundError as e:\n    assert 'rushlight' in str(e)\n"
         "else:\n    assert torchvision.__name__ == 'rushlight.vision'\n"
         "print(torch.__name__)\n"
