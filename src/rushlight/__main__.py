@@ -2,13 +2,16 @@
 unchanged.
 """
 
+import builtins
 import os
 import runpy
 import sys
+import zipfile
 
 USAGE = """usage: python -m rushlight [run] script.py [arguments ...]
        python -m rushlight [run] -m module [arguments ...]
        python -m rushlight [run] -c "code" [arguments ...]
+       python -m rushlight [run] - [arguments ...]      (the program is read from standard input)
        python -m rushlight hook
        python -m rushlight --version
 
@@ -45,17 +48,35 @@ def main(argv=None):
     elif args[0] == "-c":
         sys.argv = ["-c", *args[2:]]
         sys.path[0] = ""
-        module = type(sys)("__main__")
-        sys.modules["__main__"] = module
-        exec(compile(args[1], "<string>", "exec"), module.__dict__)
+        _run(args[1], "<string>")
+    elif args[0] == "-":
+        sys.argv = args
+        sys.path[0] = ""
+        _run(sys.stdin.read(), "<stdin>")
+    elif not os.path.exists(args[0]):
+        print(f"rushlight: can't open file {args[0]!r}: no such file\n{USAGE}", file=sys.stderr)
+        return 2
     else:
-        if not os.path.exists(args[0]):
-            print(f"rushlight: can't open file {args[0]!r}: no such file\n{USAGE}", file=sys.stderr)
-            return 2
         sys.argv = args
         sys.path[0] = os.path.dirname(os.path.abspath(args[0]))
-        runpy.run_path(args[0], run_name="__main__")
+        if os.path.isdir(args[0]) or zipfile.is_zipfile(args[0]):
+            runpy.run_path(args[0], run_name="__main__")
+        else:
+            with open(args[0], "rb") as file:
+                _run(file.read(), args[0])
     return 0
+
+
+def _run(code, file):
+    """Runs a program as `python file` would: its module is __main__ and stays so, to the end of the process (for what
+    runs at exit, for pickles of its classes)."""
+    module = type(sys)("__main__")
+    module.__builtins__ = builtins
+    if file[0] != "<":
+        module.__file__ = file
+        module.__cached__ = None
+    sys.modules["__main__"] = module
+    exec(compile(code, file, "exec"), module.__dict__)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import zipfile
 
 import pytest
 
@@ -16,12 +17,12 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(rl.__file__)))
 HOOK = {"RUSHLIGHT_AS_TORCH": "1", "PYTHONPATH": os.pathsep.join([hook_folder(), SOURCE])}
 
 
-def run(*args, code=None, check=True, **environment):
+def run(*args, code=None, check=True, stdin=None, **environment):
     env = {**os.environ, "PYTHONPATH": SOURCE, **environment}
     command = [sys.executable, *args]
     if code is not None:
         command += ["-c", textwrap.dedent(code)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, timeout=120)
     if check:
         assert done.returncode == 0, done.stderr
     return done
@@ -177,3 +178,42 @@ def test_suites_of_pytest(tmp_path):
     assert "1 passed" in run(*common, "-p", "rushlight.as_torch", **quick).stdout
     assert "1 passed" in run(*common, **HOOK, **quick).stdout
     assert "1 passed" in run("-m", "rushlight", *common, **quick).stdout
+
+
+def test_a_script_is_main_to_the_end(tmp_path):
+    """What runs at exit finds the program's module, classes and files as under `python script.py`."""
+    script = tmp_path / "main.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import atexit, pickle, sys, torch
+
+            class Own:
+                pass
+
+            def last():
+                assert pickle.loads(pickle.dumps(Own())).__class__ is Own
+                assert sys.modules["__main__"].Own is Own
+                print(__spec__, __name__)
+
+            print(__file__ == sys.argv[0])
+            atexit.register(last)
+            """
+        )
+    )
+    expected = run(str(script), **HOOK).stdout
+    assert run("-m", "rushlight", str(script)).stdout == expected == "True\nNone __main__\n"
+
+
+def test_other_programs(tmp_path):
+    """From standard input, a folder, an archive."""
+    text = "import sys, torch; print(torch.__name__, sys.argv[1:], __name__)\n"
+    assert run("-m", "rushlight", "-", "a", stdin=text).stdout == "rushlight ['a'] __main__\n"
+    (tmp_path / "__main__.py").write_text(text)
+    assert run("-m", "rushlight", str(tmp_path), "b").stdout == "rushlight ['b'] __main__\n"
+    with zipfile.ZipFile(tmp_path / "program.zip", "w") as archive:
+        archive.writestr("__main__.py", text)
+    assert run("-m", "rushlight", str(tmp_path / "program.zip"), "c").stdout == "rushlight ['c'] __main__\n"
+    marked = tmp_path / "latin.py"
+    marked.write_bytes(b"# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))\n")
+    assert run("-m", "rushlight", str(marked)).stdout == "'\\xe9'\n"
