@@ -1,5 +1,6 @@
 """Promises of the package as a whole: documentation of every op, lazy imports, import budget, layers."""
 
+import importlib
 import inspect
 import pathlib
 import re
@@ -21,6 +22,45 @@ def test_every_public_op_has_a_documentation():
         if not n.startswith("_") and not n.endswith("_") and not op.__doc__.split("\n\n", 1)[1].strip()
     ]
     assert len(missing) == 0, missing
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "nn",
+        "nn.init",
+        "nn.functional",
+        "nn.utils",
+        "optim",
+        "optim.lr_scheduler",
+        "linalg",
+        "fft",
+        "special",
+        "utils.data",
+    ],
+)
+def test_public_functions_and_classes_are_documented(module):
+    space = importlib.import_module(f"rushlight.{module}")
+    for name in getattr(space, "__all__", None) or dir(space):
+        value = getattr(space, name)
+        if name.startswith("_") or not callable(value) or not value.__module__.startswith("rushlight"):
+            continue
+        own = not isinstance(value, type) or "__doc__" in vars(value)
+        assert own and (value.__doc__ or "").strip(), name
+        if not (isinstance(value, type) and issubclass(value, Exception)):
+            inspect.signature(value)
+
+
+def test_methods_of_tensors_are_documented():
+    missing = [
+        n
+        for n in dir(rl.Tensor)
+        if not n.startswith("_") and not (getattr(rl.Tensor, n).__doc__ or "").strip()
+    ]
+    plain = [n for n in missing if callable(getattr(rl.Tensor, n))]
+    assert plain == []
+    assert rl.Tensor.__doc__ and rl.Size.__doc__ and rl.dtype.__doc__ and rl.device.__doc__
+    assert str(inspect.signature(rl.ones(1).size)) == "(dim=None)"
 
 
 def test_every_op_has_a_signature():
