@@ -574,8 +574,21 @@ PyObject* op_name(PyObject* self, void*) {
 PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   std::string s;
-  for (Overload& o : def->overloads) s += signature_text(*def, o) + "\n";
+  for (Overload& o : def->overloads) {
+    std::string line = signature_text(*def, o) + "\n";
+    if (s.find(line) == std::string::npos) s += line;  // overloads may differ in types only
+  }
   return PyUnicode_FromString((s + "\n" + def->doc).c_str());
+}
+PyObject* op_signature(PyObject* self, void*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  const OverloadSpec& first = op->def->overloads[0].spec;
+  bool out = op->form == Form::Function && !(first.flags & (kNoOut | kView));
+  PyObject* module = PyImport_ImportModule("rushlight._signature");
+  PyObject* result =
+      module ? PyObject_CallMethod(module, "parse", "sO", first.signature, out ? Py_True : Py_False) : nullptr;
+  Py_XDECREF(module);
+  return result;
 }
 PyObject* op_signatures(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
@@ -606,6 +619,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__qualname__", op_name, nullptr, nullptr, nullptr},
                            {"__doc__", op_doc, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
+                           {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

@@ -95,8 +95,9 @@ PyMethodDef kDTypeMethods[] = {
     {"__deepcopy__", named_copy, METH_O, nullptr},          {"to_real", dtype_to_real, METH_NOARGS, nullptr},
     {"to_complex", dtype_to_complex, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
-PyTypeObject* named_type(const char* name, PyMethodDef* methods, PyGetSetDef* getset) {
-  PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(named_repr)},
+PyTypeObject* named_type(const char* name, const char* doc, PyMethodDef* methods, PyGetSetDef* getset) {
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
+                         {Py_tp_repr, reinterpret_cast<void*>(named_repr)},
                          {Py_tp_methods, methods},
                          {getset ? Py_tp_getset : 0, getset},
                          {0, nullptr}};
@@ -323,9 +324,12 @@ PyObject* size_object(IntSpan sizes) {
 }
 
 int install_value_types(PyObject* m) {
-  g_dtype_type = named_type("rushlight.dtype", kDTypeMethods, kDTypeGetSet);
-  g_layout_type = named_type("rushlight.layout", kNamedMethods, nullptr);
-  g_format_type = named_type("rushlight.memory_format", kNamedMethods, nullptr);
+  g_dtype_type =
+      named_type("rushlight.dtype", "A type of elements: torch.float32, torch.int64 ...", kDTypeMethods, kDTypeGetSet);
+  g_layout_type = named_type("rushlight.layout", "How elements are stored: torch.strided, torch.sparse_coo ...",
+                             kNamedMethods, nullptr);
+  g_format_type = named_type("rushlight.memory_format", "An order of dimensions in memory: torch.channels_last ...",
+                             kNamedMethods, nullptr);
   if (!g_dtype_type || !g_layout_type || !g_format_type) return -1;
   for (int i = 0; i < kNamedDTypes; ++i) {
     static std::string texts[kNamedDTypes];
@@ -345,7 +349,9 @@ int install_value_types(PyObject* m) {
     g_formats[i] = named(g_format_type, i, formats[i]);
     if (PyModule_AddObjectRef(m, formats[i] + 6, g_formats[i]) < 0) return -1;
   }
-  PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
+  const char* device_doc = "device(type, index=None)\n--\n\nWhere tensors live: device(\"cpu\"), device(\"meta\").";
+  PyType_Slot device_slots[] = {{Py_tp_doc, const_cast<char*>(device_doc)},
+                                {Py_tp_new, reinterpret_cast<void*>(device_new)},
                                 {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
                                 {Py_tp_str, reinterpret_cast<void*>(device_str)},
                                 {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
@@ -355,7 +361,8 @@ int install_value_types(PyObject* m) {
                                 {0, nullptr}};
   PyType_Spec device_spec = {"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
   g_device_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&device_spec));
-  PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
+  PyType_Slot size_slots[] = {{Py_tp_doc, const_cast<char*>("The sizes of a tensor: a tuple of ints with numel().")},
+                              {Py_tp_new, reinterpret_cast<void*>(size_new)},
                               {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                               {Py_tp_methods, kSizeMethods},
                               {Py_sq_concat, reinterpret_cast<void*>(size_concat)},

@@ -78,3 +78,19 @@ def __getattr__(name):
     from ._missing import no_name
 
     raise no_name(__name__, name)
+
+
+def __dir__():
+    """With the names and submodules that are loaded when first asked for."""
+    import pkgutil
+
+    from ._lazy import HOMES
+
+    submodules = (m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return sorted({*globals(), *HOMES, *submodules})
+
+
+if _os.environ.get("RUSHLIGHT_AS_TORCH") == "1":
+    from ._alias import follow_environment as _follow
+
+    _follow()

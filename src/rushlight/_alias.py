@@ -8,6 +8,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
@@ -27,8 +28,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         if ours is None:
             return None
         if not _exists(ours):
-            # importlib.util.find_spec asks whether a module is there: no. An import statement gets the reason.
-            if fullname.startswith("torch.") and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+            # importlib.util.find_spec only asks whether a module is there: no. An import statement gets the reason. A
+            # torchvision that may be installed is built for PyTorch's binaries: it must not be loaded on top of ours.
+            asked = sys._getframe(2).f_code.co_name == "_find_and_load_unlocked"
+            if asked and (fullname.startswith("torch.") or fullname in _ROOTS):
                 from ._missing import no_module
 
                 raise no_module(fullname)
@@ -40,7 +43,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         name = getattr(context, "name", None)
         versions = {"torch": TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
         for known, version in versions.items():
-            if name == known and _exists(_ROOTS[known]):
+            if (name is None or name.lower() == known) and _exists(_ROOTS[known]):
                 yield _distribution(known, version)
 
 
@@ -75,7 +78,7 @@ def _distribution(name, version):
         def read_text(self, filename):
             if filename == "METADATA":
                 return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: by rushlight\n"
-            return None
+            return f"{name}\n" if filename == "top_level.txt" else None
 
         def locate_file(self, path):
             import pathlib
@@ -133,6 +136,26 @@ def install_as_torch():
         )
     sys.meta_path.insert(0, _finder)
     _address("rushlight", "torch")
+
+
+def follow_environment():
+    """RUSHLIGHT_AS_TORCH=1 at `import rushlight`; a process that runs PyTorch itself already is left alone."""
+    if sys.modules.get("torch") is None:
+        install_as_torch()
+
+
+def hook_folder():
+    """The folder that makes Python processes call install_as_torch() by themselves: on PYTHONPATH, with
+    RUSHLIGHT_AS_TORCH=1 in the environment."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "_site")
+
+
+def pass_on():
+    """Sets the environment so that processes started from this one (workers, launchers) use rushlight too."""
+    os.environ["RUSHLIGHT_AS_TORCH"] = "1"
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    if hook_folder() not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([hook_folder(), *paths])
 
 
 def uninstall_as_torch():
