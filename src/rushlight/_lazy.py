@@ -3,6 +3,7 @@
 HOMES = {
     "AcceleratorError": "cuda",
     "OutOfMemoryError": "cuda",
+    "TypedStorage": "storage",
     "autocast": "amp",
     "autocast_decrement_nesting": "amp.autocast_mode",
     "autocast_increment_nesting": "amp.autocast_mode",
