@@ -122,9 +122,10 @@ void* allocate_slow(size_t bytes) {
   auto give = [&](void* block) {
     count_live(bytes);
 #ifdef __SANITIZE_ADDRESS__
-    // With the cache off, what rounding adds to a block is out of bounds too.
+    // With the cache off, what rounding adds to a block is out of bounds too (but for the link of a free block).
+    size_t used = bytes < sizeof(FreeBlock) ? sizeof(FreeBlock) : bytes;
     if (cache.cache_limit == 0 && static_cast<size_t>(capacity) < kMappedBytes)
-      ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + bytes, static_cast<size_t>(capacity) - bytes);
+      ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + used, static_cast<size_t>(capacity) - used);
 #endif
     return block;
   };

@@ -33,7 +33,7 @@ def saved(value=None, **kwargs):
         (b"  <html>", pickle.UnpicklingError, "web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", pickle.UnpicklingError, "Git LFS pointer"),
         (b'{"message": "API rate limit exceeded"}', pickle.UnpicklingError, "API rate limit exceeded"),
-        (b"\x93NUMPY\x01\x00", pickle.UnpicklingError, "header of the array"),
+        (b"\x93NUMPY\x01\x00", pickle.UnpicklingError, "header of the array cannot be read"),
         (b"\x1f\x8b\x08\x00", pickle.UnpicklingError, "gzip"),
         (b"\x40\x00\x00\x00\x00\x00\x00\x00{" + b" " * 80, pickle.UnpicklingError, "header cannot be read"),
         (b"hello world", pickle.UnpicklingError, "text"),

@@ -1,14 +1,20 @@
 """Tensors in files of NumPy (.npy, .npz) and of safetensors. None of these formats can hold code."""
 
-import io
 import json
 import math
+import re
 
 import rushlight as rl
 from rushlight.serialization._storage import tensor_of
 from rushlight.serialization._vm import UnpicklingError, shown
 
 _NPY = b"\x93NUMPY"
+_MOST_HEADER = 10_000  # bytes
+# The text of a Python dict. It is not given to Python: numbers, dates and texts of fixed length are all it may name.
+_HEADER = re.compile(
+    r"\{'descr': '(?P<descr>[<>|=]?(?:b1|[iuf][1248]|f16|c8|c16|c32|[US]\d{1,6}|[mM]8(?:\[\w{1,4}\])?))', "
+    r"'fortran_order': (?P<fortran>True|False), 'shape': (?P<shape>\((?:\d{1,18},? ?){0,64}\)), ?\}\s*"
+)
 # The element types of safetensors files; those without a name here (float8 and smaller) are not in rushlight.
 _SAFETENSORS = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
@@ -45,31 +51,26 @@ def load_npz(archive, reader):
 def _array(data, name):
     """The array in the bytes of a .npy file: a view of them where possible."""
     import numpy
-    from numpy.lib import format as npy
 
-    stream = io.BytesIO(bytes(data[:65536]))
-    try:
-        version = npy.read_magic(stream)
-        header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = header(stream)
-    except Exception as e:
-        raise UnpicklingError(f"{name} is damaged: the header of the array cannot be read ({e})") from None
-    if dtype.hasobject:
+    head = bytes(data[: 12 + _MOST_HEADER])
+    width = 2 if head[6:7] == b"\1" else 4
+    at = 8 + width + int.from_bytes(head[8 : 8 + width], "little")
+    found = _HEADER.fullmatch(head[8 + width : at].decode("latin1")) if 8 + width <= at <= len(head) else None
+    if found is None:
         raise UnpicklingError(
-            f"{name} holds Python objects, which can run code when they are read; if you trust it, use "
-            "numpy.load(path, allow_pickle=True)"
+            f"{name} is damaged, or holds records or Python objects: the header of the array cannot be read; if you "
+            "trust it, use numpy.load(path, allow_pickle=True)"
         )
-    if not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 64:
-        raise UnpicklingError(f"{name} is damaged: an array of shape {shape}")
+    dtype = numpy.dtype(found["descr"])
+    shape = tuple(int(n) for n in re.findall(r"\d+", found["shape"]))
     count = math.prod(shape)
-    at = stream.tell()
     if count and (not dtype.itemsize or count * dtype.itemsize > len(data) - at):
         raise UnpicklingError(
             f"{name} is truncated or damaged: an array of shape {shape} needs {count * dtype.itemsize} bytes, "
             f"{len(data) - at} are there"
         )
     flat = numpy.frombuffer(data, dtype, count, at) if count else numpy.empty(0, dtype)
-    return flat.reshape(shape[::-1]).transpose() if fortran else flat.reshape(shape)
+    return flat.reshape(shape[::-1]).transpose() if found["fortran"] == "True" else flat.reshape(shape)
 
 
 def _moved(array, reader):
@@ -86,7 +87,7 @@ def _moved(array, reader):
 def _placed(tensor, reader):
     storage = tensor.untyped_storage()
     placed = reader.make("cpu", tensor.dtype, storage.nbytes(), lambda: tensor)
-    if placed.data_ptr() == storage.data_ptr():
+    if placed.data_ptr() == storage.data_ptr() and placed.device == storage.device:
         return tensor
     return tensor_of(placed, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
 

@@ -160,45 +160,41 @@ class ZipReader:
         info, at = self._info(entry), self.place(entry)
         view = memoryview(buffer).cast("B") if len(buffer) else memoryview(b"")
         if at is None:
-            view[:] = self._inflate(entry, info)
+            self._inflate(view, entry, info)
         else:
             self.f.seek(at)
-            self._fill(view, entry)
+            self._fill(view, self.f, entry)
         # A sum of zero means that the writer left sums out.
         if info.CRC and zlib.crc32(view) != info.CRC:
             raise self._damaged(
                 f"the bytes of entry {shown(entry)} do not match their checksum; get the file again"
             )
 
-    def _fill(self, view, entry):
+    def _fill(self, view, source, entry):
         done = 0
         while done < len(view):
-            if hasattr(self.f, "readinto"):
-                got = self.f.readinto(view[done:])
+            if hasattr(source, "readinto"):
+                got = source.readinto(view[done:])
             else:
-                piece = self.f.read(len(view) - done)
+                piece = source.read(len(view) - done)
                 view[done : done + len(piece)] = piece
                 got = len(piece)
             if not got:
                 raise self._damaged(f"entry {shown(entry)} ends too early")
             done += got
 
-    def _inflate(self, entry, info):
+    def _inflate(self, view, entry, info):
         try:
-            data = self.archive.read(info)
+            with self.archive.open(info) as source:
+                self._fill(view, source, entry)
         except Exception as e:
             raise self._damaged(f"entry {shown(entry)}: {e}") from None
-        if len(data) != info.file_size:
-            raise self._damaged(f"entry {shown(entry)} has another length than it says")
-        return data
 
     def read(self, entry, most=None):
         """The bytes of an entry, of at most `most` bytes."""
         length = self.length(entry)
         if most is not None and length > most:
             raise self._damaged(f"entry {shown(entry)} has {length} bytes")
-        if self.place(entry) is None:
-            return self._inflate(entry, self._info(entry))
         buffer = bytearray(length)
         self.read_into(entry, buffer)
         return bytes(buffer)
