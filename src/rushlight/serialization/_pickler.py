@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import sys
 from collections import OrderedDict
 
 import rushlight as rl
@@ -68,6 +69,9 @@ class _TensorPickling:
             return _name("torch", "Size") if self.name is _name else rl.Size, (tuple(obj),)
         if isinstance(obj, rl.layout) and self.name is _name:
             return _name("torch.serialization", "_get_layout"), (str(obj).replace("rushlight", "torch"),)
+        if type(obj) is type(rl.relu) and self.name is _name:  # an op: "relu", "nn.functional.gelu"
+            home, _, name = f"torch.{obj.__reduce__()[1][0]}".rpartition(".")
+            return _name(home, name)
         if isinstance(obj, rl.UntypedStorage):
             return _Bare(self._stored(tensor_over_storage(obj), None)[0])
         if isinstance(obj, TypedStorage):
@@ -75,7 +79,8 @@ class _TensorPickling:
             return _Bare(
                 self._stored(obj._elements() if name else tensor_over_storage(obj.untyped()), name)[0]
             )
-        return NotImplemented
+        others = getattr(super(), "reducer_override", None)
+        return others(obj) if others else NotImplemented
 
     def _stored(self, tensor, name, bare=True):
         """(reference to the storage, offset, strides)"""
@@ -135,6 +140,19 @@ class _TensorPickling:
         return self.name("torch._utils", "_rebuild_sparse_tensor"), (t.layout, parts)
 
 
+def _public_home(obj, module, name):
+    """Where PyTorch has a function that lives in one of our private modules."""
+    if module.startswith("rushlight.nn._functional") and hasattr(rl.nn.functional, name):
+        return "rushlight.nn.functional"
+    if "._" in module:
+        parts = module.split(".")
+        parents = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+        for home in parents:
+            if "._" not in home and getattr(sys.modules.get(home), name, None) is obj:
+                return home
+    return module
+
+
 class _Bare:
     """A reduction that is the persistent object itself."""
 
@@ -172,6 +190,7 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         module = getattr(obj, "__module__", None) or ""
         if module.split(".")[0] == "rushlight":
             name = name or getattr(obj, "__qualname__", obj.__name__)
+            module = _public_home(obj, module, name)
             self.write(pickle.GLOBAL + f"torch{module[len('rushlight') :]}\n{name}\n".encode())
             self.memoize(obj)
         else:
