@@ -1,6 +1,6 @@
 """Feeds load() and jit.load() damaged and malicious files: `python tools/fuzz_files.py [--inputs N] [--seed S]`, and under
 AddressSanitizer `tools/asan python tools/fuzz_files.py --inputs 200000`. A worker process reads the files in chunks; a
-failure is a crash, a file that takes over 10 s, an exception that a caller of load() does not expect, code run by a
+failure is a crash, a file that takes over 10 s of processor time, an exception that a caller of load() does not expect, code run by a
 file, or memory beyond what a file of that size justifies. Exit status 1 and the number of the input to repeat:
 `--only N`."""
 
@@ -155,7 +155,7 @@ def reset_peak():
 def attempt(rl, data):
     """The kind of failure, or None; a load may end in a value or in an expected exception."""
     global watching
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of processor time: the machine may be busy
     watching = True
     try:
         value = (rl.jit.load if data[:2] == b"PK" and len(data) % 3 == 0 else rl.load)(io.BytesIO(data))
@@ -170,7 +170,7 @@ def attempt(rl, data):
         return f"ran code: {e}", False
     finally:
         watching = False
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def prepare():
@@ -195,7 +195,7 @@ def work(seed, first, last, status):
     rl = prepare()
     inputs = Inputs(seed, first)
     first = max(first, -len(inputs.attacks))
-    signal.signal(signal.SIGALRM, hang)
+    signal.signal(signal.SIGPROF, hang)
     sys.addaudithook(audit)
     sanitized = "libasan" in os.environ.get("LD_PRELOAD", "")
     loaded = failures = 0

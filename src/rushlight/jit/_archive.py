@@ -146,6 +146,20 @@ class ModuleHooks(SafeHooks):
     def build(self, obj, state):
         if isinstance(obj, rl.nn.Module) and type(state) is dict:
             self.spend((state,))
+            _check_members(obj, state)
             obj.__setstate__(state)
             return obj
         return super().build(obj, state)
+
+
+def _check_members(module, state):
+    """What every method of a module relies on."""
+    for name, kinds in (("_parameters", rl.Tensor), ("_buffers", rl.Tensor), ("_modules", rl.nn.Module)):
+        members = state.get(name)
+        if not isinstance(members, dict) or not all(
+            type(key) is str and isinstance(value, (kinds, type(None))) for key, value in members.items()
+        ):
+            raise UnpicklingError(f"the {name} of a {type(module).__name__} are not what they should be")
+    for name, value in state.items():
+        if type(name) is not str or (name.endswith("_hooks") and not isinstance(value, dict)):
+            raise UnpicklingError(f"{shown(name)} of a {type(module).__name__} is not what it should be")

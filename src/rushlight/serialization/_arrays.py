@@ -96,7 +96,7 @@ def load_safetensors(data, reader, name):
     """{name: tensor} of a file: the length of a JSON text, the text, and the bytes that it describes."""
     start = 8 + int.from_bytes(bytes(data[:8]), "little")
     try:
-        header = json.loads(bytes(data[8:start]))
+        header = json.loads(bytes(data[8:start]).decode())
         entries = {k: _checked(e) for k, e in header.items() if k != "__metadata__"}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise UnpicklingError(f"{name} is damaged: its header cannot be read ({e})") from None
