@@ -25,6 +25,7 @@ del ops  # the table; rushlight.ops is the module of PyTorch's names  # noqa: F8
 from ._names import *  # noqa: E402, F403
 from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
+from . import storage  # noqa: E402  (gives storages their Python methods)
 from ._convert import *  # noqa: E402, F403
 from . import autograd  # noqa: E402
 from . import ops  # noqa: E402  (torch.ops.aten)

@@ -38,6 +38,7 @@ HOMES = {
     "_check_type": "_rare",
     "_check_value": "_rare",
     "_check_with": "_rare",
+    "TypedStorage": "storage",
     "autocast": "amp",
     "autocast_decrement_nesting": "amp.autocast_mode",
     "autocast_increment_nesting": "amp.autocast_mode",

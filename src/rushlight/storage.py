@@ -1,7 +1,8 @@
 """torch.storage: the memory under tensors, as bytes (UntypedStorage) or as elements (TypedStorage)."""
 
 import rushlight as rl
-from rushlight import UntypedStorage as UntypedStorage
+from rushlight._C import UntypedStorage as UntypedStorage
+from rushlight._tensor import method
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -86,6 +87,54 @@ def _method(name):
     return attach
 
 
+@method
+def storage(self):
+    """The storage as elements of the tensor's type; untyped_storage() is the newer way."""
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+_byte = UntypedStorage.__getitem__
+
+
+def _getitem(self, index):
+    """One byte; or, for a slice, a storage that shares its memory."""
+    if not isinstance(index, slice):
+        return _byte(self, index)
+    if index.step not in (None, 1):
+        raise RuntimeError("a slice of a storage must have a step of 1")
+    return rl.from_numpy(_bytes(self).numpy()[index]).untyped_storage()
+
+
+UntypedStorage.__getitem__ = _getitem
+
+
+def _bytes(untyped):
+    """A byte tensor that looks at a storage."""
+    return rl.empty(0, dtype=rl.uint8).set_(untyped, 0, (untyped.nbytes(),), (1,))
+
+
+@_method("from_file")
+@staticmethod
+def _from_file(filename, shared=False, nbytes=0):
+    """The bytes of a file, mapped. Writing changes the file (which grows to nbytes) only if shared."""
+    import mmap
+    import os
+
+    import numpy
+
+    if shared and (not os.path.exists(filename) or os.path.getsize(filename) < nbytes):
+        with open(filename, "ab") as out:
+            out.truncate(nbytes)
+    with open(filename, "r+b" if shared else "rb") as f:
+        size = nbytes or os.fstat(f.fileno()).st_size
+        if size > os.fstat(f.fileno()).st_size:
+            raise RuntimeError(f"{filename} has fewer than {size} bytes")
+        if not size:
+            return UntypedStorage(0)
+        mapped = mmap.mmap(f.fileno(), size, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    return rl.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).untyped_storage()
+
+
 @_method("cpu")
 def _cpu(self):
     """Itself: it is on the CPU."""
@@ -105,7 +154,7 @@ def _untyped(self):
 @_method("tolist")
 def _tolist(self):
     """The bytes as numbers."""
-    return rl.empty(0, dtype=rl.uint8).set_(self, 0, (self.nbytes(),), (1,)).tolist()
+    return _bytes(self).tolist()
 
 
 @_method("pin_memory")
