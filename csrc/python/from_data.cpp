@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -151,9 +152,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
       fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
   }
   if (!device.is_cpu()) {
-    CHECK(device.is_meta(), Assertion,
-          device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "no such device here: ",
-          device.name());
+    backend(device);  // refuses what is not there
     result = empty_like(result).dtype() == result.dtype() ? empty(result.sizes(), result.dtype(), device) : result;
   }
   return result;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tensor/cut.h"
+
 namespace rl {
 namespace {
 
@@ -38,6 +40,7 @@ Tensor share(const Tensor& from, PyTypeObject* type, DType dtype) {
   Tensor t = make(type, from.storage(), dtype, from.device());
   set_version(t.get(), from->version);
   t->inference = from->inference;
+  if (from->cut) inherit_cut(t.get(), from.get());
   return t;
 }
 
@@ -250,10 +253,11 @@ void set_storage(TensorObject* t, Storage* storage) {
   t->storage = storage;
 }
 
-void bump_version(const Tensor& t) {
+void bump_version(const Tensor& t, const char* op) {
   Version* v = t->version;
   ++v->value;
   v->last_write = Site::here();
+  v->last_op = op;
 }
 
 }  // namespace rl
