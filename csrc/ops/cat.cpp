@@ -256,6 +256,8 @@ static Tensors tensor_split_tensor(const Tensor& input, const Tensor& at, int64_
         "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
         "a tensor with ",
         at.dim(), " dims");
+  CHECK(!at.device().is_meta(), Runtime,
+        "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on meta");
   Tensor flat = contiguous(at);
   if (at.dim() == 0) return tensor_split(input, *flat.data<int64_t>(), dim);
   return tensor_split_at(input, Ints(IntSpan(flat.data<int64_t>(), flat.numel())), dim);

@@ -94,6 +94,14 @@ void shape_of(PyObject* o, Ints& sizes) {
 }
 
 void store(PyObject* o, char* at, DType dtype) {
+  if (dtype == DType::UInt64 && PyLong_CheckExact(o)) {  // above what an int64 holds
+    uint64_t wide = PyLong_AsUnsignedLongLong(o);
+    if (!(wide == static_cast<uint64_t>(-1) && PyErr_Occurred())) {
+      std::memcpy(at, &wide, sizeof wide);
+      return;
+    }
+    PyErr_Clear();
+  }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);

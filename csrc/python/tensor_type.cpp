@@ -288,7 +288,7 @@ PyObject* m_numel(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->
 PyObject* m_element_size(PyObject* s, PyObject*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype)); }
 PyObject* m_storage_offset(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->offset); }
 PyObject* m_data_ptr(PyObject* s, PyObject*) {
-  return PyLong_FromVoidPtr(cast(s)->numel || cast(s)->storage->data ? handle(s).data() : nullptr);
+  return PyLong_FromVoidPtr(cast(s)->storage->data ? handle(s).data() : nullptr);
 }
 // The one element of a uint64 tensor, which an int64 may not hold; null for other types.
 PyObject* wide_item(const Tensor& t) {

@@ -85,7 +85,7 @@ const char* cut_name(CutKind kind) {
 std::string Cut::describe() const {
   if (kind == CutKind::Strided) return before ? before->describe() : "";
   std::string at = site ? " at " + site.describe() : "";
-  std::string call = text(op ? op : "a call", "()");
+  std::string call = text(!op ? "a call" : std::strcmp(op, "_share_array") == 0 ? "as_tensor" : op, "()");
   auto begins = [&](const char* s) { return op && std::strncmp(op, s, std::strlen(s)) == 0; };
   switch (kind) {
     case CutKind::NoGrad:
@@ -115,7 +115,7 @@ std::string Cut::describe() const {
     case CutKind::Frozen:
       return text("\n  requires_grad was switched off", at, "\n  Call requires_grad_() on what should be trained.");
     case CutKind::Made:
-      if (begins("from_numpy") || begins("tensor") || begins("as_tensor") || begins("asarray"))
+      if (begins("from_numpy") || begins("tensor") || begins("_share_array") || begins("frombuffer"))
         return text("\n  it comes from the values given to ", call, at,
                     ": NumPy arrays and Python numbers (.numpy(), .item(), .tolist()) carry no history",
                     "\n  Compute with tensors all the way, or, if it is a leaf, write requires_grad=True there.");

@@ -60,6 +60,13 @@ int64_t Tensor::size(int64_t dim) const {
   CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
   return p_->sizes[wrap_dim(dim, p_->ndim)];
 }
+void Tensor::fail_without_data() const {
+  if (device().is_meta())
+    fail(ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data! A tensor of shape ", to_text(sizes()),
+         " on the meta device was given to a call that reads or writes values.");
+  fail(ErrorKind::Runtime, "a tensor of shape ", to_text(sizes()), " whose storage is empty was given to a call that ",
+       "reads or writes values");
+}
 int64_t Tensor::stride(int64_t dim) const {
   CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
   return p_->strides()[wrap_dim(dim, p_->ndim)];

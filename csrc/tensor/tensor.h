@@ -112,11 +112,17 @@ class Tensor {
   uint32_t version() const { return p_->version->value; }
   Storage* storage() const { return p_->storage; }
 
-  void* data() const { return p_->storage->data + p_->offset * itemsize(p_->dtype); }
+  // Where the elements are. Those of a meta tensor are nowhere: whoever asks did not look at the device.
+  void* data() const {
+    char* p = p_->storage->data;
+    if (__builtin_expect(!p && p_->numel != 0, 0)) fail_without_data();
+    return p + p_->offset * itemsize(p_->dtype);
+  }
   template <class T> T* data() const { return static_cast<T*>(data()); }
   View view() const { return {data(), p_->sizes, p_->strides(), p_->ndim, p_->dtype}; }
 
  private:
+  [[noreturn]] void fail_without_data() const;
   TensorObject* p_ = nullptr;
 };
 
