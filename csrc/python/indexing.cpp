@@ -5,6 +5,7 @@
 #include "python/arguments.h"
 #include "python/bridge.h"
 #include "python/errors.h"
+#include "python/note_result.h"
 #include "python/op_object.h"
 
 namespace rl {
@@ -321,7 +322,9 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
         Py_DECREF(args);
         if (result) return result;
       }
-    return get(Tensor::borrow(self), index).release();
+    Tensor y = get(Tensor::borrow(self), index);
+    note_result(y.object(), "__getitem__", &self, 1);
+    return y.release();
   });
 }
 
@@ -338,6 +341,8 @@ int tensor_setitem(PyObject* self, PyObject* index, PyObject* value) {
       }
     }
     set(Tensor::borrow(self), index, value);
+    PyObject* args[] = {self, value};
+    note_result(self, "__setitem__", args, 2);
     return 0;
   });
 }

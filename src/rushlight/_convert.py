@@ -148,7 +148,9 @@ def __dlpack_device__(self):
 @method
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """Fails: there is no GPU."""
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    from .cuda import _NONE
+
+    raise AssertionError(_NONE)
 
 
 def _type(self, dtype=None, non_blocking=False, **kwargs):

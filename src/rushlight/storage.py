@@ -143,7 +143,9 @@ def _cpu(self):
 
 @_method("cuda")
 def _cuda(self, device=None, non_blocking=False):
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    from .cuda import _NONE
+
+    raise AssertionError(_NONE)
 
 
 @_method("untyped")

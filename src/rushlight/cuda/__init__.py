@@ -4,7 +4,10 @@ import threading
 import warnings
 from collections import OrderedDict
 
-_NONE = "Torch not compiled with CUDA enabled"
+_NONE = (
+    "Torch not compiled with CUDA enabled\n  There is no GPU here. Ask first: device = "
+    '"cuda" if torch.cuda.is_available() else "cpu"'
+)
 
 has_half = has_magma = False
 default_generators = ()
