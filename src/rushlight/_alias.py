@@ -110,6 +110,23 @@ def _address(old, new):
                 continue
 
 
+class _Names(str):
+    """The package's name, which equals "torch" too: programs compare torch.__name__ with it."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return str.__eq__(self, other) or other == "torch"
+
+    def __ne__(self, other):
+        return not self == other
+
+
+def _package_name(name):
+    sys.modules["rushlight"].__name__ = name
+
+
 def renew():
     """After more of the library was loaded: its classes get their address too."""
     if is_installed():
@@ -133,6 +150,7 @@ def install_as_torch():
         )
     sys.meta_path.insert(0, _finder)
     _address("rushlight", "torch")
+    _package_name(_Names("rushlight"))
 
 
 def uninstall_as_torch():
@@ -141,6 +159,7 @@ def uninstall_as_torch():
         return
     sys.meta_path.remove(_finder)
     _address("torch", "rushlight")
+    _package_name("rushlight")
     for name in [n for n in sys.modules if n.split(".")[0] in _ROOTS]:
         ours = _ours(name)
         if sys.modules[name] is sys.modules.get(ours):
