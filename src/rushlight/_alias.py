@@ -94,7 +94,7 @@ def _address(old, new):
 
     kinds = [v for v in vars(_C).values() if isinstance(v, type)]
     nn = sys.modules.get("rushlight.nn")
-    if nn is not None:
+    if nn is not None and hasattr(nn, "Buffer"):  # not while it is being loaded
         kinds += [nn.Parameter, nn.Buffer]
         layers = [nn.Module]
         while layers:
@@ -127,10 +127,19 @@ def _package_name(name):
     sys.modules["rushlight"].__name__ = name
 
 
+def _fill():
+    """Loads what these modules would load when asked: programs go through vars(torch.optim)."""
+    for name in ("rushlight.optim", "rushlight.nn.functional"):
+        module = sys.modules.get(name)
+        for member in getattr(module, "__all__", ()):
+            getattr(module, member)
+
+
 def renew():
-    """After more of the library was loaded: its classes get their address too."""
+    """After more of the library was loaded: its classes get their address too, and lazy modules their names."""
     if is_installed():
         _address("rushlight", "torch")
+        _fill()
 
 
 def is_installed():
@@ -151,6 +160,7 @@ def install_as_torch():
     sys.meta_path.insert(0, _finder)
     _address("rushlight", "torch")
     _package_name(_Names("rushlight"))
+    _fill()
 
 
 def uninstall_as_torch():
