@@ -24,6 +24,9 @@ void run_block(int64_t k, const float* a, const float* b, const int32_t* offsets
 template <int V> constexpr BlockFn kRowBlocks[kRows] = {run_block<1, V>, run_block<2, V>, run_block<3, V>,
                                                         run_block<4, V>, run_block<5, V>, run_block<6, V>,
                                                         run_block<7, V>, run_block<8, V>};
+using UnpackedFn = void (*)(int64_t, Strided, Scattered, float*, int64_t, bool);
+constexpr UnpackedFn kUnpacked[kVecs] = {block<kRows, 1, Strided, Scattered>, block<kRows, 2, Strided, Scattered>,
+                                         block<kRows, 3, Strided, Scattered>};
 constexpr const BlockFn* kBlocks[kVecs] = {kRowBlocks<1>, kRowBlocks<2>, kRowBlocks<3>};
 
 constexpr int64_t kSum = 192;       // length of a gathered panel: it stays in the first-level cache
@@ -54,14 +57,22 @@ struct Direct {
   const float* bias;
   int64_t row_step, group_step;  // of filters
   int64_t panels = 0, packed_size = 0;
+  bool unpacked = false;  // filters are read where they are: so few places do not pay for packing
 
   int64_t first_row(int64_t panel) const { return out * panel / panels; }
 
   void plan() {
     panels = (out + kRows - 1) / kRows;
     lattice.depth = axes, lattice.height = axes + 1, lattice.width = axes + 2;
-    slabs.plan(lattice, batch, in);
+    // Small slabs read all filters again for few places: they should come from the second-level cache.
+    int64_t longest = 0;
+    for (const Part& p : parts) longest = std::max(longest, p.length);
+    slabs.plan(lattice, batch, in, longest * out <= 160000 ? 32 : 96);
+    // Rows that are whole pages apart would fall into one set of the cache.
+    unpacked = parts.size() == 1 && parts[0].weights.empty() && slabs.most_places() * slabs.count <= 128 &&
+               out % kRows == 0 && row_step % 1024 != 0;
     for (Part& p : parts) {
+      if (unpacked) break;
       p.packed = packed_size;
       packed_size += groups * out * p.length;
     }
@@ -124,8 +135,14 @@ struct Direct {
           }
           for (int64_t q = q0; q < q1; ++q) {
             int64_t row = first_row(q), rows = first_row(q + 1) - row;
-            kBlocks[panel.vecs - 1][rows - 1](len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets,
-                                              results.get() + (row - row0) * ld + panel.at, ld, p > 0);
+            float* c = results.get() + (row - row0) * ld + panel.at;
+            if (unpacked) {
+              const float* a = w + g * group_step + row * row_step + p;
+              kUnpacked[panel.vecs - 1](len, {a, a + 4 * row_step, row_step}, {b, offsets}, c, ld, p > 0);
+            } else {
+              kBlocks[panel.vecs - 1][rows - 1](len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets,
+                                                c, ld, p > 0);
+            }
           }
         }
       for (int64_t row = row0; row < first_row(q1); ++row)
@@ -179,7 +196,8 @@ struct Direct {
     auto pack_one = [&](int64_t i) {
       pack(parts[i % part_count], i / part_count / panels, i / part_count % panels, packed.get());
     };
-    parallel_for(0, filters, std::max<int64_t>(1, 8192 / longest), [&](int64_t first, int64_t last) {
+    if (!unpacked)
+      parallel_for(0, filters, std::max<int64_t>(1, 8192 / longest), [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) pack_one(i);
     });
     if (shared)
