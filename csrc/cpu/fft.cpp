@@ -45,13 +45,13 @@ struct Lines {
 inline constexpr int64_t kMostLanes = 16;
 
 // Runs body(first line, lanes, from[], to[], x, y) over groups of lines, each with two buffers of `rows` rows.
-// Long contiguous lines go one by one, which keeps them in the first cache; the others in groups, which makes
-// vectors out of short lines and full cache lines out of strided ones.
+// They go in groups, which makes vectors of every stage and full cache lines out of strided lines; fewer of the long
+// ones, which must stay in the second cache.
 template <class T, class F> void for_lines(const Lines& lines, int64_t rows, bool contiguous, F body) {
   if (lines.count == 0) return;
   int64_t most = sizeof(T) == 4 ? kMostLanes : kMostLanes / 2;
-  int64_t lanes =
-      contiguous ? std::clamp<int64_t>(512 / rows, 1, most) : std::clamp<int64_t>(4096 / rows, most / 2, most);
+  int64_t lanes = contiguous ? std::clamp<int64_t>(16384 / rows, 1, rows <= 32 ? most : most / 2)
+                             : std::clamp<int64_t>(4096 / rows, most / 2, most);
   lanes = std::min(lanes, lines.count);
   int64_t groups = (lines.count + lanes - 1) / lanes;
   double cost = static_cast<double>(rows) * lanes * (4 + std::log2(static_cast<double>(rows) + 1));
@@ -68,6 +68,12 @@ template <class T, class F> void for_lines(const Lines& lines, int64_t rows, boo
   });
 }
 
+// f(lane, first, end) over short runs of all lanes in turn, so that what they share stays in the first cache.
+template <class F> void for_blocks(int64_t n, int64_t lanes, F f) {
+  for (int64_t k = 0; k < n; k += 64)
+    for (int64_t l = 0; l < lanes; ++l) f(l, k, std::min(n, k + 64));
+}
+
 // n elements of each line into rows of re and im. Lanes side by side in memory are read row by row.
 template <class T>
 void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n, int64_t lanes, T* re, T* im) {
@@ -81,11 +87,10 @@ void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int
     }
     return;
   }
-  for (int64_t l = 0; l < lanes; ++l) {
+  for_blocks(n, lanes, [&](int64_t l, int64_t k, int64_t end) {
     const T* line = p + 2 * from[l];
-    for (int64_t k = 0; k < n; ++k)
-      re[k * lanes + l] = line[2 * k * stride], im[k * lanes + l] = line[2 * k * stride + 1];
-  }
+    for (; k < end; ++k) re[k * lanes + l] = line[2 * k * stride], im[k * lanes + l] = line[2 * k * stride + 1];
+  });
 }
 
 template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t stride, int64_t n, int64_t lanes,
@@ -101,11 +106,11 @@ template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t
     }
     return;
   }
-  for (int64_t l = 0; l < lanes; ++l) {
+  for_blocks(n, lanes, [&](int64_t l, int64_t k, int64_t end) {
     T* line = p + 2 * to[l];
-    for (int64_t k = 0; k < n; ++k)
+    for (; k < end; ++k)
       line[2 * k * stride] = re[k * lanes + l] * scale, line[2 * k * stride + 1] = im[k * lanes + l] * scale;
-  }
+  });
 }
 
 template <class T> void c2c_pass(const View& out, const View& in, int dim, bool forward, T scale) {
@@ -135,15 +140,14 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
   for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
     int64_t imag = plan->rows() * lanes;
     T *re = x, *im = x + imag;
-    for (int64_t l = 0; l < lanes; ++l) {
+    for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
       const T* line = src + from[l];
       if (even) {  // neighbours become one complex number
-        for (int64_t k = 0; k < h; ++k)
-          re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
+        for (; k < end; ++k) re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
       } else {
-        for (int64_t k = 0; k < n; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
+        for (; k < end; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
       }
-    }
+    });
     T* z = plan->run(x, y, lanes);
     T *zr = z, *zi = z + imag;
     if (even) {
@@ -211,15 +215,15 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
     }
     T* z = plan->run(x, y, lanes);
     T *ri = z, *rr = z + imag;
-    for (int64_t l = 0; l < lanes; ++l) {
+    for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
       T* line = dst + to[l];
       if (even) {
-        for (int64_t k = 0; k < h; ++k)
+        for (; k < end; ++k)
           line[2 * k * os] = rr[k * lanes + l] * scale, line[(2 * k + 1) * os] = ri[k * lanes + l] * scale;
       } else {
-        for (int64_t k = 0; k < n; ++k) line[k * os] = rr[k * lanes + l] * scale;
+        for (; k < end; ++k) line[k * os] = rr[k * lanes + l] * scale;
       }
-    }
+    });
   });
 }
 

@@ -1,0 +1,119 @@
+// Windows of fixed size and step along the rows of planes: many outputs of a row at once, in SIMD loops.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "backend/pool.h"
+#include "cpu/isa.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+// Outputs [first, end) whose windows have the full size, begin `step` apart, and the place of output 0's window.
+struct EvenRun {
+  int64_t first = 0, end = 0, begin = 0;
+};
+inline EvenRun even_run(const PoolWindows& w, int d, int64_t size, int64_t step) {
+  EvenRun run;
+  auto full = [&](int64_t c) { return w.end[d][c] - w.start[d][c] == size; };
+  while (run.first < w.out[d] && !full(run.first)) ++run.first;
+  if (run.first == w.out[d]) return run;
+  run.begin = w.start[d][run.first] - run.first * step;
+  run.end = run.first;
+  while (run.end < w.out[d] && full(run.end) && w.start[d][run.end] == run.begin + run.end * step) ++run.end;
+  return run;
+}
+
+// The longest window along a dimension, and the distance of the first two of that size.
+struct WindowSize {
+  int64_t size = 0, step = 1;
+};
+inline WindowSize window_size(const PoolWindows& w, int d) {
+  WindowSize s;
+  for (int64_t c = 0; c < w.out[d]; ++c) s.size = std::max(s.size, w.end[d][c] - w.start[d][c]);
+  for (int64_t c = 0; c + 1 < w.out[d]; ++c)
+    if (w.end[d][c] - w.start[d][c] == s.size && w.end[d][c + 1] - w.start[d][c + 1] == s.size) {
+      s.step = w.start[d][c + 1] - w.start[d][c];
+      break;
+    }
+  return s;
+}
+
+// y[c] and at[c] = the first maximum (NaN wins) of KH rows, KW columns at x + c * S, `width` between rows; places are
+// counted from `base` at x.
+template <int KH, int KW, int S, class T>
+void max_row(const T* __restrict x, int64_t width, int64_t base, int64_t n, T* __restrict y, int64_t* __restrict at) {
+#pragma GCC ivdep
+  for (int64_t c = 0; c < n; ++c) {
+    T best = x[c * S];
+    int32_t place = 0;
+#pragma GCC unroll 3
+    for (int i = 0; i < KH; ++i)
+#pragma GCC unroll 3
+      for (int k = 0; k < KW; ++k) {
+        if (i + k == 0) continue;
+        T v = x[i * width + c * S + k];
+        bool better = !(v <= best) & (best == best);
+        best = better ? v : best;
+        place = better ? i * KW + k : place;
+      }
+    y[c] = best;
+    // place = i KW + k, as i width + k
+    at[c] = base + c * S + place + (place >= KW ? width - KW : 0) + (place >= 2 * KW ? width - KW : 0);
+  }
+}
+template <int KH, int KW, int S, class T>
+void sum_row(const T* __restrict x, int64_t width, int64_t n, T by, T* __restrict y) {
+#pragma GCC ivdep
+  for (int64_t c = 0; c < n; ++c) {
+    T sum = 0;
+#pragma GCC unroll 3
+    for (int i = 0; i < KH; ++i)
+#pragma GCC unroll 3
+      for (int k = 0; k < KW; ++k) sum += x[i * width + c * S + k];
+    y[c] = sum / by;
+  }
+}
+
+template <class T> using MaxRow = void (*)(const T*, int64_t, int64_t, int64_t, T*, int64_t*);
+template <class T> using SumRow = void (*)(const T*, int64_t, int64_t, T, T*);
+// Which loop serves windows of this height, width and step along the width; null for none.
+template <class T> MaxRow<T> max_row_of(int64_t kh, int64_t kw, int64_t step) {
+  if (kh == 2 && kw == 2 && step == 2) return max_row<2, 2, 2, T>;
+  if (kh == 3 && kw == 3 && step == 2) return max_row<3, 3, 2, T>;
+  if (kh == 3 && kw == 3 && step == 1) return max_row<3, 3, 1, T>;
+  if (kh == 2 && kw == 2 && step == 1) return max_row<2, 2, 1, T>;
+  if (kh == 1 && kw == 2 && step == 2) return max_row<1, 2, 2, T>;
+  if (kh == 1 && kw == 3 && step == 2) return max_row<1, 3, 2, T>;
+  if (kh == 1 && kw == 3 && step == 1) return max_row<1, 3, 1, T>;
+  return nullptr;
+}
+template <class T> SumRow<T> sum_row_of(int64_t kh, int64_t kw, int64_t step) {
+  if (kh == 2 && kw == 2 && step == 2) return sum_row<2, 2, 2, T>;
+  if (kh == 3 && kw == 3 && step == 2) return sum_row<3, 3, 2, T>;
+  if (kh == 3 && kw == 3 && step == 1) return sum_row<3, 3, 1, T>;
+  if (kh == 1 && kw == 2 && step == 2) return sum_row<1, 2, 2, T>;
+  if (kh == 1 && kw == 3 && step == 1) return sum_row<1, 3, 1, T>;
+  return nullptr;
+}
+
+// The windows of planes of depth 1 whose rows have such a loop.
+template <class Loop> struct EvenWindows {
+  Loop loop = nullptr;
+  int64_t height = 0;
+  EvenRun columns;
+  template <class Find> EvenWindows(const PoolWindows& w, Find find) {
+    if (w.in[0] != 1 || w.out[0] != 1 || w.dilation[1] != 1 || w.dilation[2] != 1) return;
+    WindowSize rows = window_size(w, 1), row = window_size(w, 2);
+    loop = find(rows.size, row.size, row.step);
+    height = rows.size;
+    if (loop) columns = even_run(w, 2, row.size, row.step);
+    step = row.step;
+  }
+  int64_t step = 1;
+  // Whether output row b has windows of full height.
+  bool full(const PoolWindows& w, int64_t b) const { return w.end[1][b] - w.start[1][b] == height; }
+};
+
+}  // namespace
+}  // namespace rl::RL_ISA
