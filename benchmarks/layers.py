@@ -88,7 +88,8 @@ ROWS = {
     "other": {
         "cumsum 256x1024": ("x = leaf(256, 1024)", "x.cumsum(1)"),
         "cumsum dim 0 1024x256": ("x = leaf(1024, 256)", "x.cumsum(0)"),
-        "rfft 64x1024": ("x = leaf(64, 1024)", "T.fft.rfft(x).abs()"),
+        "rfft 64x1024": ("z = T.randn(64, 1024)", "T.fft.rfft(z)"),
+        "rfft abs 64x1024": ("x = leaf(64, 1024)", "T.fft.rfft(x).abs()"),
         "fft2 16x64x64": ("z = T.randn(16, 64, 64)", "T.fft.fft2(z)"),
         "irfft 64x513": ("z = T.fft.rfft(T.randn(64, 1024))", "T.fft.irfft(z)"),
         "fft 1000x100": ("z = T.randn(1000, 100, dtype=T.complex64)", "T.fft.fft(z)"),

@@ -64,7 +64,8 @@ void max_plane(const PoolWindows& w, const Even& even, T* y, int64_t* places, co
           const EvenRun& run = even.columns;
           int64_t begin = w.start[1][b] * w.in[2] + run.begin + run.first * even.step;
           max_places(w, a, b, 0, run.first, y, places, x);
-          even.loop(x + begin, w.in[2], begin, run.end - run.first, y + run.first, places + run.first);
+          even.loop(x + begin, x + w.in_plane(), w.in[2], begin, run.end - run.first, y + run.first,
+                    places + run.first);
           max_places(w, a, b, run.end, w.out[2], y, places, x);
           continue;
         }

@@ -2,9 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "backend/pool.h"
 #include "cpu/isa.h"
+#include "cpu/simd_math.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -39,28 +42,74 @@ inline WindowSize window_size(const PoolWindows& w, int d) {
   return s;
 }
 
-// y[c] and at[c] = the first maximum (NaN wins) of KH rows, KW columns at x + c * S, `width` between rows; places are
-// counted from `base` at x.
+template <class T> using PlaceOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// The elements first, first + 2, ... of two neighbouring vectors.
+template <int first, class T> RL_INLINE Vec<T> every_second(const Vec<T>& a, const Vec<T>& b) {
+  Vec<PlaceOf<T>> lanes;
+  for (int j = 0; j < kLanes<T>; ++j) lanes[j] = 2 * j + first;
+  return __builtin_shuffle(a, b, lanes);
+}
+
+// One window after the other: c in [c, n). See max_row.
 template <int KH, int KW, int S, class T>
-void max_row(const T* __restrict x, int64_t width, int64_t base, int64_t n, T* __restrict y, int64_t* __restrict at) {
-#pragma GCC ivdep
-  for (int64_t c = 0; c < n; ++c) {
+void max_row_rest(const T* x, int64_t width, int64_t base, int64_t c, int64_t n, T* y, int64_t* at) {
+  for (; c < n; ++c) {
     T best = x[c * S];
-    int32_t place = 0;
-#pragma GCC unroll 3
+    int64_t place = 0;
     for (int i = 0; i < KH; ++i)
-#pragma GCC unroll 3
       for (int k = 0; k < KW; ++k) {
-        if (i + k == 0) continue;
         T v = x[i * width + c * S + k];
-        bool better = !(v <= best) & (best == best);
-        best = better ? v : best;
-        place = better ? i * KW + k : place;
+        if (!(v <= best) && best == best) best = v, place = i * width + k;
       }
     y[c] = best;
-    // place = i KW + k, as i width + k
-    at[c] = base + c * S + place + (place >= KW ? width - KW : 0) + (place >= 2 * KW ? width - KW : 0);
+    at[c] = base + c * S + place;
   }
+}
+// y[c] and at[c] = the first maximum (NaN wins) of KH rows, KW columns at x + c * S, `width` between rows; places are
+// counted from `base` at x. Nothing is read from `end` on.
+template <int KH, int KW, int S, class T>
+void max_row(const T* x, const T* end, int64_t width, int64_t base, int64_t n, T* y, int64_t* at) {
+  constexpr int L = kLanes<T>;
+  static_assert(S <= 2);
+  int64_t offsets[KH * KW];
+  for (int q = 0; q < KH * KW; ++q) offsets[q] = q / KW * width + q % KW;
+  // A vector reads up to here beyond its last window's first element.
+  bool whole = n >= L && x + (KH - 1) * width + (n - 1) * S + KW + (S == 2 && KW == 3 ? 1 : 0) <= end;
+  int64_t c = 0, last = whole ? n : n - 1;
+  while (c + L <= last) {
+    Vec<T> best{};
+    Vec<PlaceOf<T>> place{};
+#pragma GCC unroll 3
+    for (int i = 0; i < KH; ++i) {
+      const T* row = x + i * width + c * S;
+      Vec<T> taps[3];
+      if constexpr (S == 1) {
+#pragma GCC unroll 3
+        for (int k = 0; k < KW; ++k) taps[k] = load_vec(row + k);
+      } else {
+        Vec<T> a = load_vec(row), b = load_vec(row + L);
+        taps[0] = every_second<0, T>(a, b);
+        taps[1] = every_second<1, T>(a, b);
+        if constexpr (KW == 3) taps[2] = every_second<0, T>(load_vec(row + 2), load_vec(row + 2 + L));
+      }
+#pragma GCC unroll 3
+      for (int k = 0; k < KW; ++k) {
+        if (i + k == 0) {
+          best = taps[0];
+          continue;
+        }
+        auto better = ~(taps[k] <= best) & (best == best);
+        best = better ? taps[k] : best;
+        place = better ? Vec<PlaceOf<T>>{} + static_cast<PlaceOf<T>>(i * KW + k) : place;
+      }
+    }
+    store_vec(y + c, best);
+    for (int j = 0; j < L; ++j) at[c + j] = base + (c + j) * S + offsets[place[j]];
+    if (c + L < last && c + 2 * L > last && whole) c = last - L;  // the last vector overlaps the one before
+    else c += L;
+  }
+  max_row_rest<KH, KW, S>(x, width, base, c, n, y, at);
 }
 template <int KH, int KW, int S, class T>
 void sum_row(const T* __restrict x, int64_t width, int64_t n, T by, T* __restrict y) {
@@ -75,7 +124,7 @@ void sum_row(const T* __restrict x, int64_t width, int64_t n, T by, T* __restric
   }
 }
 
-template <class T> using MaxRow = void (*)(const T*, int64_t, int64_t, int64_t, T*, int64_t*);
+template <class T> using MaxRow = void (*)(const T*, const T*, int64_t, int64_t, int64_t, T*, int64_t*);
 template <class T> using SumRow = void (*)(const T*, int64_t, int64_t, T, T*);
 // Which loop serves windows of this height, width and step along the width; null for none.
 template <class T> MaxRow<T> max_row_of(int64_t kh, int64_t kw, int64_t step) {

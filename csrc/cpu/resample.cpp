@@ -15,18 +15,18 @@ namespace {
 template <class T> struct Pixel {
   T at, slope;
 };
-template <class T> RL_INLINE Pixel<T> to_pixel(T g, int64_t size, const GridShape& s) {
+template <int kPadding, bool kAlign, class T> RL_INLINE Pixel<T> to_pixel(T g, int64_t size) {
   T n = static_cast<T>(size);
-  T at = s.align_corners ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
-  T slope = s.align_corners ? (n - 1) / 2 : n / 2;
-  if (s.padding == 2) {
-    T low = s.align_corners ? T(0) : T(-0.5), span = s.align_corners ? n - 1 : n;
+  T at = kAlign ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
+  T slope = kAlign ? (n - 1) / 2 : n / 2;
+  if constexpr (kPadding == 2) {
+    T low = kAlign ? T(0) : T(-0.5), span = kAlign ? n - 1 : n;
     T from = at - low, away = abs_(from), flips = floor_(away / span), rest = away - flips * span;
     bool even = floor_(flips / 2) * 2 == flips;
     at = span == 0 ? T(0) : (even ? rest : span - rest) + low;
     slope = span == 0 ? T(0) : ((from < 0) == even ? -slope : slope);
   }
-  if (s.padding != 0) {
+  if constexpr (kPadding != 0) {
     slope = at <= 0 || at >= n - 1 ? T(0) : slope;
     at = at > 0 ? at : T(0);  // a NaN becomes 0
     at = at < n - 1 ? at : n - 1;
@@ -42,16 +42,30 @@ template <class T> struct Corners {
   alignas(64) T weight[4][kPoints], inside[4][kPoints];
   alignas(64) T tx[kPoints], ty[kPoints], sx[kPoints], sy[kPoints];
 
-  void fill(const GridShape& s, const T* __restrict grid, int64_t n) {
+  void fill(const GridShape& s, const T* grid, int64_t n) {
+    auto align = [&]<bool kNearest, int kPadding>() {
+      if (s.align_corners) fill_as<kNearest, kPadding, true>(s, grid, n);
+      else fill_as<kNearest, kPadding, false>(s, grid, n);
+    };
+    auto pad = [&]<bool kNearest>() {
+      if (s.padding == 0) align.template operator()<kNearest, 0>();
+      else if (s.padding == 1) align.template operator()<kNearest, 1>();
+      else align.template operator()<kNearest, 2>();
+    };
+    if (s.nearest) pad.template operator()<true>();
+    else pad.template operator()<false>();
+  }
+  template <bool kNearest, int kPadding, bool kAlign>
+  void fill_as(const GridShape& s, const T* __restrict grid, int64_t n) {
     const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
     const int32_t width = static_cast<int32_t>(s.width);
 #pragma GCC ivdep
     for (int64_t q = 0; q < n; ++q) {
-      auto [x, dx] = to_pixel(grid[2 * q], s.width, s);
-      auto [y, dy] = to_pixel(grid[2 * q + 1], s.height, s);
-      T x0 = s.nearest ? rint_(x) : floor_(x), y0 = s.nearest ? rint_(y) : floor_(y);
-      T fx = s.nearest ? T(0) : x - x0, fy = s.nearest ? T(0) : y - y0;
-      tx[q] = fx, ty[q] = fy, sx[q] = s.nearest ? T(0) : dx, sy[q] = s.nearest ? T(0) : dy;
+      auto [x, dx] = to_pixel<kPadding, kAlign>(grid[2 * q], s.width);
+      auto [y, dy] = to_pixel<kPadding, kAlign>(grid[2 * q + 1], s.height);
+      T x0 = kNearest ? rint_(x) : floor_(x), y0 = kNearest ? rint_(y) : floor_(y);
+      T fx = kNearest ? T(0) : x - x0, fy = kNearest ? T(0) : y - y0;
+      tx[q] = fx, ty[q] = fy, sx[q] = kNearest ? T(0) : dx, sy[q] = kNearest ? T(0) : dy;
       // Comparisons are false for NaN, so that places outside and nonsense read pixel 0 with weight 0.
       bool x_in = (x0 >= 0) & (x0 <= right), x1_in = (x0 >= -1) & (x0 <= right - 1);
       bool y_in = (y0 >= 0) & (y0 <= low), y1_in = (y0 >= -1) & (y0 <= low - 1);

@@ -67,7 +67,7 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
 template <class C> void softmax_row(bool log, const C* x, C* y, int64_t n) {
   C m = row_max(x, n);
   if (log) {
-    C shift = m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+    C shift = m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
     // Subtracting twice keeps the small differences that a large maximum would swallow.
     C rest = shift - m;
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
@@ -103,7 +103,7 @@ template <class C> void softmax_grad_row(bool log, const C* dy, const C* y, C* d
 template <class C> C logsumexp_row(const C* x, int64_t n) {
   C m = row_max(x, n);
   if (!std::isfinite(m)) return m;
-  return m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+  return m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
 }
 
 // Scratch that grows once per piece of work.
