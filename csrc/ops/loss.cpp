@@ -158,8 +158,10 @@ static void check_classes(const Tensor& x, const Tensor& t) {
     CHECK(IntSpan(wanted) == t.sizes(), Runtime, "Expected target size ", to_text(wanted), ", got ",
           to_text(t.sizes()));
   }
-  CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime, "expected scalar type Long but found ",
-        info(t.dtype()).legacy);
+  CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime,
+        "expected target dtype to be Long or Byte, but got ", info(t.dtype()).legacy,
+        "\n  the target holds class numbers: target.long(); probabilities of classes need the shape of the scores, ",
+        to_text(x.sizes()));
 }
 
 static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target, const OptTensor& weight,

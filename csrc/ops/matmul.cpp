@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/backend.h"
 #include "ops/ops.h"
@@ -11,10 +12,18 @@
 namespace rl::ops {
 namespace {
 
+[[noreturn, gnu::cold]] void fail_dtypes(const char* name, DType a, DType b) {
+  auto spoken = [](DType t) { return t == DType::Float32 ? "float" : t == DType::Float64 ? "double" : info(t).name; };
+  std::string hint = text("\n  ", name, ": the first operand is ", info(a).name, ", the second ", info(b).name,
+                          "; convert one of them, x.to(y.dtype), x.float() or x.double()");
+  if (std::strcmp(name, "linear") == 0 || std::strcmp(name, "addmm") == 0)
+    fail(ErrorKind::Runtime, "mat1 and mat2 must have the same dtype, but got ", info(a).legacy, " and ",
+         info(b).legacy, hint);
+  fail(ErrorKind::Runtime, "expected m1 and m2 to have the same dtype, but got: ", spoken(a), " != ", spoken(b), hint);
+}
+
 void check_same(const char* name, const Tensor& a, const Tensor& b) {
-  CHECK(a.dtype() == b.dtype(), Runtime, name,
-        ": expected both operands to have the same dtype, but got: ", info(a.dtype()).name,
-        " != ", info(b.dtype()).name);
+  if (a.dtype() != b.dtype()) fail_dtypes(name, a.dtype(), b.dtype());
   CHECK(a.device() == b.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(a.device()), " and ",
         to_text(b.device()), "! (", name, ")");

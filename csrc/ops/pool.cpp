@@ -373,7 +373,7 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
 
 template <int N>
 static void define(Ops& ops, const char* max_name, const char* indices_name, const char* avg_max_name) {
-  const uint32_t flags = kNoOut | (N == 3 ? kCastFull : 0);
+  const uint32_t flags = kNoOut | (N == 3 ? uint32_t{kCastFull} : 0u);
   const char* args = "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False";
   ops.def(max_name, max_pool<N>, args, flags, "The maximum of each window over the last dimensions.");
   ops.def(indices_name, max_pool_with_indices<N>,

@@ -70,7 +70,7 @@ static Tensor summand(const Tensor& input, DType dtype) {
 Tensor sum(const Tensor& input, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
   DType to = sum_dtype(input, dtype);
   if (input.dtype() != to && !(to == DType::Int64 && is_integral(input.dtype(), true)))
-    return sum(cast(input, to), dim, keepdim);
+    return sum(cast(input, to), dim, keepdim, to);
   Reduced r = reduced(input, dim, keepdim);
   Tensor y = reduce_raw(Reduce::Sum, input, r, to);
   auto fill = [&](auto& n) { n.kept = r.kept, n.sizes = Ints(input.sizes()); };

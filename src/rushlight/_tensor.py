@@ -55,6 +55,27 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 @method
+def storage(self):
+    """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+@method
+def storage_type(self):
+    """The class of storage()."""
+    from . import storage
+
+    return next(kind for kind in vars(storage).values() if getattr(kind, "dtype", None) is self.dtype)
+
+
+@method
+def record_stream(self, stream):
+    """Tells an accelerator's allocator of a use on another stream: there is none."""
+
+
+@method
 def __repr__(self, *, tensor_contents=None):
     from ._tensor_str import tensor_str
 
@@ -72,6 +93,18 @@ def __format__(self, spec):
 def __array__(self, dtype=None, copy=None):
     array = self.numpy()
     return array if dtype is None else array.astype(dtype, copy=False)
+
+
+# NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
+Tensor.__array_priority__ = 1000
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """What a function of NumPy made of the tensor, as a tensor again."""
+    if array.dtype == bool:
+        array = array.astype("uint8")
+    return _ops["from_numpy"](array)
 
 
 @method

@@ -142,6 +142,48 @@ def gru_step(x, y, h):
     return n + sigmoid(xz + yz) * (h - n)
 
 
+def rnn_layer(
+    x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, mode="LSTM", batch_sizes=None, batch_first=False, reverse=False
+):
+    h, c = h.copy(), None if c is None else c.copy()
+    gates = x @ w_ih.T + (0 if b_ih is None else b_ih)
+    if batch_sizes is None:
+        gates = gates.swapaxes(0, 1) if batch_first else gates
+        batch_sizes = [len(h)] * len(gates)
+        gates = gates.reshape(-1, gates.shape[-1])
+    steps = np.split(gates, np.cumsum(batch_sizes)[:-1])
+    outs = [None] * len(steps)
+    for t in reversed(range(len(steps))) if reverse else range(len(steps)):
+        n = batch_sizes[t]
+        own = h[:n] @ w_hh.T + (0 if b_hh is None else b_hh)
+        if mode == "LSTM":
+            h[:n], c[:n] = lstm_step(steps[t] + own, c[:n])
+        elif mode == "GRU":
+            h[:n] = gru_step(steps[t], own, h[:n])
+        else:
+            h[:n] = np.tanh(steps[t] + own) if mode == "RNN_TANH" else np.maximum(steps[t] + own, 0)
+        outs[t] = h[:n].copy()
+    out = np.concatenate(outs)
+    if x.ndim == 3:
+        out = np.stack(outs, 1 if batch_first else 0)
+    return (out, h) if c is None else (out, h, c)
+
+
+def rnn_samples():
+    for mode, gates in (("LSTM", 4), ("GRU", 3), ("RNN_TANH", 1), ("RNN_RELU", 1)):
+        for k, (i, h) in enumerate([(2, 3), (3, 1)]):
+            weights = randn(gates * h, i), randn(gates * h, h)
+            biases = (randn(gates * h), randn(gates * h)) if k == 0 else (None, None)
+
+            def cell(n, mode=mode, h=h):
+                return randn(n, h), randn(n, h) if mode == "LSTM" else None
+
+            yield Sample(randn(3, 2, i), *cell(2), *weights, *biases, mode)
+            yield Sample(randn(2, 3, i), *cell(2), *weights, *biases, mode, None, True, True)
+            packed = randn(6, i)
+            yield Sample(packed, *cell(3), *weights, *biases, mode, [3, 2, 1], False, k == 1)
+
+
 def constant_pad_nd(x, pad, value=0):
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     cropped = x[tuple(slice(-min(a, 0), x.shape[d] + min(b, 0)) for d, (a, b) in enumerate(pairs))]
@@ -320,6 +362,7 @@ SPECS = [
     OpSpec(
         "nn._core.gru_step", lambda: [Sample(randn(3, 6), randn(3, 6), randn(3, 2))], gru_step, method=False
     ),
+    OpSpec("nn._core.rnn_layer", lambda: list(rnn_samples()), rnn_layer, method=False),
     OpSpec(
         "constant_pad_nd",
         lambda: [

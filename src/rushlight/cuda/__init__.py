@@ -4,10 +4,14 @@ import threading
 import warnings
 from collections import OrderedDict
 
-_NONE = "Torch not compiled with CUDA enabled"
+_NONE = (
+    "Torch not compiled with CUDA enabled\n  There is no GPU here. Ask first: device = "
+    '"cuda" if torch.cuda.is_available() else "cpu"'
+)
 
 has_half = has_magma = False
 default_generators = ()
+_initialized = False
 
 
 class CudaError(RuntimeError):
@@ -209,7 +213,9 @@ def __getattr__(name):
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
 
 
 _initialization_lock = threading.Lock()

@@ -37,7 +37,9 @@ def __getattr__(name):
         return value
     if name in _MODULES or name in _HOMES.values():
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
 
 
 def __dir__():

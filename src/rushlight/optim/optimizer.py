@@ -320,4 +320,6 @@ def __getattr__(name):
 
     if name in _compat.__all__:
         return getattr(_compat, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
