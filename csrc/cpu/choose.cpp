@@ -68,9 +68,9 @@ const char* cpu_isa() { return g_choice.name; }
 
 const Backend& backend(Device device) {
   CHECK(device.is_cpu() || device.is_meta(), Assertion,
-        device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled"
-                                        : "rushlight has no backend for this device: ",
-        device.name());
+        device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "rushlight has no backend for ",
+        device.type == DeviceType::Cuda ? "" : device.name(),
+        "\n  There is no GPU here. Ask first: device = \"cuda\" if torch.cuda.is_available() else \"cpu\"");
   return *g_cpu;
 }
 

@@ -379,12 +379,13 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
 
 template <int N>
 static void define(Ops& ops, const char* max_name, const char* indices_name, const char* avg_max_name) {
+  const uint32_t flags = kNoOut | (N == 3 ? uint32_t{kCastFull} : 0u);
   const char* args = "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False";
-  ops.def(max_name, max_pool<N>, args, kNoOut, "The maximum of each window over the last dimensions.");
+  ops.def(max_name, max_pool<N>, args, flags, "The maximum of each window over the last dimensions.");
   ops.def(indices_name, max_pool_with_indices<N>,
-          "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", kNoOut,
+          "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", flags,
           "The maximum of each window, and its place in the plane.");
-  ops.def(avg_max_name, adaptive_max<N>, "input, output_size", kNoOut,
+  ops.def(avg_max_name, adaptive_max<N>, "input, output_size", flags,
           "Maxima over windows that give output_size, and their places.");
 }
 
@@ -398,18 +399,18 @@ static const Register registered([](Ops& ops) {
   const char* args =
       "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None";
   ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kNoOut, "The mean of each window of the last two dimensions.");
-  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut,
+  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut | kCastFull,
           "The mean of each window of the last three dimensions.");
   ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut,
           "Means over windows that give output_size.");
   ops.def("_nn.adaptive_avg_pool2d", adaptive_avg<2>, "input, output_size", kNoOut,
           "Means over windows that give output_size.");
-  ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut,
+  ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut | kCastFull,
           "Means over windows that give output_size.");
-  ops.def("_nn.fractional_max_pool2d", fractional<2>, "input, kernel_size, output_size, random_samples", kNoOut,
-          "Max pooling with windows at given pseudo-random steps.");
-  ops.def("_nn.fractional_max_pool3d", fractional<3>, "input, kernel_size, output_size, random_samples", kNoOut,
-          "Max pooling with windows at given pseudo-random steps.");
+  ops.def("_nn.fractional_max_pool2d", fractional<2>, "input, kernel_size, output_size, random_samples",
+          kNoOut | kCastFull, "Max pooling with windows at given pseudo-random steps.");
+  ops.def("_nn.fractional_max_pool3d", fractional<3>, "input, kernel_size, output_size, random_samples",
+          kNoOut | kCastFull, "Max pooling with windows at given pseudo-random steps.");
 });
 
 }  // namespace rl::ops

@@ -75,7 +75,6 @@ struct RnnLayerBackward : Node {
             weights[1].unpack(*this), maybe(weights[2]), maybe(weights[3])};
   }
   Grads backward(const Grads& dy) {
-    check_not_released(*this);
     RnnTensors x = saved();
     return grad_enabled() ? again(x, dy) : fused(x, dy);
   }

@@ -4,6 +4,7 @@ import itertools
 import warnings
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -65,6 +66,7 @@ def _cubic(t):
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
+@_autocast.full
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in
     [-1, 1], x first.

@@ -5,25 +5,30 @@ an LSTM projects its state. A layer's direction is one op, `rnn_layer`; only pro
 """
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
 
+@_autocast.low
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """tanh(W x + b + U h + c)."""
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).tanh()
 
 
+@_autocast.low
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """max(0, W x + b + U h + c)."""
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).relu()
 
 
+@_autocast.full
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a gated recurrent unit."""
     return core.gru_step(core.linear(input, w_ih, b_ih), core.linear(hx, w_hh, b_hh), hx)
 
 
+@_autocast.full
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a long short-term memory; hx and the result are (h, c)."""
     h, c = hx
@@ -91,6 +96,7 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
     return (input, *[s[0].unsqueeze(0) if len(s) == 1 else rl.stack(s) for s in last])
 
 
+@_autocast.low
 def lstm(*args):
     """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional,
     batch_first).
@@ -112,16 +118,19 @@ def _simple(mode, args):
     return _run(mode, input, None, (hx,), *rest)
 
 
+@_autocast.full
 def gru(*args):
     """(output, h_n) of a gated recurrent unit; arguments as for `lstm`, with one state."""
     return _simple("GRU", args)
 
 
+@_autocast.low
 def rnn_tanh(*args):
     """(output, h_n) of a plain recurrent network with tanh."""
     return _simple("RNN_TANH", args)
 
 
+@_autocast.low
 def rnn_relu(*args):
     """(output, h_n) of a plain recurrent network with ReLU."""
     return _simple("RNN_RELU", args)
