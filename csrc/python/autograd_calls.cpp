@@ -7,6 +7,8 @@
 #include "tensor/cut.h"
 
 namespace rl {
+
+extern PyTypeObject* g_sparse_type;  // the engine's
 namespace {
 
 // The gradient of each root: given, or 1 for a single element.
@@ -123,6 +125,11 @@ NewObject swap_function_mode(Object mode) {
   return {before};
 }
 
+void set_sparse_type(Object type) {
+  CHECK(PyType_Check(type.p), Type, "_set_sparse_type: expected a class");
+  g_sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.p));
+}
+
 bool set_overrides(bool on) {
   bool before = torch_function_enabled();
   set_torch_function_enabled(on);
@@ -146,6 +153,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
   ops.def("_why_no_grad", why_no_grad, "input", kNoOut);
+  ops.def("_set_sparse_type", set_sparse_type, "type", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
   ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });
