@@ -53,7 +53,7 @@ const char* format_of(DType t) {
     case DType::Int8: return "b";
     case DType::Int16: return "h";
     case DType::Int32: return "i";
-    case DType::Int64: return "q";
+    case DType::Int64: return sizeof(long) == 8 ? "l" : "q";  // NumPy's own int64: "q" would print as another type
     case DType::Float16: return "e";
     case DType::Float32: return "f";
     case DType::Float64: return "d";

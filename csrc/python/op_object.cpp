@@ -1,5 +1,7 @@
 #include "python/op_object.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -786,6 +788,22 @@ PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count) {
 
 namespace detail {
 
+// One field a line, as tensors take several.
+static PyObject* named_tuple_repr(PyObject* self) {
+  std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+    PyObject* value = PyObject_Repr(PyTuple_GET_ITEM(self, i));
+    const char* shown = value ? PyUnicode_AsUTF8(value) : nullptr;
+    if (!shown) {
+      Py_XDECREF(value);
+      return nullptr;
+    }
+    text += std::string(i ? ",\n" : "\n") + Py_TYPE(self)->tp_members[i].name + "=" + shown;
+    Py_DECREF(value);
+  }
+  return PyUnicode_FromString((text + ")").c_str());
+}
+
 // A structseq class per op and result names, made on first use: torch.return_types.max.
 PyObject* named_tuple(const char* names, PyObject** items, int count) {
   for (int i = 0; i < count; ++i)
@@ -814,6 +832,7 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     PyStructSequence_Desc desc = {full->c_str(), nullptr, fields->data(), count};
     type = PyStructSequence_NewType(&desc);
     if (!type) python_error();
+    type->tp_repr = named_tuple_repr;
   }
   PyObject* t = PyStructSequence_New(type);
   for (int i = 0; i < count; ++i) PyStructSequence_SetItem(t, i, items[i]);
