@@ -39,6 +39,7 @@ static Ints numbers(const Tensor& t) {
   NoGrad raw;
   CHECK(is_integral(t.dtype()), Runtime, "ctc_loss: expected lengths and targets of an integral type, got ",
         info(t.dtype()).name);
+  CHECK(!t.device().is_meta(), NotImplemented, "ctc_loss: lengths and targets must have values, got a meta tensor");
   Tensor flat = contiguous(cast(t, DType::Int64));
   Ints out(flat.numel());
   for (int64_t i = 0; i < flat.numel(); ++i) out[i] = flat.data<int64_t>()[i];

@@ -345,7 +345,8 @@ static const Register registered([](Ops& ops) {
           "The elements at broadcast index tensors; None stands for a whole dimension.");
   ops.def("index_put", index_put_op, "input, indices, values, accumulate=False", writes | kOverlapOk,
           "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod | kApartOut, "The elements at `index`, the tensor seen as one row.");
+  ops.def("take", take, "input, index", kMethod | kApartOut | kExactOut,
+          "The elements at `index`, the tensor seen as one row.");
   ops.def("put", put, "input, index, source, accumulate=False", writes | kNoOut,
           "The tensor with source written (or added) at `index`, the tensor seen as one row.");
 });

@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/backend.h"
 #include "ops/ops.h"
@@ -11,10 +12,18 @@
 namespace rl::ops {
 namespace {
 
+[[noreturn, gnu::cold]] void fail_dtypes(const char* name, DType a, DType b) {
+  auto spoken = [](DType t) { return t == DType::Float32 ? "float" : t == DType::Float64 ? "double" : info(t).name; };
+  std::string hint = text("\n  ", name, ": the first operand is ", info(a).name, ", the second ", info(b).name,
+                          "; convert one of them, x.to(y.dtype), x.float() or x.double()");
+  if (std::strcmp(name, "linear") == 0 || std::strcmp(name, "addmm") == 0)
+    fail(ErrorKind::Runtime, "mat1 and mat2 must have the same dtype, but got ", info(a).legacy, " and ",
+         info(b).legacy, hint);
+  fail(ErrorKind::Runtime, "expected m1 and m2 to have the same dtype, but got: ", spoken(a), " != ", spoken(b), hint);
+}
+
 void check_same(const char* name, const Tensor& a, const Tensor& b) {
-  CHECK(a.dtype() == b.dtype(), Runtime, name,
-        ": expected both operands to have the same dtype, but got: ", info(a.dtype()).name,
-        " != ", info(b.dtype()).name);
+  if (a.dtype() != b.dtype()) fail_dtypes(name, a.dtype(), b.dtype());
   CHECK(a.device() == b.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(a.device()), " and ",
         to_text(b.device()), "! (", name, ")");
@@ -377,22 +386,23 @@ static Tensor linear_op(const Tensor& x, const Tensor& w, const OptTensor& b) { 
 static Tensor matmul_swapped(const Tensor& a, const Tensor& b) { return matmul(b, a); }
 
 static const Register registered([](Ops& ops) {
-  ops.def("mm", mm, "input, mat2", kMethod, "The product of two matrices.");
-  ops.def("bmm", bmm, "input, mat2", kMethod, "The products of two batches of matrices.");
+  ops.def("mm", mm, "input, mat2", kMethod | kCastLow, "The product of two matrices.");
+  ops.def("bmm", bmm, "input, mat2", kMethod | kCastLow, "The products of two batches of matrices.");
   ops.def("mv", mv, "input, vec", kMethod, "The product of a matrix and a vector.");
   ops.def("dot", dot, "input, tensor", kMethod, "The sum of the products of two vectors' elements.");
   ops.def("vdot", vdot, "input, other", kMethod, "As dot, with the first vector conjugated.");
   ops.def("outer", outer, "input, vec2", kMethod, "The products of all pairs of two vectors' elements.");
   ops.alias("ger", "outer");
-  ops.def("matmul", matmul, "input, other", kMethod, "The product of matrices, vectors or broadcast batches of them.");
+  ops.def("matmul", matmul, "input, other", kMethod | kCastLow,
+          "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
-  ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut);
-  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut, "input @ weight^T + bias.");
-  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
+  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut | kCastLow, "input @ weight^T + bias.");
+  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
           "beta * input + alpha * mat1 @ mat2.");
-  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
           "beta * input + alpha * batch1 @ batch2.");
-  ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
           "beta * input + alpha * the sum of batch1 @ batch2 over the batch.");
   ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace,
           "beta * input + alpha * mat @ vec.");

@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/op_object.h"
+#include "tensor/cut.h"
 
 namespace rl {
 namespace {
@@ -38,14 +39,33 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
   return out;
 }
 
+std::string no_grad_reason(const Tensor& t) {
+  std::string known = t->cut ? t->cut->describe() : "";
+  if (!known.empty()) return known;
+  return "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by "
+         "no_grad(), "
+         "detach(), .data, .item(), NumPy, or an op with an integer result";
+}
+
+PyObject* site_object(const Site& s) {
+  if (!s) return Py_NewRef(Py_None);
+  return Py_BuildValue("(siss)", s.file().c_str(), s.line(), s.function().c_str(), s.source().c_str());
+}
+
+// (kind, op, site, where grad mode was switched off, the text of the error), or None.
+NewObject why_no_grad(const Tensor& t) {
+  const Cut* cut = t->cut;
+  if (cut && cut->kind == CutKind::Strided) cut = cut->before;
+  if (t.requires_grad() || !cut) return {Py_NewRef(Py_None)};
+  return {Py_BuildValue("(ssNNs)", cut_name(cut->kind), cut->op ? cut->op : "", site_object(cut->site),
+                        site_object(cut->mode), cut->describe().c_str())};
+}
+
 Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool create_graph, const Tensors& inputs,
             bool accumulate) {
   for (int64_t i = 0; i < roots.size(); ++i)
     CHECK(roots[i].requires_grad(), Runtime, "element ", i,
-          " of tensors does not require grad and does not have a grad_fn",
-          "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by "
-          "no_grad(), detach(), .data, .item(), "
-          "NumPy, or an op with an integer result");
+          " of tensors does not require grad and does not have a grad_fn", no_grad_reason(roots[i]));
   Tensors g = root_gradients(roots, gradients.p);
   BackwardCall call;
   call.roots = roots;
@@ -58,7 +78,10 @@ Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool crea
 }
 
 bool is_grad_enabled() { return t_grad_mode.enabled; }
-bool set_grad(bool on) { return std::exchange(t_grad_mode.enabled, on); }
+bool set_grad(bool on) {
+  if (!on && t_grad_mode.enabled) mode_site() = Site::here();
+  return std::exchange(t_grad_mode.enabled, on);
+}
 bool is_inference() { return t_grad_mode.inference; }
 bool set_inference(bool on) { return std::exchange(t_grad_mode.inference, on); }
 bool set_anomaly(bool on, bool check_nan) {
@@ -90,10 +113,14 @@ NewObject gradient_edge_op(const Tensor& t) {
   Edge e = gradient_edge(t.get());
   return {Py_BuildValue("(OI)", e.node ? reinterpret_cast<PyObject*>(e.node) : Py_None, e.nr)};
 }
-NewObject current_site() {
-  Site s = Site::here();
-  if (!s) return {Py_NewRef(Py_None)};
-  return {Py_BuildValue("(siss)", s.file().c_str(), s.line(), s.function().c_str(), s.source().c_str())};
+NewObject current_site() { return {site_object(Site::here())}; }
+
+// Puts a callable in the way of all calls of ops in this thread (None: takes it away); the one before.
+NewObject swap_function_mode(Object mode) {
+  PyObject* before = function_mode();
+  before = Py_NewRef(before ? before : Py_None);
+  set_function_mode(mode.p == Py_None ? nullptr : mode.p);
+  return {before};
 }
 
 bool set_overrides(bool on) {
@@ -118,7 +145,9 @@ static const Register registered([](Ops& ops) {
   ops.def("_pop_saved_hooks", pop_saved_hooks, "", kNoOut);
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
+  ops.def("_why_no_grad", why_no_grad, "input", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
+  ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });
 
 }  // namespace rl

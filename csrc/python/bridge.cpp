@@ -138,6 +138,7 @@ void release_buffer(Storage* s) {
 PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   if (dim == t.dim()) {
     Tensor one = alias(t, {}, {}, offset);
+    if (t.dtype() == DType::UInt64) return PyLong_FromUnsignedLongLong(*one.data<uint64_t>());
     return scalar_object(item(one));
   }
   PyObject* list = PyList_New(t.sizes()[dim]);
@@ -151,8 +152,8 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
 
 bool is_array_like(PyObject* o) {
   if (PyBytes_Check(o) || PyByteArray_Check(o) || PyMemoryView_Check(o)) return PyMemoryView_Check(o);
-  if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyLong_Check(o) || PyFloat_Check(o)) return false;
-  return (PyObject_CheckBuffer(o) && !is_number(o)) || PyObject_HasAttrString(o, "__array_interface__") ||
+  if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || is_number(o)) return false;
+  return PyObject_CheckBuffer(o) || PyObject_HasAttrString(o, "__array_interface__") ||
          (PyObject_HasAttrString(o, "__array__") && !is_tensor(o) && !PyType_Check(o));
 }
 
@@ -185,7 +186,7 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
     }
   }
   // From here the storage owns the buffer.
-  DType dtype;
+  DType dtype = DType::Float32;
   Ints sizes, strides;
   std::string problem;
   if (!dtype_of_format(view->format, view->itemsize, &dtype) || itemsize(dtype) != view->itemsize)

@@ -2,11 +2,13 @@
 #include <cstring>
 #include <vector>
 
+#include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
 #include "tensor/promote.h"
+#include "tensor/default_device.h"
 
 namespace rl {
 namespace {
@@ -93,6 +95,14 @@ void shape_of(PyObject* o, Ints& sizes) {
 }
 
 void store(PyObject* o, char* at, DType dtype) {
+  if (dtype == DType::UInt64 && PyLong_CheckExact(o)) {  // above what an int64 holds
+    uint64_t wide = PyLong_AsUnsignedLongLong(o);
+    if (!(wide == static_cast<uint64_t>(-1) && PyErr_Occurred())) {
+      std::memcpy(at, &wide, sizeof wide);
+      return;
+    }
+    PyErr_Clear();
+  }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
@@ -151,9 +161,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
       fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
   }
   if (!device.is_cpu()) {
-    CHECK(device.is_meta(), Assertion,
-          device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "no such device here: ",
-          device.name());
+    backend(device);  // refuses what is not there
     result = empty_like(result).dtype() == result.dtype() ? empty(result.sizes(), result.dtype(), device) : result;
   }
   return result;
@@ -161,7 +169,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
 
 static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad,
                         bool) {
-  Tensor t = tensor_from_data(data.p, dtype, device.value_or(Device()));
+  Tensor t = tensor_from_data(data.p, dtype, device.value_or(default_device()));
   if (requires_grad) {
     CHECK(is_differentiable(t.dtype()), Runtime,
           "Only Tensors of floating point and complex dtype can require gradients");

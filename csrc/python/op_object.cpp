@@ -1,15 +1,19 @@
 #include "python/op_object.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
+#include "python/autocast.h"
 #include "python/errors.h"
+#include "python/note_result.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -151,6 +155,50 @@ std::string type_name(PyObject* o) {
   return dot ? dot + 1 : name;
 }
 
+// Which element of a list is of the wrong type, in torch's words; empty if none is.
+[[gnu::cold]] std::string bad_item(PyObject* list, const char* wanted, int argument) {
+  if (!PyTuple_Check(list) && !PyList_Check(list)) return "";
+  bool tensors = std::strcmp(wanted, Arg<Tensors>::kName) == 0, ints = std::strcmp(wanted, Arg<Ints>::kName) == 0;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(list) && (tensors || ints); ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(list, k);
+    if (tensors ? is_tensor(item) : is_integer(item)) continue;
+    const char* name = Py_TYPE(item)->tp_name;
+    if (tensors)
+      return text("expected Tensor as element ", static_cast<int64_t>(k), " in argument ",
+                  static_cast<int64_t>(argument), ", but got ", name);
+    return text("type must be tuple of ints,but got ", name, ": element ", static_cast<int64_t>(k), " of the list");
+  }
+  return "";
+}
+
+// How many letters must be changed, added, dropped or swapped to make b of a.
+size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (!i || !j) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+// The parameter whose name is most like `name`; empty if none is.
+[[gnu::cold]] std::string nearest(std::string_view name, const Overload& o) {
+  std::string best;
+  size_t least = std::min<size_t>(name.size() / 2 + 1, 4);
+  if (name.size() > 64) return best;
+  for (const Param& p : o.params) {
+    std::string candidate = PyUnicode_AsUTF8(p.name);
+    size_t distance = edits(name, candidate);
+    if (distance < least || (distance <= least && candidate.find(name) == 0)) best = candidate, least = distance;
+  }
+  return best;
+}
+
 // Matches arguments with parameters. On failure returns false, with the reason in `why` if that is given.
 bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b,
           std::string* why) {
@@ -198,7 +246,12 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
       }
     }
     if (at < 0) {
-      if (why) *why = text(def.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(name), "'");
+      if (why) {
+        *why = text(def.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(name), "'");
+        if (std::string near = nearest(PyUnicode_AsUTF8(name), o); !near.empty())
+          *why += text("\n  did you mean '", near, "'?");
+        *why += text("\n  it takes: ", def.name, "(", o.spec.signature, ")");
+      }
       return false;
     }
     if (b.slots[at]) {
@@ -224,6 +277,8 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
         *why = text(def.name, "(): argument '", PyUnicode_AsUTF8(p.name), "'");
         if (!p.keyword_only) *why += text(" (position ", static_cast<int64_t>(i + 1 - offset), ")");
         *why += text(" must be ", o.spec.type_names[i], ", not ", type_name(b.slots[i]));
+        if (std::string item = bad_item(b.slots[i], o.spec.type_names[i], i); !item.empty())
+          *why = item + "\n  " + *why;
       }
       return false;
     }
@@ -337,6 +392,7 @@ PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
 // __torch_function__
 
 thread_local bool t_overrides = true;
+thread_local PyObject* t_mode = nullptr;  // what TorchFunctionMode put in the way of all calls in this thread
 PyObject* g_override_name = nullptr;
 
 bool overrides(PyObject* o) {
@@ -404,6 +460,20 @@ PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t na
   return result;
 }
 
+// mode(function, types, args, kwargs)
+PyObject* call_mode(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  PyObject* types = PyTuple_New(0);
+  PyObject* pos = PyTuple_New(nargs);
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(pos, i, Py_NewRef(args[i]));
+  PyObject* kw = PyDict_New();
+  for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
+  PyObject* mode = Py_NewRef(t_mode);
+  PyObject* result = PyObject_CallFunctionObjArgs(mode, callable, types, pos, kw, nullptr);
+  for (PyObject* o : {mode, types, pos, kw}) Py_DECREF(o);
+  return result;
+}
+
 struct InplaceCall {
   Overload* overload;
   PyObject* const* slots;
@@ -443,11 +513,46 @@ void check_out_memory(PyObject* out, PyObject* const* slots, int count, bool str
   }
 }
 
+// May an elementwise op write its result straight into `out`? Not where an argument reads the same memory in another
+// order.
+bool may_write_directly(PyObject* out, PyObject* const* slots, int count) {
+  if (!is_tensor(out)) return false;
+  Tensor t = Tensor::borrow(out);
+  if (t.requires_grad() || !t.numel()) return false;
+  for (int i = 0; i < count; ++i) {
+    if (!slots[i] || !is_tensor(slots[i])) continue;
+    Tensor x = Tensor::borrow(slots[i]);
+    if (x.device() != t.device()) return false;
+    if (x.storage() == t.storage() && !(x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()))
+      return false;
+  }
+  return true;
+}
+
+// Calls the op with `out` offered as the place for its result; the op may take the offer or not.
+PyObject* invoke_into(PyObject* out, Overload& o, PyObject* const* slots) {
+  Destination outer = std::exchange(t_destination, Destination());
+  struct Restore {
+    Destination& outer;
+    ~Restore() { t_destination = std::move(outer); }
+  } restore{outer};
+  t_destination.wanted = reinterpret_cast<TensorObject*>(out);
+  return o.spec.invoke(o.spec.fn, slots, nullptr);
+}
+
 PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   if (op->form != Form::Inplace) {
-    if (b.out) check_out_memory(b.out, b.slots, static_cast<int>(o.params.size()), o.spec.flags & kApartOut);
-    PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
+    int count = static_cast<int>(o.params.size());
+    if (b.out) check_out_memory(b.out, b.slots, count, o.spec.flags & kApartOut);
+    const bool direct = b.out && (o.spec.flags & kElementwise) && may_write_directly(b.out, b.slots, count);
+    PyObject* result = direct ? invoke_into(b.out, o, b.slots)
+                              : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
     if (!result) python_error();
+    if (!b.out) note_result(result, op->def->name.c_str(), b.slots, o.spec.count);
+    if (result == b.out) {
+      bump_version(Tensor::borrow(b.out));
+      return result;
+    }
     if (b.out && (o.spec.flags & kExactOut)) {
       try {
         check_exact_out(b, o.spec.count, result);
@@ -462,16 +567,25 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   InplaceCall call{&o, b.slots};
   InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
                        (o.spec.flags & kOverlapOk) != 0};
-  return apply_inplace(
-             op->def->name.c_str(), self, traits,
-             [](void* c) {
-               auto* call = static_cast<InplaceCall*>(c);
-               PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
-               if (!r) python_error();
-               return Tensor::own(reinterpret_cast<TensorObject*>(r));
-             },
-             &call)
-      .release();
+  Tensor y = apply_inplace(
+      op->def->name.c_str(), self, traits,
+      [](void* c) {
+        auto* call = static_cast<InplaceCall*>(c);
+        PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
+        if (!r) python_error();
+        return Tensor::own(reinterpret_cast<TensorObject*>(r));
+      },
+      &call);
+  note_result(y.object(), op->def->name.c_str(), b.slots, o.spec.count);
+  return y.release();
+}
+
+// Writing to a tensor that is there (in place, out=) keeps to its type.
+PyObject* invoke_cast(OpObject* op, Overload& o, Bound& b) {
+  Recast recast;
+  if ((o.spec.flags & (kCastLow | kCastFull | kCastWidest)) && op->form != Form::Inplace && !b.out)
+    recast.apply(o.spec.flags, b.slots, o.spec.count);
+  return invoke(op, o, b);
 }
 
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -479,6 +593,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
     if (t_overrides) {
+      if (__builtin_expect(t_mode != nullptr, 0) && op->def->name[0] != '_')  // private ops are steps of others
+        return call_mode(callable, args, nargs, kwnames);
       Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
       for (Py_ssize_t i = 0; i < all; ++i)
         if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
@@ -488,7 +604,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
             "' for 'torch.Tensor' objects needs a Tensor as its first argument");
     for (Overload& o : op->def->overloads) {
       Bound b;
-      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr)) return invoke(op, o, b);
+      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr))
+        return g_autocast_regions ? invoke_cast(op, o, b) : invoke(op, o, b);
       if (PyErr_Occurred()) PyErr_Clear();
     }
     no_overload(*op->def, op->form, args, nargs, kwnames);
@@ -512,8 +629,21 @@ PyObject* op_name(PyObject* self, void*) {
 PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   std::string s;
-  for (Overload& o : def->overloads) s += signature_text(*def, o) + "\n";
+  for (Overload& o : def->overloads) {
+    std::string line = signature_text(*def, o) + "\n";
+    if (s.find(line) == std::string::npos) s += line;  // overloads may differ in types only
+  }
   return PyUnicode_FromString((s + "\n" + def->doc).c_str());
+}
+PyObject* op_signature(PyObject* self, void*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  const OverloadSpec& first = op->def->overloads[0].spec;
+  bool out = op->form == Form::Function && !(first.flags & (kNoOut | kView));
+  PyObject* module = PyImport_ImportModule("rushlight._signature");
+  PyObject* result =
+      module ? PyObject_CallMethod(module, "parse", "sO", first.signature, out ? Py_True : Py_False) : nullptr;
+  Py_XDECREF(module);
+  return result;
 }
 PyObject* op_signatures(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
@@ -544,6 +674,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__qualname__", op_name, nullptr, nullptr, nullptr},
                            {"__doc__", op_doc, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
+                           {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -604,6 +735,8 @@ void install(PyObject* ops, const std::string& name, OpDef* def) {
 
 bool torch_function_enabled() { return t_overrides; }
 void set_torch_function_enabled(bool on) { t_overrides = on; }
+PyObject* function_mode() { return t_mode; }
+void set_function_mode(PyObject* mode) { Py_XSETREF(t_mode, Py_XNewRef(mode)); }
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
   OpDef*& def = table()[name];

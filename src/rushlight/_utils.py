@@ -150,3 +150,81 @@ def _import_dotted_name(name):
     for part in name.split(".")[1:]:
         value = getattr(value, part)
     return value
+
+
+def _flatten_dense_tensors(tensors):
+    """The elements of the tensors in one row."""
+    return rl.cat([t.contiguous().view(-1) for t in tensors]) if len(tensors) != 1 else tensors[0].contiguous().view(-1)
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a row with the sizes of the tensors."""
+    outputs, offset = [], 0
+    for t in tensors:
+        outputs.append(flat.narrow(0, offset, t.numel()).view_as(t))
+        offset += t.numel()
+    return tuple(outputs)
+
+
+def _take_tensors(tensors, size_limit):
+    """The tensors in groups of one type and about size_limit bytes."""
+    groups = {}
+    for t in tensors:
+        group = groups.setdefault(t.dtype, [[], 0])
+        if group[0] and group[1] + t.numel() * t.element_size() > size_limit:
+            yield group[0]
+            group = groups[t.dtype] = [[], 0]
+        group[0].append(t)
+        group[1] += t.numel() * t.element_size()
+    for group, _ in groups.values():
+        if group:
+            yield group
+
+
+def _element_size(dtype):
+    """The bytes of one element."""
+    return dtype.itemsize
+
+
+def _get_available_device_type():
+    return None
+
+
+def _get_device_module(device_type):
+    return getattr(rl, device_type)
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device; -1 for the CPU."""
+    device = rl.device(device) if not isinstance(device, int) and device is not None else device
+    if isinstance(device, int):
+        return device
+    if device is None or (device.type == "cpu" and not allow_cpu and not optional):
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    return -1 if device.type == "cpu" else (device.index or 0)
+
+
+class ExceptionWrapper:
+    """An exception on its way from another thread or process: reraise() raises it there."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        import sys
+        import traceback
+
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type, self.where = exc_info[0], where
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+
+    def reraise(self):
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error
+
+
+def __getattr__(name):
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

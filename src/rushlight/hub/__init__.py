@@ -9,7 +9,9 @@ import os
 import re
 import sys
 import tempfile
+from urllib.parse import urlparse as urlparse
 
+from rushlight._missing import teach as _teach
 from rushlight.hub._download import READ_DATA_CHUNK as READ_DATA_CHUNK
 from rushlight.hub._download import download_url_to_file as download_url_to_file
 from rushlight.hub._download import offline as _offline
@@ -200,3 +202,6 @@ def _check_repo_is_trusted(owner, name, cached, trust_repo, calling_fn="load"):
     if full not in trusted:
         with open(path, "a") as f:
             f.write(full + "\n")
+
+
+__getattr__ = _teach(__name__)

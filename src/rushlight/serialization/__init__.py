@@ -1,5 +1,7 @@
 """Saving and loading: PyTorch's files, read by a machine that runs nothing (see _vm.py)."""
 
+from typing import Any, TypeAlias
+
 from rushlight.serialization._allowed import add_safe_globals as add_safe_globals
 from rushlight.serialization._allowed import clear_safe_globals as clear_safe_globals
 from rushlight.serialization._allowed import get_safe_globals as get_safe_globals
@@ -44,3 +46,12 @@ __all__ = [
     "set_default_mmap_options",
     "skip_data",
 ]
+
+MAP_LOCATION: TypeAlias = Any
+FILE_LIKE: TypeAlias = Any
+
+
+def __getattr__(name):
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -695,10 +695,14 @@ class Module:
                     0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing))
                 )
         if errors:
+            from rushlight.nn.modules._error_notes import load_hints
+
+            hints = load_hints(missing, unexpected) if strict else []
             raise RuntimeError(
                 "Error(s) in loading state_dict for {}:\n\t{}".format(
                     type(self).__name__, "\n\t".join(errors)
                 )
+                + "".join(f"\n  {hint}" for hint in hints)
             )
         return _IncompatibleKeys(missing, unexpected)
 
