@@ -27,7 +27,8 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
         loss.as<C>()[p] = 0;
         continue;
       }
-      CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.");
+      CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.\n  there are ", s.classes,
+            " classes, numbered from 0 to ", s.classes - 1, "; rows to be left out have the ignore_index");
       C factor = w ? w[t] : C(1);
       total += factor;
       loss.as<C>()[p] =
