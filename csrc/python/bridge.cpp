@@ -254,7 +254,7 @@ PyObject* array_from_tensor(const Tensor& t) {
 }
 
 PyObject* to_list(const Tensor& t) {
-  CHECK(!t.device().is_meta(), Runtime, "Cannot copy out of meta tensor; no data!");
+  CHECK(!t.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
   return list_at(t, 0, t->offset);
 }
 
