@@ -380,6 +380,7 @@ def _wrapped_file(path):
             raise RuntimeError("Only one file(not dir) is allowed in the zipfile")
         return z.read(files[0])
 
+
 from rushlight._missing import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)
