@@ -7,8 +7,8 @@
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
-#include "tensor/promote.h"
 #include "tensor/default_device.h"
+#include "tensor/promote.h"
 
 namespace rl {
 namespace {
