@@ -37,6 +37,7 @@ FLOATS = (0.5, -2.5, 1e30, -1e308, 5e-324, float("nan"), float("inf"), -float("i
 # Ops that end, block or reconfigure the process.
 SKIP = (
     "_set_",
+    "_swap_function_mode",
     "_memory",
     "set_num_threads",
     "_push_saved_hooks",
