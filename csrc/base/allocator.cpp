@@ -8,6 +8,9 @@
 #include <string>
 
 #include "base/check.h"
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace rl {
 namespace detail {
@@ -118,6 +121,12 @@ void* allocate_slow(size_t bytes) {
   MemoryStats& s = cache.stats;
   auto give = [&](void* block) {
     count_live(bytes);
+#ifdef __SANITIZE_ADDRESS__
+    // With the cache off, what rounding adds to a block is out of bounds too (but for the link of a free block).
+    size_t used = bytes < sizeof(FreeBlock) ? sizeof(FreeBlock) : bytes;
+    if (cache.cache_limit == 0 && static_cast<size_t>(capacity) < kMappedBytes)
+      ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + used, static_cast<size_t>(capacity) - used);
+#endif
     return block;
   };
   auto attempt = [&]() -> void* {

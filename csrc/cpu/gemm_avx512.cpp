@@ -124,9 +124,11 @@ template <class T> struct Blocked {
   static constexpr int64_t kPanel = 2 * Vec<T>::W;
   const Gemm<T>& g;
   bool packs_a, packs_b;
+  const T* bias = nullptr;  // one row that is added to all
 
   explicit Blocked(const Gemm<T>& gemm) : g(gemm) {
     packs_a = g.acs != 1;
+    if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
     // Rows of b are read in place when there are too few rows of a to pay for packing it.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
   }
@@ -142,13 +144,14 @@ template <class T> struct Blocked {
     const auto m0 = first_lanes<T>(g.n - j), m1 = first_lanes<T>(g.n - j - Vec<T>::W);
     const bool masked = !b && j + kPanel > g.n;
     const int64_t ldb = b ? kPanel : g.brs;
+    const T* start = p == 0 && bias ? bias + j : nullptr;
     if (!b) b = g.b + p * g.brs + j;
     const BlockFn<T>* blocks = a ? (masked ? Blocks<T, true, false>::kAll : Blocks<T, false, false>::kAll)
                                  : (masked ? Blocks<T, true, true>::kAll : Blocks<T, false, true>::kAll);
     for (int64_t i = i0; i < i1; i += kBlockRows) {
       const int64_t rows = std::min<int64_t>(kBlockRows, i1 - i);
       blocks[rows](len, a ? a + (i - i0) * len : g.a + i * g.ars + p, g.ars, b, ldb, g.c + i * g.crs + j, g.crs,
-                   g.alpha, add, m0, m1);
+                   g.alpha, add, start, m0, m1);
     }
   }
 
@@ -164,7 +167,7 @@ template <class T> struct Blocked {
       for (int64_t t = first; t < last; ++t) {
         const int64_t i0 = t % tiles_m * tile.rows, j0 = t / tiles_m * tile.cols;
         const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
-        bool add = prepare(g, i0, i1 - i0, j0, j1 - j0);
+        bool add = !bias && prepare(g, i0, i1 - i0, j0, j1 - j0);
         for (int64_t p = 0; p < g.k; p += kSum, add = true) {
           const int64_t len = std::min(kSum, g.k - p);
           for (int64_t i = i0; packs_a && i < i1; i += kBlockRows)
@@ -207,7 +210,7 @@ template <class T> struct Blocked {
         for (int64_t t = first; t < last; ++t) {
           const int64_t i0 = t % tiles_m * tile.rows, j0 = t / tiles_m * tile.cols;
           const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
-          bool add = s0 > 0 || prepare(g, i0, i1 - i0, j0, j1 - j0);
+          bool add = s0 > 0 || (!bias && prepare(g, i0, i1 - i0, j0, j1 - j0));
           for (int64_t s = 0; s < group; ++s, add = true) {
             const int64_t p = (s0 + s) * kSum, len = std::min(kSum, g.k - p);
             const T* slice = packed.get() + s * slice_size;
@@ -227,7 +230,7 @@ template <class T> void blocked(const Gemm<T>& g) {
   large ? Blocked<T>(g).run_shared() : Blocked<T>(g).run_apart();
 }
 
-constexpr int64_t kThin = 24, kNarrow = 160;
+constexpr int64_t kThin = 24, kNarrow = 64;
 
 template <class T> void run(const Gemm<T>& g) {
   bool few_rows = g.m <= kNarrow && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kThin && g.acs == 1 && g.ars != 1;

@@ -194,7 +194,7 @@ static const Register registered([](Ops& ops) {
           "The tensor with alpha * the slices of source added at the given indices.");
   ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut,
           "The tensor with the slices at the given indices set to a number.");
-  ops.def("index_copy", index_copy, "input, dim, index, source", writes,
+  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest,
           "The tensor with the slices at the given indices replaced by those of source.");
 });
 

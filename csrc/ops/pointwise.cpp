@@ -69,10 +69,11 @@ void write_element(void* to, const Scalar& s, DType dtype) {
 }
 
 void write_compute(LoopScalar& to, const Scalar& s, DType dtype) {
-  visit_compute(dtype, [&](auto tag) {
+  visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     check_range<T>(s);
-    to.set(s.to<compute_t<T>>());
+    if constexpr (std::is_same_v<T, complex32>) to.set(s.to<std::complex<float>>());
+    else to.set(s.to<compute_t<T>>());
   });
 }
 

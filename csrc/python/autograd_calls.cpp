@@ -7,6 +7,8 @@
 #include "tensor/cut.h"
 
 namespace rl {
+
+extern PyTypeObject* g_sparse_type;  // the engine's
 namespace {
 
 std::string computed_at(const Tensor& t) {
@@ -119,6 +121,19 @@ NewObject gradient_edge_op(const Tensor& t) {
 }
 NewObject current_site() { return {site_object(Site::here())}; }
 
+// Puts a callable in the way of all calls of ops in this thread (None: takes it away); the one before.
+NewObject swap_function_mode(Object mode) {
+  PyObject* before = function_mode();
+  before = Py_NewRef(before ? before : Py_None);
+  set_function_mode(mode.p == Py_None ? nullptr : mode.p);
+  return {before};
+}
+
+void set_sparse_type(Object type) {
+  CHECK(PyType_Check(type.p), Type, "_set_sparse_type: expected a class");
+  g_sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.p));
+}
+
 bool set_overrides(bool on) {
   bool before = torch_function_enabled();
   set_torch_function_enabled(on);
@@ -142,7 +157,9 @@ static const Register registered([](Ops& ops) {
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
   ops.def("_why_no_grad", why_no_grad, "input", kNoOut);
+  ops.def("_set_sparse_type", set_sparse_type, "type", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
+  ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });
 
 }  // namespace rl

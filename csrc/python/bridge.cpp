@@ -186,7 +186,7 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
     }
   }
   // From here the storage owns the buffer.
-  DType dtype;
+  DType dtype = DType::Float32;
   Ints sizes, strides;
   std::string problem;
   if (!dtype_of_format(view->format, view->itemsize, &dtype) || itemsize(dtype) != view->itemsize)

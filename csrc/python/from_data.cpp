@@ -8,6 +8,7 @@
 #include "ops/registry.h"
 #include "python/bridge.h"
 #include "tensor/promote.h"
+#include "tensor/default_device.h"
 
 namespace rl {
 namespace {
@@ -172,7 +173,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
 
 static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad,
                         bool) {
-  Tensor t = tensor_from_data(data.p, dtype, device.value_or(Device()));
+  Tensor t = tensor_from_data(data.p, dtype, device.value_or(default_device()));
   if (requires_grad) {
     CHECK(is_differentiable(t.dtype()), Runtime,
           "Only Tensors of floating point and complex dtype can require gradients\n  Write 1.0 for 1, or "

@@ -272,6 +272,19 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       &call);
 }
 
+// An index, or an item of one, that is no Tensor and overrides ops (a traced value): borrowed, or null.
+PyObject* overriding_index(PyObject* index) {
+  auto foreign = [](PyObject* o) {
+    return !is_tensor(o) && !PyLong_Check(o) && o != Py_None && !PySlice_Check(o) && !PyTuple_Check(o) &&
+           !PyList_Check(o) && o != Py_Ellipsis &&
+           PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__torch_function__");
+  };
+  if (!PyTuple_Check(index)) return foreign(index) ? index : nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
+    if (foreign(PyTuple_GET_ITEM(index, i))) return PyTuple_GET_ITEM(index, i);
+  return nullptr;
+}
+
 // Subclasses that override ops override indexing too.
 PyObject* overridden(PyObject* self, const char* name, PyObject* args) {
   if (Py_TYPE(self) == g_tensor_type || !torch_function_enabled()) return nullptr;
@@ -302,6 +315,13 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
       Py_DECREF(args);
       if (result) return result;
     }
+    if (!PyLong_CheckExact(index) && !PySlice_Check(index))
+      if (PyObject* other = overriding_index(index)) {
+        PyObject* args = PyTuple_Pack(2, self, index);
+        PyObject* result = overridden(other, "__getitem__", args);
+        Py_DECREF(args);
+        if (result) return result;
+      }
     Tensor y = get(Tensor::borrow(self), index);
     note_result(y.object(), "__getitem__", &self, 1);
     return y.release();

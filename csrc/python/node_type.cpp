@@ -169,7 +169,8 @@ PyMemberDef kMembers[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Node, dict), R
 }  // namespace
 
 int install_node_type(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(kNodeDealloc)},
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("One recorded call in the graph: what grad_fn is.")},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(kNodeDealloc)},
                          {Py_tp_traverse, reinterpret_cast<void*>(kNodeTraverse)},
                          {Py_tp_clear, reinterpret_cast<void*>(kNodeClear)},
                          {Py_tp_repr, reinterpret_cast<void*>(node_repr)},

@@ -11,6 +11,7 @@
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
+#include "python/autocast.h"
 #include "python/errors.h"
 #include "python/note_result.h"
 #include "tensor/promote.h"
@@ -401,6 +402,7 @@ PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
 // __torch_function__
 
 thread_local bool t_overrides = true;
+thread_local PyObject* t_mode = nullptr;  // what TorchFunctionMode put in the way of all calls in this thread
 PyObject* g_override_name = nullptr;
 
 bool overrides(PyObject* o) {
@@ -465,6 +467,20 @@ PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t na
   if (!result && !PyErr_Occurred())
     PyErr_Format(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__",
                  reinterpret_cast<OpObject*>(callable)->def->name.c_str());
+  return result;
+}
+
+// mode(function, types, args, kwargs)
+PyObject* call_mode(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+  PyObject* types = PyTuple_New(0);
+  PyObject* pos = PyTuple_New(nargs);
+  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(pos, i, Py_NewRef(args[i]));
+  PyObject* kw = PyDict_New();
+  for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
+  PyObject* mode = Py_NewRef(t_mode);
+  PyObject* result = PyObject_CallFunctionObjArgs(mode, callable, types, pos, kw, nullptr);
+  for (PyObject* o : {mode, types, pos, kw}) Py_DECREF(o);
   return result;
 }
 
@@ -574,11 +590,21 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   return y.release();
 }
 
+// Writing to a tensor that is there (in place, out=) keeps to its type.
+PyObject* invoke_cast(OpObject* op, Overload& o, Bound& b) {
+  Recast recast;
+  if ((o.spec.flags & (kCastLow | kCastFull | kCastWidest)) && op->form != Form::Inplace && !b.out)
+    recast.apply(o.spec.flags, b.slots, o.spec.count);
+  return invoke(op, o, b);
+}
+
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* op = reinterpret_cast<OpObject*>(callable);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
     if (t_overrides) {
+      if (__builtin_expect(t_mode != nullptr, 0) && op->def->name[0] != '_')  // private ops are steps of others
+        return call_mode(callable, args, nargs, kwnames);
       Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
       for (Py_ssize_t i = 0; i < all; ++i)
         if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
@@ -588,7 +614,8 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
             "' for 'torch.Tensor' objects needs a Tensor as its first argument");
     for (Overload& o : op->def->overloads) {
       Bound b;
-      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr)) return invoke(op, o, b);
+      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr))
+        return g_autocast_regions ? invoke_cast(op, o, b) : invoke(op, o, b);
       if (PyErr_Occurred()) PyErr_Clear();
     }
     no_overload(*op->def, op->form, args, nargs, kwnames);
@@ -612,8 +639,21 @@ PyObject* op_name(PyObject* self, void*) {
 PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   std::string s;
-  for (Overload& o : def->overloads) s += signature_text(*def, o) + "\n";
+  for (Overload& o : def->overloads) {
+    std::string line = signature_text(*def, o) + "\n";
+    if (s.find(line) == std::string::npos) s += line;  // overloads may differ in types only
+  }
   return PyUnicode_FromString((s + "\n" + def->doc).c_str());
+}
+PyObject* op_signature(PyObject* self, void*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  const OverloadSpec& first = op->def->overloads[0].spec;
+  bool out = op->form == Form::Function && !(first.flags & (kNoOut | kView));
+  PyObject* module = PyImport_ImportModule("rushlight._signature");
+  PyObject* result =
+      module ? PyObject_CallMethod(module, "parse", "sO", first.signature, out ? Py_True : Py_False) : nullptr;
+  Py_XDECREF(module);
+  return result;
 }
 PyObject* op_signatures(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
@@ -644,6 +684,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__qualname__", op_name, nullptr, nullptr, nullptr},
                            {"__doc__", op_doc, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
+                           {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -704,6 +745,8 @@ void install(PyObject* ops, const std::string& name, OpDef* def) {
 
 bool torch_function_enabled() { return t_overrides; }
 void set_torch_function_enabled(bool on) { t_overrides = on; }
+PyObject* function_mode() { return t_mode; }
+void set_function_mode(PyObject* mode) { Py_XSETREF(t_mode, Py_XNewRef(mode)); }
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
   OpDef*& def = table()[name];

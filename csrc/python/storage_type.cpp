@@ -230,7 +230,8 @@ int install_storage_type(PyObject* module) {
   static PyMemberDef members[] = {
       {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr}};
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("The bytes under one or more tensors.")},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                          {Py_tp_new, reinterpret_cast<void*>(make)},
                          {Py_tp_methods, kMethods},
                          {Py_tp_getset, kGetSet},

@@ -434,32 +434,38 @@ PyObject* m_bump_version(PyObject* s, PyObject*) {
 
 PyMethodDef kMethods[] = {
     {"dim", m_dim, METH_NOARGS, "The number of dimensions."},
-    {"ndimension", m_dim, METH_NOARGS, nullptr},
+    {"ndimension", m_dim, METH_NOARGS, "The number of dimensions."},
     {"numel", m_numel, METH_NOARGS, "The number of elements."},
-    {"nelement", m_numel, METH_NOARGS, nullptr},
+    {"nelement", m_numel, METH_NOARGS, "The number of elements."},
     {"element_size", m_element_size, METH_NOARGS, "Bytes of one element."},
-    {"storage_offset", m_storage_offset, METH_NOARGS, nullptr},
+    {"storage_offset", m_storage_offset, METH_NOARGS, "The place of its first element in the storage, in elements."},
     {"data_ptr", m_data_ptr, METH_NOARGS, "The address of the first element."},
     {"item", m_item, METH_NOARGS, "The one element as a Python number."},
     {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_size)), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+     "size($self, dim=None)\n--\n\nIts sizes, a torch.Size; or the size of one dimension."},
     {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_stride)), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+     "stride($self, dim=None)\n--\n\nElements from one index of a dimension to the next: of all dimensions, or of "
+     "one."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_is_contiguous)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
+     METH_VARARGS | METH_KEYWORDS,
+     "is_contiguous($self, memory_format=None)\n--\n\nWhether its elements lie in memory in the order of their "
+     "indices."},
     {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_requires_grad_)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
+     METH_VARARGS | METH_KEYWORDS,
+     "requires_grad_($self, requires_grad=True)\n--\n\nSets whether gradients are wanted for it; returns the tensor "
+     "itself."},
     {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_make_subclass)),
      METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
-    {"as_subclass", m_as_subclass, METH_O, nullptr},
+    {"as_subclass", m_as_subclass, METH_O,
+     "The same tensor as an object of a subclass of Tensor; gradients flow through."},
     {"_is_view", m_is_view, METH_NOARGS, nullptr},
-    {"is_inference", m_is_inference, METH_NOARGS, nullptr},
+    {"is_inference", m_is_inference, METH_NOARGS, "Whether it was made in inference mode."},
     {"_type_name", m_type_name, METH_NOARGS, nullptr},
     {"_add_hook_dict", m_add_hook_dict, METH_O, nullptr},
     {"_set_post_accumulate_hooks", m_add_post_accumulate, METH_O, nullptr},
     {"_get_post_accumulate_hooks", get_post_accumulate, METH_NOARGS, nullptr},
-    {"retain_grad", m_retain_grad, METH_NOARGS, nullptr},
-    {"detach_", m_detach_, METH_NOARGS, nullptr},
+    {"retain_grad", m_retain_grad, METH_NOARGS, "Makes backward() keep the gradient of a computed tensor in its grad."},
+    {"detach_", m_detach_, METH_NOARGS, "Takes the tensor itself out of the graph, which makes it a leaf."},
     {"_bump_version", m_bump_version, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -539,7 +545,7 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
 
 template <Tensor (*Op)(const Value&, const Value&)>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
-  if (plain(a) && plain(b)) return direct<Op>(a, b, name);
+  if (plain(a) && plain(b) && !function_mode()) return direct<Op>(a, b, name);
   if (!operand(a) || !operand(b)) {
     if (!is_tensor(a) || !PyObject_HasAttrString(b, "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
   }
@@ -554,7 +560,7 @@ PyObject* n_matmul(PyObject* a, PyObject* b) {
   return by_name("matmul", a, b);
 }
 PyObject* n_neg(PyObject* a) {
-  if (Py_TYPE(a) == g_tensor_type)
+  if (Py_TYPE(a) == g_tensor_type && !function_mode())
     return guarded([&] {
       Tensor y = ops::neg(handle(a));
       note_result(y.object(), "neg", &a, 1);
@@ -592,7 +598,12 @@ TensorObject* new_tensor_object(PyTypeObject* type) {
 }
 
 int install_tensor_type(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+  const char* doc =
+      "An n-dimensional array of one element type. torch.tensor(data), zeros(size), randn(size) and other functions "
+      "make\n"
+      "them; operations on tensors with requires_grad=True are recorded, and backward() computes gradients.";
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
                          {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
                          {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
                          {Py_tp_new, reinterpret_cast<void*>(tensor_new)},

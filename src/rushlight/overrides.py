@@ -3,8 +3,11 @@
 import functools
 
 import rushlight as rl
+from rushlight._compose import _modes
 
 __all__ = [
+    "BaseTorchFunctionMode",
+    "TorchFunctionMode",
     "get_ignored_functions",
     "get_overridable_functions",
     "handle_torch_function",
@@ -167,3 +170,61 @@ def resolve_name(f):
     if getattr(rl.nn.functional, name, None) is f:
         return f"torch.nn.functional.{name}"
     return None
+
+class TorchFunctionMode:
+    """A block in which every function of tensors goes through the mode's __torch_function__.
+
+    Inside that method the mode is off, so the function that it is given can be called.
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        self.__dict__.setdefault("_before", []).append(rl._C.ops["_swap_function_mode"](self._dispatch))
+        _modes.append(self)
+        return self
+
+    def __exit__(self, *exc):
+        _modes.remove(self)
+        rl._C.ops["_swap_function_mode"](self._before.pop())
+
+    def _dispatch(self, func, types, args, kwargs):
+        swap = rl._C.ops["_swap_function_mode"]
+        mine = swap(self._before[-1])
+        try:
+            return self.__torch_function__(func, types, args, kwargs)
+        finally:
+            swap(mine)
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def get_default_nowrap_functions():
+    """Functions whose results are never given the class of a subclass."""
+    return set()
+
+
+def get_testing_overrides():
+    """{function: a stand-in with its signature} for the functions that look for overrides."""
+    return {f: (lambda *args, **kwargs: -1) for fs in get_overridable_functions().values() for f in fs}
+
+
+def enable_reentrant_dispatch():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

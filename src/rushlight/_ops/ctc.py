@@ -1,6 +1,6 @@
 """Connectionist temporal classification."""
 
-from .. import _C
+from .. import _C, _autocast
 from .._compose import op
 
 _ops = _C.ops
@@ -133,6 +133,7 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
 
 
 @op
+@_autocast.full
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
     """-log of the probability of all alignments of targets to log_probs (T, N, C) or (T, C).
 

@@ -138,4 +138,6 @@ def __getattr__(name):
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -27,8 +27,6 @@ def explain(head, size):
         )
     if low.startswith(b"{"):
         return "it is JSON text, not a checkpoint" + _said(head)
-    if len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < max(size, 1):
-        return "it is a safetensors file: load it with `safetensors.torch.load_file(path)`"
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
@@ -38,7 +36,6 @@ def explain(head, size):
 
 
 _MAGIC = (
-    (b"\x93NUMPY", "it is a NumPy array: load it with `numpy.load(path)`"),
     (b"\x1f\x8b", "it is compressed with gzip: decompress it first"),
     (b"BZh", "it is compressed with bzip2: decompress it first"),
     (b"\xfd7zXZ", "it is compressed with xz: decompress it first"),
