@@ -184,8 +184,8 @@ NEVER_ENDS = [
     + b"0]("
     + (name("_codecs", "encode") + get(1) + text("utf-8") + b"\x86R") * 5000
     + b"e",
-    _ROW + b"](" + (name("builtins", "set") + get(1) + b"\x85R") * 20000 + b"e",
-    _ROW + b"](" + (name("collections", "Counter") + get(1) + b"\x85R") * 20000 + b"e",
+    _ROW + b"](" + (name("builtins", "set") + get(1) + b"\x85R") * 3000 + b"e",
+    _ROW + b"](" + (name("collections", "Counter") + get(1) + b"\x85R") * 3000 + b"e",
     b"}("
     + b"".join(text(f"a{i}") + b"K\x01" for i in range(5000))
     + b"u"

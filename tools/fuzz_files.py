@@ -127,10 +127,10 @@ def use(value):
                 continue
             if item.layout != rl.strided:
                 item = item._values() if item.layout == rl.sparse_coo else item.values()
-            if item.numel() <= 100_000:
+            if item.numel() <= 100_000 and max(item.shape, default=0) <= 100_000:
                 item.detach().tolist()
                 item.detach().clone()
-            else:
+            elif item.numel():
                 item.detach()[(0,) * item.dim()].item()
                 item.detach()[(-1,) * item.dim()].item()
         elif isinstance(item, rl.nn.Module):
@@ -175,10 +175,14 @@ def attempt(rl, data):
 
 def prepare():
     """Everything that load() imports when it needs it, so that an import later is a file's doing."""
+    import codecs
+
     import fuzz_seeds
 
     import rushlight as rl
 
+    for codec in ("raw_unicode_escape", "latin1", "ascii", "utf-8"):
+        codecs.lookup(codec)
     for data in fuzz_seeds.seeds().values():
         try:
             use(rl.load(io.BytesIO(data)))

@@ -315,6 +315,9 @@ void Run::check_nan(Node& n, const Grads& dx) {
     if (dx[i].defined() && has_nan(dx[i])) {
       std::string message = text("Function '", n.type->name, "' returned nan values in its ", i, "th output.");
       if (n.site) message += text("\n  the forward call that made it: ", n.site.describe());
+      message +=
+          "\n  An infinite slope times zero is NaN. Keep the argument away from the edge, sqrt(x + 1e-12) or "
+          "x.clamp(min=1e-12), or take it out with where() before the call, not after.";
       fail(ErrorKind::Runtime, message);
     }
 }

@@ -11,6 +11,10 @@ namespace rl {
 extern PyTypeObject* g_sparse_type;  // the engine's
 namespace {
 
+std::string computed_at(const Tensor& t) {
+  return t->grad_fn && t->grad_fn->site ? text(", and was computed at ", t->grad_fn->site.describe()) : "";
+}
+
 // The gradient of each root: given, or 1 for a single element.
 Tensors root_gradients(const Tensors& roots, PyObject* given) {
   Tensors out;
@@ -30,8 +34,8 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
       out.push_back(t);
     } else {
       CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs",
-            "\n  this output has the shape ", to_text(r.sizes()),
-            ": reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape");
+            "\n  this output has the shape ", to_text(r.sizes()), computed_at(r),
+            "\n  Reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape.");
       CHECK(!is_complex(r.dtype()), Runtime,
             "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
       NoGrad raw;

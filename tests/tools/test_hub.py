@@ -14,7 +14,7 @@ import pytest
 
 import rushlight as rl
 import rushlight.hub
-from rushlight.hub import _download
+from rushlight.hub import _download, _unpack
 
 HUBCONF = '''
 dependencies = ["os"]
@@ -404,11 +404,12 @@ def test_links_in_archives(server, tmp_path):
     assert not (tmp_path / "hub" / "owner_chain_main" / "x").exists()
 
 
-def test_bombs_in_archives(server):
+def test_bombs_in_archives(server, monkeypatch):
+    monkeypatch.setattr(_unpack, "_MOST_BYTES", 1 << 20)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
-        for i in range(20):
-            z.writestr(f"name/{i}", bytes(16 << 20))
+        for i in range(4):
+            z.writestr(f"name/{i}", bytes(1 << 20))
     server.files["/owner/bomb/zipball/main"] = out.getvalue()
     with pytest.raises(RuntimeError, match="zip bomb"):
         rl.hub.load("owner/bomb", "tiny", trust_repo=True)

@@ -20,7 +20,7 @@ from rushlight.hub._hubconf import VAR_DEPENDENCY as VAR_DEPENDENCY
 from rushlight.hub._hubconf import entry as _entry
 from rushlight.hub._hubconf import entry_points as _entry_points
 from rushlight.hub._hubconf import hubconf as _hubconf
-from rushlight.hub._unpack import unpack as _unpack
+from rushlight.hub._unpack import unpack as _unpack_archive
 from rushlight.hub._weights import HASH_REGEX as HASH_REGEX
 from rushlight.hub._weights import load_state_dict_from_url as load_state_dict_from_url
 
@@ -134,7 +134,7 @@ def _get_cache_or_reload(
     with tempfile.TemporaryDirectory(dir=hub_dir) as work:
         found = _fetch_archive(owner, name, refs, os.path.join(work, "archive.zip"), verbose)
         extracted = os.path.join(work, "tree")
-        _unpack(os.path.join(work, "archive.zip"), extracted)
+        _unpack_archive(os.path.join(work, "archive.zip"), extracted)
         target = folders[found]
         if os.path.isdir(target):
             os.replace(target, os.path.join(work, "old"))

@@ -133,6 +133,7 @@ def _fetch(url, partial, progress):
             _attempt(url, partial, progress)
             return
         except HTTPError as e:
+            e.close()
             wait = _wait_after(e, attempt)
             if wait is None or attempt == _ATTEMPTS or wait > _LONGEST_WAIT:
                 raise _explained(e, url, wait) from None

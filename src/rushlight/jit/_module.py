@@ -79,8 +79,10 @@ def _load(f, name, map_location, extra_files):
     data = archive.read("data.pkl")
     hooks = _archive.ModuleHooks(len(data), lambda: globals_of(data))
     saved, _ = run_safely(hooks, data, 0, storages_of(archive, reader))
-    if not (isinstance(saved, dict) and "rushlight.jit" in saved):
+    if not (
+        isinstance(saved, dict) and "rushlight.jit" in saved and isinstance(saved.get("module"), rl.nn.Module)
+    ):
         raise RuntimeError(f"{name} was not written by jit.save; read it with load")
     for key in extra_files or {}:
-        extra_files[key] = saved["extra_files"].get(key, "")
+        extra_files[key] = (saved.get("extra_files") or {}).get(key, "")
     return saved["module"]

@@ -47,7 +47,7 @@ def set_default_load_endianness(endianness):
 
 
 def get_crc32_options():
-    """Whether save() writes checksums."""
+    """Whether save() writes checksums and load() looks at them."""
     return config.save.compute_crc32
 
 

@@ -115,10 +115,10 @@ class _Storages:
         if identity in self.plan:
             keeper, offset, stride = self.plan[identity].place(tensor)
         item = 1 if kind is None else tensor.element_size()
-        key = self.keys.setdefault(identity, (len(self.found), tensor.dtype, kind))
+        key = self.keys.setdefault(identity, (len(self.found), tensor.dtype))
         if key[0] == len(self.found):
             self.found.append((keeper, item))
-        if key[1:] != (tensor.dtype, kind):
+        if key[1] != tensor.dtype:
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as different types "
                 f"({key[1]} and {tensor.dtype}); save a clone() of one of them"

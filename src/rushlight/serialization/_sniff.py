@@ -54,7 +54,8 @@ _MAGIC = (
 def _said(head):
     """The error message inside a JSON answer of a server, if there is one."""
     try:
-        message = json.loads(head).get("message") or json.loads(head).get("error")
-    except (ValueError, AttributeError):
+        answer = json.loads(head.decode())
+        message = answer.get("message") or answer.get("error")
+    except (ValueError, AttributeError, RecursionError):
         return ""
-    return f" (it says: {message})" if message else ""
+    return f" (it says: {message[:200]})" if isinstance(message, str) else ""

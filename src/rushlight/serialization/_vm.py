@@ -104,6 +104,10 @@ def globals_of(data, pos=0):
     return list(names)
 
 
+class _Outside(Exception):
+    """Carries an exception that is not about the pickle itself."""
+
+
 class Machine:
     """Runs one pickle. The hooks, an object, decide what names mean and what calls do: find(module, name),
     call(function, args), new(cls, args, kwargs), build(object, state); persistent(id) is a function.
@@ -130,6 +134,8 @@ class Machine:
                 if step is None:
                     raise UnpicklingError(f"opcode {op!r} is not one that data needs")
                 step(self, value)
+        except _Outside as e:
+            raise e.__cause__ from None
         except (
             IndexError,
             KeyError,
@@ -141,6 +147,14 @@ class Machine:
         ) as e:
             raise UnpicklingError(f"the pickle is damaged ({type(e).__name__}: {e})") from None
         raise UnpicklingError("the pickle has no end")
+
+    def _persist(self, saved):
+        try:
+            self.stack.append(self.persistent(saved))
+        except UnpicklingError:
+            raise
+        except Exception as e:  # of the file behind the pickle, or of the user's map_location
+            raise _Outside from e
 
     def check_key(self, key):
         """Refuses keys that take for ever to hash: tuples of tuples of the same tuples, numbers chosen to
@@ -306,8 +320,8 @@ class Machine:
         b"\x81": _newobj,
         b"\x92": _newobj_ex,
         b"b": _build,
-        b"Q": lambda s, v: s.stack.append(s.persistent(s.stack.pop())),
-        b"P": lambda s, v: s.stack.append(s.persistent(_text(v))),
+        b"Q": lambda s, v: s._persist(s.stack.pop()),
+        b"P": lambda s, v: s._persist(_text(v)),
     }
 
 

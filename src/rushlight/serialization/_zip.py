@@ -6,6 +6,7 @@ import struct
 import zipfile
 import zlib
 
+from rushlight.serialization import _options
 from rushlight.serialization._vm import shown
 
 # What a compressed archive may grow to: this much, and so many times its size.
@@ -165,9 +166,10 @@ class ZipReader:
             self.f.seek(at)
             self._fill(view, self.f, entry)
         # A sum of zero means that the writer left sums out.
-        if info.CRC and zlib.crc32(view) != info.CRC:
+        if info.CRC and _options.get_crc32_options() and zlib.crc32(view) != info.CRC:
             raise self._damaged(
-                f"the bytes of entry {shown(entry)} do not match their checksum; get the file again"
+                f"the bytes of entry {shown(entry)} do not match their checksum; get the file again (or, if it was "
+                "changed on purpose, as by a shared mapping, serialization.set_crc32_options(False) reads it)"
             )
 
     def _fill(self, view, source, entry):

@@ -92,7 +92,10 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
                 states.append(one)
         input = outputs[0] if directions == 1 else rl.cat(outputs, -1)
         if dropout != 0 and train and layer < num_layers - 1:
-            input = F.dropout(input, dropout, True)
+            # The random numbers go to the elements step by step, whichever dimension stands first.
+            steps = input.transpose(0, 1).contiguous() if batch_first and batch_sizes is None else input
+            steps = F.dropout(steps, dropout, True)
+            input = steps.transpose(0, 1) if batch_first and batch_sizes is None else steps
     return (input, *[s[0].unsqueeze(0) if len(s) == 1 else rl.stack(s) for s in last])
 
 

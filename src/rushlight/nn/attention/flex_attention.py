@@ -1,8 +1,11 @@
 """flex_attention: attention with a function of one's own on the scores. Computed with a full matrix of scores."""
 
 import math
+import typing
 
 import rushlight as rl
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 def _identity(score, batch, head, q_idx, kv_idx):
@@ -17,7 +20,9 @@ def noop_mask(batch, head, q_idx, kv_idx):
 def _places(B, H, Q, KV, device):
     """Index tensors of (batch, head, query, key) that broadcast to (B, H, Q, KV)."""
     sizes = (B, H, Q, KV)
-    return [rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)]
+    return [
+        rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)
+    ]
 
 
 class BlockMask:
@@ -60,6 +65,20 @@ class BlockMask:
 
     def __repr__(self):
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+class AuxRequest(typing.NamedTuple):
+    """What flex_attention returns beside its result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(typing.NamedTuple):
+    """What was asked for by an AuxRequest."""
+
+    lse: object = None
+    max_scores: object = None
 
 
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=128, _compile=False, **options):
@@ -112,6 +131,9 @@ def flex_attention(
     seen = (scores > -math.inf).any(-1, keepdim=True)  # a row without keys gives zeros, not NaN
     weights = rl.where(seen, scores, rl.zeros(())).softmax(-1) * seen
     out = (weights @ value.float()).to(query.dtype)
+    if return_aux is not None:
+        lse = scores.logsumexp(-1) if return_aux.lse else None
+        return out, AuxOutput(lse, scores.amax(-1) if return_aux.max_scores else None)
     if return_lse:
         return out, scores.logsumexp(-1)
     return out
