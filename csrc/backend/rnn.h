@@ -31,7 +31,7 @@ struct RnnForward {
 };
 struct RnnBackward {
   View dgates;                   // (L, D H): D = G, but 4 for GRU, whose fourth is the third of the state's product
-  View dh0, dc0;                 // (N, H)
+  View dh0, dc0;                 // (N, H); dh0 with a null pointer where nobody wants it
   const View *dout, *dhn, *dcn;  // as out, hn, cn; null for zeros
   const View* workspace;         // what forward wrote, null for plain cells
   View out, w_hh, h0;
@@ -55,8 +55,10 @@ struct RnnKernels {
   int64_t (*workspace)(const RnnShape& shape, DType dtype);  // numbers per row that backward needs of forward
   void (*layer)(const RnnShape& shape, const RnnForward& f);
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
-  // before (L, H): the state that each row's step began with
-  void (*before)(const RnnShape& shape, const View& before, const View& out, const View& h0);
+  // joined (L, I + H): the input and the state that each row's step began with, side by side
+  void (*joined)(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0);
+  // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache
+  void (*input_grad)(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih);
 };
 
 }  // namespace rl

@@ -278,10 +278,10 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
         return winograd(s, py, px, pw, pb, false);
       }
     }
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-      if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
     Conv<T>{s}.forward(py, px, pw, pb);
   });
 }
@@ -300,10 +300,10 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
         return winograd(r, px, py, pw, nullptr, true);
       }
     }
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-      if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
     if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, true)) return conv512::direct_input(s, px, py, pw, nullptr);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
     Conv<T>{s}.input(px, py, pw);
   });
 }
@@ -315,10 +315,12 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
     using T = std::remove_pointer_t<decltype(pw)>;
     if constexpr (std::is_same_v<T, float>)
       if (conv512::winograd_weight_serves(s) && conv512::winograd_weight(s, pw, py, px)) return;
+    if constexpr (std::is_same_v<T, float>) {
+      if (conv512::depthwise_weight_serves(s)) return conv512::depthwise_weight(s, pw, py, px);
+      if (conv512::direct_weight_serves(s)) return conv512::direct_weight(s, pw, py, px);
+    }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_weight<T>(s, pw, py, px);
-    if constexpr (std::is_same_v<T, float>)
-      if (conv512::direct_weight_serves(s)) return conv512::direct_weight(s, pw, py, px);
     Conv<T>{s}.weight(pw, py, px);
   });
 }

@@ -27,4 +27,8 @@ bool direct_weight_serves(const ConvShape& s);
 void direct_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 
+// Filters of one channel.
+bool depthwise_weight_serves(const ConvShape& s);
+void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
 }  // namespace rl::cpu::conv512

@@ -24,7 +24,15 @@ void run_block(int64_t k, const float* a, const float* b, const int32_t* offsets
 template <int V> constexpr BlockFn kRowBlocks[kRows] = {run_block<1, V>, run_block<2, V>, run_block<3, V>,
                                                         run_block<4, V>, run_block<5, V>, run_block<6, V>,
                                                         run_block<7, V>, run_block<8, V>};
+using UnpackedFn = void (*)(int64_t, Strided, Scattered, float*, int64_t, bool);
+constexpr UnpackedFn kUnpacked[kVecs] = {block<kRows, 1, Strided, Scattered>, block<kRows, 2, Strided, Scattered>,
+                                         block<kRows, 3, Strided, Scattered>};
 constexpr const BlockFn* kBlocks[kVecs] = {kRowBlocks<1>, kRowBlocks<2>, kRowBlocks<3>};
+
+// One channel alone: more registers along the places.
+constexpr int kMostVecs = 8;
+constexpr BlockFn kSingles[kMostVecs] = {run_block<1, 1>, run_block<1, 2>, run_block<1, 3>, run_block<1, 4>,
+                                         run_block<1, 5>, run_block<1, 6>, run_block<1, 7>, run_block<1, 8>};
 
 constexpr int64_t kSum = 192;       // length of a gathered panel: it stays in the first-level cache
 constexpr int64_t kMostRows = 256;  // of results held at a time
@@ -54,14 +62,22 @@ struct Direct {
   const float* bias;
   int64_t row_step, group_step;  // of filters
   int64_t panels = 0, packed_size = 0;
+  bool unpacked = false;  // filters are read where they are: so few places do not pay for packing
 
   int64_t first_row(int64_t panel) const { return out * panel / panels; }
 
   void plan() {
     panels = (out + kRows - 1) / kRows;
     lattice.depth = axes, lattice.height = axes + 1, lattice.width = axes + 2;
-    slabs.plan(lattice, batch, in);
+    // Small slabs read all filters again for few places: they should come from the second-level cache.
+    int64_t longest = 0;
+    for (const Part& p : parts) longest = std::max(longest, p.length);
+    slabs.plan(lattice, batch, in, longest * out <= 160000 ? 32 : 96, out == 1 ? 4096 : 384);
+    // Rows that are whole pages apart would fall into one set of the cache.
+    unpacked = parts.size() == 1 && parts[0].weights.empty() && slabs.most_places() * slabs.count <= 128 &&
+               out % kRows == 0 && row_step % 1024 != 0;
     for (Part& p : parts) {
+      if (unpacked) break;
       p.packed = packed_size;
       packed_size += groups * out * p.length;
     }
@@ -99,17 +115,17 @@ struct Direct {
   }
 
   // Panels [panel0, panel1) of a part's output channels, at the places of a slab.
-  void compute(const Part& part, int64_t g, const Plot* plots, int64_t count, const float* memory, const float* packed,
-               int64_t panel0, int64_t panel1, Places& places) const {
-    places.describe(lattice, plots, count, part.low, part.high);
+  void compute(const Part& part, int64_t g, int64_t slab, const Plot* plots, int64_t count, const float* memory,
+               const float* packed, int64_t panel0, int64_t panel1, Places& places) const {
+    if (places.slab != slab) places.describe(lattice, plots, count, part.low, part.high);
+    places.slab = slab;
     if (places.panels.empty()) return;
-    int64_t ld = places.vecs * W, k = part.length;
+    int64_t ld = places.vecs * W, k = part.length, step = W * places.most;
     int64_t at_once = std::max<int64_t>(1, kMostRows / kRows);
-    Scratch<float> results(std::min(kMostRows, out) * ld + kRows * ld),
-        gathered(places.exact ? kSum * W * kVecs + W : 1);
+    Scratch<float> results(std::min(kMostRows, out) * ld + kRows * ld), gathered(places.exact ? kSum * step + W : 1);
     int64_t sum = places.exact ? kSum : 512;
     int32_t rows_of[kSum];
-    for (int i = 0; i < kSum; ++i) rows_of[i] = i * W * kVecs;
+    for (int i = 0; i < kSum; ++i) rows_of[i] = static_cast<int32_t>(i * step);
     for (int64_t q0 = panel0; q0 < panel1; q0 += at_once) {
       int64_t q1 = std::min(panel1, q0 + at_once), row0 = first_row(q0);
       if (k == 0) std::fill(results.get(), results.get() + (first_row(q1) - row0) * ld, 0.0f);
@@ -119,13 +135,19 @@ struct Direct {
           const float* b = memory + panel.from;
           const int32_t* offsets = part.offsets.data() + p;
           if (places.exact) {
-            places.gather(panel, memory, lattice.plain, offsets, len, gathered.get(), W * kVecs);
+            places.gather(panel, memory, lattice.plain, offsets, len, gathered.get(), step);
             b = gathered.get(), offsets = rows_of;
           }
           for (int64_t q = q0; q < q1; ++q) {
             int64_t row = first_row(q), rows = first_row(q + 1) - row;
-            kBlocks[panel.vecs - 1][rows - 1](len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets,
-                                              results.get() + (row - row0) * ld + panel.at, ld, p > 0);
+            float* c = results.get() + (row - row0) * ld + panel.at;
+            if (unpacked) {
+              const float* a = w + g * group_step + row * row_step + p;
+              kUnpacked[panel.vecs - 1](len, {a, a + 4 * row_step, row_step}, {b, offsets}, c, ld, p > 0);
+            } else {
+              BlockFn multiply = out == 1 ? kSingles[panel.vecs - 1] : kBlocks[panel.vecs - 1][rows - 1];
+              multiply(len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets, c, ld, p > 0);
+            }
           }
         }
       for (int64_t row = row0; row < first_row(q1); ++row)
@@ -167,7 +189,10 @@ struct Direct {
   }
 
   void run() const {
-    Scratch<float> packed(packed_size);
+    // A single channel's filters are packed as they are.
+    bool as_is = unpacked || (out == 1 && parts.size() == 1 && parts[0].weights.empty());
+    Scratch<float> packed(as_is ? 1 : packed_size);
+    const float* filters_at = as_is ? w : packed.get();
     auto part_count = static_cast<int64_t>(parts.size());
     int64_t filters = part_count * groups * panels, count = slabs.count;
     int64_t longest = 1;
@@ -179,9 +204,10 @@ struct Direct {
     auto pack_one = [&](int64_t i) {
       pack(parts[i % part_count], i / part_count / panels, i / part_count % panels, packed.get());
     };
-    parallel_for(0, filters, std::max<int64_t>(1, 8192 / longest), [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) pack_one(i);
-    });
+    if (!as_is)
+      parallel_for(0, filters, std::max<int64_t>(1, 8192 / longest), [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) pack_one(i);
+      });
     if (shared)
       parallel_for(0, count * groups * blocks, std::max<int64_t>(1, 65536 / (16 * lattice.channel + 1)),
                    [&](int64_t first, int64_t last) {
@@ -206,12 +232,16 @@ struct Direct {
     parallel_for(0, pieces, std::max<int64_t>(1, 2000000 / std::max<int64_t>(1, piece_work)),
                  [&](int64_t first, int64_t last) {
                    std::vector<Plot> plots;
-                   Places places;
+                   std::vector<Places> places(parts.size());
+                   for (Places& p : places)
+                     if (out == 1) p.most = kMostVecs, p.gaps_worth = 1.6;
+                   int64_t described = -1;
                    Scratch<float> own(shared || lattice.plain ? 1 : size);
                    for (int64_t i = first; i < last; ++i) {
                      int64_t part = by_parts ? i % part_count : 0, j = by_parts ? i / part_count : i;
                      int64_t c = j % chunks, g = j / chunks % groups, slab = j / chunks / groups;
-                     slabs.plots(slab, plots);
+                     if (slab != described) slabs.plots(slab, plots);
+                     described = slab;
                      auto n = static_cast<int64_t>(plots.size());
                      const float* from = lattice.plain ? lattice.source.data + g * in * lattice.channel
                                          : shared      ? memory.get() + (slab * groups + g) * size
@@ -219,7 +249,7 @@ struct Direct {
                      if (!shared && !lattice.plain) lattice.fill_all(plots.data(), n, g * in, in, true, own.get());
                      int64_t panel1 = std::min(panels, (c + 1) * chunk);
                      for (int64_t p = part; p < (by_parts ? part + 1 : part_count); ++p)
-                       compute(parts[p], g, plots.data(), n, from, packed.get(), c * chunk, panel1, places);
+                       compute(parts[p], g, slab, plots.data(), n, from, filters_at, c * chunk, panel1, places[p]);
                    }
                  });
   }

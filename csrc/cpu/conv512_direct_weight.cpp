@@ -58,7 +58,7 @@ struct WeightSums {
     lattice.plain = single_places(s);
     for (int d = 0; d < 3; ++d) slabs.low[d] = 0, slabs.high[d] = s.out[d];
     choose_share();
-    slabs.plan(lattice, s.batch, share);
+    slabs.plan(lattice, s.batch, share, 96, 384);
     int64_t pieces = shares * s.groups;
     if (pieces < kPieces) runs = std::min(slabs.count, (kPieces + pieces - 1) / pieces);
     for (int64_t c = 0; c < share; ++c)

@@ -185,6 +185,9 @@ struct Places {
   std::vector<Move> moves;
   std::vector<Panel> panels;
   int64_t vecs = 0, count = 0;  // count: of the places wanted
+  int most = kVecs;             // registers of a panel
+  double gaps_worth = 1.1;      // places between rows are taken along up to so many times the places wanted
+  int64_t slab = -1;            // that is described
   bool exact = false;           // panels hold the places wanted alone, and are gathered; else also those between rows
 
   void close(Panel& p) {
@@ -199,7 +202,9 @@ struct Places {
     vecs += p.vecs;
     panels.push_back(p);
   }
-  static int next_vecs(int64_t left) { return left == 4 ? 2 : static_cast<int>(std::min<int64_t>(left, kVecs)); }
+  int next_vecs(int64_t left) const {
+    return left == most + 1 ? most / 2 + 1 : static_cast<int>(std::min<int64_t>(left, most));
+  }
 
   // to[i * step + lane] = what tap i of `count` sees at a panel's places; may write W floats more. `guarded` memory is
   // not read past the places.
@@ -236,7 +241,7 @@ struct Places {
         all_places += (r1 - r0) * (c1 - c0);
         if (l.plain) tail_is_ours = tail_is_ours || (c1 - c0) % W == 0;
       }
-    exact = !tail_is_ours || static_cast<double>(gapped) > 1.1 * static_cast<double>((all_places + W - 1) / W);
+    exact = !tail_is_ours || static_cast<double>(gapped) > gaps_worth * static_cast<double>((all_places + W - 1) / W);
     if (gathered || (l.plain && count > 1)) exact = true;
     this->count = all_places;
     Panel panel{};

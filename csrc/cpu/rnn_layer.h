@@ -70,7 +70,9 @@ void tile_rows(int64_t rows, int64_t k, const T* a, int64_t lda, const T* b, T* 
 inline int64_t up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 // At most W numbers, zeros behind them.
 template <class T> void load(T* to, const T* from, int64_t count) {
-  for (int j = 0; j < W<T>; ++j) to[j] = j < count ? from[j] : T(0);
+  if (count >= W<T>) __builtin_memcpy(to, from, kBytes);
+  else
+    for (int j = 0; j < W<T>; ++j) to[j] = j < count ? from[j] : T(0);
 }
 template <class T> void store(T* to, const T* from, int64_t count) {
   if (count >= W<T>) __builtin_memcpy(to, from, kBytes);
@@ -415,6 +417,11 @@ template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, cons
   };
   run_steps(back, panels, k * hidden, panels * k * kWidth * static_cast<int64_t>(sizeof(T)), step);
 
+  if (kCell == RnnCell::Lstm)
+    for (int64_t r = 0; r < n; ++r)
+      std::memcpy(static_cast<void*>(b.dc0.as<T>() + r * hidden), dc.get() + r * ldh,
+                  static_cast<size_t>(hidden) * sizeof(T));
+  if (!b.dh0.data) return;
   for (int64_t r = 0; r < n; ++r)  // each row's last deltas to one place
     if (((back.last(r) + 1) & 1) == 0) continue;
     else
@@ -432,10 +439,32 @@ template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, cons
       }
     });
   });
-  if (kCell == RnnCell::Lstm)
-    for (int64_t r = 0; r < n; ++r)
-      std::memcpy(static_cast<void*>(b.dc0.as<T>() + r * hidden), dc.get() + r * ldh,
-                  static_cast<size_t>(hidden) * sizeof(T));
+}
+
+template <class T> void input_grad_of(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
+  constexpr int V = 4, kRows = kTileRows<V>;
+  constexpr int64_t kWidth = V * W<T>;
+  int64_t rows = dgates.sizes[0], ld = dgates.sizes[1], k = w_ih.sizes[0], n = shape.input;
+  int64_t panels = (n + kWidth - 1) / kWidth;
+  Scratch<T> w(panels * k * kWidth);  // [panel][k][4 registers]
+  for (int64_t p = 0; p < panels; ++p)
+    for (int64_t q = 0; q < k; ++q)
+      for (int v = 0; v < V; ++v)
+        load(w.get() + (p * k + q) * kWidth + v * W<T>, w_ih.as<T>() + q * n + p * kWidth + v * W<T>,
+             n - p * kWidth - v * W<T>);
+  int64_t grain = std::max<int64_t>(1, (1 << 21) / (k * n * kRows + 1)) * kRows;
+  parallel_for(0, rows, grain, [&](int64_t r0, int64_t r1) {
+    row_blocks(r0, r1, kRows, [&](int64_t r, int64_t count) {
+      for (int64_t p = 0; p < panels; ++p) {
+        alignas(64) T sums[kRows * kWidth] = {};
+        tile_rows<V>(count, k, dgates.as<T>() + r * ld, ld, w.get() + p * k * kWidth, sums);
+        for (int64_t i = 0; i < count; ++i)
+          for (int v = 0; v < V; ++v)
+            store(dx.as<T>() + (r + i) * n + p * kWidth + v * W<T>, sums + i * kWidth + v * W<T>,
+                  n - p * kWidth - v * W<T>);
+      }
+    });
+  });
 }
 
 template <class F> void visit_cell(RnnCell cell, DType dtype, F&& f) {
@@ -468,6 +497,11 @@ void layer_grad_any(const RnnShape& shape, const RnnBackward& b) {
   visit_cell(shape.cell, b.dgates.dtype, [&](auto tag, auto cell) {
     layer_grad_of<decltype(cell)::value, typename decltype(tag)::type>(shape, b);
   });
+}
+
+void input_grad_any(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
+  if (dx.dtype == DType::Float64) input_grad_of<double>(shape, dx, dgates, w_ih);
+  else input_grad_of<float>(shape, dx, dgates, w_ih);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "cpu/rnn_layer.h"
 namespace rl::RL_ISA {
 const RnnLayerKernels* wide_rnn_layers() {
-  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any};
+  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, input_grad_any};
   return cpu::gemm_available() ? &kernels : nullptr;
 }
 }  // namespace rl::RL_ISA

@@ -5,6 +5,7 @@
 #include "cpu/isa.h"
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
+#include "cpu/simd_math.h"
 #include "cpu/vec_exp.h"
 
 namespace rl::RL_ISA {
@@ -66,7 +67,7 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
 template <class C> void softmax_row(bool log, const C* x, C* y, int64_t n) {
   C m = row_max(x, n);
   if (log) {
-    C shift = m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+    C shift = m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
     // Subtracting twice keeps the small differences that a large maximum would swallow.
     C rest = shift - m;
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
@@ -102,7 +103,7 @@ template <class C> void softmax_grad_row(bool log, const C* dy, const C* y, C* d
 template <class C> C logsumexp_row(const C* x, int64_t n) {
   C m = row_max(x, n);
   if (!std::isfinite(m)) return m;
-  return m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+  return m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
 }
 
 // Scratch that grows once per piece of work.
@@ -196,7 +197,12 @@ template <class T> void softmax_columns(bool log, const T* x, int64_t step, int6
     }
     if (!log) scatter_row(e, y + r * yapart, ystep, n);
   }
-  for (int64_t j = 0; j < n; ++j) s[j] = log ? std::log(s[j]) : 1 / s[j];
+  if (log) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) s[j] = RL_ISA::log(s[j]);
+  } else {
+    for (int64_t j = 0; j < n; ++j) s[j] = 1 / s[j];
+  }
   for (int64_t r = 0; r < rows; ++r) {
     if (log) {
       const C* v = row(r);
@@ -294,6 +300,25 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   });
 }
 
+// logsumexp of n columns side by side, up to kWidth. An infinite maximum is the result.
+template <class C> void logsumexp_columns(const C* x, int64_t apart, C* y, int64_t n, int64_t rows) {
+  alignas(64) C m[kWidth], s[kWidth];
+  MaxOp<C> greatest;
+  for (int64_t j = 0; j < kWidth; ++j) m[j] = kNegInf<C>, s[j] = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < n; j += kLanes<C>)
+      store_vec(m + j, greatest.merge(load_vec(m + j), load_part(x + r * apart + j, n - j, kNegInf<C>)));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < n; j += kLanes<C>)
+      store_vec<C>(s + j,
+                   load_vec(s + j) + exp_below_one(load_part(x + r * apart + j, n - j, kNegInf<C>) - load_vec(m + j)));
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) {
+    C sum = m[j] + RL_ISA::log(s[j]);
+    y[j] = abs_(m[j]) < kInf<C> ? sum : m[j];
+  }
+}
+
 template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
   using C = compute_t<T>;
   ReducePlan plan(out, in);
@@ -301,6 +326,12 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
   if (plan.outputs && n == 0) {
     plan.count = 1;
     return for_rows(plan, 1, [&](int64_t, int64_t o, int64_t) { out.as<T>()[o] = static_cast<T>(kNegInf<C>); });
+  }
+  if constexpr (!is_half_v<T>) {
+    if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1)
+      return for_units(plan, 6, [&](const ReducePlan::Unit& u) {
+        logsumexp_columns(in.as<T>() + u.in, apart, out.as<T>() + u.out, u.n, n);
+      });
   }
   for_rows(plan, 6, [&](int64_t i, int64_t o, int64_t) {
     const T* p = in.as<T>() + i;

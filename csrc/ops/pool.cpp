@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "base/parallel.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 
@@ -82,15 +83,20 @@ struct PoolPutBackward : Node {
 };
 template <class T>
 static void add_at(T* dx, const T* dy, const int64_t* places, int64_t planes, int64_t in, int64_t out) {
-  for (int64_t p = 0; p < planes; ++p)
-    for (int64_t i = 0; i < out; ++i) {
-      T& to = dx[p * in + places[p * out + i]];
-      to = static_cast<T>(static_cast<compute_t<T>>(to) + static_cast<compute_t<T>>(dy[p * out + i]));
+  parallel_for(0, planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, in)), [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p) {
+      std::fill(dx + p * in, dx + (p + 1) * in, T(0));
+      for (int64_t i = 0; i < out; ++i) {
+        T& to = dx[p * in + places[p * out + i]];
+        to = static_cast<T>(static_cast<compute_t<T>>(to) + static_cast<compute_t<T>>(dy[p * out + i]));
+      }
     }
+  });
 }
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n) {
-  Tensor dx = zeros(sizes, dy.dtype(), dy.device());
-  if (!skipped(dx) && dy.numel()) {
+  bool adds = dy.numel() && is_float(dy.dtype()) && !dy.device().is_meta();  // into memory that it clears itself
+  Tensor dx = adds ? empty(sizes, dy.dtype(), dy.device()) : zeros(sizes, dy.dtype(), dy.device());
+  if (adds && dx.numel()) {
     Tensor from = contiguous(dy);
     int64_t planes = planes_of(dx, n), in = dx.numel() / planes, out = dy.numel() / planes;
     visit_compute(dy.dtype(), [&](auto tag) {

@@ -111,7 +111,7 @@ struct RnnLayerBackward : Node {
     int64_t rows = out.numel() / std::max<int64_t>(1, shape.hidden), h = shape.hidden;
     int64_t deltas = call.cell == RnnCell::Gru ? 4 : rnn_gates(call.cell);
     bool lstm = call.cell == RnnCell::Lstm;
-    Tensor dgates = empty(Ints{rows, deltas * h}, in.dtype(), in.device()), dh0 = empty_like(h0),
+    Tensor dgates = empty(Ints{rows, deltas * h}, in.dtype(), in.device()), dh0 = needs(1) ? empty_like(h0) : Tensor(),
            dc0 = lstm ? empty_like(h0) : Tensor();
     Tensor kept = workspace.defined() ? workspace.unpack(*this) : Tensor();
     if (!in.device().is_meta()) {
@@ -122,23 +122,32 @@ struct RnnLayerBackward : Node {
         if (dy[i].defined()) given[i] = contiguous(dy[i]), views[i] = given[i].view(), pointers[i] = &views[i];
       if (kept.defined()) kept_view = kept.view();
       g_cpu->rnn->layer_grad(
-          shape, {dgates.view(), dh0.view(), lstm ? dc0.view() : View{}, pointers[0], pointers[1], pointers[2],
-                  kept.defined() ? &kept_view : nullptr, out.view(), w_hh.view(), h0.view()});
+          shape, {dgates.view(), dh0.defined() ? dh0.view() : View{}, lstm ? dc0.view() : View{}, pointers[0],
+                  pointers[1], pointers[2], kept.defined() ? &kept_view : nullptr, out.view(), w_hh.view(), h0.view()});
     }
     Grads dx(7);
-    if (needs(1)) dx[1] = dh0;
+    dx[1] = dh0;
     if (needs(2)) dx[2] = dc0;
     // A GRU's sums of the input have gradients 0, 1, 2, its products with the state 0, 1, 3.
-    bool gru = call.cell == RnnCell::Gru;
-    Tensor of_input = gru ? narrow(dgates, 1, 0, 3 * h) : dgates;
-    Tensor flat = reshape(in, {rows, shape.input});
-    if (needs(0)) dx[0] = reshape(mm(of_input, x.w_ih), x.input.sizes());
-    if (needs(3)) dx[3] = mm(t(of_input), flat);
-    if (needs(4)) {
-      Tensor before = empty(Ints{rows, h}, in.dtype(), in.device());
-      if (!in.device().is_meta()) g_cpu->rnn->before(shape, before.view(), out.view(), h0.view());
-      dx[4] = gru ? cat({mm(t(narrow(dgates, 1, 0, 2 * h)), before), mm(t(narrow(dgates, 1, 3 * h, h)), before)}, 0)
-                  : mm(t(dgates), before);
+    bool gru = call.cell == RnnCell::Gru, meta = in.device().is_meta();
+    constexpr int64_t kCached = 1 << 20;  // bytes
+    if (needs(0) && (meta || x.w_ih.numel() * in.item_size() <= kCached)) {
+      dx[0] = empty(x.input.sizes(), in.dtype(), in.device());
+      if (!meta) g_cpu->rnn->input_grad(shape, dx[0].view(), dgates.view(), contiguous(x.w_ih).view());
+    } else if (needs(0)) {
+      dx[0] = reshape(mm(gru ? narrow(dgates, 1, 0, 3 * h) : dgates, x.w_ih), x.input.sizes());
+    }
+    if (needs(3) || needs(4)) {
+      Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
+      if (!meta) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
+      // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
+      Tensor both = mm(t(gru ? narrow(dgates, 1, 0, 3 * h) : dgates), joined);
+      if (needs(3)) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
+      if (needs(4) && gru)
+        dx[4] = cat({narrow(narrow(both, 0, 0, 2 * h), 1, shape.input, h),
+                     mm(t(narrow(dgates, 1, 3 * h, h)), narrow(joined, 1, shape.input, h))},
+                    0);
+      else if (needs(4)) dx[4] = contiguous(narrow(both, 1, shape.input, h));
     }
     if (needs(5) || needs(6)) {
       Tensor sums = sum(dgates, Ints{0});

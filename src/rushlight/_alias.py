@@ -97,7 +97,7 @@ def _address(old, new):
 
     kinds = [v for v in vars(_C).values() if isinstance(v, type)]
     nn = sys.modules.get("rushlight.nn")
-    if nn is not None:
+    if nn is not None and hasattr(nn, "Buffer"):  # not while it is being loaded
         kinds += [nn.Parameter, nn.Buffer]
         layers = [nn.Module]
         while layers:
@@ -113,10 +113,36 @@ def _address(old, new):
                 continue
 
 
+class _Names(str):
+    """The package's name, which equals "torch" too: programs compare torch.__name__ with it."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return str.__eq__(self, other) or other == "torch"
+
+    def __ne__(self, other):
+        return not self == other
+
+
+def _package_name(name):
+    sys.modules["rushlight"].__name__ = name
+
+
+def _fill():
+    """Loads what these modules would load when asked: programs go through vars(torch.optim)."""
+    for name in ("rushlight.optim", "rushlight.nn.functional"):
+        module = sys.modules.get(name)
+        for member in getattr(module, "__all__", ()):
+            getattr(module, member)
+
+
 def renew():
-    """After more of the library was loaded: its classes get their address too."""
+    """After more of the library was loaded: its classes get their address too, and lazy modules their names."""
     if is_installed():
         _address("rushlight", "torch")
+        _fill()
 
 
 def is_installed():
@@ -136,6 +162,8 @@ def install_as_torch():
         )
     sys.meta_path.insert(0, _finder)
     _address("rushlight", "torch")
+    _package_name(_Names("rushlight"))
+    _fill()
 
 
 def follow_environment():
@@ -164,6 +192,7 @@ def uninstall_as_torch():
         return
     sys.meta_path.remove(_finder)
     _address("torch", "rushlight")
+    _package_name("rushlight")
     for name in [n for n in sys.modules if n.split(".")[0] in _ROOTS]:
         ours = _ours(name)
         if sys.modules[name] is sys.modules.get(ours):

@@ -14,13 +14,15 @@ from ._C import Tensor
 _composed = {}
 
 
-def op(function=None, *, method=False, inplace=False, out=False, name=None, alias=()):
+def op(function=None, *, method=False, inplace=False, out=False, name=None, alias=(), spread=False):
     if function is None:
-        return functools.partial(op, method=method, inplace=inplace, out=out, name=name, alias=alias)
+        return functools.partial(
+            op, method=method, inplace=inplace, out=out, name=name, alias=alias, spread=spread
+        )
     name = name or function.__name__
     short = name.rsplit(".", 1)[-1]
 
-    overridable = _overridable(function)
+    overridable = _overridable(function, spread)
     if out:
         overridable = _with_out(overridable)
     space = name.rpartition(".")[0]
@@ -63,12 +65,17 @@ def _overrides(value):
     return found
 
 
-def _overridable(function):
-    """Lets classes with __torch_function__ take over (subclasses of Tensor, and others), as for ops in C++."""
+def _overridable(function, spread=False):
+    """Lets classes with __torch_function__ take over (subclasses of Tensor, and others), as for ops in C++.
+
+    `spread`: f(x, [a, b]) counts as f(x, a, b), also for those who take over.
+    """
     plain = _overriding
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
+        if spread and len(args) == 2 and type(args[1]) in (list, tuple):
+            args = (args[0], *args[1])
         if _modes:
             mode = _C.ops["_swap_function_mode"](None)
             _C.ops["_swap_function_mode"](mode)

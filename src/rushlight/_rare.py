@@ -3,6 +3,7 @@
 import builtins
 
 import rushlight as rl
+from rushlight._compose import _overridable
 from rushlight._missing import absent as _absent
 
 
@@ -41,6 +42,7 @@ def sym_sum(args):
 sym_max, sym_min = builtins.max, builtins.min
 
 
+@_overridable
 def _assert(condition, message):
     """assert as a function."""
     if not condition:

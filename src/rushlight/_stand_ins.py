@@ -19,7 +19,7 @@ _dynamo.utils:
 _export: capture_pre_autograd_graph
 _functorch:
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
-_functorch.vmap: vmap=_vmap.vmap
+_functorch.vmap: vmap=_vmap.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
 _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
 _guards: TracingContext
 _higher_order_ops:
@@ -29,16 +29,20 @@ _inductor.utils: fresh_inductor_cache
 _jit_internal:
 _prims_common:
 _subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException UnsupportedFakeTensorException
-_subclasses.fake_tensor: FakeTensor FakeTensorMode
+_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never
+_subclasses.functional_tensor: FunctionalTensor
+_subclasses.meta_utils:
 _weights_only_unpickler:
 autograd.profiler_legacy: profile
 classes: load_library
+cuda.profiler: profile start stop
+cuda.graphs: CUDAGraph graph graph_pool_handle make_graphed_callables
 cuda.sparse:
 distributed._composable: fully_shard replicate checkpoint
 distributed._composable.fsdp: FSDPModule MixedPrecisionPolicy CPUOffloadPolicy OffloadPolicy fully_shard register_fsdp_forward_method
 distributed._composable.fsdp.fully_shard: FSDPModule fully_shard
 distributed._composable.replicate: replicate DDP
-distributed._functional_collectives: AsyncCollectiveTensor all_gather_tensor all_reduce reduce_scatter_tensor all_to_all_single all_gather_tensor_autograd wait_tensor permute_tensor
+distributed._functional_collectives: AsyncCollectiveTensor all_gather_tensor all_reduce reduce_scatter_tensor all_to_all_single all_gather_tensor_autograd all_to_all_single_autograd wait_tensor permute_tensor
 distributed._shard:
 distributed._shard.sharded_tensor: ShardedTensor
 distributed._tensor: DTensor DeviceMesh Shard Replicate Partial Placement distribute_tensor distribute_module
@@ -61,6 +65,8 @@ distributed.checkpoint: FileSystemReader FileSystemWriter DefaultLoadPlanner Def
 distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner create_default_local_save_plan create_default_global_save_plan
 distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
 distributed.checkpoint.format_utils: dcp_to_torch_save torch_save_to_dcp
+distributed.checkpoint.hf_storage: HuggingFaceStorageReader HuggingFaceStorageWriter
+distributed.checkpoint.state_dict_loader: _load_state_dict
 distributed.checkpoint.metadata: Metadata BytesStorageMetadata TensorStorageMetadata STATE_DICT_TYPE
 distributed.checkpoint.optimizer: load_sharded_optimizer_state_dict
 distributed.checkpoint.planner: LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem
@@ -85,24 +91,29 @@ distributed.launcher.api: LaunchConfig elastic_launch
 distributed.optim: DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer
 distributed.pipelining: Pipe PipelineStage Schedule1F1B ScheduleGPipe SplitPoint(BEGINNING END) build_stage pipe_split pipeline
 distributed.rpc: BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
-distributed.rpc.api: _all_gather _barrier _wait_all
+distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all
 distributed.run: main run get_args_parser config_from_args
 distributed.tensor: DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
+distributed.tensor._utils:
 distributed.tensor.device_mesh: DeviceMesh init_device_mesh
 distributed.tensor.experimental: context_parallel implicit_replication local_map
 distributed.tensor.parallel: ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput RowwiseParallel SequenceParallel loss_parallel parallelize_module
 distributed.tensor.parallel.fsdp:
-distributed.tensor.placement_types: Partial Placement Replicate Shard
+distributed.tensor.placement_types: Partial Placement Replicate Shard _StridedShard
 distributed.utils:
 export: Dim ExportedProgram ShapesCollection export load save register_dataclass dims unflatten
 export.dynamic_shapes: Dim
+export.decomp_utils: CustomDecompTable
 export.experimental:
 export.graph_signature:
 fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
-fx.experimental.symbolic_shapes: ShapeEnv
+fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
 fx.passes:
+fx.passes.infra:
+fx.passes.infra.pass_base: PassBase PassResult
+fx.passes.infra.pass_manager: PassManager
 fx.passes.shape_prop: ShapeProp TensorMetadata
 fx.passes.symbolic_shape_prop:
 fx.passes.split_module: split_module
@@ -129,6 +140,8 @@ testing._internal.distributed:
 utils._debug_mode: DebugMode
 utils._sympy:
 utils._sympy.functions:
+utils._sympy.numbers: int_oo IntInfinity
+utils._sympy.value_ranges: ValueRanges
 utils._triton: has_triton
 utils.bundled_inputs:
 utils.bottleneck:

@@ -71,6 +71,56 @@ def storage_type(self):
 
 
 @method
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Writes a number on the diagonal; with wrap, a tall matrix gets it again and again, a row apart."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    self.as_strided((min(self.shape),), (step,), self.storage_offset()).fill_(fill_value)
+    rows, columns = self.shape[:2]
+    if wrap and self.dim() == 2:
+        for first in range(columns + 1, rows, columns + 1):
+            self[first:].diagonal().fill_(fill_value)
+    return self
+
+
+def _element_by_element(self, function, *others):
+    """function of Python numbers, one element at a time, into self."""
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() or map_() on Variable that requires grad. Use var.detach()")
+    lists = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
+    values = _ops["tensor"]([function(*items) for items in zip(*lists, strict=True)], dtype=self.dtype)
+    self.copy_(values.reshape(self.shape))
+    return self
+
+
+@method
+def apply_(self, callable):
+    """Replaces each element x by callable(x): slow, for the CPU only."""
+    return _element_by_element(self, callable)
+
+
+@method
+def map_(self, tensor, callable):
+    """Replaces each element x by callable(x, y), y from the other tensor."""
+    return _element_by_element(self, callable, tensor)
+
+
+@method
+def map2_(self, x, y, callable):
+    """Replaces each element by callable(element, x, y)."""
+    return _element_by_element(self, callable, x, y)
+
+
+@method
+def module_load(self, other, assign=False):
+    """What load_state_dict takes from a saved tensor: its values, or (assign) itself."""
+    return other if assign else self.copy_(other)
+
+
+@method
 def record_stream(self, stream):
     """Tells an accelerator's allocator of a use on another stream: there is none."""
 

@@ -87,10 +87,21 @@ def _find(name):
             for table in (_composed, _C.ops):
                 if key in table:
                     return table[key]
-    if not name.startswith("__"):
-        method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
-        return method if callable(method) else None
-    return None
+    if name.startswith("__"):
+        return None
+    method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
+    if callable(method):
+        return method
+    from . import _aten
+
+    found = vars(_aten).get(name)
+    if callable(found) and name != "missing":
+        return found
+    if name.startswith("_foreach_"):
+        from . import _foreach
+
+        return getattr(_foreach, name, None) or _aten.missing(name)
+    return _aten.missing(name) if name.startswith("_") else None
 
 
 class Namespace:

@@ -210,6 +210,22 @@ def _from_buffer(buffer, byte_order="native", *, count=-1, offset=0, dtype=None)
     return _over(bytearray(data if count < 0 else data[:count]))
 
 
+_item = UntypedStorage.__getitem__
+
+
+def _getitem(self, index):
+    """A byte, or (a slice without steps) a storage on part of this memory."""
+    if not isinstance(index, slice):
+        return _item(self, index)
+    start, stop, step = index.indices(self.nbytes())
+    if step != 1:
+        raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+    return _over(memoryview(self)[start:max(start, stop)])
+
+
+UntypedStorage.__getitem__ = _getitem
+
+
 def _over(buffer):
     """A storage on the memory of a buffer, which it keeps alive."""
     if not len(buffer):

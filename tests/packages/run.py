@@ -41,7 +41,7 @@ def child(name, backend):
     print("\n" + MARK + json.dumps(result), flush=True)
 
 
-def run(name, backend, limit=120):
+def run(name, backend, limit=240):
     """(result, None) or (None, the error's last lines)."""
     command = [sys.executable, str(HERE / "run.py"), "--child", name, "--backend", backend]
     quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "Agg", "PYTHONHASHSEED": "0",

@@ -263,7 +263,7 @@ def test_numpy_values_are_a_choice():
     "make, words",
     [
         (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized.*dequantize"),
-        (lambda: torch.ones(2).to(torch.float8_e4m3fn), "float8_e4m3fn, which rushlight does not have"),
+        (lambda: torch.ones(2).to(torch.float8_e4m3fn), "float8_e4m3fn.*rushlight"),
         (lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]), "nested tensors.*unbind"),
         (lambda: torch.eye(4).to_sparse_bsc((2, 2)), "sparse_bsc are not supported"),
     ],
@@ -272,7 +272,7 @@ def test_what_rushlight_does_not_have_is_said(make, words):
     buffer = io.BytesIO()
     torch.save(make(), buffer)
     for weights_only in (True, False):
-        with pytest.raises((pickle.UnpicklingError, AttributeError, TypeError), match=words):
+        with pytest.raises((pickle.UnpicklingError, AttributeError, TypeError, NotImplementedError), match=words):
             rl.load(buffer.getvalue(), weights_only=weights_only)
 
 

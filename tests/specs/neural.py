@@ -4,6 +4,8 @@ version."""
 import numpy as np
 from opspec import OpSpec, Sample, ints, rand, randn
 
+import rushlight as rl
+
 
 def windows(x, kernel, stride, padding, dilation, fill=0.0):
     """(N, C, H, W) to (N, C, OH, OW, KH, KW), by loops."""
@@ -184,6 +186,32 @@ def rnn_samples():
             yield Sample(packed, *cell(3), *weights, *biases, mode, [3, 2, 1], False, k == 1)
 
 
+def grid_sample(x, grid, mode, padding, align):
+    (n, _, h, w), out = x.shape, np.zeros((*x.shape[:2], grid.shape[1]))
+
+    def pixel(g, size):
+        at = (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
+        if padding == 2:
+            low, span = (0, size - 1) if align else (-0.5, size)
+            away = abs(at - low)
+            at = (away % span if away // span % 2 == 0 else span - away % span) + low
+        return min(max(at, 0), size - 1) if padding else at
+
+    for b, q in np.ndindex(n, grid.shape[1]):
+        px, py = pixel(grid[b, q, 0], w), pixel(grid[b, q, 1], h)
+        for i, j in np.ndindex(h, w):
+            near = (i == np.round(py)) * (j == np.round(px))
+            out[b, :, q] += x[b, :, i, j] * (
+                near if mode else max(0, 1 - abs(i - py)) * max(0, 1 - abs(j - px))
+            )
+    return out
+
+
+def bag_sum(weight, indices, starts, factors=None):
+    rows = weight[indices] * (1 if factors is None else factors[:, None])
+    return np.stack([rows[a:b].sum(0) for a, b in zip(starts[:-1], starts[1:])])
+
+
 def constant_pad_nd(x, pad, value=0):
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     cropped = x[tuple(slice(-min(a, 0), x.shape[d] + min(b, 0)) for d, (a, b) in enumerate(pairs))]
@@ -361,6 +389,37 @@ SPECS = [
     OpSpec("nn._core.lstm_step", lambda: [Sample(randn(3, 8), randn(3, 2))], lstm_step, method=False),
     OpSpec(
         "nn._core.gru_step", lambda: [Sample(randn(3, 6), randn(3, 6), randn(3, 2))], gru_step, method=False
+    ),
+    OpSpec(
+        "nn._core.grid_sample",
+        lambda: [
+            Sample(randn(2, 2, 3, 4), rand(2, 5, 2, low=-1.3, high=1.3), mode, padding, align)
+            for mode in (0, 1)
+            for padding in (0, 1, 2)
+            for align in (False, True)
+        ],
+        grid_sample,
+        method=False,
+        errors=lambda: [
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(1, 5, 2), 0, 0, False)),
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 3), 0, 0, False)),
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 2), 2, 0, False)),
+        ],
+    ),
+    OpSpec(
+        "nn._core.bag_sum",
+        lambda: [
+            Sample(randn(5, 3), ints(7, high=5), rl.tensor([0, 2, 2, 7])),
+            Sample(randn(5, 3), ints(7, high=5), rl.tensor([0, 3, 7]), randn(7)),
+        ],
+        bag_sum,
+        method=False,
+        errors=lambda: [
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([5]), rl.tensor([0, 1]))),
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([-1]), rl.tensor([0, 1]))),
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([1, 2]), rl.tensor([0, 3]))),
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([1, 2]), rl.tensor([0, 5, 2]))),
+        ],
     ),
     OpSpec("nn._core.rnn_layer", lambda: list(rnn_samples()), rnn_layer, method=False),
     OpSpec(

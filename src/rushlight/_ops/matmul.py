@@ -11,7 +11,7 @@ _matmul = _ops["matmul"]
 Tensor = _C.Tensor
 
 
-@op()
+@op(spread=True)
 def einsum(*args):
     """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b)."""
     if len(args) < 2:

@@ -4,6 +4,8 @@ import threading
 import warnings
 from collections import OrderedDict
 
+from rushlight._missing import stand_in as _stand_in
+
 _NONE = (
     "Torch not compiled with CUDA enabled\n  There is no GPU here. Ask first: device = "
     '"cuda" if torch.cuda.is_available() else "cpu"'
@@ -92,6 +94,13 @@ for _name in [
     "cudart",
 ]:
     globals()[_name] = _none(_name)
+
+
+_stand_in(
+    globals(),
+    "CUDAGraph CUDAPluggableAllocator MemPool graph graph_pool_handle make_graphed_callables change_current_allocator "
+    "caching_allocator_alloc caching_allocator_delete get_stream_from_external",
+)
 
 
 def _zero(device=None):

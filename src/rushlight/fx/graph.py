@@ -247,6 +247,17 @@ class Graph:
         return _write(self, root_module)
 
 
+def last_uses(graph):
+    """{node: the nodes whose results nobody takes after it}."""
+    seen, result = set(), {}
+    for node in reversed(graph.nodes):
+        for used in node.all_input_nodes:
+            if used not in seen:
+                seen.add(used)
+                result.setdefault(node, []).append(used)
+    return result
+
+
 def _resolve(path):
     value = rl
     for part in path.split(".")[1:]:
@@ -256,6 +267,7 @@ def _resolve(path):
 
 def _write(graph, root):
     given, parameters, lines = {}, [], []
+    last = last_uses(graph)
 
     def name_of(value):
         """A global name for an object that has no literal form."""
@@ -329,7 +341,7 @@ def _write(graph, root):
             value = f"{text(node.args[0])}.{node.args[1]}"
         else:
             value = f"{name_of(node.target)}({call(node.args, node.kwargs)})"
-        dead = [n for n in node.all_input_nodes if list(n.users)[-1] is node]
+        dead = last.get(node, ())
         lines.append(f"{node.name} = {value}" + (f";  {' = '.join(n.name for n in dead)} = None" if dead else ""))
     body = "\n    ".join(lines or ["pass"])
     return PythonCode(f"def forward({', '.join([root, *parameters])}):\n    {body}\n", given)

@@ -1,7 +1,7 @@
 """Running a graph node by node, and rewriting it on the way."""
 
 from rushlight._missing import teach as _teach
-from rushlight.fx.graph import Graph
+from rushlight.fx.graph import Graph, last_uses
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import map_arg
 from rushlight.fx.proxy import Proxy, TracerBase
@@ -23,6 +23,7 @@ class Interpreter:
         """The output of the graph for these arguments."""
         self.env = dict(initial_env or {})
         self.args_iter = iter(args)
+        last = last_uses(self.graph)
         for node in self.graph.nodes:
             if node in self.env:
                 continue
@@ -34,9 +35,8 @@ class Interpreter:
             if node.op == "output":
                 return self.env[node]
             if self.garbage_collect_values:
-                for used in node.all_input_nodes:
-                    if list(used.users)[-1] is node:
-                        self.env.pop(used, None)
+                for used in last.get(node, ()):
+                    self.env.pop(used, None)
         return None
 
     def run_node(self, n):

@@ -44,3 +44,14 @@ def __getattr__(name):
 
 def __dir__():
     return sorted({*globals(), *__all__})
+
+
+def _under_torch():
+    import sys
+
+    alias = sys.modules.get("rushlight._alias")
+    if alias is not None:
+        alias.renew()
+
+
+_under_torch()

@@ -1,6 +1,7 @@
 """Lookups in tables of vectors."""
 
 import rushlight as rl
+from rushlight.nn import _core as core
 
 
 def _renormalize(weight, input, max_norm, norm_type):
@@ -144,6 +145,15 @@ def embedding_bag(
                 f"{padding_idx}"
             )
         padding_idx %= rows
+    plain = weight.dtype in (rl.float32, rl.float64) and not sparse and not scale_grad_by_freq
+    if mode != "max" and padding_idx is None and plain and count > 0:
+        if max_norm is not None:
+            _renormalize(weight, input, max_norm, norm_type)
+        ends = rl.cat([starts, starts.new_full((1,), input.numel())])
+        out = core.bag_sum(weight, input.long(), ends, per_sample_weights)
+        if mode == "mean":
+            out = out / ends.diff().clamp_(min=1).unsqueeze(1).to(out.dtype)
+        return out
     try:
         vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:  # PyTorch's class for bags

@@ -64,9 +64,14 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return _reduction.apply((input - target).abs(), reduction)
-    distance = (input - target).abs()
-    loss = rl.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
-    return _reduction.apply(loss, reduction)
+    loss = _reduction.apply(_clipped_square(input - target, beta), reduction)
+    return loss if beta == 1 else loss * (1 / beta)
+
+
+def _clipped_square(d, limit):
+    """d^2 / 2 for |d| < limit, else limit * (|d| - limit / 2)."""
+    near = d.clamp(-limit, limit)
+    return near * d.sub(near, alpha=0.5)
 
 
 @_autocast.full
@@ -75,8 +80,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    distance = (input - target).abs()
-    loss = rl.where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
+    loss = _clipped_square(input - target, delta)
     return _reduction.apply(loss, reduction) if weight is None else _weighted(loss, input, weight, reduction)
 
 

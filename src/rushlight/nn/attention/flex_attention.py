@@ -1,8 +1,12 @@
 """flex_attention: attention with a function of one's own on the scores. Computed with a full matrix of scores."""
 
 import math
+import typing
 
 import rushlight as rl
+
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 def _identity(score, batch, head, q_idx, kv_idx):
@@ -62,6 +66,20 @@ class BlockMask:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
+class AuxRequest(typing.NamedTuple):
+    """What flex_attention returns beside its result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(typing.NamedTuple):
+    """What was asked for by an AuxRequest."""
+
+    lse: object = None
+    max_scores: object = None
+
+
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=128, _compile=False, **options):
     """A mask from a rule mask_mod(batch, head, q_idx, kv_idx) -> bool."""
     return BlockMask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE, device)
@@ -112,6 +130,9 @@ def flex_attention(
     seen = (scores > -math.inf).any(-1, keepdim=True)  # a row without keys gives zeros, not NaN
     weights = rl.where(seen, scores, rl.zeros(())).softmax(-1) * seen
     out = (weights @ value.float()).to(query.dtype)
+    if return_aux is not None:
+        lse = scores.logsumexp(-1) if return_aux.lse else None
+        return out, AuxOutput(lse, scores.amax(-1) if return_aux.max_scores else None)
     if return_lse:
         return out, scores.logsumexp(-1)
     return out
