@@ -123,6 +123,8 @@ NewObject current_site() { return {site_object(Site::here())}; }
 
 // Puts a callable in the way of all calls of ops in this thread (None: takes it away); the one before.
 NewObject swap_function_mode(Object mode) {
+  CHECK(mode.p == Py_None || PyCallable_Check(mode.p), Type, "a function mode must be callable, not ",
+        Py_TYPE(mode.p)->tp_name);
   PyObject* before = function_mode();
   before = Py_NewRef(before ? before : Py_None);
   set_function_mode(mode.p == Py_None ? nullptr : mode.p);

@@ -1,4 +1,4 @@
-"""performer-pytorch, local-attention, axial-positional-embedding: a causal language model with FAVOR+ attention."""
+"""performer-pytorch, local-attention, axial-positional-embedding: a language model with FAVOR+ and local attention."""
 
 import torch
 from common import labels, once
