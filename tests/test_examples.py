@@ -155,7 +155,7 @@ def run_all(folder, module):
                 space = {{"__name__": "__main__", "__file__": str(file)}}
                 exec(compile(text.replace("from rushlight", "from {module}"), str(file), "exec"), space)
             assert "rushlight" not in sys.modules or {module!r} == "rushlight"
-            lines = [l for l in out.getvalue().splitlines() if "forward call" not in l]
+            lines = [l for l in out.getvalue().splitlines() if not l.startswith("  ")]  # what we add to errors
             printed[name] = re.findall(r"-?\\d+(?:\\.\\d+)?(?:e[-+]\\d+)?", "\\n".join(lines))
         print(json.dumps(printed))
     """

@@ -5,6 +5,7 @@ A section of the page is a heading, a ```python block (the program), a ```text b
 "rushlight:". A line `<!-- phrase: ... -->` names the words that both share where PyTorch's text is not the beginning of ours."""
 
 import argparse
+import contextlib
 import dataclasses
 import io
 import json
@@ -13,7 +14,6 @@ import os
 import pathlib
 import re
 import sys
-import traceback
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 SECTION = re.compile(
@@ -67,8 +67,13 @@ def answer(program):
     try:
         exec(compile(program, FILE, "exec"), scope)
     except Exception as error:
-        lines = traceback.format_exception_only(error)
-        return said.getvalue() + "".join(lines).replace("rushlight.cuda.", "torch.")
+        error.__context__ = error.__cause__ = error.__traceback__ = None
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            sys.__excepthook__(
+                type(error), error, None
+            )  # as the interpreter shows it, "Did you mean" included
+        return said.getvalue() + shown.getvalue()
     return said.getvalue()
 
 

@@ -37,6 +37,7 @@ FLOATS = (0.5, -2.5, 1e30, -1e308, 5e-324, float("nan"), float("inf"), -float("i
 # Ops that end, block or reconfigure the process.
 SKIP = (
     "_set_",
+    "_swap_function_mode",
     "_memory",
     "set_num_threads",
     "_push_saved_hooks",
@@ -55,7 +56,8 @@ def hostile_values(rl, np):
         *NUMBERS, *FLOATS, None, True, False, "", "x", "mean", "sum", "none", b"x", (), [], [1, 2], [-1], [0, 0], (HUGE, HUGE),
         [2**31, 2**31], [None], [[1], [2, [3]]], [0.5], ["a"], object(), rl.float32, rl.int64, rl.bool, rl.complex64, rl.float16,
         rl.device("cpu"), rl.device("meta"), slice(None), {}, {"a": 1}, np.zeros(3), np.zeros((0, 2)), np.float32(2), np.int8(-1), ...,
-        range(3), [1] * 70, (1,) * 5000, int, lambda *a: a, rl.preserve_format, rl.strided, rl.default_generator,
+        range(3), [1] * 70, (1,) * 5000, int, lambda *a: a, rl.preserve_format, rl.strided, rl.default_generator, slice(HUGE, -HUGE), slice(None, None, HUGE), slice(0, 2**64),
+        slice(None, None, -1), (slice(None), [0, 5]), (None,) * 80, (..., ...), (True, False), (slice(1, None), None, 0), [True, False, True], ([0], [[1]]),
     )  # fmt: skip
 
 
@@ -70,6 +72,15 @@ def make_tensors(rl):
         rl.ones(3, 3, dtype=rl.float64), rl.eye(3), rl.tensor(5), rl.tensor(2**40), rl.tensor(-3), rl.tensor(float("nan")),
         rl.tensor([0, 1, 2], dtype=rl.int32), rl.ones(2, 3)[:, ::2], rl.ones(8)[3:5], rl.ones(4, requires_grad=True) * 2,
     )  # fmt: skip
+
+
+def getitem(input, index):
+    return input[index]
+
+
+def setitem(input, index, value):
+    input[index] = value
+    return input
 
 
 def targets(rl):
@@ -102,6 +113,7 @@ def targets(rl):
         value = getattr(rl.Tensor, name)
         if callable(value) and not name.startswith("__") and name not in found:
             found[f"Tensor.{name}"] = value
+    found["getitem"], found["setitem"] = getitem, setitem
     stop = {"save", "load", "compile", "seed", "set_default_dtype", "set_default_device", "Tensor.tofile", "set_grad_enabled",
             "use_deterministic_algorithms", "install_as_torch", "uninstall_as_torch", "set_printoptions", "set_default_tensor_type",
             "set_num_interop_threads", "inference_mode", "set_rng_state", "Tensor.share_memory_", "from_file", "set_flush_denormal",
@@ -289,7 +301,7 @@ class Job:
             str(self.options.seed),
         ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.heard = time.monotonic()
+        self.heard = time.monotonic() + 60  # for its imports
 
     def poll(self, faults):
         """Reads what the worker said; a dead or silent one is noted and begun again behind the call at fault."""

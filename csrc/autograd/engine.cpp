@@ -9,6 +9,16 @@
 #include "autograd/record.h"
 
 namespace rl {
+
+// The class of sparse tensors, once it is loaded: their entries stand beside them, so they are added by their class.
+PyTypeObject* g_sparse_type = nullptr;
+static bool is_sparse(const Tensor& t) { return g_sparse_type && PyObject_TypeCheck(t.object(), g_sparse_type); }
+static Tensor add_sparse(const Tensor& a, const Tensor& b) {
+  PyObject* sum = PyNumber_Add(a.object(), b.object());
+  if (!sum) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
+  return Tensor::own(reinterpret_cast<TensorObject*>(sum));
+}
+
 namespace {
 
 uint64_t g_runs = 0;
@@ -219,6 +229,7 @@ class Run {
     if (in.size() <= e.nr) in.resize(std::max<int64_t>(e.nr + 1, e.node->results.size()));
     Tensor& slot = in[e.nr];
     if (!slot.defined()) slot = std::move(g);
+    else if (is_sparse(slot) || is_sparse(g)) slot = add_sparse(slot, g);
     else if (!call_.create_graph && owned_alone(slot)) g_engine_ops.add_inplace(slot, g);
     else slot = g_engine_ops.add(slot, g);
   }
@@ -304,6 +315,9 @@ void Run::check_nan(Node& n, const Grads& dx) {
     if (dx[i].defined() && has_nan(dx[i])) {
       std::string message = text("Function '", n.type->name, "' returned nan values in its ", i, "th output.");
       if (n.site) message += text("\n  the forward call that made it: ", n.site.describe());
+      message +=
+          "\n  An infinite slope times zero is NaN. Keep the argument away from the edge, sqrt(x + 1e-12) or "
+          "x.clamp(min=1e-12), or take it out with where() before the call, not after.";
       fail(ErrorKind::Runtime, message);
     }
 }
@@ -344,7 +358,11 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   if (!dy[0].defined() || !variable.defined()) return {};
   TensorObject* v = variable.get();
   Tensor g = dy[0];
-  if (!v->grad) {
+  if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
+    if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);
+    TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));
+    Py_XDECREF(old);
+  } else if (!v->grad) {
     // Two references: the engine's and ours.
     bool ours =
         Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;

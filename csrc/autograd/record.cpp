@@ -314,7 +314,9 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   CHECK(result.sizes() == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()),
         " doesn't match the broadcast shape ", to_text(result.sizes()));
   CHECK(can_cast(result.dtype(), self.dtype()), Runtime, "result type ", info(result.dtype()).legacy,
-        " can't be cast to the desired output type ", info(self.dtype()).legacy);
+        " can't be cast to the desired output type ", info(self.dtype()).legacy,
+        "\n  A tensor keeps its type when it is written in place: convert it first (x = x.float()), or make a new one "
+        "(x = x + y).");
   if (result.requires_grad()) check_view_history(self);
   Node* call = result->grad_fn;  // saves what the op saved, even when a cast follows it
   if (result.requires_grad() && call) {

@@ -98,9 +98,9 @@ void shrink_cache(int64_t target) {
 }
 
 [[noreturn, gnu::cold]] void out_of_memory(size_t bytes) {
-  std::string message = bytes <= kLargestBlock
-                            ? text("out of memory: cannot allocate ", ByteCount{static_cast<int64_t>(bytes)})
-                            : text("out of memory: cannot allocate ", uint64_t{bytes}, " bytes");
+  std::string message = text("DefaultCPUAllocator: can't allocate memory: you tried to allocate ", uint64_t{bytes},
+                             " bytes.\n  ", "out of memory: cannot allocate ");
+  message += bytes <= kLargestBlock ? text(ByteCount{static_cast<int64_t>(bytes)}) : text(uint64_t{bytes}, " bytes");
   message += text("; ", cache.stats.live_blocks, cache.stats.live_blocks == 1 ? " block holds " : " blocks hold ",
                   ByteCount{cache.stats.live_bytes});
   if (memory_limit() > 0) message += text(" and the limit set is ", ByteCount{memory_limit()});

@@ -47,23 +47,23 @@ template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float*
   Reg acc[R][V];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 3
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) acc[r][v] = add ? load(c + r * ldc + v * W) : _mm512_setzero_ps();
   for (int64_t p = 0; p < k; ++p) {
     const float* row = b.row(p);
     Reg x[V];
-#pragma GCC unroll 3
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) x[v] = load(row + v * W);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       Reg f = all(a.at(r, p));
-#pragma GCC unroll 3
+#pragma GCC unroll 8
       for (int v = 0; v < V; ++v) acc[r][v] = fma(f, x[v], acc[r][v]);
     }
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 3
+#pragma GCC unroll 8
     for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, acc[r][v]);
 }
 

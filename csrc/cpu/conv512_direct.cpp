@@ -51,6 +51,13 @@ struct Part {
   int64_t length = 0;            // of the sums
 };
 
+// What is kept from one group to the next on the same slab.
+struct Held {
+  Places places;
+  Scratch<float> results, gathered;
+  int32_t rows[kSum];  // of the gathered panel
+};
+
 struct Direct {
   int64_t batch, groups, in, out;  // channels of one group
   Axis axes[3];
@@ -116,16 +123,21 @@ struct Direct {
 
   // Panels [panel0, panel1) of a part's output channels, at the places of a slab.
   void compute(const Part& part, int64_t g, int64_t slab, const Plot* plots, int64_t count, const float* memory,
-               const float* packed, int64_t panel0, int64_t panel1, Places& places) const {
-    if (places.slab != slab) places.describe(lattice, plots, count, part.low, part.high);
-    places.slab = slab;
+               const float* packed, int64_t panel0, int64_t panel1, Held& held) const {
+    Places& places = held.places;
+    const Scratch<float>&results = held.results, &gathered = held.gathered;
+    int64_t step = W * places.most;
+    if (places.slab != slab) {
+      places.describe(lattice, plots, count, part.low, part.high);
+      places.slab = slab;
+      held.results.reset((std::min(kMostRows, out) + kRows) * places.vecs * W);
+      if (places.exact) held.gathered.reset(kSum * step + W);
+      for (int i = 0; i < kSum; ++i) held.rows[i] = static_cast<int32_t>(i * step);
+    }
     if (places.panels.empty()) return;
-    int64_t ld = places.vecs * W, k = part.length, step = W * places.most;
+    int64_t ld = places.vecs * W, k = part.length;
     int64_t at_once = std::max<int64_t>(1, kMostRows / kRows);
-    Scratch<float> results(std::min(kMostRows, out) * ld + kRows * ld), gathered(places.exact ? kSum * step + W : 1);
     int64_t sum = places.exact ? kSum : 512;
-    int32_t rows_of[kSum];
-    for (int i = 0; i < kSum; ++i) rows_of[i] = static_cast<int32_t>(i * step);
     for (int64_t q0 = panel0; q0 < panel1; q0 += at_once) {
       int64_t q1 = std::min(panel1, q0 + at_once), row0 = first_row(q0);
       if (k == 0) std::fill(results.get(), results.get() + (first_row(q1) - row0) * ld, 0.0f);
@@ -136,7 +148,7 @@ struct Direct {
           const int32_t* offsets = part.offsets.data() + p;
           if (places.exact) {
             places.gather(panel, memory, lattice.plain, offsets, len, gathered.get(), step);
-            b = gathered.get(), offsets = rows_of;
+            b = gathered.get(), offsets = held.rows;
           }
           for (int64_t q = q0; q < q1; ++q) {
             int64_t row = first_row(q), rows = first_row(q + 1) - row;
@@ -232,9 +244,9 @@ struct Direct {
     parallel_for(0, pieces, std::max<int64_t>(1, 2000000 / std::max<int64_t>(1, piece_work)),
                  [&](int64_t first, int64_t last) {
                    std::vector<Plot> plots;
-                   std::vector<Places> places(parts.size());
-                   for (Places& p : places)
-                     if (out == 1) p.most = kMostVecs, p.gaps_worth = 1.6;
+                   std::vector<Held> held(parts.size());
+                   for (Held& h : held)
+                     if (out == 1) h.places.most = kMostVecs, h.places.gaps_worth = 1.6;
                    int64_t described = -1;
                    Scratch<float> own(shared || lattice.plain ? 1 : size);
                    for (int64_t i = first; i < last; ++i) {
@@ -249,7 +261,7 @@ struct Direct {
                      if (!shared && !lattice.plain) lattice.fill_all(plots.data(), n, g * in, in, true, own.get());
                      int64_t panel1 = std::min(panels, (c + 1) * chunk);
                      for (int64_t p = part; p < (by_parts ? part + 1 : part_count); ++p)
-                       compute(parts[p], g, slab, plots.data(), n, from, filters_at, c * chunk, panel1, places[p]);
+                       compute(parts[p], g, slab, plots.data(), n, from, filters_at, c * chunk, panel1, held[p]);
                    }
                  });
   }

@@ -33,7 +33,8 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
           if (t == ignore) {
             loss.as<C>()[p] = 0;
           } else {
-            CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.");
+            CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.\n  there are ", s.classes,
+                  " classes, numbered from 0 to ", s.classes - 1, "; rows to be left out have the ignore_index");
             C factor = w ? w[t] : C(1);
             total += factor;
             loss.as<C>()[p] = factor * (log_sum[p] - static_cast<C>(scores[(n * s.classes + t) * s.inner + i]));

@@ -69,7 +69,9 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
           t.dim());
     for (int64_t k = 0; k < t.dim(); ++k)
       CHECK(k == d || t.sizes()[k] == sizes[k], Runtime, "Sizes of tensors must match except in dimension ", d,
-            ". Expected size ", sizes[k], " but got size ", t.sizes()[k], " for tensor number ", i, " in the list.");
+            ". Expected size ", sizes[k], " but got size ", t.sizes()[k], " for tensor number ", i,
+            " in the list.\n  cat joins along dimension ", d, ": the other sizes of ", to_text(t.sizes()),
+            " must be those of the first tensor, ", to_text(lead->sizes()));
     sizes[d] = checked_add(sizes[d], t.sizes()[d]);
     parts.push_back(t.sizes()[d]);
     channels_last &= !t.is_contiguous() && is_channels_last(t.sizes(), t.strides());
@@ -111,7 +113,8 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
   ResultType types;
   for (int64_t i = 0; i < tensors.size(); ++i) {
     CHECK(tensors[i].sizes() == tensors[0].sizes(), Runtime, "stack expects each tensor to be equal size, but got ",
-          to_text(tensors[0].sizes()), " at entry 0 and ", to_text(tensors[i].sizes()), " at entry ", i);
+          to_text(tensors[0].sizes()), " at entry 0 and ", to_text(tensors[i].sizes()), " at entry ", i,
+          "\n  Pad them to one length (nn.utils.rnn.pad_sequence), or join them along a dimension they have (cat).");
     types.add(tensors[i]);
   }
   Ints sizes(tensors[0].sizes());

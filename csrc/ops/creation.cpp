@@ -30,7 +30,8 @@ Tensor finish(Tensor t, const OptBool& requires_grad) {
 Tensor full_op(const Ints& size, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                OptBool requires_grad) {
   check_factory(layout, device);
-  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device.value_or(default_device())), requires_grad);
+  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device.value_or(default_device())),
+                requires_grad);
 }
 
 Tensor scalar_tensor(const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
@@ -71,7 +72,8 @@ Tensor empty_strided_op(const Ints& size, const Ints& stride, OptDType dtype, Op
         ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride)
     CHECK(s >= 0, Runtime, "empty_strided: negative strides are not supported, got ", to_text(stride));
-  return finish(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device())), requires_grad);
+  return finish(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device())),
+                requires_grad);
 }
 Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype, OptLayout layout, OptDevice device,
                       OptBool, OptBool requires_grad) {

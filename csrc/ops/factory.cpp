@@ -11,7 +11,7 @@ namespace rl::ops {
 Tensor with_grad_flag(Tensor t, bool requires_grad) {
   if (!requires_grad) return t;
   CHECK(is_differentiable(t.dtype()), Runtime,
-        "Only Tensors of floating point and complex dtype can require gradients");
+        "Only Tensors of floating point and complex dtype can require gradients\n  Write dtype=torch.float32.");
   t->requires_grad = true;
   return t;
 }

@@ -22,6 +22,15 @@ namespace {
   fail(ErrorKind::Runtime, "expected m1 and m2 to have the same dtype, but got: ", spoken(a), " != ", spoken(b), hint);
 }
 
+// The last size of a and the one before the last of b must be equal; a transposition may make them so.
+[[gnu::cold]] std::string product_hint(IntSpan a, IntSpan b) {
+  int64_t m = a[a.size() - 2], k = a[a.size() - 1], l = b[b.size() - 2], n = b[b.size() - 1];
+  std::string s = text("\n  the first has ", k, " columns, the second ", l, " rows: they must be as many");
+  if (k == n) return s + "; a @ b.mT would fit";
+  if (m == l) return s + "; a.mT @ b would fit";
+  return s;
+}
+
 void check_same(const char* name, const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) fail_dtypes(name, a.dtype(), b.dtype());
   CHECK(a.device() == b.device(), Runtime,
@@ -85,7 +94,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 2, Runtime, "mm: self must be a matrix, got shape ", to_text(a.sizes()));
   CHECK(b.dim() == 2, Runtime, "mm: mat2 must be a matrix, got shape ", to_text(b.sizes()));
   CHECK(a.sizes()[1] == b.sizes()[0], Runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes()[0], "x",
-        a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")");
+        a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")", product_hint(a.sizes(), b.sizes()));
   check_same("mm", a, b);
   return record<ProductBackward<false>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
@@ -198,7 +207,8 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
   IntSpan as = a.sizes(), bs = b.sizes();
   int64_t k = as[a.dim() - 1];
   CHECK(k == bs[b.dim() - 2], Runtime, "mat1 and mat2 shapes cannot be multiplied (", as[a.dim() - 2], "x", k, " and ",
-        bs[b.dim() - 2], "x", bs[b.dim() - 1], "): matmul of ", to_text(as), " and ", to_text(bs));
+        bs[b.dim() - 2], "x", bs[b.dim() - 1], "): matmul of ", to_text(as), " and ", to_text(bs),
+        product_hint(as, bs));
   check_same("matmul", a, b);
   Ints batch = broadcast_sizes({as.data(), as.size() - 2}, {bs.data(), bs.size() - 2});
   Tensor wide[2];

@@ -89,7 +89,7 @@ Device common_device(const char* name, const Value* operands, int count) {
     if (!first) first = &t;
     CHECK(t.device() == first->device(), Runtime,
           "Expected all tensors to be on the same device, but found at least two devices, ", to_text(first->device()),
-          " and ", to_text(t.device()), "! (", name, ")");
+          " and ", to_text(t.device()), "! (", name, ")\n  Bring them together first: x.to(y.device).");
   }
   return first ? first->device() : Device();
 }

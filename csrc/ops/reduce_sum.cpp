@@ -112,7 +112,8 @@ struct MeanAllBackward : MeanBackward {
 Tensor mean(const Tensor& input, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
   DType to = dtype.value_or(input.dtype());
   CHECK(is_differentiable(to), Runtime, "mean(): could not infer output dtype. ", dtype ? "Optional" : "Input",
-        " dtype must be either a floating point or complex dtype. Got: ", info(to).legacy);
+        " dtype must be either a floating point or complex dtype. Got: ", info(to).legacy,
+        "\n  Say which: x.float().mean(), or x.mean(dtype=torch.float32).");
   if (input.dtype() != to) return mean(cast(input, to), dim, keepdim);
   Reduced r = reduced(input, dim, keepdim);
   Tensor y = reduce_raw(Reduce::Mean, input, r, to);

@@ -7,7 +7,13 @@
 #include "tensor/cut.h"
 
 namespace rl {
+
+extern PyTypeObject* g_sparse_type;  // the engine's
 namespace {
+
+std::string computed_at(const Tensor& t) {
+  return t->grad_fn && t->grad_fn->site ? text(", and was computed at ", t->grad_fn->site.describe()) : "";
+}
 
 // The gradient of each root: given, or 1 for a single element.
 Tensors root_gradients(const Tensors& roots, PyObject* given) {
@@ -28,8 +34,8 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
       out.push_back(t);
     } else {
       CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs",
-            "\n  this output has the shape ", to_text(r.sizes()),
-            ": reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape");
+            "\n  this output has the shape ", to_text(r.sizes()), computed_at(r),
+            "\n  Reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape.");
       CHECK(!is_complex(r.dtype()), Runtime,
             "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
       NoGrad raw;
@@ -123,6 +129,11 @@ NewObject swap_function_mode(Object mode) {
   return {before};
 }
 
+void set_sparse_type(Object type) {
+  CHECK(PyType_Check(type.p), Type, "_set_sparse_type: expected a class");
+  g_sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.p));
+}
+
 bool set_overrides(bool on) {
   bool before = torch_function_enabled();
   set_torch_function_enabled(on);
@@ -146,6 +157,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
   ops.def("_why_no_grad", why_no_grad, "input", kNoOut);
+  ops.def("_set_sparse_type", set_sparse_type, "type", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
   ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });

@@ -53,7 +53,7 @@ const char* format_of(DType t) {
     case DType::Int8: return "b";
     case DType::Int16: return "h";
     case DType::Int32: return "i";
-    case DType::Int64: return "q";
+    case DType::Int64: return sizeof(long) == 8 ? "l" : "q";  // NumPy's own int64: "q" would print as another type
     case DType::Float16: return "e";
     case DType::Float32: return "f";
     case DType::Float64: return "d";
@@ -254,7 +254,7 @@ PyObject* array_from_tensor(const Tensor& t) {
 }
 
 PyObject* to_list(const Tensor& t) {
-  CHECK(!t.device().is_meta(), Runtime, "Cannot copy out of meta tensor; no data!");
+  CHECK(!t.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
   return list_at(t, 0, t->offset);
 }
 

@@ -7,8 +7,8 @@
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
-#include "tensor/promote.h"
 #include "tensor/default_device.h"
+#include "tensor/promote.h"
 
 namespace rl {
 namespace {
@@ -37,6 +37,9 @@ struct Survey {
   bool has_typed = false;
   DType typed = DType::Bool;
 };
+
+constexpr const char* kRagged =
+    "\n  The rows of a tensor are of one length: pad them (nn.utils.rnn.pad_sequence), or keep a list.";
 
 void survey(PyObject* o, int64_t depth, Survey& s) {
   CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
@@ -69,8 +72,8 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
   } drop{fast};
   int64_t n = PySequence_Fast_GET_SIZE(fast);
   if (s.sizes.size() == depth) s.sizes.push_back(n);
-  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n,
-        ")");
+  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
+        kRagged);
   for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
 }
 
@@ -125,7 +128,8 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
     ~Drop() { Py_DECREF(o); }
   } drop{fast};
   int64_t n = PySequence_Fast_GET_SIZE(fast);
-  CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")");
+  CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")",
+        kRagged);
   for (int64_t i = 0; i < n; ++i)
     fill(PySequence_Fast_GET_ITEM(fast, i), depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype),
          dtype);
@@ -172,7 +176,8 @@ static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<D
   Tensor t = tensor_from_data(data.p, dtype, device.value_or(default_device()));
   if (requires_grad) {
     CHECK(is_differentiable(t.dtype()), Runtime,
-          "Only Tensors of floating point and complex dtype can require gradients");
+          "Only Tensors of floating point and complex dtype can require gradients\n  Write 1.0 for 1, or "
+          "dtype=torch.float32.");
     t->requires_grad = true;
   }
   return t;

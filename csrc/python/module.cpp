@@ -18,8 +18,8 @@
 #include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
-#include "tensor/promote.h"
 #include "tensor/default_device.h"
+#include "tensor/promote.h"
 
 namespace rl {
 

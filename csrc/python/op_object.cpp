@@ -1,5 +1,7 @@
 #include "python/op_object.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -171,6 +173,14 @@ std::string type_name(PyObject* o) {
   return "";
 }
 
+// How to make a tensor of what was given instead of one.
+[[gnu::cold]] std::string not_a_tensor(PyObject* given, const char* wanted) {
+  if (std::strcmp(wanted, Arg<Tensor>::kName) != 0) return "";
+  if (std::strcmp(Py_TYPE(given)->tp_name, "numpy.ndarray") == 0) return "\n  Make it one first: torch.from_numpy(x).";
+  bool data = PyList_Check(given) || PyTuple_Check(given) || PyFloat_Check(given) || PyLong_Check(given);
+  return data ? "\n  Make it one first: torch.tensor(x)." : "";
+}
+
 // How many letters must be changed, added, dropped or swapped to make b of a.
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
@@ -265,7 +275,8 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
     if (!b.slots[i]) {
       if (!p.fallback) {
         if (why)
-          *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name), "\"");
+          *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name),
+                      "\"\n  it takes: ", def.name, "(", o.spec.signature, ")");
         return false;
       }
       b.slots[i] = p.fallback;
@@ -277,6 +288,7 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
         *why = text(def.name, "(): argument '", PyUnicode_AsUTF8(p.name), "'");
         if (!p.keyword_only) *why += text(" (position ", static_cast<int64_t>(i + 1 - offset), ")");
         *why += text(" must be ", o.spec.type_names[i], ", not ", type_name(b.slots[i]));
+        *why += not_a_tensor(b.slots[i], o.spec.type_names[i]);
         if (std::string item = bad_item(b.slots[i], o.spec.type_names[i], i); !item.empty())
           *why = item + "\n  " + *why;
       }
@@ -786,6 +798,22 @@ PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count) {
 
 namespace detail {
 
+// One field a line, as tensors take several.
+static PyObject* named_tuple_repr(PyObject* self) {
+  std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+    PyObject* value = PyObject_Repr(PyTuple_GET_ITEM(self, i));
+    const char* shown = value ? PyUnicode_AsUTF8(value) : nullptr;
+    if (!shown) {
+      Py_XDECREF(value);
+      return nullptr;
+    }
+    text += std::string(i ? ",\n" : "\n") + Py_TYPE(self)->tp_members[i].name + "=" + shown;
+    Py_DECREF(value);
+  }
+  return PyUnicode_FromString((text + ")").c_str());
+}
+
 // A structseq class per op and result names, made on first use: torch.return_types.max.
 PyObject* named_tuple(const char* names, PyObject** items, int count) {
   for (int i = 0; i < count; ++i)
@@ -814,6 +842,7 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     PyStructSequence_Desc desc = {full->c_str(), nullptr, fields->data(), count};
     type = PyStructSequence_NewType(&desc);
     if (!type) python_error();
+    type->tp_repr = named_tuple_repr;
   }
   PyObject* t = PyStructSequence_New(type);
   for (int i = 0; i < count; ++i) PyStructSequence_SetItem(t, i, items[i]);

@@ -338,7 +338,7 @@ int install_value_types(PyObject* m) {
     if (PyModule_AddObjectRef(m, named_info(i).name, g_dtypes[i]) < 0) return -1;
   }
   static const char* layouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
-                                  "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",   "torch.jagged"};
+                                  "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",    "torch.jagged"};
   for (int i = 0; i < 8; ++i) {
     g_layouts[i] = named(g_layout_type, i, layouts[i]);
     if (PyModule_AddObjectRef(m, layouts[i] + 6, g_layouts[i]) < 0) return -1;

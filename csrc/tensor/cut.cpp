@@ -85,7 +85,10 @@ const char* cut_name(CutKind kind) {
 std::string Cut::describe() const {
   if (kind == CutKind::Strided) return before ? before->describe() : "";
   std::string at = site ? " at " + site.describe() : "";
-  std::string call = text(!op ? "a call" : std::strcmp(op, "_share_array") == 0 ? "as_tensor" : op, "()");
+  static const std::string kFunctional = "nn.functional.";
+  std::string name = !op ? "a call" : std::strcmp(op, "_share_array") == 0 ? "as_tensor" : op;
+  if (name.compare(0, kFunctional.size(), kFunctional) == 0) name = name.substr(kFunctional.size());
+  std::string call = name + "()";
   auto begins = [&](const char* s) { return op && std::strncmp(op, s, std::strlen(s)) == 0; };
   switch (kind) {
     case CutKind::NoGrad:

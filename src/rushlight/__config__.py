@@ -6,7 +6,12 @@ import rushlight as rl
 def show():
     """A few lines about the build and the machine."""
     return "\n".join(
-        (f"rushlight {rl.__version__}", f"  - kernels for {rl._C.ops['_cpu_isa']()}", "  - OpenBLAS", "  - no CUDA")
+        (
+            f"rushlight {rl.__version__}",
+            f"  - kernels for {rl._C.ops['_cpu_isa']()}",
+            "  - OpenBLAS",
+            "  - no CUDA",
+        )
     )
 
 

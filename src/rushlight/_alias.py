@@ -103,7 +103,9 @@ def _address(old, new):
         while layers:
             layer = layers.pop()
             kinds.append(layer)
-            layers += [k for k in layer.__subclasses__() if k.__module__.split(".")[0] in ("torch", "rushlight")]
+            layers += [
+                k for k in layer.__subclasses__() if k.__module__.split(".")[0] in ("torch", "rushlight")
+            ]
     for kind in kinds:
         module = kind.__module__
         if module == old or module.startswith(old + "."):

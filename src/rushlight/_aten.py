@@ -3,7 +3,9 @@
 import rushlight as rl
 
 
-def _to_copy(input, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
+def _to_copy(
+    input, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None
+):
     return input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True)
 
 
@@ -98,7 +100,9 @@ def _index_put_impl_(input, indices, values, accumulate=False, unsafe=False):
 
 
 def _fft_c2c(input, dim, normalization, forward):
-    norm = {0: "backward" if forward else "forward", 1: "ortho", 2: "forward" if forward else "backward"}[normalization]
+    norm = {0: "backward" if forward else "forward", 1: "ortho", 2: "forward" if forward else "backward"}[
+        normalization
+    ]
     return (rl.fft.fftn if forward else rl.fft.ifftn)(input, dim=dim, norm=norm)
 
 
@@ -116,7 +120,9 @@ def missing(name):
     """A private primitive that nothing here answers to: packages list such names at import; a call says so."""
 
     def refuse(*args, **kwargs):
-        raise NotImplementedError(f"torch.ops.aten.{name}: rushlight has no such primitive; call the public function instead")
+        raise NotImplementedError(
+            f"torch.ops.aten.{name}: rushlight has no such primitive; call the public function instead"
+        )
 
     refuse.__name__ = name
     return refuse

@@ -26,13 +26,28 @@ Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorTyp
 )  # fmt: skip
 _get_tracing_state = _get_graph_executor_optimize = _nothing
 _is_tracing = _are_functorch_transforms_active = _no
-for _name in (
-    "_jit_can_fuse_on_cpu _jit_can_fuse_on_gpu _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu "
-    "_jit_set_profiling_executor _jit_set_profiling_mode _jit_set_nvfuser_enabled _jit_set_nvfuser_guard_mode "
-    "_jit_set_texpr_fuser_enabled _jit_set_bailout_depth _jit_nvfuser_enabled _jit_texpr_fuser_enabled "
-    "_get_cudnn_enabled _get_mkldnn_enabled _set_math_sdp_allow_fp16_bf16_reduction _set_sdp_use_flash "
-    "_cuda_isDriverSufficient _cuda_isInBadFork _has_mkldnn _has_torch_function_mode"
-).split():
+for _name in [
+    "_jit_can_fuse_on_cpu",
+    "_jit_can_fuse_on_gpu",
+    "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu",
+    "_jit_set_profiling_executor",
+    "_jit_set_profiling_mode",
+    "_jit_set_nvfuser_enabled",
+    "_jit_set_nvfuser_guard_mode",
+    "_jit_set_texpr_fuser_enabled",
+    "_jit_set_bailout_depth",
+    "_jit_nvfuser_enabled",
+    "_jit_texpr_fuser_enabled",
+    "_get_cudnn_enabled",
+    "_get_mkldnn_enabled",
+    "_set_math_sdp_allow_fp16_bf16_reduction",
+    "_set_sdp_use_flash",
+    "_cuda_isDriverSufficient",
+    "_cuda_isInBadFork",
+    "_has_mkldnn",
+    "_has_torch_function_mode",
+]:
     globals()[_name] = _no
 
 
@@ -98,7 +113,9 @@ class _Functions:
         from rushlight._compose import functions_of
 
         for space in self._spaces:
-            found = functions_of(space).get(name.removeprefix(space + "_")) if space else getattr(rl, name, None)
+            found = (
+                functions_of(space).get(name.removeprefix(space + "_")) if space else getattr(rl, name, None)
+            )
             if found is not None:
                 setattr(self, name, found)
                 return found
@@ -108,7 +125,12 @@ class _Functions:
 
 
 _nn = _Functions("_nn", "nn.functional", "")
-_linalg, _fft, _special, _sparse = _Functions("linalg"), _Functions("fft"), _Functions("special"), _Functions("sparse")
+_linalg, _fft, _special, _sparse = (
+    _Functions("linalg"),
+    _Functions("fft"),
+    _Functions("special"),
+    _Functions("sparse"),
+)
 _VariableFunctions = _VariableFunctionsClass = _Functions("")
 
 
@@ -134,7 +156,9 @@ def _parse_to(*args, **kwargs):
 class _functorch:
     """Questions of function transforms (vmap, grad), asked outside of them."""
 
-    is_batchedtensor = is_gradtrackingtensor = is_functorch_wrapped_tensor = is_functionaltensor = staticmethod(_no)
+    is_batchedtensor = is_gradtrackingtensor = is_functorch_wrapped_tensor = is_functionaltensor = (
+        staticmethod(_no)
+    )
     maybe_get_bdim = staticmethod(lambda tensor: -1)
     maybe_get_level = staticmethod(lambda tensor: -1)
     maybe_current_level = peek_interpreter_stack = staticmethod(_nothing)

@@ -102,7 +102,9 @@ def _call_override(function, args, kwargs):
     for a in (*args, *kwargs.values()):
         for item in a if type(a) in (tuple, list) else (a,):
             if _overrides(item) and all(type(item) is not type(other) for other in found):
-                at = next((i for i, other in enumerate(found) if issubclass(type(item), type(other))), len(found))
+                at = next(
+                    (i for i, other in enumerate(found) if issubclass(type(item), type(other))), len(found)
+                )
                 found.insert(at, item)
     types = tuple(map(type, found))
     for item in found:

@@ -29,4 +29,6 @@ def fill(module, title):
     module.update({n: lambda *a, **k: None for n in _NOTHING})
     module.update({n: needs(n) for n in _NEEDS})
     module.update(is_available=no, is_initialized=no, is_bf16_supported=no, _is_in_bad_fork=no)
-    module.update(get_rng_state_all=lambda: [], set_rng_state_all=lambda states: None, memory_stats=lambda d=None: {})
+    module.update(
+        get_rng_state_all=lambda: [], set_rng_state_all=lambda states: None, memory_stats=lambda d=None: {}
+    )

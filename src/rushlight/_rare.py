@@ -52,7 +52,9 @@ def _assert(condition, message):
 def _check_with(error_type, cond, message=None):
     """Raises an error of the type if the condition is false; message() makes its text."""
     if not cond:
-        raise error_type(str(message()) if message is not None else "Expected cond to be True, but got False.")
+        raise error_type(
+            str(message()) if message is not None else "Expected cond to be True, but got False."
+        )
 
 
 def _check(cond, message=None):
@@ -112,7 +114,17 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     return carried
 
 
-def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def from_file(
+    filename,
+    shared=None,
+    size=0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """A tensor on the memory of a file."""
     dtype = dtype or rl.get_default_dtype()
     storage = rl.UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
@@ -145,31 +157,46 @@ class _QScheme:
 
 
 qscheme = _QScheme
-per_tensor_affine, per_tensor_symmetric, per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams = map(
+(
+    per_tensor_affine,
+    per_tensor_symmetric,
+    per_channel_affine,
+    per_channel_symmetric,
+    per_channel_affine_float_qparams,
+) = map(
     _QScheme,
-    ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric", "per_channel_affine_float_qparams"),
+    (
+        "per_tensor_affine",
+        "per_tensor_symmetric",
+        "per_channel_affine",
+        "per_channel_symmetric",
+        "per_channel_affine_float_qparams",
+    ),
 )
 quantize_per_tensor, quantize_per_channel, dequantize, quantize_per_tensor_dynamic = (
-    _absent(f"ao.{n}") for n in ("quantize_per_tensor", "quantize_per_channel", "dequantize", "quantize_per_tensor_dynamic")
+    _absent(f"ao.{n}")
+    for n in ("quantize_per_tensor", "quantize_per_channel", "dequantize", "quantize_per_tensor_dynamic")
 )
 PyTorchFileReader, PyTorchFileWriter, DeviceObjType, TensorType, Tag, Generic = (
-    _absent(n) for n in ("PyTorchFileReader", "PyTorchFileWriter", "DeviceObjType", "TensorType", "Tag", "Generic")
+    _absent(n)
+    for n in ("PyTorchFileReader", "PyTorchFileWriter", "DeviceObjType", "TensorType", "Tag", "Generic")
 )
 FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleType, OptionalType = (
-    _absent(f"jit.{n}") for n in ("FloatType", "IntType", "BoolType", "StringType", "NoneType", "ListType", "DictType", "TupleType", "OptionalType")
+    _absent(f"jit.{n}")
+    for n in (
+        "FloatType",
+        "IntType",
+        "BoolType",
+        "StringType",
+        "NoneType",
+        "ListType",
+        "DictType",
+        "TupleType",
+        "OptionalType",
+    )
 )
 Storage = rl.storage.FloatStorage
 StorageBase = rl.UntypedStorage
 Stream, Event = rl.cpu.Stream, rl.cpu.Event
 Future = rl.futures.Future
 ScriptModule, ScriptFunction = rl.jit.ScriptModule, rl.jit.ScriptFunction
-
-
-def __getattr__(self, name):
-        raise AttributeError(name)
-
-
-def __getattr__(name):
-    from rushlight._missing import no_name
-
-    raise no_name("rushlight", name, depth=3)

@@ -67,7 +67,10 @@ def storage_type(self):
     """The class of storage()."""
     from . import storage
 
-    return next(kind for kind in vars(storage).values() if getattr(kind, "dtype", None) is self.dtype)
+    for kind in vars(storage).values():
+        if getattr(kind, "dtype", None) is self.dtype:
+            return kind
+    raise TypeError(f"there is no class of storages of {self.dtype}: use untyped_storage()")
 
 
 @method

@@ -266,8 +266,7 @@ def tensor_str(t, *, tensor_contents=None):
 def _tensor_str(self, indent):
     """The elements of a tensor as text, without the name around them."""
     text = tensor_str(self.detach())
-    inner = text[text.index("(") + 1 : text.rindex("]") + 1] if "[" in text else text[text.index("(") + 1 : -1]
-    return inner
+    return text[text.index("(") + 1 : text.rindex("]") + 1] if "[" in text else text[text.index("(") + 1 : -1]
 
 
 def _add_suffixes(tensor_str, suffixes, indent, force_newline):

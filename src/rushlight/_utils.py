@@ -154,7 +154,11 @@ def _import_dotted_name(name):
 
 def _flatten_dense_tensors(tensors):
     """The elements of the tensors in one row."""
-    return rl.cat([t.contiguous().view(-1) for t in tensors]) if len(tensors) != 1 else tensors[0].contiguous().view(-1)
+    return (
+        rl.cat([t.contiguous().view(-1) for t in tensors])
+        if len(tensors) != 1
+        else tensors[0].contiguous().view(-1)
+    )
 
 
 def _unflatten_dense_tensors(flat, tensors):

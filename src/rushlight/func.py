@@ -315,6 +315,7 @@ def hessian(func, argnums=0):
     """The Hessian of a scalar function: the Jacobian of its gradient."""
     return jacrev(jacrev(func, argnums), argnums)
 
+
 from rushlight._missing import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -3,12 +3,11 @@
 import rushlight as rl
 from rushlight._missing import teach as _teach
 
-__all__ = [
+_NAMES = [
     "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
     "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "split", "stft", "tensordot",
     "unique", "unique_consecutive", "unravel_index",
 ]  # fmt: skip
-globals().update({name: getattr(rl, name) for name in __all__ if hasattr(rl, name)})
-__all__ = [name for name in __all__ if name in globals()]
+globals().update({name: getattr(rl, name) for name in _NAMES if hasattr(rl, name)})
 Tensor = rl.Tensor
 __getattr__ = _teach(__name__)

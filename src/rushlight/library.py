@@ -82,7 +82,9 @@ class CustomOpDef:
         meta = any(isinstance(a, rl.Tensor) and a.is_meta for a in (*args, *kwargs.values()))
         function = self._fake if meta and self._fake is not None else self._function
         if function is None:
-            raise NotImplementedError(f"{self._qualname}: the operator is declared, but no function was registered for the CPU")
+            raise NotImplementedError(
+                f"{self._qualname}: the operator is declared, but no function was registered for the CPU"
+            )
         return function(*args, **kwargs)
 
     def _bound(self, args, kwargs):
@@ -145,7 +147,10 @@ def _for_cpu(device_types):
     if device_types is None:
         return True
     kinds = (device_types,) if isinstance(device_types, str) else tuple(device_types)
-    return any(k in ("cpu", "default", "CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd") for k in kinds)
+    return any(
+        k in ("cpu", "default", "CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+        for k in kinds
+    )
 
 
 def _get(name):
@@ -187,7 +192,11 @@ def define(qualname, schema=None, *, lib=None, tags=()):
 
 def impl(qualname, types, func=None, *, lib=None):
     """Registers the function of a declared operator."""
-    return _get(qualname).register_kernel(types, func) if func is not None else _get(qualname).register_kernel(types)
+    return (
+        _get(qualname).register_kernel(types, func)
+        if func is not None
+        else _get(qualname).register_kernel(types)
+    )
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
@@ -222,7 +231,9 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None,
 
 def get_ctx():
     """The context of a shape rule that depends on data."""
-    raise NotImplementedError("torch.library.get_ctx: sizes that depend on data are not known on meta tensors")
+    raise NotImplementedError(
+        "torch.library.get_ctx: sizes that depend on data are not known on meta tensors"
+    )
 
 
 def opcheck(op, args, kwargs=None, **options):
@@ -254,13 +265,22 @@ class Library:
         name = getattr(op_name, "__name__", op_name).split("::")[-1].split(".")[0]
         key = dispatch_key or self.dispatch_key
         op = _get(f"{self.ns}::{name}")
-        if key in ("", "CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd", "AutogradCPU"):
+        if key in (
+            "",
+            "CPU",
+            "CompositeExplicitAutograd",
+            "CompositeImplicitAutograd",
+            "Autograd",
+            "AutogradCPU",
+        ):
             op._function = fn
         elif key == "Meta":
             op._fake = fn
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
-        raise NotImplementedError("torch.library.Library.fallback: rushlight has no dispatcher to fall back from")
+        raise NotImplementedError(
+            "torch.library.Library.fallback: rushlight has no dispatcher to fall back from"
+        )
 
     def _destroy(self):
         return None

@@ -171,6 +171,7 @@ def resolve_name(f):
         return f"torch.nn.functional.{name}"
     return None
 
+
 class TorchFunctionMode:
     """A block in which every function of tensors goes through the mode's __torch_function__.
 

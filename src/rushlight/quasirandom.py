@@ -14,8 +14,12 @@ def _directions(dimension, bits):
     try:
         import scipy
     except ImportError:
-        raise ImportError("SobolEngine takes its direction numbers from SciPy's table: pip install scipy") from None
-    with np.load(os.path.join(os.path.dirname(scipy.__file__), "stats", "_sobol_direction_numbers.npz")) as table:
+        raise ImportError(
+            "SobolEngine takes its direction numbers from SciPy's table: pip install scipy"
+        ) from None
+    with np.load(
+        os.path.join(os.path.dirname(scipy.__file__), "stats", "_sobol_direction_numbers.npz")
+    ) as table:
         polynomials, initial = table["poly"][:dimension], table["vinit"][:dimension]
     v = np.ones((dimension, bits), np.int64)
     for d in range(1, dimension):

@@ -220,7 +220,7 @@ def _getitem(self, index):
     start, stop, step = index.indices(self.nbytes())
     if step != 1:
         raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
-    return _over(memoryview(self)[start:max(start, stop)])
+    return _over(memoryview(self)[start : max(start, stop)])
 
 
 UntypedStorage.__getitem__ = _getitem
@@ -238,7 +238,9 @@ class _Legacy(type):
 
     def __call__(cls, *args):
         if args and not isinstance(args[0], int):
-            return TypedStorage(wrap_storage=rl.tensor(list(args[0]), dtype=cls.dtype).untyped_storage(), dtype=cls.dtype)
+            return TypedStorage(
+                wrap_storage=rl.tensor(list(args[0]), dtype=cls.dtype).untyped_storage(), dtype=cls.dtype
+            )
         size = args[0] if args else 0
         return TypedStorage(wrap_storage=UntypedStorage(size * cls.dtype.itemsize), dtype=cls.dtype)
 
@@ -261,7 +263,9 @@ _LEGACY = {
     "ComplexFloat": rl.complex64, "ComplexDouble": rl.complex128,
 }  # fmt: skip
 for _name, _dtype in _LEGACY.items():
-    globals()[f"{_name}Storage"] = _Legacy(f"{_name}Storage", (), {"dtype": _dtype, "__module__": "rushlight"})
+    globals()[f"{_name}Storage"] = _Legacy(
+        f"{_name}Storage", (), {"dtype": _dtype, "__module__": "rushlight"}
+    )
 
 from rushlight._missing import teach as _teach  # noqa: E402
 

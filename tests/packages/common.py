@@ -32,7 +32,11 @@ def fill(module, seed=0):
 def brief(value):
     """A tensor as shape, mean, mean magnitude and one projection; containers item by item; numbers as they are."""
     if isinstance(value, torch.Tensor):
-        a = value.detach().to(torch.float64).numpy().ravel() if not value.is_complex() else torch.view_as_real(value.detach()).double().numpy().ravel()
+        a = (
+            value.detach().to(torch.float64).numpy().ravel()
+            if not value.is_complex()
+            else torch.view_as_real(value.detach()).double().numpy().ravel()
+        )
         if a.size == 0:
             return {"shape": list(value.shape)}
         weights = np.cos(np.arange(a.size) * 0.7 + 0.3)
@@ -61,7 +65,11 @@ def once(module, *inputs, loss=None, **kwargs):
     out = module(*inputs, **kwargs)
     value = loss(out) if loss else out.pow(2).mean()
     value.backward()
-    return {"out": brief(out) if isinstance(out, torch.Tensor) else None, "loss": value.item(), "grad": gradients(module)}
+    return {
+        "out": brief(out) if isinstance(out, torch.Tensor) else None,
+        "loss": value.item(),
+        "grad": gradients(module),
+    }
 
 
 def regression(make, steps=8, closure=False):

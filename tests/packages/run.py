@@ -19,7 +19,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-HOME = pathlib.Path(os.environ.get("RUSHLIGHT_PACKAGES") or pathlib.Path(tempfile.gettempdir()) / "rushlight-packages")
+HOME = pathlib.Path(
+    os.environ.get("RUSHLIGHT_PACKAGES") or pathlib.Path(tempfile.gettempdir()) / "rushlight-packages"
+)
 MARK = "result of the case: "
 
 
@@ -49,7 +51,13 @@ def run(name, backend, limit=240):
     with tempfile.TemporaryDirectory() as work:
         try:
             done = subprocess.run(
-                command, cwd=work, env={**os.environ, **quiet}, capture_output=True, text=True, timeout=limit, errors="replace"
+                command,
+                cwd=work,
+                env={**os.environ, **quiet},
+                capture_output=True,
+                text=True,
+                timeout=limit,
+                errors="replace",
             )
         except subprocess.TimeoutExpired:
             return None, f"over {limit} s"
@@ -64,7 +72,11 @@ def differing(a, b, rtol, path=""):
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
         return [d for k in a for d in differing(a[k], b[k], rtol, f"{path}.{k}")]
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        return [d for i, (x, y) in enumerate(zip(a, b, strict=True)) for d in differing(x, y, rtol, f"{path}[{i}]")]
+        return [
+            d
+            for i, (x, y) in enumerate(zip(a, b, strict=True))
+            for d in differing(x, y, rtol, f"{path}[{i}]")
+        ]
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (a, b))
     if numbers and (math.isclose(a, b, rel_tol=rtol, abs_tol=2e-5) or (math.isnan(a) and math.isnan(b))):
         return []
@@ -79,13 +91,26 @@ def head(name):
 
 
 def versions(packages):
-    found = {d.metadata["Name"].lower().replace("_", "-"): d.version for d in importlib.metadata.distributions(path=[str(HOME)])}
+    found = {
+        d.metadata["Name"].lower().replace("_", "-"): d.version
+        for d in importlib.metadata.distributions(path=[str(HOME)])
+    }
     return ", ".join(found.get(p.lower().replace("_", "-"), "?") for p in packages)
 
 
 def install():
     lines = [r for r in (HERE / "requirements.txt").read_text().split("\n") if r and not r.startswith("#")]
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--disable-pip-version-check", "--target", str(HOME)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "--target",
+        str(HOME),
+    ]
     return subprocess.run(command + lines).returncode
 
 
@@ -112,11 +137,18 @@ def main():
             verdict = "; ".join(f"{b} fails: {e.splitlines()[-1][:160]}" for b, e in errors.items())
         else:
             off = differing(results["torch"][0], results["rushlight"][0], 1e-3) if len(results) == 2 else []
-            verdict = f"{len(off)} differ: " + "; ".join(off[:3]) if off else ("same" if len(results) == 2 else "runs")
+            verdict = (
+                f"{len(off)} differ: " + "; ".join(off[:3])
+                if off
+                else ("same" if len(results) == 2 else "runs")
+            )
         bad += verdict not in ("same", "runs")
         if args.table:
             command = f"`python tests/packages/run.py --only {name}`"
-            print(f"| {', '.join(packages)} | {versions(packages)} | {what} | {verdict} | {command} |", flush=True)
+            print(
+                f"| {', '.join(packages)} | {versions(packages)} | {what} | {verdict} | {command} |",
+                flush=True,
+            )
         else:
             print(f"{name:28} {verdict}", flush=True)
         if args.trace:

@@ -64,7 +64,7 @@ def test_a_folder_that_may_not_be_written(tmp_path):
         "except PermissionError as e: print(e)\n"
     )
     tmp_path.chmod(0o555)
-    for parent in (tmp_path, *tmp_path.parents[:2]):
+    for parent in (tmp_path, *tmp_path.parents[:3]):
         parent.chmod(parent.stat().st_mode | 0o055)
     try:
         done = subprocess.run(

@@ -21,6 +21,7 @@ from rushlight.compiler import (
     reset as reset,
 )
 
+
 class _Config(types.SimpleNamespace):
     """Settings; patch(...) sets some for a block or a function."""
 
@@ -101,6 +102,7 @@ exc = _Exceptions
 
 class OptimizedModule:
     """What PyTorch's torch.compile returns for a module; modules stay themselves here."""
+
 
 from rushlight._missing import teach as _teach  # noqa: E402
 

@@ -200,7 +200,12 @@ def _slope(input, at, dim, edge_order):
     if isinstance(at, Tensor):
         h = (at[1:] - at[:-1]).view(shape)
         before, after = h.narrow(dim, 0, n - 2), h.narrow(dim, 1, n - 2)
-        h0, h1, k0, k1 = h.narrow(dim, 0, 1), h.narrow(dim, min(1, n - 2), 1), h.narrow(dim, n - 2, 1), h.narrow(dim, max(n - 3, 0), 1)
+        h0, h1, k0, k1 = (
+            h.narrow(dim, 0, 1),
+            h.narrow(dim, min(1, n - 2), 1),
+            h.narrow(dim, n - 2, 1),
+            h.narrow(dim, max(n - 3, 0), 1),
+        )
     else:
         before = after = h0 = h1 = k0 = k1 = at
     inside = (
@@ -230,7 +235,9 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     dims = [wrap(d, input.dim()) for d in dims]
     if len(set(dims)) < len(dims):
-        raise RuntimeError(f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims")
+        raise RuntimeError(
+            f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
+        )
     places = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(places) != len(dims):
         raise RuntimeError(

@@ -269,6 +269,7 @@ def get_node_local_rank(fallback_rank=None):
 def _coalescing_manager(*args, **kwargs):
     yield
 
+
 class _Store:
     """A table of keys and values that processes share: with one process, a dictionary."""
 

@@ -70,7 +70,9 @@ class Tracer(TracerBase):
     def is_leaf_module(self, m, module_qualified_name):
         """Whether a module stays one call: those of nn do, but for Sequential."""
         home = type(m).__module__
-        return (home.startswith("rushlight.nn") or home.startswith("torch.nn")) and not isinstance(m, rl.nn.Sequential)
+        return (home.startswith("rushlight.nn") or home.startswith("torch.nn")) and not isinstance(
+            m, rl.nn.Sequential
+        )
 
     def path_of_module(self, mod):
         for name, module in self.root.named_modules():
@@ -86,8 +88,14 @@ class Tracer(TracerBase):
 
     def getattr(self, attr, attr_val, parameter_proxy_cache):
         """What an attribute of a module gives while tracing: a parameter is a proxy that reads it."""
-        if isinstance(attr_val, rl.nn.Parameter) or (self.proxy_buffer_attributes and isinstance(attr_val, rl.Tensor)):
-            named = self.root.named_parameters() if isinstance(attr_val, rl.nn.Parameter) else self.root.named_buffers()
+        if isinstance(attr_val, rl.nn.Parameter) or (
+            self.proxy_buffer_attributes and isinstance(attr_val, rl.Tensor)
+        ):
+            named = (
+                self.root.named_parameters()
+                if isinstance(attr_val, rl.nn.Parameter)
+                else self.root.named_buffers()
+            )
             for name, value in named:
                 if value is attr_val:
                     if name not in parameter_proxy_cache:
@@ -185,7 +193,9 @@ class Tracer(TracerBase):
 
         put(rl.nn.Module, "__call__", call, False)
         put(rl.nn.Module, "__getattr__", read, False)
-        home = getattr(inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn), "__globals__", None)
+        home = getattr(
+            inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn), "__globals__", None
+        )
         for module in self._autowrap_modules:
             for name, value in list(vars(module).items()):
                 if not name.startswith("_") and callable(value) and home is not None:

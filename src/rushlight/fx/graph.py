@@ -43,7 +43,12 @@ class _Names:
         base, number = (match[1], int(match[2])) if match else (name, None)
         candidate = name if number is None else f"{base}_{number}"
         number = number or 0
-        while candidate in self.used or keyword.iskeyword(candidate) or hasattr(builtins, candidate) or candidate == "self":
+        while (
+            candidate in self.used
+            or keyword.iskeyword(candidate)
+            or hasattr(builtins, candidate)
+            or candidate == "self"
+        ):
             number += 1
             candidate = f"{base}_{number}"
         self.used[candidate] = True
@@ -108,7 +113,15 @@ class Graph:
 
     def create_node(self, op, target, args=None, kwargs=None, name=None, type_expr=None):
         """A new node at the place of insertion."""
-        node = Node(self, self._names.take(name or self._suggest(op, target)), op, target, args or (), kwargs or {}, type_expr)
+        node = Node(
+            self,
+            self._names.take(name or self._suggest(op, target)),
+            op,
+            target,
+            args or (),
+            kwargs or {},
+            type_expr,
+        )
         self._insert(node)
         return node
 
@@ -119,7 +132,9 @@ class Graph:
         return target.replace(".", "_") if isinstance(target, str) else str(target)
 
     def placeholder(self, name, type_expr=None, default_value=...):
-        return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
+        return self.create_node(
+            "placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr
+        )
 
     def get_attr(self, qualified_name, type_expr=None):
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
@@ -210,7 +225,9 @@ class Graph:
         return changed
 
     def on_generate_code(self, make_transformer):
-        raise NotImplementedError("Graph.on_generate_code: rushlight writes the source of graphs in one way only")
+        raise NotImplementedError(
+            "Graph.on_generate_code: rushlight writes the source of graphs in one way only"
+        )
 
     def lint(self):
         """Raises where a node is used before it is made, belongs to another graph, or names what its module lacks."""
@@ -220,7 +237,9 @@ class Graph:
                 raise RuntimeError(f"Node '{node}' does not belong to this Graph!")
             for used in node.all_input_nodes:
                 if used not in seen:
-                    raise RuntimeError(f"Argument '{used}' of Node '{node}' was used before it has been defined!")
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' was used before it has been defined!"
+                    )
             if node.name in names:
                 raise RuntimeError(f"Node redefined name {node.name}!")
             seen.add(node)
@@ -238,7 +257,11 @@ class Graph:
         rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         rows.insert(1, tuple("-" * w for w in widths))
-        print("\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows))
+        print(
+            "\n".join(
+                "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+            )
+        )
 
     # source
 
@@ -277,7 +300,11 @@ def _write(graph, root):
         if path.startswith("torch.") and _resolve(path) is value:
             given["torch"] = rl
             return path
-        wanted = re.sub(r"\W", "_", qualified_name(value)) if callable(value) else re.sub(r"\W", "_", type(value).__name__)
+        wanted = (
+            re.sub(r"\W", "_", qualified_name(value))
+            if callable(value)
+            else re.sub(r"\W", "_", type(value).__name__)
+        )
         name, number = wanted, 0
         while given.get(name, value) is not value or hasattr(builtins, name) or name in graph._names.used:
             number += 1
@@ -342,7 +369,9 @@ def _write(graph, root):
         else:
             value = f"{name_of(node.target)}({call(node.args, node.kwargs)})"
         dead = last.get(node, ())
-        lines.append(f"{node.name} = {value}" + (f";  {' = '.join(n.name for n in dead)} = None" if dead else ""))
+        lines.append(
+            f"{node.name} = {value}" + (f";  {' = '.join(n.name for n in dead)} = None" if dead else "")
+        )
     body = "\n    ".join(lines or ["pass"])
     return PythonCode(f"def forward({', '.join([root, *parameters])}):\n    {body}\n", given)
 

@@ -123,12 +123,16 @@ class GraphModule(rl.nn.Module):
     def delete_all_unused_submodules(self):
         used = {n.target for n in self.graph.nodes if n.op in ("call_module", "get_attr")}
         for name, _ in list(self.named_modules()):
-            if name and not any(u == name or u.startswith(name + ".") or name.startswith(u + ".") for u in used):
+            if name and not any(
+                u == name or u.startswith(name + ".") or name.startswith(u + ".") for u in used
+            ):
                 self.delete_submodule(name)
 
     def __deepcopy__(self, memo):
         holder = rl.nn.Module()
-        holder.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in ("_graph", "_code")})
+        holder.__dict__.update(
+            {k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k not in ("_graph", "_code")}
+        )
         new = GraphModule(holder, copy.deepcopy(self._graph), type(self).__name__)
         for name, value in holder.__dict__.items():
             if name not in new.__dict__:
@@ -140,7 +144,9 @@ class GraphModule(rl.nn.Module):
 
     def __reduce__(self):
         state = {k: v for k, v in self.__dict__.items() if k not in ("_graph", "_code")}
-        nodes = [(n.name, n.op, n.target, _packed(n.args), _packed(n.kwargs), n.type) for n in self._graph.nodes]
+        nodes = [
+            (n.name, n.op, n.target, _packed(n.args), _packed(n.kwargs), n.type) for n in self._graph.nodes
+        ]
         return _unpack, (state, nodes, type(self).__name__)
 
     def print_readable(self, print_output=True, **options):
@@ -150,7 +156,13 @@ class GraphModule(rl.nn.Module):
         return text
 
     def __str__(self):
-        return "\n".join([super().__repr__(), self._code, "# To see more debug info, please use `graph_module.print_readable()`"])
+        return "\n".join(
+            [
+                super().__repr__(),
+                self._code,
+                "# To see more debug info, please use `graph_module.print_readable()`",
+            ]
+        )
 
 
 class _Ref:

@@ -85,7 +85,8 @@ class Node:
     prev = property(lambda self: self._prev)
     all_input_nodes = property(lambda self: list(self._input_nodes))
     stack_trace = property(
-        lambda self: self.meta.get("stack_trace"), lambda self, text: self.meta.__setitem__("stack_trace", text)
+        lambda self: self.meta.get("stack_trace"),
+        lambda self, text: self.meta.__setitem__("stack_trace", text),
     )
 
     def _unlink(self):
@@ -139,7 +140,9 @@ class Node:
             return self.target.endswith("_") and not self.target.endswith("__")
         if self.op == "call_function":
             name = getattr(self.target, "__name__", "")
-            return name in ("setitem", "manual_seed", "_assert") or (name.endswith("_") and not name.endswith("__"))
+            return name in ("setitem", "manual_seed", "_assert") or (
+                name.endswith("_") and not name.endswith("__")
+            )
         if self.op == "call_module":
             owner = self.graph.owning_module
             module = owner.get_submodule(self.target) if owner is not None else None
@@ -148,7 +151,7 @@ class Node:
 
     def normalized_arguments(self, *args, **kwargs):
         """PyTorch's canonical keyword form of the arguments, which is not worked out here."""
-        return None
+        return
 
     def format_node(self, placeholder_names=None, maybe_return_typename=None):
         kind = f": {getattr(self.type, '__name__', self.type)}" if self.type is not None else ""
@@ -159,7 +162,11 @@ class Node:
             return f"return {self.args[0]}"
         target = qualified_name(self.target) if self.op == "call_function" else self.target
         shown = f"%{self.name}{kind} : [num_users={len(self.users)}] = {self.op}[target={target}]"
-        return shown if self.op == "get_attr" else f"{shown}(args = {_with_percent(self.args)}, kwargs = {_with_percent(self.kwargs)})"
+        return (
+            shown
+            if self.op == "get_attr"
+            else f"{shown}(args = {_with_percent(self.args)}, kwargs = {_with_percent(self.kwargs)})"
+        )
 
     def __repr__(self):
         return self.name

@@ -43,7 +43,9 @@ class Proxy:
         )
 
     def __index__(self):
-        raise TraceError(f"{self}: its value is not known while tracing, so it can't be used as an index or a count")
+        raise TraceError(
+            f"{self}: its value is not known while tracing, so it can't be used as an index or a count"
+        )
 
     def keys(self):
         return self.tracer.keys(self)
@@ -111,7 +113,7 @@ def _setitem(self, index, value):
     self.tracer.create_proxy("call_function", operator.setitem, (self, index, value), {})
 
 
-Proxy.__setitem__ = _setitem
+setattr(Proxy, "__setitem__", _setitem)  # noqa: B010
 
 
 class TracerBase:
@@ -138,7 +140,11 @@ class TracerBase:
             return a.node
         if isinstance(a, tuple):
             items = [self.create_arg(item) for item in a]
-            return type(a)(*items) if hasattr(a, "_fields") else (rl.Size(items) if _all_ints(a) else tuple(items))
+            return (
+                type(a)(*items)
+                if hasattr(a, "_fields")
+                else (rl.Size(items) if _all_ints(a) else tuple(items))
+            )
         if isinstance(a, list):
             return [self.create_arg(item) for item in a]
         if isinstance(a, dict):
@@ -150,7 +156,9 @@ class TracerBase:
         if isinstance(a, range):
             return range(a.start, a.stop, a.step)
         if isinstance(a, (rl.Tensor, rl.nn.Module)):
-            raise NotImplementedError(f"an argument of type {type(a).__name__} needs a Tracer that knows its module")
+            raise NotImplementedError(
+                f"an argument of type {type(a).__name__} needs a Tracer that knows its module"
+            )
         return a
 
     def to_bool(self, obj):

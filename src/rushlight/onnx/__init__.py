@@ -69,7 +69,9 @@ def _refuse(name):
     return refuse
 
 
-export, export_to_pretty_string, dynamo_export = map(_refuse, ("export", "export_to_pretty_string", "dynamo_export"))
+export, export_to_pretty_string, dynamo_export = map(
+    _refuse, ("export", "export_to_pretty_string", "dynamo_export")
+)
 ExportOptions = ONNXProgram = None
 
 

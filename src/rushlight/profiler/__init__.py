@@ -36,6 +36,7 @@ __all__ = [
 def kineto_available():
     return False
 
+
 from rushlight._missing import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

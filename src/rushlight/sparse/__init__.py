@@ -17,6 +17,7 @@ from rushlight.sparse._legacy import LongTensor as LongTensor
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
 
+
 class HalfTensor:
     """The old name of sparse half tensors, for isinstance."""
 

@@ -4,7 +4,9 @@
 def swap_tensors(t1, t2):
     """Exchanges what two tensors hold: memory, gradient, attributes."""
     if type(t1) is not type(t2):
-        raise RuntimeError(f"swap_tensors: the tensors are of two classes, {type(t1).__name__} and {type(t2).__name__}")
+        raise RuntimeError(
+            f"swap_tensors: the tensors are of two classes, {type(t1).__name__} and {type(t2).__name__}"
+        )
     if t1.grad_fn is not None or t2.grad_fn is not None:
         raise RuntimeError("swap_tensors: only leaves can be exchanged")
     data, grad, needs, attributes = t1.data, t1.grad, t1.requires_grad, dict(t1.__dict__)

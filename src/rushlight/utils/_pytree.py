@@ -509,6 +509,7 @@ def arg_tree_leaves(*args, **kwargs):
     """The leaves of a call's arguments."""
     return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value)]
 
+
 Context = object
 PyTree = object
 KeyEntry = KeyPath = object

@@ -329,6 +329,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
         input = checkpoint(run(start, stop), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(stop, len(functions))(input)
 
+
 def get_device_states(*args):
     """The devices of the tensors and the states of their generators, the CPU's aside."""
     return [], []

@@ -10,7 +10,9 @@ from rushlight._missing import teach as _teach
 
 def run(command):
     """(return code, output, errors) of a command."""
-    done = subprocess.run(command, shell=isinstance(command, str), capture_output=True, text=True, errors="replace")
+    done = subprocess.run(
+        command, shell=isinstance(command, str), capture_output=True, text=True, errors="replace"
+    )
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 

@@ -17,4 +17,9 @@ def run():
     at = array(3, 1, 2, seed=5, low=0.0).double().requires_grad_()
     value = LogExpectedImprovement(model, best_f=y.max())(at)
     value.sum().backward()
-    return {"mean": brief(posterior.mean), "variance": brief(posterior.variance), "ei": brief(value), "grad": brief(at.grad)}
+    return {
+        "mean": brief(posterior.mean),
+        "variance": brief(posterior.variance),
+        "ei": brief(value),
+        "grad": brief(at.grad),
+    }

@@ -18,5 +18,12 @@ def run():
     net = FullyConnectedNet([3, 8, 1], torch.nn.functional.silu)
     gate = Gate("2x0e", [torch.tanh], "1x0e", [torch.sigmoid], "1x1o")
     rot = o3.matrix_x(torch.tensor(0.3))
-    return {"sh": brief(sh), "tp": brief(y), "grad": brief(x.grad), "lin": brief(lin(x)), "net": brief(net(array(6, 3))),
-            "gate": brief(gate(array(5, gate.irreps_in.dim))), "D": brief(o3.Irreps("1x1o+1x2e").D_from_matrix(rot))}
+    return {
+        "sh": brief(sh),
+        "tp": brief(y),
+        "grad": brief(x.grad),
+        "lin": brief(lin(x)),
+        "net": brief(net(array(6, 3))),
+        "gate": brief(gate(array(5, gate.irreps_in.dim))),
+        "D": brief(o3.Irreps("1x1o+1x2e").D_from_matrix(rot)),
+    }

@@ -1,7 +1,6 @@
 """geoopt: Riemannian Adam on the sphere and the Stiefel manifold, distances on the Poincare ball."""
 
 import geoopt
-import torch
 from common import array, brief
 
 

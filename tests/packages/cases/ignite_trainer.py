@@ -17,7 +17,9 @@ def run():
     evaluator = create_supervised_evaluator(net, metrics=metrics)
     seen = []
     trainer.add_event_handler(Events.ITERATION_STARTED, PiecewiseLinear(opt, "lr", [(0, 0.1), (9, 0.01)]))
-    evaluator.add_event_handler(Events.COMPLETED, EarlyStopping(5, lambda e: -e.state.metrics["loss"], trainer))
+    evaluator.add_event_handler(
+        Events.COMPLETED, EarlyStopping(5, lambda e: -e.state.metrics["loss"], trainer)
+    )
 
     @trainer.on(Events.EPOCH_COMPLETED)
     def evaluate(engine):

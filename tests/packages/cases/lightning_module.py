@@ -38,8 +38,18 @@ def run():
     data = torch.utils.data.TensorDataset(array(64, 6), labels(3, 64))
     loader = torch.utils.data.DataLoader(data, batch_size=16, shuffle=True)
     model = fill(Net())
-    trainer = pl.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_progress_bar=False, gradient_clip_val=0.5,
-                         enable_model_summary=False)
+    trainer = pl.Trainer(
+        max_epochs=2,
+        accelerator="cpu",
+        logger=False,
+        enable_progress_bar=False,
+        gradient_clip_val=0.5,
+        enable_model_summary=False,
+    )
     trainer.fit(model, loader, torch.utils.data.DataLoader(data, batch_size=32))
     metrics = {k: v.item() for k, v in trainer.callback_metrics.items()}
-    return {"metrics": metrics, "steps": trainer.global_step, "saved": sorted(torch.load(trainer.checkpoint_callback.best_model_path, weights_only=False))}
+    return {
+        "metrics": metrics,
+        "steps": trainer.global_step,
+        "saved": sorted(torch.load(trainer.checkpoint_callback.best_model_path, weights_only=False)),
+    }

@@ -10,5 +10,7 @@ def run():
     out = {}
     for reversible in (False, True):
         net = LinformerLM(num_tokens=40, dim=32, seq_len=64, depth=2, heads=4, k=16, reversible=reversible)
-        out[str(reversible)] = once(net, ids, loss=lambda o: torch.nn.functional.cross_entropy(o.transpose(1, 2), ids))
+        out[str(reversible)] = once(
+            net, ids, loss=lambda o: torch.nn.functional.cross_entropy(o.transpose(1, 2), ids)
+        )
     return out

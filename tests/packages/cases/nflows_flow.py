@@ -1,4 +1,4 @@
-"""nflows, UMNN: masked autoregressive and coupling spline flows, log probability and gradient."""
+"""nflows, UMNN: a masked autoregressive flow: log probability, gradient, inverse, samples."""
 
 import torch
 from common import array, brief, fill, gradients
@@ -11,7 +11,9 @@ from nflows.transforms.permutations import ReversePermutation
 
 def run():
     torch.manual_seed(0)
-    transform = CompositeTransform([t for _ in range(3) for t in (ReversePermutation(4), MaskedAffineAutoregressiveTransform(4, 16))])
+    transform = CompositeTransform(
+        [t for _ in range(3) for t in (ReversePermutation(4), MaskedAffineAutoregressiveTransform(4, 16))]
+    )
     flow = fill(Flow(transform, StandardNormal([4])))
     x = array(32, 4)
     loss = -flow.log_prob(inputs=x).mean()
@@ -19,4 +21,10 @@ def run():
     with torch.no_grad():
         z = flow.transform_to_noise(x)
         back, _ = flow._transform.inverse(z)
-    return {"loss": loss.item(), "grad": gradients(flow), "z": brief(z), "back": brief(back), "sample": brief(flow.sample(5))}
+    return {
+        "loss": loss.item(),
+        "grad": gradients(flow),
+        "z": brief(z),
+        "back": brief(back),
+        "sample": brief(flow.sample(5)),
+    }

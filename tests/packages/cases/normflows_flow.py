@@ -9,7 +9,7 @@ def run():
     out = {}
     torch.manual_seed(0)
     flows = []
-    for i in range(3):
+    for _ in range(3):
         flows.append(nf.flows.AffineCouplingBlock(nf.nets.MLP([1, 16, 2], init_zeros=False)))
         flows.append(nf.flows.Permute(2, mode="swap"))
     model = fill(nf.NormalizingFlow(nf.distributions.DiagGaussian(2), flows))
@@ -22,6 +22,11 @@ def run():
         opt.step()
         losses.append(loss.item())
     out["affine"] = losses
-    spline = fill(nf.NormalizingFlow(nf.distributions.DiagGaussian(2, trainable=False), [nf.flows.AutoregressiveRationalQuadraticSpline(2, 1, 16)]))
+    spline = fill(
+        nf.NormalizingFlow(
+            nf.distributions.DiagGaussian(2, trainable=False),
+            [nf.flows.AutoregressiveRationalQuadraticSpline(2, 1, 16)],
+        )
+    )
     out["spline"] = brief(spline.log_prob(x))
     return out

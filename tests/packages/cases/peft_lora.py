@@ -16,9 +16,11 @@ class Net(torch.nn.Module):
 
 def run():
     out = {}
-    for name, config in dict(lora=LoraConfig(r=4, target_modules=["first", "second"]),
-                             dora=LoraConfig(r=4, target_modules=["first"], use_dora=True),
-                             ia3=IA3Config(target_modules=["first"], feedforward_modules=[])).items():
+    for name, config in dict(
+        lora=LoraConfig(r=4, target_modules=["first", "second"]),
+        dora=LoraConfig(r=4, target_modules=["first"], use_dora=True),
+        ia3=IA3Config(target_modules=["first"], feedforward_modules=[]),
+    ).items():
         model = get_peft_model(fill(Net()), config)
         fill(model, seed=3)
         opt = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.01)

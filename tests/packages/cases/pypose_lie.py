@@ -12,5 +12,12 @@ def run():
     v = torch.nn.Parameter(array(5, 3, seed=4) * 0.3)
     y = pp.so3(v).Exp() @ p
     y.pow(2).sum().backward()
-    return {"Exp": brief(X.tensor()), "Log": brief(X.Log().tensor()), "act": brief(X @ p), "inv": brief(X.Inv().tensor()),
-            "mul": brief((X * X).tensor()), "matrix": brief(X.matrix()), "grad": brief(v.grad)}
+    return {
+        "Exp": brief(X.tensor()),
+        "Log": brief(X.Log().tensor()),
+        "act": brief(X @ p),
+        "inv": brief(X.Inv().tensor()),
+        "mul": brief((X * X).tensor()),
+        "matrix": brief(X.matrix()),
+        "grad": brief(v.grad),
+    }

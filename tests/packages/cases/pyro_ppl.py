@@ -1,4 +1,4 @@
-"""pyro-ppl: stochastic variational inference of a Bayesian regression, and HMC steps."""
+"""pyro-ppl: stochastic variational inference of a Bayesian regression with an automatic guide."""
 
 import pyro
 import pyro.distributions as dist

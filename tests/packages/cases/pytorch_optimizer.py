@@ -11,7 +11,17 @@ def run():
         kwargs = {"num_iterations": 20} if n == "ranger21" else {}
         make = load_optimizer(n)
         if n == "muon":
-            out[n] = regression(lambda net, make=make: make([{"params": [p for p in net.parameters() if p.dim() > 1], "use_muon": True}, {"params": [p for p in net.parameters() if p.dim() == 1], "use_muon": False}], lr=0.02))
+            out[n] = regression(
+                lambda net, make=make: make(
+                    [
+                        {"params": [p for p in net.parameters() if p.dim() > 1], "use_muon": True},
+                        {"params": [p for p in net.parameters() if p.dim() == 1], "use_muon": False},
+                    ],
+                    lr=0.02,
+                )
+            )
         else:
-            out[n] = regression(lambda net, make=make, kwargs=kwargs: make(net.parameters(), lr=0.02, **kwargs))
+            out[n] = regression(
+                lambda net, make=make, kwargs=kwargs: make(net.parameters(), lr=0.02, **kwargs)
+            )
     return out

@@ -18,9 +18,14 @@ def run():
     loss = geomloss.SamplesLoss("sinkhorn", p=2, blur=0.1, backend="tensorized")(x, array(15, 3, seed=3))
     loss.backward()
     return {
-        "rotmat": brief(m), "rotvec": brief(roma.rotmat_to_rotvec(m)), "slerp": brief(roma.unitquat_slerp(q[:3], q[3:], torch.tensor([0.3]))),
+        "rotmat": brief(m),
+        "rotvec": brief(roma.rotmat_to_rotvec(m)),
+        "slerp": brief(roma.unitquat_slerp(q[:3], q[3:], torch.tensor([0.3]))),
         "procrustes": brief(roma.special_procrustes(array(4, 3, 3, seed=9))),
-        "resample": brief(julius.resample_frac(wave, 4, 3)), "lowpass": brief(julius.lowpass_filter(wave, 0.1)),
-        "dct": brief(torch_dct.dct(array(4, 16))), "idct": brief(torch_dct.idct(torch_dct.dct(array(4, 16)))),
-        "stft": brief(enc(wave[None])), "sinkhorn": [loss.item(), brief(x.grad)],
+        "resample": brief(julius.resample_frac(wave, 4, 3)),
+        "lowpass": brief(julius.lowpass_filter(wave, 0.1)),
+        "dct": brief(torch_dct.dct(array(4, 16))),
+        "idct": brief(torch_dct.idct(torch_dct.dct(array(4, 16)))),
+        "stft": brief(enc(wave[None])),
+        "sinkhorn": [loss.item(), brief(x.grad)],
     }

@@ -1,4 +1,4 @@
-"""adabelief-pytorch, prodigyopt, dadaptation, schedulefree, lion-pytorch, adamp, madgrad: each on a regression."""
+"""prodigyopt, dadaptation, schedulefree, lion-pytorch, adamp, madgrad: each on a regression."""
 
 import adamp
 import dadaptation

@@ -16,6 +16,8 @@ def run():
         model = make(gym.make("CartPole-v1"))
         model.learn(128 if name != "a2c" else 60)
         obs = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32) * 0.1
-        out[name] = [model.predict(obs, deterministic=True)[0].tolist(),
-                     float(sum(p.detach().double().abs().sum() for p in model.policy.parameters()))]
+        out[name] = [
+            model.predict(obs, deterministic=True)[0].tolist(),
+            float(sum(p.detach().double().abs().sum() for p in model.policy.parameters())),
+        ]
     return out

@@ -1,4 +1,4 @@
-"""tensorly: CP and Tucker decompositions with the PyTorch backend, tensor regression and SVD."""
+"""tensorly: CP, Tucker and tensor-train decompositions with the PyTorch backend."""
 
 import tensorly as tl
 import torch
@@ -14,5 +14,10 @@ def run():
     tt = tensor_train(x, rank=[1, 3, 3, 1])
     error = tl.norm(tl.cp_to_tensor(cp) - x)
     rebuilt = tl.tucker_to_tensor((core, factors))
-    return {"cp": brief(tl.cp_to_tensor(cp)), "error": error.item(), "tucker": brief(rebuilt), "tt": brief(tl.tt_to_tensor(tt)),
-            "khatri": brief(tl.tenalg.khatri_rao([x[0], x[1]])) if isinstance(x, torch.Tensor) else None}
+    return {
+        "cp": brief(tl.cp_to_tensor(cp)),
+        "error": error.item(),
+        "tucker": brief(rebuilt),
+        "tt": brief(tl.tt_to_tensor(tt)),
+        "khatri": brief(tl.tenalg.khatri_rao([x[0], x[1]])) if isinstance(x, torch.Tensor) else None,
+    }

@@ -5,5 +5,18 @@ from common import regression
 
 
 def run():
-    names = "DiffGrad AdaBound AdaMod Lamb NovoGrad PID QHAdam RAdam Yogi SGDW AggMo Apollo".split()
+    names = [
+        "DiffGrad",
+        "AdaBound",
+        "AdaMod",
+        "Lamb",
+        "NovoGrad",
+        "PID",
+        "QHAdam",
+        "RAdam",
+        "Yogi",
+        "SGDW",
+        "AggMo",
+        "Apollo",
+    ]
     return {n: regression(lambda net, n=n: getattr(to, n)(net.parameters(), lr=0.02)) for n in names}

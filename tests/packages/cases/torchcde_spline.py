@@ -19,7 +19,20 @@ def run():
     coeffs = torchcde.hermite_cubic_coefficients_with_backward_differences(x)
     path = torchcde.CubicSpline(coeffs)
     f = fill(Field())
-    z = torchcde.cdeint(X=path, z0=array(5, 4, seed=3), func=f, t=path.interval, method="rk4", options={"step_size": 0.5}, adjoint=False)
+    z = torchcde.cdeint(
+        X=path,
+        z0=array(5, 4, seed=3),
+        func=f,
+        t=path.interval,
+        method="rk4",
+        options={"step_size": 0.5},
+        adjoint=False,
+    )
     z[:, -1].pow(2).mean().backward()
     natural = torchcde.natural_cubic_coeffs(x)
-    return {"z": brief(z), "grad": gradients(f), "natural": brief(natural), "linear": brief(torchcde.LinearInterpolation(x).evaluate(torch.tensor(3.3)))}
+    return {
+        "z": brief(z),
+        "grad": gradients(f),
+        "natural": brief(natural),
+        "linear": brief(torchcde.LinearInterpolation(x).evaluate(torch.tensor(3.3))),
+    }

@@ -13,7 +13,9 @@ def run():
     out = {}
     for method in (torchode.Tsit5, torchode.Dopri5):
         term = torchode.ODETerm(f)
-        solver = torchode.AutoDiffAdjoint(method(term=term), torchode.IntegralController(atol=1e-6, rtol=1e-4, term=term))
+        solver = torchode.AutoDiffAdjoint(
+            method(term=term), torchode.IntegralController(atol=1e-6, rtol=1e-4, term=term)
+        )
         sol = solver.solve(torchode.InitialValueProblem(y0=y0, t_eval=t))
         out[method.__name__] = {"ys": brief(sol.ys), "status": sol.status.tolist()}
     return out

@@ -9,8 +9,10 @@ def run():
         return torch.sin(x[:, 0]) * torch.exp(x[:, 1])
 
     domain = torch.tensor([[0.0, 1.0], [-1.0, 1.0]])
-    out = {q.__name__: q().integrate(f, dim=2, N=2025, integration_domain=domain, backend="torch").item()
-           for q in (Trapezoid, Simpson, Boole, GaussLegendre)}
+    out = {
+        q.__name__: q().integrate(f, dim=2, N=2025, integration_domain=domain, backend="torch").item()
+        for q in (Trapezoid, Simpson, Boole, GaussLegendre)
+    }
     d = domain.clone().requires_grad_()
     Simpson().integrate(f, dim=2, N=401, integration_domain=d).backward()
     out["grad"] = d.grad.tolist()

@@ -1,5 +1,7 @@
 """Lookups in tables of vectors."""
 
+import functools
+
 import rushlight as rl
 from rushlight.nn import _core as core
 
@@ -26,7 +28,7 @@ def embedding(
         padding_idx: a row that gets no gradient.
         max_norm: rows in use that are longer are scaled down, in place.
         scale_grad_by_freq: divides a row's gradient by how often it occurs.
-        sparse: makes the gradient of `weight` a sparse tensor.
+        sparse: makes the gradient of `weight`, if that is a leaf, a sparse tensor.
     """
     if padding_idx is not None:
         rows = weight.size(0)
@@ -42,7 +44,35 @@ def embedding(
     if max_norm is not None:
         input = input.contiguous()
         _renormalize(weight, input, max_norm, norm_type)
-    return rl.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    if sparse and weight.requires_grad and weight.is_leaf and rl.is_grad_enabled():
+        if scale_grad_by_freq:
+            raise RuntimeError("embedding: scale_grad_by_freq is not supported with sparse gradients")
+        return _sparse_lookup().apply(weight, input, padding_idx)
+    return rl.embedding(weight, input, padding_idx, scale_grad_by_freq)
+
+
+@functools.cache
+def _sparse_lookup():
+    """A lookup whose gradient has entries for the rows in use only. (autograd.Function is loaded when needed.)"""
+    from rushlight.sparse._coo import make
+
+    class EmbeddingBackward(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight, input, padding_idx):
+            ctx.save_for_backward(input)
+            ctx.size, ctx.padding_idx = weight.shape, padding_idx
+            return rl.embedding(weight, input, padding_idx)
+
+        @staticmethod
+        @rl.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            rows, values = ctx.saved_tensors[0].reshape(-1), grad.reshape(-1, ctx.size[1])
+            if ctx.padding_idx >= 0:
+                used = rows != ctx.padding_idx
+                rows, values = rows[used], values[used]
+            return make(rows.long().unsqueeze(0), values, ctx.size), None, None
+
+    return EmbeddingBackward
 
 
 def _bags(offsets, count):

@@ -5,7 +5,6 @@ import typing
 
 import rushlight as rl
 
-
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
@@ -21,7 +20,9 @@ def noop_mask(batch, head, q_idx, kv_idx):
 def _places(B, H, Q, KV, device):
     """Index tensors of (batch, head, query, key) that broadcast to (B, H, Q, KV)."""
     sizes = (B, H, Q, KV)
-    return [rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)]
+    return [
+        rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)
+    ]
 
 
 class BlockMask:

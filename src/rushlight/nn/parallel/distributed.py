@@ -28,7 +28,9 @@ class DistributedDataParallel(rl.nn.Module):
     ):
         super().__init__()
         if not dist.is_initialized():
-            raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call init_process_group."
+            )
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."

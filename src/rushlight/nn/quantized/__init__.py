@@ -13,7 +13,9 @@ class FloatFunctional(rl.nn.Module):
         self.activation_post_process = rl.nn.Identity()
 
     def forward(self, x):
-        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
+        raise RuntimeError(
+            "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
+        )
 
     def add(self, x, y):
         return self.activation_post_process(rl.add(x, y))
@@ -37,5 +39,8 @@ class FloatFunctional(rl.nn.Module):
         return self.activation_post_process(rl.matmul(x, y))
 
 
-_stand_in(globals(), "BatchNorm2d Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM Linear QFunctional ReLU6 LayerNorm")
+_stand_in(
+    globals(),
+    "BatchNorm2d Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM Linear QFunctional ReLU6 LayerNorm",
+)
 __getattr__ = _teach(__name__)

@@ -234,6 +234,7 @@ def unpack_sequence(packed_sequences):
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 
+
 from rushlight._missing import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

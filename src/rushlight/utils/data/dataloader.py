@@ -11,8 +11,7 @@ from ._utils.worker import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-from typing import Any as _collate_fn_t  # noqa: E402, N813
-from typing import Any as _worker_init_fn_t  # noqa: E402, N813
+_collate_fn_t = _worker_init_fn_t = object  # for annotations
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 

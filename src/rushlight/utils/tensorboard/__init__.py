@@ -3,7 +3,9 @@
 try:
     import tensorboard  # noqa: F401
 except ImportError:
-    raise ImportError("torch.utils.tensorboard writes with the tensorboard package: pip install tensorboard") from None
+    raise ImportError(
+        "torch.utils.tensorboard writes with the tensorboard package: pip install tensorboard"
+    ) from None
 
 from tensorboard.summary.writer.record_writer import RecordWriter
 

@@ -40,7 +40,9 @@ def histogram(name, values, bins, max_bins=None):
     values = to_numpy(values).astype(np.float64).reshape(-1)
     if values.size == 0:
         raise ValueError("The input has no element.")
-    counts, edges = np.histogram(values, bins=default_bins() if isinstance(bins, str) and bins == "tensorflow" else bins)
+    counts, edges = np.histogram(
+        values, bins=default_bins() if isinstance(bins, str) and bins == "tensorflow" else bins
+    )
     if max_bins is not None and len(counts) > max_bins:
         step = -(-len(counts) // max_bins)
         counts = np.add.reduceat(counts, np.arange(0, len(counts), step))
@@ -62,7 +64,13 @@ def histogram(name, values, bins, max_bins=None):
 
 def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
     message = HistogramProto(
-        min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
+        min=min,
+        max=max,
+        num=num,
+        sum=sum,
+        sum_squares=sum_squares,
+        bucket_limit=bucket_limits,
+        bucket=bucket_counts,
     )
     return Summary(value=[Summary.Value(tag=name, histo=message)])
 
@@ -71,7 +79,9 @@ def to_hwc(array, dataformats):
     """An image or a batch of images as (height, width, channel); a batch becomes a grid."""
     formats = dataformats.upper()
     if len(set(formats)) != len(formats) or len(formats) != array.ndim:
-        raise ValueError(f"the array has {array.ndim} dimensions, dataformats={dataformats!r} names {len(formats)}")
+        raise ValueError(
+            f"the array has {array.ndim} dimensions, dataformats={dataformats!r} names {len(formats)}"
+        )
     if formats == "HW":
         return np.repeat(array[:, :, None], 3, 2)
     if "N" in formats:
@@ -105,7 +115,9 @@ def image(tag, tensor, rescale=1, dataformats="NCHW"):
         picture = picture.resize((int(width * rescale), int(height * rescale)))
     out = io.BytesIO()
     picture.save(out, format="PNG")
-    message = Summary.Image(height=picture.height, width=picture.width, colorspace=channels, encoded_image_string=out.getvalue())
+    message = Summary.Image(
+        height=picture.height, width=picture.width, colorspace=channels, encoded_image_string=out.getvalue()
+    )
     return Summary(value=[Summary.Value(tag=tag, image=message)])
 
 
@@ -138,9 +150,13 @@ def text(tag, value):
     from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
     tensor = TensorProto(
-        dtype="DT_STRING", string_val=[value.encode()], tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
+        dtype="DT_STRING",
+        string_val=[value.encode()],
+        tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]),
     )
-    return _tensor_summary(tag + "/text_summary", "text", TextPluginData(version=0).SerializeToString(), tensor)
+    return _tensor_summary(
+        tag + "/text_summary", "text", TextPluginData(version=0).SerializeToString(), tensor
+    )
 
 
 def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
@@ -155,9 +171,18 @@ def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
     misses = np.bincount(bucket, ~truth * weight, count)[::-1].cumsum()[::-1]
     tiny = 1e-7
     rows = np.stack(
-        [hits, misses, misses[0] - misses, hits[0] - hits, hits / np.maximum(tiny, hits + misses), hits / np.maximum(tiny, hits[0])]
+        [
+            hits,
+            misses,
+            misses[0] - misses,
+            hits[0] - hits,
+            hits / np.maximum(tiny, hits + misses),
+            hits / np.maximum(tiny, hits[0]),
+        ]
     )
-    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=rows.shape[0]), TensorShapeProto.Dim(size=rows.shape[1])])
+    shape = TensorShapeProto(
+        dim=[TensorShapeProto.Dim(size=rows.shape[0]), TensorShapeProto.Dim(size=rows.shape[1])]
+    )
     tensor = TensorProto(dtype="DT_FLOAT", float_val=rows.reshape(-1).tolist(), tensor_shape=shape)
     content = PrCurvePluginData(version=0, num_thresholds=count).SerializeToString()
     return _tensor_summary(tag, "pr_curves", content, tensor)
@@ -199,7 +224,9 @@ def hparams(hparam_dict, metric_dict, hparam_domain_discrete=None):
     result = []
     for tag, content in contents:
         content.version = metadata.PLUGIN_DATA_VERSION
-        plugin = SummaryMetadata.PluginData(plugin_name=metadata.PLUGIN_NAME, content=content.SerializeToString())
+        plugin = SummaryMetadata.PluginData(
+            plugin_name=metadata.PLUGIN_NAME, content=content.SerializeToString()
+        )
         result.append(Summary(value=[Summary.Value(tag=tag, metadata=SummaryMetadata(plugin_data=plugin))]))
     return tuple(result)
 
@@ -214,11 +241,14 @@ def custom_scalars(layout):
         for name, (kind, tags) in charts.items():
             if kind == "Margin":
                 series = layout_pb2.MarginChartContent.Series(value=tags[0], lower=tags[1], upper=tags[2])
-                made.append(layout_pb2.Chart(title=name, margin=layout_pb2.MarginChartContent(series=[series])))
+                made.append(
+                    layout_pb2.Chart(title=name, margin=layout_pb2.MarginChartContent(series=[series]))
+                )
             else:
-                made.append(layout_pb2.Chart(title=name, multiline=layout_pb2.MultilineChartContent(tag=tags)))
+                made.append(
+                    layout_pb2.Chart(title=name, multiline=layout_pb2.MultilineChartContent(tag=tags))
+                )
         categories.append(layout_pb2.Category(title=title, chart=made))
     packed = layout_pb2.Layout(category=categories).SerializeToString()
     tensor = TensorProto(dtype="DT_STRING", string_val=[packed], tensor_shape=TensorShapeProto())
     return _tensor_summary("custom_scalars__config__", "custom_scalars", b"", tensor)
-

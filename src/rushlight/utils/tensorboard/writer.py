@@ -42,7 +42,9 @@ class FileWriter:
 class SummaryWriter:
     """Writes scalars, histograms, pictures, texts and more for TensorBoard: `tensorboard --logdir runs`."""
 
-    def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
+    def __init__(
+        self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""
+    ):
         if not log_dir:
             now = datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
@@ -58,7 +60,9 @@ class SummaryWriter:
             self.all_writers = {self.log_dir: self.file_writer}
             if self.purge_step is not None:
                 start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-                self.file_writer.add_event(event_pb2.Event(step=self.purge_step, session_log=start), self.purge_step)
+                self.file_writer.add_event(
+                    event_pb2.Event(step=self.purge_step, session_log=start), self.purge_step
+                )
                 self.purge_step = None
         return self.file_writer
 
@@ -72,7 +76,9 @@ class SummaryWriter:
     def _add(self, message, global_step, walltime):
         self._get_file_writer().add_summary(message, global_step, walltime)
 
-    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
+    def add_scalar(
+        self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False
+    ):
         """One number."""
         self._add(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
 
@@ -90,7 +96,19 @@ class SummaryWriter:
         """The distribution of some values."""
         self._add(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
 
-    def add_histogram_raw(self, tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts, global_step=None, walltime=None):
+    def add_histogram_raw(
+        self,
+        tag,
+        min,
+        max,
+        num,
+        sum,
+        sum_squares,
+        bucket_limits,
+        bucket_counts,
+        global_step=None,
+        walltime=None,
+    ):
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
         message = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
@@ -132,7 +150,9 @@ class SummaryWriter:
         """A text in Markdown."""
         self._add(summary.text(tag, text_string), global_step, walltime)
 
-    def add_pr_curve(self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None):
+    def add_pr_curve(
+        self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None
+    ):
         """Precision over recall of a binary classifier."""
         self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
 
@@ -140,7 +160,9 @@ class SummaryWriter:
         """Arranges scalars into charts."""
         self._add(summary.custom_scalars(layout), None, None)
 
-    def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
+    def add_hparams(
+        self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None
+    ):
         """The settings of a run and what they led to."""
         if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
@@ -156,9 +178,14 @@ class SummaryWriter:
         """Left out with a warning, for PyTorch's graph comes from its TorchScript tracer."""
         import warnings
 
-        warnings.warn("SummaryWriter.add_graph: rushlight has no TorchScript graph to show; nothing was written", stacklevel=2)
+        warnings.warn(
+            "SummaryWriter.add_graph: rushlight has no TorchScript graph to show; nothing was written",
+            stacklevel=2,
+        )
 
-    def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
+    def add_embedding(
+        self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None
+    ):
         """Points for the projector, as the tables that it reads."""
         matrix = summary.to_numpy(mat)
         if matrix.ndim != 2:
@@ -166,7 +193,11 @@ class SummaryWriter:
         name = os.path.join(f"{0 if global_step is None else global_step:05d}", str(tag))
         folder = os.path.join(self.log_dir, name)
         os.makedirs(folder, exist_ok=True)
-        lines = ["embeddings {", f'tensor_name: "{tag}:{global_step or 0:05d}"', f'tensor_path: "{os.path.join(name, "tensors.tsv")}"']
+        lines = [
+            "embeddings {",
+            f'tensor_name: "{tag}:{global_step or 0:05d}"',
+            f'tensor_path: "{os.path.join(name, "tensors.tsv")}"',
+        ]
         with open(os.path.join(folder, "tensors.tsv"), "w") as f:
             f.writelines("\t".join(map(str, row)) + "\n" for row in matrix.tolist())
         if metadata is not None:
@@ -175,16 +206,24 @@ class SummaryWriter:
             with open(os.path.join(folder, "metadata.tsv"), "w", encoding="utf-8") as f:
                 if metadata_header:
                     f.write("\t".join(metadata_header) + "\n")
-                f.writelines(("\t".join(map(str, row)) if metadata_header else str(row)) + "\n" for row in metadata)
+                f.writelines(
+                    ("\t".join(map(str, row)) if metadata_header else str(row)) + "\n" for row in metadata
+                )
             lines.append(f'metadata_path: "{os.path.join(name, "metadata.tsv")}"')
         with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "a") as f:
             f.write("\n".join([*lines, "}"]) + "\n")
 
     def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
-        raise NotImplementedError("SummaryWriter.add_video: rushlight writes pictures; use add_images for the frames")
+        raise NotImplementedError(
+            "SummaryWriter.add_video: rushlight writes pictures; use add_images for the frames"
+        )
 
-    def add_mesh(self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None):
-        raise NotImplementedError("SummaryWriter.add_mesh: rushlight writes no meshes; use add_embedding or add_figure")
+    def add_mesh(
+        self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None
+    ):
+        raise NotImplementedError(
+            "SummaryWriter.add_mesh: rushlight writes no meshes; use add_embedding or add_figure"
+        )
 
     def flush(self):
         """Writes what is waiting."""

@@ -1,9 +1,9 @@
 """Samples to batches: `default_collate` and `default_convert`."""
 
+import re
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
 
-import re
 import rushlight as rl
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
@@ -155,5 +155,6 @@ def default_convert(data):
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _like_sequence(data, [default_convert(value) for value in data])
     return data
+
 
 np_str_obj_array_pattern = re.compile(r"[SaUO]")  # kinds of NumPy arrays that make no tensor

@@ -1,4 +1,4 @@
-"""pytorch-crf, pytorch-warmup, torch-ema, thop, torchfm, mambapy: a CRF layer, schedules, averages, counts, factorisation machines, Mamba."""
+"""pytorch-crf, pytorch-warmup, torch-ema, torchfm, mambapy: a CRF layer, schedules, averages, factorisation machines, Mamba."""
 
 import pytorch_warmup
 import torch
@@ -17,7 +17,11 @@ def run():
     out = {"crf": [crf(e, tags).item(), crf.decode(e)]}
     p = torch.nn.Parameter(array(3))
     opt = torch.optim.AdamW([p], lr=0.1)
-    warm, sched, lrs = pytorch_warmup.LinearWarmup(opt, 4), torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10), []
+    warm, sched, lrs = (
+        pytorch_warmup.LinearWarmup(opt, 4),
+        torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10),
+        [],
+    )
     for _ in range(6):
         opt.step()
         with warm.dampening():

@@ -1,9 +1,9 @@
-"""backpack-for-pytorch, torchbnn, blitz-bayesian-pytorch: per-sample and curvature quantities, Bayesian layers."""
+"""torchbnn, blitz-bayesian-pytorch: Bayesian layers, their divergences and gradients."""
 
 import torch
 import torchbnn as bnn
 from blitz.modules import BayesianLinear
-from common import array, brief, fill, labels
+from common import array, brief
 
 
 def run():

@@ -1,4 +1,4 @@
-"""conformer, nystrom-attention, g-mlp-pytorch, mlp-mixer-pytorch, egnn-pytorch, hyper-connections: forward and backward."""
+"""conformer, nystrom-attention, g-mlp-pytorch, mlp-mixer-pytorch, egnn-pytorch: forward and backward."""
 
 import torch
 from common import array, labels, once
@@ -17,7 +17,9 @@ def run():
     coords = array(1, 8, 3, seed=4)
     return {
         "conformer": once(ConformerBlock(dim=32, dim_head=8, heads=4, conv_kernel_size=7), array(2, 16, 32)),
-        "nystrom": once(Nystromformer(dim=32, dim_head=8, heads=4, depth=1, num_landmarks=8), array(2, 32, 32)),
+        "nystrom": once(
+            Nystromformer(dim=32, dim_head=8, heads=4, depth=1, num_landmarks=8), array(2, 32, 32)
+        ),
         "gmlp": once(gMLP(num_tokens=40, dim=32, depth=2, seq_len=32), ids),
         "mixer": once(mixer, array(2, 3, 16, 16)),
         "egnn": once(egnn, array(1, 8, 16), coords, loss=lambda o: o[0].pow(2).mean() + o[1].pow(2).mean()),
