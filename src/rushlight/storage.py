@@ -93,46 +93,9 @@ def storage(self):
     return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
 
-_byte = UntypedStorage.__getitem__
-
-
-def _getitem(self, index):
-    """One byte; or, for a slice, a storage that shares its memory."""
-    if not isinstance(index, slice):
-        return _byte(self, index)
-    if index.step not in (None, 1):
-        raise RuntimeError("a slice of a storage must have a step of 1")
-    return rl.from_numpy(_bytes(self).numpy()[index]).untyped_storage()
-
-
-UntypedStorage.__getitem__ = _getitem
-
-
 def _bytes(untyped):
     """A byte tensor that looks at a storage."""
     return rl.empty(0, dtype=rl.uint8).set_(untyped, 0, (untyped.nbytes(),), (1,))
-
-
-@_method("from_file")
-@staticmethod
-def _from_file(filename, shared=False, nbytes=0):
-    """The bytes of a file, mapped. Writing changes the file (which grows to nbytes) only if shared."""
-    import mmap
-    import os
-
-    import numpy
-
-    if shared and (not os.path.exists(filename) or os.path.getsize(filename) < nbytes):
-        with open(filename, "ab") as out:
-            out.truncate(nbytes)
-    with open(filename, "r+b" if shared else "rb") as f:
-        size = nbytes or os.fstat(f.fileno()).st_size
-        if size > os.fstat(f.fileno()).st_size:
-            raise RuntimeError(f"{filename} has fewer than {size} bytes")
-        if not size:
-            return UntypedStorage(0)
-        mapped = mmap.mmap(f.fileno(), size, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
-    return rl.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).untyped_storage()
 
 
 @_method("cpu")

@@ -272,7 +272,9 @@ def test_what_rushlight_does_not_have_is_said(make, words):
     buffer = io.BytesIO()
     torch.save(make(), buffer)
     for weights_only in (True, False):
-        with pytest.raises((pickle.UnpicklingError, AttributeError, TypeError, NotImplementedError), match=words):
+        with pytest.raises(
+            (pickle.UnpicklingError, AttributeError, TypeError, NotImplementedError), match=words
+        ):
             rl.load(buffer.getvalue(), weights_only=weights_only)
 
 

@@ -6,6 +6,7 @@ import struct
 import sys
 
 from rushlight.serialization import _options
+from rushlight.serialization._legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from rushlight.serialization._location import location_tag
 from rushlight.serialization._pickler import pickled
 from rushlight.serialization._replace import replacing
@@ -13,8 +14,6 @@ from rushlight.serialization._storage import bytes_of
 from rushlight.serialization._zip import ZipWriter
 
 DEFAULT_PROTOCOL = 2
-MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
-PROTOCOL_VERSION = 1001
 
 
 def save(
