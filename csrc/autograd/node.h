@@ -140,7 +140,11 @@ struct Node {
   bool needed, captured;
   Grads incoming;
 
-  bool needs(int64_t input) const { return input < edges.size() && edges[input].node != nullptr; }
+  // Whether the gradient of an input is asked for; in a run with inputs=, whether it leads to one of them.
+  bool needs(int64_t input) const {
+    const Node* to = input < edges.size() ? edges[input].node : nullptr;
+    return to && (!run || to->needed);
+  }
   bool needs_any() const;
 };
 
