@@ -124,7 +124,7 @@ def test_storages_of_files_and_slices(tmp_path):
     shared = rl.from_file(path, shared=True, size=2, dtype=rl.float32)
     shared.fill_(1.0)
     assert np.fromfile(path, np.float32).tolist() == [1.0, 1.0]
-    with pytest.raises(RuntimeError, match="fewer than 9 bytes"):
+    with pytest.raises(RuntimeError, match="8 bytes, 9 were asked for"):
         rl.UntypedStorage.from_file(path, False, 9)
     with pytest.raises(RuntimeError, match="step of 1"):
         private[::2]
