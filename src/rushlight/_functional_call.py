@@ -23,7 +23,7 @@ def _slots(module):
 
 def _spread(given, slots):
     """What was given for one path of a shared tensor, given for all of its paths."""
-    names_of: dict = {}
+    names_of = {}
     for path, (table, key) in slots.items():
         names_of.setdefault(id(table[key]), []).append(path)
     result = dict(given)
@@ -102,7 +102,7 @@ def _merged(dicts):
         raise ValueError(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {dicts!r:.200}"
         )
-    merged: dict = {}
+    merged = {}
     for d in dicts:
         twice = sorted(merged.keys() & d.keys())
         if twice:

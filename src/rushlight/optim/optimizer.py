@@ -168,7 +168,7 @@ class Optimizer:
         """{"state": {index: state}, "param_groups": [...]}, parameters replaced by their index."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        index: dict = {}
+        index = {}
         for group in self.param_groups:
             for p in group["params"]:
                 index.setdefault(id(p), len(index))
@@ -186,7 +186,7 @@ class Optimizer:
         state_dict = self._passed_on(self._optimizer_load_state_dict_pre_hooks, state_dict.copy())
         saved = deepcopy(state_dict["param_groups"])
         _check_groups(self.param_groups, saved)
-        owners: dict = {}  # number in the file: (parameter, its group in the file)
+        owners = {}  # number in the file: (parameter, its group in the file)
         for mine, theirs in zip(self.param_groups, saved, strict=True):
             for number, p in zip(theirs["params"], mine["params"], strict=True):
                 owners[number] = p, theirs
