@@ -15,7 +15,9 @@ IN_PREPARATION = {"errors.md", "compatibility.md", "docs/errors.md", "docs/compa
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the source tree")
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p != "docs/errors.md"])  # whose programs test_errors.py runs
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p != "docs/errors.md"]
+)  # whose programs test_errors.py runs
 def test_page(page, tmp_path):
     run_page(ROOT / page, tmp_path)
 
