@@ -146,8 +146,9 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
 
 // MR rows by two vectors of c, from rows of b that are ldb apart. a is packed as [k][MR], or (kInPlace) has unit stride
 // along the sum and rows that are ars apart. The sums start from the row `start`, or from zero where it is null.
-template <int MR, bool kMasked, bool kInPlace, class T> void block(int64_t k, const T* a, int64_t ars, const T* b,
-                                                                   int64_t ldb, T* c, int64_t ldc, T alpha, bool add, const T* start, typename Vec<T>::Mask m0, typename Vec<T>::Mask m1) {
+template <int MR, bool kMasked, bool kInPlace, class T>
+void block(int64_t k, const T* a, int64_t ars, const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
+           const T* start, typename Vec<T>::Mask m0, typename Vec<T>::Mask m1) {
   using V = Vec<T>;
   typename V::Reg acc[MR][2];
   typename V::Reg s0 = start ? V::load(start, m0) : V::zero(), s1 = start ? V::load(start + V::W, m1) : V::zero();
