@@ -3,7 +3,8 @@
 #include "autograd/meta.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
-#include "python/op_object.h"
+#include "python/node_type.h"
+#include "python/override.h"
 
 namespace rl {
 namespace {
@@ -86,21 +87,44 @@ void pop_saved_hooks() {
   Py_DECREF(h.unpack);
 }
 
+// Makes saving hooks an error with that message; None allows them again. The message that was set before.
+NewObject disable_saved_hooks(Object message) {
+  static auto* held = new std::string;
+  PyObject* before = t_saved_hooks_disabled ? PyUnicode_FromString(t_saved_hooks_disabled) : Py_NewRef(Py_None);
+  const char* given = message.p == Py_None ? nullptr : PyUnicode_AsUTF8(message.p);
+  if (message.p != Py_None && !given) return {nullptr};
+  CHECK(!given || !t_saved_hooks || t_saved_hooks->empty(), Runtime, given);
+  *held = given ? given : "";
+  t_saved_hooks_disabled = given ? held->c_str() : nullptr;
+  return {before};
+}
+
+void set_modes(Object handler, int64_t count) { set_mode_handler(handler.p, static_cast<int>(count)); }
+
+// A tensor that stands for result output_nr of a node where only its place in the graph matters.
+Tensor edge_tensor(Object o, int64_t nr) {
+  CHECK(PyObject_TypeCheck(o.p, g_node_type), Type, "expected a node of the graph, got ", Py_TYPE(o.p)->tp_name);
+  auto* node = reinterpret_cast<Node*>(o.p);
+  if (node->type == &NodeTypeOf<AccumulateGrad>::type) return static_cast<AccumulateGrad*>(node)->variable;
+  CHECK(nr >= 0 && nr < node->results.size(), Index, node->type->name, " has no output ", nr);
+  const ResultMeta& meta = node->results[nr];
+  NoGrad raw;
+  Tensor t = ops::expand(ops::zeros({}, meta.dtype, meta.device), meta.sizes);
+  Py_CLEAR(t->base);
+  Py_INCREF(reinterpret_cast<PyObject*>(node));
+  t->grad_fn = node;
+  t->output_nr = static_cast<uint32_t>(nr);
+  t->requires_grad = true;
+  return t;
+}
+
 NewObject gradient_edge_op(const Tensor& t) {
   Edge e = gradient_edge(t.get());
   return {Py_BuildValue("(OI)", e.node ? reinterpret_cast<PyObject*>(e.node) : Py_None, e.nr)};
 }
-NewObject current_site() {
-  Site s = Site::here();
-  if (!s) return {Py_NewRef(Py_None)};
-  return {Py_BuildValue("(siss)", s.file().c_str(), s.line(), s.function().c_str(), s.source().c_str())};
-}
+NewObject current_site() { return {site_object(Site::here())}; }
 
-bool set_overrides(bool on) {
-  bool before = torch_function_enabled();
-  set_torch_function_enabled(on);
-  return before;
-}
+bool set_overrides(bool on) { return std::exchange(t_overrides, on); }
 
 }  // namespace
 
@@ -119,6 +143,9 @@ static const Register registered([](Ops& ops) {
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
+  ops.def("_set_modes", set_modes, "handler, count", kNoOut);
+  ops.def("_disable_saved_hooks", disable_saved_hooks, "message=None", kNoOut);
+  ops.def("_edge_tensor", edge_tensor, "node, output_nr", kNoOut);
 });
 
 }  // namespace rl

@@ -1,11 +1,13 @@
 #include "python/indexing.h"
 
+#include "autograd/module_scope.h"
+#include "autograd/profile.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
 #include "python/bridge.h"
 #include "python/errors.h"
-#include "python/op_object.h"
+#include "python/override.h"
 
 namespace rl {
 
@@ -271,36 +273,20 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       &call);
 }
 
-// Subclasses that override ops override indexing too.
-PyObject* overridden(PyObject* self, const char* name, PyObject* args) {
-  if (Py_TYPE(self) == g_tensor_type || !torch_function_enabled()) return nullptr;
-  PyObject* method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__torch_function__");
-  if (!method) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  if (method == g_disabled_torch_function) {
-    Py_DECREF(method);
-    return nullptr;
-  }
-  PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);
-  PyObject* result = function ? PyObject_CallFunction(method, "O(O)O{}", function, Py_TYPE(self), args) : nullptr;
-  Py_XDECREF(function);
-  Py_DECREF(method);
-  if (!result) python_error();
-  return result;
-}
-
 }  // namespace
+
+// Plain indexing skips the look for overrides.
+static bool simple(PyObject* o) {
+  return Py_TYPE(o) == g_tensor_type || PyLong_CheckExact(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis;
+}
 
 PyObject* tensor_getitem(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
-    if (Py_TYPE(self) != g_tensor_type) {
-      PyObject* args = PyTuple_Pack(2, self, index);
-      PyObject* result = overridden(self, "__getitem__", args);
-      Py_DECREF(args);
-      if (result) return result;
+    if (!simple(self) || !simple(index) || watched()) {
+      PyObject* args[] = {self, index};
+      if (PyObject* result = slot_override("__getitem__", args, 2)) return result;
     }
+    Profiled timed("aten::__getitem__", ProfileKind::Op, nullptr, module_scope());
     return get(Tensor::borrow(self), index).release();
   });
 }
@@ -308,15 +294,14 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
 int tensor_setitem(PyObject* self, PyObject* index, PyObject* value) {
   return guarded_int([&] {
     CHECK(value, Type, "Tensor does not support deleting items");
-    if (Py_TYPE(self) != g_tensor_type) {
-      PyObject* args = PyTuple_Pack(3, self, index, value);
-      PyObject* result = overridden(self, "__setitem__", args);
-      Py_DECREF(args);
-      if (result) {
+    if (!simple(self) || !simple(index) || !simple(value) || watched()) {
+      PyObject* args[] = {self, index, value};
+      if (PyObject* result = slot_override("__setitem__", args, 3)) {
         Py_DECREF(result);
         return 0;
       }
     }
+    Profiled timed("aten::__setitem__", ProfileKind::Op, nullptr, module_scope());
     set(Tensor::borrow(self), index, value);
     return 0;
   });

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/meta.h"
+#include "autograd/profile.h"
 #include "autograd/record.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
@@ -12,6 +13,7 @@
 #include "python/indexing.h"
 #include "python/op_object.h"
 #include "python/operators.h"
+#include "python/override.h"
 
 namespace rl {
 
@@ -510,7 +512,7 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
 
 template <Tensor (*Op)(const Value&, const Value&)>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
-  if (plain(a) && plain(b)) return direct<Op>(a, b);
+  if (plain(a) && plain(b) && !watched()) return direct<Op>(a, b);
   if (!operand(a) || !operand(b)) {
     if (!is_tensor(a) || !PyObject_HasAttrString(b, "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
   }
@@ -525,7 +527,7 @@ PyObject* n_matmul(PyObject* a, PyObject* b) {
   return by_name("matmul", a, b);
 }
 PyObject* n_neg(PyObject* a) {
-  if (Py_TYPE(a) == g_tensor_type) return guarded([&] { return ops::neg(handle(a)).release(); });
+  if (Py_TYPE(a) == g_tensor_type && !watched()) return guarded([&] { return ops::neg(handle(a)).release(); });
   return PyObject_CallMethod(a, "neg", nullptr);
 }
 

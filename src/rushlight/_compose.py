@@ -1,7 +1,8 @@
 """Ops written in Python: composed of other ops, differentiable for free.
 
 `@op(...)` in a module under `rushlight._ops` makes a function of the package; `method`, `inplace` and `out` derive the
-other forms, as a registration in C++ does. `name` puts it in a namespace ("linalg.cond").
+other forms, as a registration in C++ does. `name` puts it in a namespace ("linalg.cond"). `differentiable=False` says
+that its results have no history by intent.
 """
 
 import functools
@@ -14,15 +15,18 @@ from ._C import Tensor
 _composed = {}
 
 
-def op(function=None, *, method=False, inplace=False, out=False, name=None, alias=()):
+def op(function=None, *, method=False, inplace=False, out=False, name=None, alias=(), differentiable=True):
     if function is None:
-        return functools.partial(op, method=method, inplace=inplace, out=out, name=name, alias=alias)
+        return functools.partial(
+            op, method=method, inplace=inplace, out=out, name=name, alias=alias, differentiable=differentiable
+        )
     name = name or function.__name__
     short = name.rsplit(".", 1)[-1]
 
     overridable = _overridable(function)
     if out:
         overridable = _with_out(overridable)
+    overridable._differentiable = differentiable
     _composed[name] = overridable
     for other in alias:
         _composed[other] = overridable

@@ -14,6 +14,7 @@ HOMES = {
     "get_autocast_dtype": "amp.autocast_mode",
     "get_autocast_gpu_dtype": "amp.autocast_mode",
     "get_printoptions": "_tensor_str",
+    "graph": "_picture",
     "gru": "nn._functional.recurrent",
     "gru_cell": "nn._functional.recurrent",
     "iinfo": "_type_info",
