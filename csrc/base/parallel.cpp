@@ -24,32 +24,38 @@ namespace rl {
 namespace {
 
 // Note [How a piece is claimed]
-// `ticket` holds (generation of the loop, next piece). A thread reads it, reads the loop's description, and claims
-// the piece by compare-and-swap: success proves that the loop is still the one it read about, and an unfinished loop
-// cannot be replaced. So nobody ever waits for a thread that holds no piece, and a worker that wakes late, or is
-// preempted between the two reads, can do no harm.
+// The pieces of a loop are cut into one span per thread, so that a thread that runs loop after loop over the same data
+// finds it in its own cache; who has ended its span helps with the next one. A span's ticket holds (generation of the
+// loop, pieces claimed). A thread reads it, reads the loop's description, and claims the piece by compare-and-swap:
+// success proves that the loop is still the one it read about, and an unfinished loop cannot be replaced. So nobody
+// ever waits for a thread that holds no piece, and a worker that wakes late, or is preempted between the two reads,
+// can do no harm.
 constexpr int kPieceBits = 36;
 constexpr uint64_t kPieceMask = (uint64_t{1} << kPieceBits) - 1;  // as a piece number: the loop is being written
 
 constexpr int kMaxThreads = 1024;
-constexpr int64_t kSpinNanoseconds = 5000;
-constexpr int64_t kCalmNanoseconds = 100'000'000;  // no spinning for so long after other load was seen
+constexpr int64_t kSpinNanoseconds = 200'000;
+constexpr int64_t kCalmNanoseconds = 20'000'000;   // no spinning for so long after other load was seen
 constexpr int kCallerWakes = 4, kWorkerWakes = 2;  // waking is a tree, so that no thread pays for waking all
+
+struct alignas(64) Span {
+  std::atomic<uint64_t> ticket{kPieceMask};
+};
 
 struct Worker {
   pthread_t thread;
+  int slot = 0;  // whose span it begins with; the caller's is 0
   std::atomic<bool> stop{false};
 };
 
 struct Pool {
   // The loop in progress.
-  alignas(64) std::atomic<uint64_t> ticket{kPieceMask};
-  std::atomic<const FunctionRef<void(int64_t, int64_t)>*> body{nullptr};
+  alignas(64) std::atomic<const FunctionRef<void(int64_t, int64_t)>*> body{nullptr};
   std::atomic<int64_t> begin{0}, end{0}, grain{1};
-  std::atomic<uint64_t> pieces{0};
+  std::atomic<uint64_t> pieces{0}, spans{1};
   std::atomic<unsigned> float_mode{0};
 
-  alignas(64) std::atomic<uint64_t> done{0};        // pieces ended or skipped
+  alignas(64) std::atomic<uint64_t> done{0};        // pieces ended
   std::atomic<uint32_t> caller_waits{0}, ended{0};  // `ended` is the word the caller sleeps on
   std::mutex error_lock;
   std::exception_ptr error;
@@ -63,7 +69,9 @@ struct Pool {
   alignas(64) std::atomic<bool> busy{false};  // owned by one caller; guards what follows
   int started = 0;                            // workers
   bool start_failed = false;
+  uint64_t generation = 0;  // of the latest loop, in the place it has in a ticket
   Worker* workers[kMaxThreads] = {};
+  Span span[kMaxThreads];
 };
 
 // Never destroyed: workers may be asleep on it while the process exits.
@@ -149,63 +157,66 @@ void wake_workers(Pool& pool, uint64_t pieces_left, int at_most) {
   wake(pool.epoch, static_cast<int>(count < pieces_left ? count : pieces_left));
 }
 
-void finish_pieces(Pool& pool, uint64_t count, uint64_t pieces) {
-  if (pool.done.fetch_add(count, std::memory_order_seq_cst) + count != pieces) return;
+void finish_piece(Pool& pool, uint64_t pieces) {
+  if (pool.done.fetch_add(1, std::memory_order_seq_cst) + 1 != pieces) return;
   if (pool.caller_waits.load(std::memory_order_seq_cst)) {
     pool.ended.fetch_add(1, std::memory_order_seq_cst);
     wake(pool.ended, 1);
   }
 }
 
-// Keeps the error of the lowest piece, which is the same in every run: lower pieces have all been handed out.
-// Returns how many later pieces will now never be.
-uint64_t fail_piece(Pool& pool, uint64_t generation, uint64_t piece, uint64_t pieces) {
-  {
-    std::lock_guard lock(pool.error_lock);
-    if (!pool.error || piece < pool.error_piece) {
-      pool.error = std::current_exception();
-      pool.error_piece = piece;
-    }
-  }
-  uint64_t seen = pool.ticket.load(std::memory_order_acquire);
-  while ((seen & kPieceMask) < pieces) {
-    if (pool.ticket.compare_exchange_weak(seen, generation | pieces, std::memory_order_acq_rel))
-      return pieces - (seen & kPieceMask);
-  }
-  return 0;
+// Keeps the error of the lowest piece, which is the same in every run.
+void fail_piece(Pool& pool, uint64_t piece) {
+  std::lock_guard lock(pool.error_lock);
+  if (pool.error && piece >= pool.error_piece) return;
+  pool.error = std::current_exception();
+  pool.error_piece = piece;
 }
 
-// Runs pieces of the loop in progress until none is left to hand out. See Note [How a piece is claimed].
-void run_pieces(Pool& pool, bool worker) {
-  bool first = worker;
+// The first piece of a span.
+inline uint64_t span_begin(uint64_t span, uint64_t spans, uint64_t pieces) {
+  return pieces / spans * span + (span < pieces % spans ? span : pieces % spans);
+}
+
+// Runs pieces of one span of the loop in progress until none is left. See Note [How a piece is claimed].
+void run_span(Pool& pool, uint64_t index, bool& first) {
+  std::atomic<uint64_t>& ticket = pool.span[index].ticket;
   while (true) {
-    uint64_t seen = pool.ticket.load(std::memory_order_acquire), piece = seen & kPieceMask;
-    uint64_t pieces = pool.pieces.load(std::memory_order_acquire);
-    if (piece >= pieces) {
+    uint64_t seen = ticket.load(std::memory_order_acquire), claimed = seen & kPieceMask;
+    uint64_t pieces = pool.pieces.load(std::memory_order_acquire), spans = pool.spans.load(std::memory_order_acquire);
+    uint64_t start = span_begin(index, spans, pieces), length = span_begin(index + 1, spans, pieces) - start;
+    if (index >= spans || claimed >= length) {
       // Also taken while another loop is being written; its caller wakes workers afterwards.
-      if (pool.ticket.load(std::memory_order_acquire) == seen || !worker) return;
+      if (ticket.load(std::memory_order_acquire) == seen) return;
       continue;
     }
     auto* body = pool.body.load(std::memory_order_acquire);
     int64_t grain = pool.grain.load(std::memory_order_acquire), end = pool.end.load(std::memory_order_acquire);
     int64_t begin = pool.begin.load(std::memory_order_acquire);
     unsigned mode = pool.float_mode.load(std::memory_order_acquire);
-    if (!pool.ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
+    if (!ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
     if (first) {
       first = false;
       set_float_mode(mode);
-      wake_workers(pool, pieces - piece - 1, kWorkerWakes);
+      wake_workers(pool, pieces, kWorkerWakes);
     }
+    uint64_t piece = start + claimed;
     int64_t from = begin + static_cast<int64_t>(piece) * grain;
     int64_t to = end - from > grain ? from + grain : end;
-    uint64_t skipped = 0;
     try {
       (*body)(from, to);
     } catch (...) {
-      skipped = fail_piece(pool, seen & ~kPieceMask, piece, pieces);
+      fail_piece(pool, piece);
     }
-    finish_pieces(pool, 1 + skipped, pieces);
+    finish_piece(pool, pieces);
   }
+}
+
+// The thread's own span, then the others'.
+void run_pieces(Pool& pool, int slot) {
+  bool first = slot != 0;
+  uint64_t spans = pool.spans.load(std::memory_order_acquire);
+  for (uint64_t i = 0; i < spans; ++i) run_span(pool, (static_cast<uint64_t>(slot) + i) % spans, first);
 }
 
 struct StartArguments {
@@ -232,7 +243,7 @@ void* worker_main(void* memory) {
     }
     if (self->stop.load(std::memory_order_acquire)) return nullptr;
     seen = pool.epoch.load(std::memory_order_acquire);
-    run_pieces(pool, true);
+    run_pieces(pool, self->slot);
   }
 }
 
@@ -270,6 +281,7 @@ void start_workers(Pool& pool, int count) {
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   while (pool.started < count) {
     Worker* worker = new Worker;
+    worker->slot = pool.started + 1;
     auto* arguments = new StartArguments{&pool, worker};
     if (pthread_create(&worker->thread, nullptr, worker_main, arguments) != 0) {
       delete arguments;
@@ -296,20 +308,23 @@ void size_pool(Pool& pool, int threads) {
 // The pool belongs to the caller (`busy`). Returns the error of a piece, if any.
 std::exception_ptr run_on_pool(Pool& pool, int64_t begin, int64_t end, int64_t grain, uint64_t pieces,
                                const FunctionRef<void(int64_t, int64_t)>& body) {
-  uint64_t generation = (pool.ticket.load(std::memory_order_relaxed) | kPieceMask) + 1;
-  pool.ticket.store(generation | kPieceMask, std::memory_order_seq_cst);
+  pool.generation += kPieceMask + 1;
+  uint64_t threads = static_cast<uint64_t>(pool.started) + 1, spans = threads < pieces ? threads : pieces;
+  for (uint64_t i = 0; i < threads; ++i)
+    pool.span[i].ticket.store(pool.generation | kPieceMask, std::memory_order_seq_cst);
   pool.body.store(&body, std::memory_order_release);
   pool.begin.store(begin, std::memory_order_release);
   pool.end.store(end, std::memory_order_release);
   pool.grain.store(grain, std::memory_order_release);
   pool.pieces.store(pieces, std::memory_order_release);
+  pool.spans.store(spans, std::memory_order_release);
   pool.float_mode.store(float_mode(), std::memory_order_release);
   pool.done.store(0, std::memory_order_release);
-  pool.ticket.store(generation, std::memory_order_release);
+  for (uint64_t i = 0; i < spans; ++i) pool.span[i].ticket.store(pool.generation, std::memory_order_release);
   pool.epoch.fetch_add(1, std::memory_order_seq_cst);
   wake_workers(pool, pieces - 1, kCallerWakes);
 
-  run_pieces(pool, false);
+  run_pieces(pool, 0);
   auto ended = [&] { return pool.done.load(std::memory_order_acquire) == pieces; };
   if (!spin(pool, ended)) {
     pool.caller_waits.store(1, std::memory_order_seq_cst);

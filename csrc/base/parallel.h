@@ -29,6 +29,14 @@ template <class R, class... A> class FunctionRef<R(A...)> {
 // rethrown in the caller once all pieces have ended.
 void parallel_for(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
+// A grain of about the given one that cuts `total` into pieces of equal size, a multiple of four of them, so that few
+// threads have equal shares. In multiples of 64 elements.
+inline int64_t even_grain(int64_t total, int64_t grain) {
+  int64_t pieces = (total + grain - 1) / grain;
+  pieces = (pieces + 3) / 4 * 4;
+  return ((total + pieces - 1) / pieces + 63) / 64 * 64;
+}
+
 int num_threads();
 void set_num_threads(int n);
 bool in_parallel();  // true on a worker, or inside a piece

@@ -148,7 +148,7 @@ void copy_contiguous(char* out, int64_t out_size, const char* in, int64_t in_siz
     else std::memcpy(out + first * out_size, in + first * in_size, (last - first) * out_size);
   };
   if (n <= grain) return piece(0, n);
-  parallel_for(0, n, grain, piece);
+  parallel_for(0, n, even_grain(n, grain), piece);
 }
 
 void copy(const View& out, const View& in) {

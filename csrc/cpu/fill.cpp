@@ -41,7 +41,7 @@ template <class T, class F> void generate(const View& out, F&& f) {
   };
   constexpr int64_t kGrain = 32768;
   if (n <= kGrain) return piece(0, n);
-  parallel_for(0, n, kGrain, piece);
+  parallel_for(0, n, even_grain(n, kGrain), piece);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void zero(const View& out) {
     std::memset(out.data, 0, bytes);
     return;
   }
-  parallel_for(0, bytes, kPieceBytes,
+  parallel_for(0, bytes, even_grain(bytes, kPieceBytes),
                [&](int64_t first, int64_t last) { std::memset(out.as<char>() + first, 0, last - first); });
 }
 

@@ -66,6 +66,35 @@ template <class T> void thin(const Gemm<T>& g) {
   });
 }
 
+// The same for a few more rows: they are packed side by side as vectors, and the rows of b, read in place, are
+// multiplied into them. c has unit stride along one of its dimensions.
+template <class T> void narrow(const Gemm<T>& g) {
+  constexpr int W = Vec<T>::W;
+  const int64_t panels = (g.m + 2 * W - 1) / (2 * W);
+  auto width = [&](int64_t panel) { return g.m - panel * 2 * W > W ? 2 * W : W; };
+  Scratch<T> packed(checked_mul(g.k, panels * 2 * W));
+  for (int64_t i = 0; i < panels; ++i)
+    pack_panel(g.a + i * 2 * W * g.ars, g.ars, g.acs, g.k, std::min<int64_t>(2 * W, g.m - i * 2 * W), width(i),
+               width(i), packed.get() + i * 2 * W * g.k);
+  int64_t tiles = (g.n + kBlockRows - 1) / kBlockRows;
+  int64_t grain = std::max<int64_t>(1, 400000 / std::max<int64_t>(1, g.k * kBlockRows * g.m));
+  parallel_for(0, tiles, grain, [&](int64_t first, int64_t last) {
+    alignas(64) T tile[kBlockRows * 2 * W];
+    for (int64_t t = first; t < last; ++t) {
+      int64_t j = t * kBlockRows;
+      int rows = static_cast<int>(std::min<int64_t>(kBlockRows, g.n - j));
+      bool add = prepare(g, 0, g.m, j, rows);
+      for (int64_t i = 0; i < panels; ++i) {
+        int64_t row = i * 2 * W;
+        (width(i) > W ? RowBlocks<T, 2>::kAll : RowBlocks<T, 1>::kAll)[rows](g.k, g.b + j * g.bcs, g.bcs,
+                                                                             packed.get() + row * g.k, tile);
+        put_tile(tile, rows, static_cast<int>(width(i)), static_cast<int>(std::min<int64_t>(width(i), g.m - row)),
+                 g.c + row * g.crs + j * g.ccs, g.ccs, g.crs, g.alpha, add);
+      }
+    }
+  });
+}
+
 constexpr int64_t kSum = 256;                       // length of the packed slices of the sum
 constexpr int64_t kPackedBytes = int64_t{8} << 20;  // of all slices packed at once
 
@@ -82,15 +111,22 @@ Tile choose_tile(int64_t m, int64_t n, int64_t k, int64_t panel) {
     else if (t.cols > panel) t.cols = up(t.cols / 2, panel);
     else break;
   }
-  return t;
+  // As many tiles, but of about equal sizes.
+  auto even = [&](int64_t total, int64_t size, int64_t step) {
+    int64_t tiles = (total + size - 1) / size;
+    return up((total + tiles - 1) / tiles, step);
+  };
+  return {even(m, t.rows, kBlockRows), even(n, t.cols, panel)};
 }
 
 template <class T> void blocked(const Gemm<T>& g) {
   constexpr int64_t NR = 2 * Vec<T>::W;
   // Rows of b are read in place when there are too few rows of a to pay for packing it.
   bool direct = g.bcs == 1 && (g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
-  int64_t panels_a = (g.m + kBlockRows - 1) / kBlockRows, panels_b = direct ? 0 : (g.n + NR - 1) / NR;
-  int64_t slice_size = kSum * (g.m + panels_b * NR), slices = (g.k + kSum - 1) / kSum;
+  const bool in_place = g.acs == 1;
+  int64_t panels_a = in_place ? 0 : (g.m + kBlockRows - 1) / kBlockRows, panels_b = direct ? 0 : (g.n + NR - 1) / NR;
+  const int64_t packed_rows = in_place ? 0 : g.m;
+  int64_t slice_size = kSum * std::max<int64_t>(1, packed_rows + panels_b * NR), slices = (g.k + kSum - 1) / kSum;
   int64_t at_once = std::clamp<int64_t>(kPackedBytes / static_cast<int64_t>(sizeof(T)) / slice_size, 1, slices);
   Scratch<T> packed(checked_mul(at_once, slice_size));
   Tile tile = choose_tile(g.m, g.n, std::min(g.k, at_once * kSum), NR);
@@ -107,7 +143,7 @@ template <class T> void blocked(const Gemm<T>& g) {
         } else {
           int64_t j = (panel - panels_a) * NR;
           pack_panel(g.b + p * g.brs + j * g.bcs, g.bcs, g.brs, len, std::min(NR, g.n - j), NR, NR,
-                     slice + (g.m + j) * kSum);
+                     slice + (packed_rows + j) * kSum);
         }
       }
     });
@@ -122,12 +158,15 @@ template <class T> void blocked(const Gemm<T>& g) {
           for (int64_t j = j0; j < j1; j += NR) {
             auto m0 = first_lanes<T>(g.n - j), m1 = first_lanes<T>(g.n - j - Vec<T>::W);
             bool masked = direct && j + NR > g.n;
-            const T* b = direct ? g.b + p * g.brs + j : slice + (g.m + j) * kSum;
+            const BlockFn<T>* blocks = in_place
+                                           ? (masked ? Blocks<T, true, true>::kAll : Blocks<T, false, true>::kAll)
+                                           : (masked ? Blocks<T, true, false>::kAll : Blocks<T, false, false>::kAll);
+            const T* b = direct ? g.b + p * g.brs + j : slice + (packed_rows + j) * kSum;
             int64_t ldb = direct ? g.brs : NR;
             for (int64_t i = i0; i < i1; i += kBlockRows) {
               int64_t rows = std::min<int64_t>(kBlockRows, g.m - i);
-              (masked ? kBlocks<T, true> : kBlocks<T, false>)[rows](len, slice + i* kSum, b, ldb, g.c + i* g.crs + j,
-                                                                    g.crs, g.alpha, add, m0, m1);
+              const T* a = in_place ? g.a + i * g.ars + p : slice + i * kSum;
+              blocks[rows](len, a, g.ars, b, ldb, g.c + i * g.crs + j, g.crs, g.alpha, add, m0, m1);
             }
           }
         }
@@ -136,7 +175,7 @@ template <class T> void blocked(const Gemm<T>& g) {
   }
 }
 
-constexpr int64_t kThin = 40;
+constexpr int64_t kNarrow = 25, kThin = 160;
 
 template <class T> void run(const Gemm<T>& g) {
   bool few_rows = g.m <= kThin && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kThin && g.acs == 1 && g.ars != 1;
@@ -152,7 +191,7 @@ template <class T> void run(const Gemm<T>& g) {
       for (int64_t p = 0; p < t.k; ++p) rows[i * t.k + p] = t.a[i * t.ars + p * t.acs];
     t.a = rows.get(), t.ars = t.k, t.acs = 1;
   }
-  thin(t);
+  t.m < kNarrow ? thin(t) : narrow(t);
 }
 
 }  // namespace

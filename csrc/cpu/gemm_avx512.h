@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace rl::cpu {
 namespace {
@@ -143,23 +144,30 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
   }
 }
 
-// MR rows by two vectors of c, from a packed as [k][MR] and rows of b that are ldb apart.
-template <int MR, bool Masked, class T> void block(int64_t k, const T* a, const T* b, int64_t ldb, T* c, int64_t ldc,
-                                                   T alpha, bool add, typename Vec<T>::Mask m0,
-                                                   typename Vec<T>::Mask m1) {
+// MR rows by two vectors of c, from rows of b that are ldb apart. a is packed as [k][MR], or (kInPlace) has unit stride
+// along the sum and rows that are ars apart.
+template <int MR, bool kMasked, bool kInPlace, class T> void block(int64_t k, const T* a, int64_t ars, const T* b,
+                                                                   int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
+                                                                   typename Vec<T>::Mask m0, typename Vec<T>::Mask m1) {
   using V = Vec<T>;
   typename V::Reg acc[MR][2];
 #pragma GCC unroll 16
   for (int r = 0; r < MR; ++r) acc[r][0] = acc[r][1] = V::zero();
+  // Three rows a pointer: what the processor's addresses can express.
+  constexpr int kBases = (MR + 2) / 3;
+  const T* base[kBases];
+#pragma GCC unroll 8
+  for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * ars;
   for (int64_t p = 0; p < k; ++p) {
-    typename V::Reg b0 = Masked ? V::load(b, m0) : V::load(b), b1 = Masked ? V::load(b + V::W, m1) : V::load(b + V::W);
+    typename V::Reg b0 = kMasked ? V::load(b, m0) : V::load(b),
+                    b1 = kMasked ? V::load(b + V::W, m1) : V::load(b + V::W);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; ++r) {
-      typename V::Reg x = V::all(a[r]);
+      typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * ars] : a[r]);
       acc[r][0] = V::fma(x, b0, acc[r][0]);
       acc[r][1] = V::fma(x, b1, acc[r][1]);
     }
-    a += MR;
+    if (!kInPlace) a += MR;
     b += ldb;
   }
   typename V::Reg scale = V::all(alpha);
@@ -178,21 +186,79 @@ template <int MR, bool Masked, class T> void block(int64_t k, const T* a, const 
 
 inline constexpr int kBlockRows = 12;
 
-template <class T> using BlockFn = void (*)(int64_t, const T*, const T*, int64_t, T*, int64_t, T, bool,
+template <class T> using BlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
                                             typename Vec<T>::Mask, typename Vec<T>::Mask);
-template <class T, bool Masked> inline constexpr BlockFn<T> kBlocks[kBlockRows + 1] = {nullptr,
-                                                                                       block<1, Masked, T>,
-                                                                                       block<2, Masked, T>,
-                                                                                       block<3, Masked, T>,
-                                                                                       block<4, Masked, T>,
-                                                                                       block<5, Masked, T>,
-                                                                                       block<6, Masked, T>,
-                                                                                       block<7, Masked, T>,
-                                                                                       block<8, Masked, T>,
-                                                                                       block<9, Masked, T>,
-                                                                                       block<10, Masked, T>,
-                                                                                       block<11, Masked, T>,
-                                                                                       block<12, Masked, T>};
+// The blocks of 0 to kBlockRows rows.
+template <class T, bool kMasked, bool kInPlace, class = std::make_integer_sequence<int, kBlockRows>> struct Blocks;
+template <class T, bool kMasked, bool kInPlace, int... kRows>
+struct Blocks<T, kMasked, kInPlace, std::integer_sequence<int, kRows...>> {
+  static constexpr BlockFn<T> kAll[] = {nullptr, &block<kRows + 1, kMasked, kInPlace, T>...};
+};
+
+// NV vectors of columns by MR rows of a that lie `ars` apart with unit stride along the sum; b is packed as
+// [k][NV * W]. The result goes to tile[MR][NV * W].
+template <int MR, int NV, class T> void rows_block(int64_t k, const T* a, int64_t ars, const T* b, T* tile) {
+  using V = Vec<T>;
+  typename V::Reg acc[MR][NV];
+#pragma GCC unroll 32
+  for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < NV; ++v) acc[r][v] = V::zero();
+  // Three rows a pointer: what the processor's addresses can express.
+  constexpr int kBases = (MR + 2) / 3;
+  const T* base[kBases];
+#pragma GCC unroll 8
+  for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * ars;
+  for (int64_t p = 0; p < k; ++p) {
+    typename V::Reg y[NV];
+#pragma GCC unroll 2
+    for (int v = 0; v < NV; ++v) y[v] = V::load(b + v * V::W);
+#pragma GCC unroll 32
+    for (int r = 0; r < MR; ++r) {
+      typename V::Reg x = V::all(base[r / 3][p + (r % 3) * ars]);
+#pragma GCC unroll 2
+      for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);
+    }
+    b += NV * V::W;
+  }
+#pragma GCC unroll 32
+  for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < NV; ++v) V::store(tile + (r * NV + v) * V::W, acc[r][v]);
+}
+template <class T> using RowsFn = void (*)(int64_t, const T*, int64_t, const T*, T*);
+template <class T, int NV, class = std::make_integer_sequence<int, kBlockRows>> struct RowBlocks;
+template <class T, int NV, int... kRows> struct RowBlocks<T, NV, std::integer_sequence<int, kRows...>> {
+  static constexpr RowsFn<T> kAll[] = {nullptr, &rows_block<kRows + 1, NV, T>...};
+};
+
+// c[j * cls + r * crs] = alpha * tile[r][j] (+ c), for r < rows and j < lanes; one of the strides of c is 1.
+template <class T>
+void put_tile(const T* tile, int rows, int width, int lanes, T* c, int64_t crs, int64_t cls, T alpha, bool add) {
+  using V = Vec<T>;
+  typename V::Reg scale = V::all(alpha);
+  if (cls == 1) {
+    for (int r = 0; r < rows; ++r)
+      for (int j = 0; j < lanes; j += V::W) {
+        auto mask = first_lanes<T>(lanes - j);
+        typename V::Reg x = V::mul(V::load(tile + r * width + j), scale);
+        T* to = c + r * crs + j;
+        V::store(to, add ? V::fma(V::load(tile + r * width + j), scale, V::load(to, mask)) : x, mask);
+      }
+    return;
+  }
+  for (int j0 = 0; j0 < lanes; j0 += V::W)
+    for (int r0 = 0; r0 < rows; r0 += V::W) {
+      typename V::Reg x[V::W];
+      for (int i = 0; i < V::W; ++i) x[i] = r0 + i < rows ? V::load(tile + (r0 + i) * width + j0) : V::zero();
+      V::transpose(x);
+      auto mask = first_lanes<T>(rows - r0);
+      for (int i = 0; i < V::W && j0 + i < lanes; ++i) {
+        T* to = c + (j0 + i) * cls + r0;
+        V::store(to, add ? V::fma(x[i], scale, V::load(to, mask)) : V::mul(x[i], scale), mask);
+      }
+    }
+}
 
 // R by S inner products of rows: a's and b's both with unit stride along the sum. c's strides are free.
 template <int R, int S, class T> void dots(int64_t k, const T* a, int64_t ars, const T* b, int64_t bcs, T* c,

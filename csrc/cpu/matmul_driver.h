@@ -287,7 +287,21 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     }
     return;
   }
-  // One matrix b for a batch of a whose rows follow each other: a single taller product.
+  // One matrix b for a whole batch of a: a single taller product, if the rows of a follow each other. Where they do
+  // not, as after a transpose, copying a costs less than many low products.
+  Scratch<T> packed_a, packed_b;
+  auto one_b = [&] {
+    for (int d = 0; d < batch.ndim; ++d)
+      if (batch.strides[2][d] != 0) return false;
+    return batch.ndim > 0;
+  };
+  if (p.c.rows < 128 && p.c.cols >= 16 && p.a.cols >= 16 && one_b() && p.c.cs == 1) {
+    int64_t expected = p.c.rows * p.a.rs;
+    bool follows = true;
+    for (int d = batch.ndim - 1; d >= 0; expected *= batch.sizes[d--])
+      follows = follows && batch.strides[1][d] == expected;
+    if (!follows) p.a = pack_batch(p.a, batch, 1, packed_a);
+  }
   if (batch.ndim > 0 && batch.strides[2][batch.ndim - 1] == 0) {
     int last = batch.ndim - 1;
     int64_t m = p.c.rows, size = batch.sizes[last];
@@ -335,7 +349,6 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(1e6 / macs)), body);
     return;
   }
-  Scratch<T> packed_a, packed_b;
   auto readable = [](const Matrix<T>& x) { return row_major(x) || row_major(x.transposed()); };
   // x of a matrix-vector product needs only a stride that fits
   bool x_is_b = line && n == 1, x_is_a = line && n != 1;

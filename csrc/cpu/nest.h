@@ -9,7 +9,7 @@
 
 namespace rl::RL_ISA {
 
-inline constexpr int64_t kPieceBytes = 1 << 18;  // a piece of a memory-bound loop: some 30 us
+inline constexpr int64_t kPieceBytes = 1 << 17;  // what is worth a second thread in a memory-bound loop: some 8 us
 
 enum class Order : uint8_t {
   Memory,    // as the operands lie in memory, the first one first
@@ -99,7 +99,7 @@ template <int N> struct Nest {
   template <class Run> void parallel_runs(int64_t grain, Run&& run) const {
     if (total == 0) return;
     if (total <= grain) return for_runs(0, total, run);
-    parallel_for(0, total, grain, [&](int64_t first, int64_t last) { for_runs(first, last, run); });
+    parallel_for(0, total, even_grain(total, grain), [&](int64_t first, int64_t last) { for_runs(first, last, run); });
   }
 
  private:

@@ -33,17 +33,17 @@ struct Shape {
   int64_t strides[kMaxOperands][kMaxDims + 2];
 };
 
-// Pieces hold about 30 microseconds of work.
+// How many elements are worth a second thread, some five microseconds of work.
 int64_t grain_of(int cost) {
-  const int64_t grain = 131072 / (cost < 1 ? 1 : cost);
-  return grain < 2048 ? 2048 : grain & ~int64_t(63);
+  const int64_t grain = 32768 / (cost < 1 ? 1 : cost);
+  return grain < 2048 ? 2048 : grain;
 }
 
 void run_flat(Loop loop, char* const* data, const int64_t* steps, int count, int64_t n, const LoopParams& params,
               int cost) {
   const int64_t grain = grain_of(cost);
   if (n <= grain) return loop(data, steps, n, params);
-  parallel_for(0, n, grain, [&](int64_t first, int64_t last) {
+  parallel_for(0, n, even_grain(n, grain), [&](int64_t first, int64_t last) {
     char* at[kMaxOperands];
     for (int k = 0; k < count; ++k) at[k] = data[k] + first * steps[k];
     loop(at, steps, last - first, params);
@@ -90,7 +90,8 @@ void run_shape(Loop loop, const Shape& s, char* const* data, const LoopParams& p
   for (int d = 0; d < s.ndim; ++d) total *= s.sizes[d];
   const int64_t grain = grain_of(cost);
   if (total <= grain) return run_range(loop, s, data, 0, total, params);
-  parallel_for(0, total, grain, [&](int64_t first, int64_t last) { run_range(loop, s, data, first, last, params); });
+  parallel_for(0, total, even_grain(total, grain),
+               [&](int64_t first, int64_t last) { run_range(loop, s, data, first, last, params); });
 }
 
 // Is dimension a outside of b in memory? The result decides; inputs only where it does not.

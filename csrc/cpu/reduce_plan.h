@@ -65,20 +65,22 @@ struct ReducePlan {
     if (reduced == 0) rsize[0] = 1, rin[0] = 1, reduced = 1;
     if (kept == 0) ksize[0] = 1, kin[0] = 0, kout[0] = 0, kout2[0] = 0, kept = 1;
     columns = ksize[0] > 1 && (kin[0] < rin[0] || count < 12) && count > 0;
+    if (!columns) width = std::clamp<int64_t>(kPieceWork / std::max<int64_t>(count, 1), 1, kWidth);
   }
 
   void move_kept(int to, int from) {
     ksize[to] = ksize[from], kin[to] = kin[from], kout[to] = kout[from], kout2[to] = kout2[from];
   }
 
-  // A unit is at most kWidth outputs along the first kept dimension.
-  int64_t units_per_line() const { return (ksize[0] + kWidth - 1) / kWidth; }
+  // A unit is some outputs along the first kept dimension: kWidth columns, or as many rows as make a piece.
+  int64_t width = kWidth;
+  int64_t units_per_line() const { return (ksize[0] + width - 1) / width; }
   struct Unit {
     int64_t in, out, out2, n;  // offsets in elements; number of outputs
   };
   Unit unit(int64_t index) const {
-    int64_t per_line = units_per_line(), first = (index % per_line) * kWidth;
-    Unit u{first * kin[0], first * kout[0], first * kout2[0], std::min(kWidth, ksize[0] - first)};
+    int64_t per_line = units_per_line(), first = (index % per_line) * width;
+    Unit u{first * kin[0], first * kout[0], first * kout2[0], std::min(width, ksize[0] - first)};
     int64_t line = index / per_line;
     for (int d = 1; d < kept && line; ++d) {
       int64_t i = line % ksize[d];

@@ -196,7 +196,7 @@ template <class Op, class C> void reduce_run(const Op& op, const Source<C>& in, 
     return parallel_for(0, units, std::max<int64_t>(1, kPieceWork / work), some_units);
   }
   // Few outputs: cut the reduced elements into equal chunks, then join the chunks' results.
-  int64_t width = std::min(kWidth, plan.ksize[0]);
+  int64_t width = std::min(plan.width, plan.ksize[0]);
   auto partial = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(units * chunks * width) * sizeof(A));
   A* parts = reinterpret_cast<A*>(partial.get());
   parallel_for(0, units * chunks, 1, [&](int64_t first, int64_t last) {

@@ -118,7 +118,7 @@ template <class C> void variance_of(const View* var, const View* mean, const Vie
     });
     return;
   }
-  int64_t width = std::min(kWidth, plan.ksize[0]);
+  int64_t width = std::min(plan.width, plan.ksize[0]);
   auto parts = std::make_unique_for_overwrite<Moments[]>(static_cast<size_t>(units * chunks * width));
   parallel_for(0, units * chunks, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {

@@ -87,19 +87,27 @@ template <class T> int64_t unique_rows_of(int64_t* first, int64_t* inverse, int6
       [&](int64_t g, int64_t i) { first[g] = order[static_cast<size_t>(i)]; });
 }
 
-// The number of elements of `row` that stand before x. NaN stands after everything.
-template <class T> int64_t place(const T* row, const int64_t* sorter, int64_t n, T value, bool right) {
+// out[k] = the number of elements of `row` that stand before values[k]. NaN stands after everything. The searches of
+// several values go in step, without branches: their waits for memory overlap.
+constexpr int kSearches = 8;
+template <bool kRight, bool kSorted, class T, class O>
+void find_places(const T* row, const int64_t* sorter, int64_t n, const T* values, int count, O* out) {
   using C = compute_t<T>;
-  C x = static_cast<C>(value);
-  int64_t low = 0;
-  while (n > 0) {
-    int64_t half = n / 2, at = low + half;
-    C y = static_cast<C>(row[sorter ? sorter[at] : at]);
-    bool before = right ? !(y > x) : !(y >= x);
-    low = before ? at + 1 : low;
-    n = before ? n - half - 1 : half;
+  C x[kSearches];
+  int64_t low[kSearches] = {};
+  for (int k = 0; k < kSearches; ++k) x[k] = static_cast<C>(values[k < count ? k : 0]);
+  auto before = [&](int k, int64_t at) -> int64_t {
+    C y = static_cast<C>(row[kSorted ? at : sorter[at]]);
+    return kRight ? !(y > x[k]) : !(y >= x[k]);
+  };
+  while (n > 1) {
+    int64_t half = n / 2;
+    for (int k = 0; k < kSearches; ++k) low[k] += before(k, low[k] + half - 1) * half;
+    n -= half;
   }
-  return low;
+  if (n == 1)
+    for (int k = 0; k < kSearches; ++k) low[k] += before(k, low[k]);
+  for (int k = 0; k < count; ++k) out[k] = static_cast<O>(low[k]);
 }
 
 template <class T, class O>
@@ -114,13 +122,18 @@ void searchsorted_of(const View& out, const View& sorted, const View& values, co
       CHECK(order[i] >= 0 && order[i] < n, Index, "torch.searchsorted(): sorter index out of range");
   }
   O* o = out.as<O>();
+  auto* find = right ? (order ? &find_places<true, false, T, O> : &find_places<true, true, T, O>)
+                     : (order ? &find_places<false, false, T, O> : &find_places<false, true, T, O>);
   int64_t steps = 2 + std::bit_width(static_cast<uint64_t>(n));
-  parallel_for(0, total, std::max<int64_t>(1, 32768 / steps), [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      int64_t at = i / per_row * n;
-      o[i] = static_cast<O>(place(s + at, order ? order + at : nullptr, n, v[i], right));
-    }
-  });
+  parallel_for(0, total, std::max<int64_t>(kSearches, 16384 / steps / kSearches * kSearches),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t i = first; i < last;) {
+                   int64_t row = i / per_row, at = row * n, row_end = std::min(last, (row + 1) * per_row);
+                   int count = static_cast<int>(std::min<int64_t>(kSearches, row_end - i));
+                   find(s + at, order ? order + at : nullptr, n, v + i, count, o + i);
+                   i += count;
+                 }
+               });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
@@ -374,11 +375,45 @@ void check_out_memory(PyObject* out, PyObject* const* slots, int count, bool str
   }
 }
 
+// May an elementwise op write its result straight into `out`? Not where an argument reads the same memory in another
+// order.
+bool may_write_directly(PyObject* out, PyObject* const* slots, int count) {
+  if (!is_tensor(out)) return false;
+  Tensor t = Tensor::borrow(out);
+  if (t.requires_grad() || !t.numel()) return false;
+  for (int i = 0; i < count; ++i) {
+    if (!slots[i] || !is_tensor(slots[i])) continue;
+    Tensor x = Tensor::borrow(slots[i]);
+    if (x.device() != t.device()) return false;
+    if (x.storage() == t.storage() && !(x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()))
+      return false;
+  }
+  return true;
+}
+
+// Calls the op with `out` offered as the place for its result; the op may take the offer or not.
+PyObject* invoke_into(PyObject* out, Overload& o, PyObject* const* slots) {
+  Destination outer = std::exchange(t_destination, Destination());
+  struct Restore {
+    Destination& outer;
+    ~Restore() { t_destination = std::move(outer); }
+  } restore{outer};
+  t_destination.wanted = reinterpret_cast<TensorObject*>(out);
+  return o.spec.invoke(o.spec.fn, slots, nullptr);
+}
+
 PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   if (op->form != Form::Inplace) {
-    if (b.out) check_out_memory(b.out, b.slots, static_cast<int>(o.params.size()), o.spec.flags & kApartOut);
-    PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
+    int count = static_cast<int>(o.params.size());
+    if (b.out) check_out_memory(b.out, b.slots, count, o.spec.flags & kApartOut);
+    const bool direct = b.out && (o.spec.flags & kElementwise) && may_write_directly(b.out, b.slots, count);
+    PyObject* result = direct ? invoke_into(b.out, o, b.slots)
+                              : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
     if (!result) python_error();
+    if (result == b.out) {
+      bump_version(Tensor::borrow(b.out));
+      return result;
+    }
     if (b.out && (o.spec.flags & kExactOut)) {
       try {
         check_exact_out(b, o.spec.count, result);

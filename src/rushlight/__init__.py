@@ -2,8 +2,16 @@
 
 import os as _os
 
-from . import _C
-from ._C import *  # noqa: F403  (dtypes, device, Size, Tensor ...)
+# OpenBLAS starts threads as it is loaded unless told not to; its work runs on our own pool.
+_blas_threads = _os.environ.get("OPENBLAS_NUM_THREADS")
+_os.environ["OPENBLAS_NUM_THREADS"] = "1"
+from . import _C  # noqa: E402
+
+if _blas_threads is None:
+    del _os.environ["OPENBLAS_NUM_THREADS"]
+else:
+    _os.environ["OPENBLAS_NUM_THREADS"] = _blas_threads
+from ._C import *  # noqa: E402, F403  (dtypes, device, Size, Tensor ...)
 
 __version__ = "2.13.0+rushlight.0.1.0"
 
