@@ -14,6 +14,7 @@ namespace {
 
 uint64_t g_runs = 0;
 thread_local int t_depth = 0;
+thread_local uint64_t t_run = 0;
 thread_local std::vector<PyObject*> t_callbacks;
 
 struct Later {
@@ -45,6 +46,8 @@ class Run {
       s.node->incoming = std::move(s.incoming);
     }
   }
+
+  uint64_t id() const { return id_; }
 
   Tensors go() {
     site_ = Site::here();
@@ -285,6 +288,10 @@ Tensors run_backward(const BackwardCall& call) {
   {
     Depth depth;
     Run run(call);
+    struct Numbered {
+      uint64_t outer;
+      ~Numbered() { t_run = outer; }
+    } numbered{std::exchange(t_run, run.id())};
     results = run.go();
   }
   if (t_depth == 0 && !t_callbacks.empty()) {
@@ -303,6 +310,7 @@ Tensors run_backward(const BackwardCall& call) {
 }
 
 bool in_backward() { return t_depth > 0; }
+uint64_t current_backward() { return t_run; }
 void queue_callback(PyObject* f) { t_callbacks.push_back(Py_NewRef(f)); }
 
 // dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.

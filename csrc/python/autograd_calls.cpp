@@ -101,6 +101,12 @@ NewObject disable_saved_hooks(Object message) {
 
 void set_modes(Object handler, int64_t count) { set_mode_handler(handler.p, static_cast<int>(count)); }
 
+int64_t backward_run() { return static_cast<int64_t>(current_backward()); }
+bool edge_in_run(const Tensor& t, int64_t run) {
+  Edge e = gradient_edge(t.get());
+  return e.node && e.node->run == static_cast<uint64_t>(run) && e.node->needed;
+}
+
 // A tensor that stands for result output_nr of a node where only its place in the graph matters.
 Tensor edge_tensor(Object o, int64_t nr) {
   CHECK(PyObject_TypeCheck(o.p, g_node_type), Type, "expected a node of the graph, got ", Py_TYPE(o.p)->tp_name);
@@ -145,6 +151,8 @@ static const Register registered([](Ops& ops) {
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
   ops.def("_set_modes", set_modes, "handler, count", kNoOut);
   ops.def("_disable_saved_hooks", disable_saved_hooks, "message=None", kNoOut);
+  ops.def("_backward_run", backward_run, "", kNoOut);
+  ops.def("_edge_in_run", edge_in_run, "input, run", kNoOut);
   ops.def("_edge_tensor", edge_tensor, "node, output_nr", kNoOut);
 });
 

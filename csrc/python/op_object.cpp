@@ -426,6 +426,11 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   }
   Tensor self = Tensor::borrow(b.slots[0]);
   InplaceCall call{&o, b.slots};
+  // Before anything is written: a view among the operands may have lost its history.
+  if (grad_enabled())
+    for (size_t i = 1; i < o.params.size(); ++i)
+      if (b.slots[i] && is_tensor(b.slots[i]))
+        if (auto* t = reinterpret_cast<TensorObject*>(b.slots[i]); t->base && t->wants_grad()) grad_fn_of(t);
   InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
                        (o.spec.flags & kOverlapOk) != 0};
   return apply_inplace(

@@ -43,6 +43,7 @@ def op(function=None, *, method=False, inplace=False, out=False, name=None, alia
 
 
 _disabled = _C._disabled_torch_function_impl
+modes = []  # TorchFunctionModes that see composed ops, of all threads
 
 
 def _overridable(function):
@@ -50,6 +51,10 @@ def _overridable(function):
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
+        if modes:
+            from .overrides import call_mode
+
+            return call_mode(wrapper, args, kwargs)
         for a in args:
             if (
                 type(a) is not Tensor
