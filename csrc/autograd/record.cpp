@@ -46,6 +46,7 @@ struct CopySlices : Node {
   Grads backward(const Grads& dy);
   ~CopySlices() { Py_XDECREF(reinterpret_cast<PyObject*>(fn)); }
   void fields(FieldVisitor& visit) {
+    visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
     if (fn) fn->type->fields(*fn, visit);
   }
 };

@@ -235,7 +235,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     ops::expand(source, target.sizes());  // says in its own words when it does not fit
     if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
     // x[:] = x[0]: the row is read again and again while it is written.
-    if (source.storage() == target.storage() && source.numel() != target.numel()) source = ops::clone(source);
+    if (source.storage() == target.storage() && !(source.sizes() == target.sizes())) source = ops::clone(source);
     ops::copy_(target, source, false);
     return;
   }
