@@ -76,7 +76,7 @@ def test_saved_tensors_are_freed_as_backward_passes():
     x = rl.ones(size, requires_grad=True)
     y = x
     held = []
-    for k in range(8):
+    for _ in range(8):
         y = y.sin()
         held.append(weakref.ref(y))
     loss = y.sum()
