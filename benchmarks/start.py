@@ -7,10 +7,14 @@ import sys
 
 PROBE = """
 import resource, sys, time
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start = time.perf_counter()
+
+def resident():  # MB; the peak of getrusage would count the parent's pages too
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+before, start = resident(), time.perf_counter()
 __import__(sys.argv[1])
-print(time.perf_counter() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(time.perf_counter() - start, resident() - before)
 """
 
 

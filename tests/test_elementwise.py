@@ -173,3 +173,27 @@ def test_operators_refuse_what_is_no_number():
     assert (2**x).tolist() == [2.0, 4.0]
     assert (5 // x).tolist() == [5.0, 2.0]
     assert divmod(rl.tensor(7), 2)[1].item() == 1
+
+
+@pytest.mark.parametrize("dtype", [rl.uint16, rl.uint32, rl.uint64])
+def test_wide_unsigned_types_are_computed_in_themselves(dtype):
+    """The factor of add and the sources of reductions exist for every type that has a loop."""
+    a = rl.tensor([1, 2, 250], dtype=dtype)
+    assert (a + 1).tolist() == [2, 3, 251] and (a - 1).tolist() == [0, 1, 249]
+    assert rl.add(a, a, alpha=3).tolist() == [4, 8, 1000]
+    assert a.sum().item() == 253 and a.sum().dtype == rl.int64 and a.prod().item() == 500
+    assert rl.stack([a, a]).sum(0).tolist() == [2, 4, 500]
+    assert a.all().item() and not rl.zeros(3, dtype=dtype).any().item()
+    assert rl.tensor([256, 0], dtype=dtype).count_nonzero().item() == 1
+    for to in (rl.uint16, rl.uint32, rl.uint64, rl.int32, rl.int8):
+        total = rl.arange(6).view(2, 3).sum(0, dtype=to)
+        assert total.dtype == to and total.tolist() == [3, 5, 7]
+        assert rl.arange(1, 4).prod(dtype=to).item() == 6 and a[:2].sum(dtype=to).item() == 3
+
+
+def test_half_complex_sums_and_truth():
+    a = rl.tensor([1 + 1j, 2, 0], dtype=rl.complex32)
+    assert (a + a).tolist() == [2 + 2j, 4, 0] and (a - a).tolist() == [0, 0, 0]
+    assert a.any().item() and not a.all().item() and a.count_nonzero().item() == 2
+    with pytest.raises(NotImplementedError):
+        a.sum()

@@ -117,8 +117,10 @@ def test_functional_call():
         ours.functional_call(net, {"0.weight": params["0.weight"]}, (x,), strict=True)
     with pytest.raises(ValueError, match="multiple dictionaries"):
         ours.functional_call(net, (params, params), (x,))
-    with pytest.raises(KeyError):
-        ours.functional_call(net, {"nonsense": x}, (x,))
+    with pytest.raises(AttributeError, match="nonsense"):
+        ours.functional_call(net, {"nonsense.weight": x}, (x,))
+    ours.functional_call(net, {"extra": x}, (x,))  # as in PyTorch, there for the time of the call
+    assert not hasattr(net, "extra")
     broken = rl.ones(7, 7)
     with pytest.raises(RuntimeError):
         ours.functional_call(net, {"0.weight": broken}, (x,))

@@ -1,6 +1,10 @@
 """Hostile arguments give an exception, never a crash: huge and negative sizes, wrong types, dimensions out of range."""
 
+import pathlib
 import random
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +22,7 @@ EXPECTED = (
 )  # fmt: skip
 # Ops that wait, print, or change the process as a whole.
 SKIP = {"_set_library_path", "set_num_threads", "_set_default_dtype", "_set_grad_enabled", "_set_inference", "_set_anomaly", "_set_sites",
-        "_push_saved_hooks", "_pop_saved_hooks", "_set_torch_function", "_memory_set_limit", "_set_memory_limit", "_set_cache_limit"}  # fmt: skip
+        "_push_saved_hooks", "_pop_saved_hooks", "_set_torch_function", "_swap_function_mode", "_memory_set_limit", "_set_memory_limit", "_set_cache_limit"}  # fmt: skip
 
 
 def tensors():
@@ -94,3 +98,51 @@ def test_random_arguments(shard):
 def test_named(kind, call):
     with pytest.raises(kind):
         call()
+
+
+META = rl.ones(2, 3, device="meta")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (TypeError, lambda: rl.cat(rl.ones(2, 2))),
+        (TypeError, lambda: rl.stack(rl.ones(2, 2))),
+        (RuntimeError, lambda: rl.complex(rl.ones(2), rl.ones(2), out=rl.empty(2, dtype=rl.complex128))),
+        (RuntimeError, lambda: rl.gather(rl.ones(2), 0, rl.tensor([0]), out=rl.empty(1, dtype=rl.float64))),
+        (RuntimeError, lambda: rl.ones(2, 3).tensor_split(HUGE)),
+        (RuntimeError, lambda: rl.zeros(0).chunk(HUGE)),
+        (RuntimeError, lambda: rl.ones(2, 3).set_(META)),
+        (ValueError, lambda: rl.pca_lowrank(rl.ones(4, 4), niter=HUGE)),
+        (ValueError, lambda: float(rl.ones(3))),
+        (NotImplementedError, lambda: rl.unique_consecutive(META)),
+        (NotImplementedError, lambda: rl.allclose(META, META)),
+        (NotImplementedError, lambda: rl.equal(META, META)),
+        (NotImplementedError, lambda: rl.ones(3).gather(0, rl.ones(2, dtype=rl.long, device="meta"))),
+        (NotImplementedError, lambda: rl.ones(3).index_select(0, rl.ones(2, dtype=rl.long, device="meta"))),
+        (NotImplementedError, lambda: META.tolist()),
+    ],
+)
+def test_refused(kind, call):
+    with pytest.raises(kind):
+        call()
+
+
+def test_answers_at_the_edges():
+    assert rl.nn.functional.instance_norm(rl.zeros(2, 0, 3)).shape == (2, 0, 3)
+    assert rl.nonzero_static(META, size=4).shape == (4, 2)
+    values = [2**63 + 5, 2**64 - 1, 0]
+    wide = rl.tensor(values, dtype=rl.uint64)
+    assert wide.tolist() == values and wide[0].item() == values[0] and int(wide[1]) == values[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert rl.as_tensor(np.float32(1.5)).dtype == rl.float32
+
+
+def test_sweep():
+    """A sample of tools/hostile.py, in processes that may die without taking the tests along."""
+    tool = pathlib.Path(__file__).parent.parent / "tools" / "hostile.py"
+    command = [sys.executable, str(tool), "--calls", "3", "--seed", "11", "--timeout", "120"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

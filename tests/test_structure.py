@@ -1,5 +1,7 @@
 """Promises of the package as a whole: documentation of every op, lazy imports, import budget, layers."""
 
+import importlib
+import inspect
 import pathlib
 import re
 import subprocess
@@ -20,6 +22,67 @@ def test_every_public_op_has_a_documentation():
         if not n.startswith("_") and not n.endswith("_") and not op.__doc__.split("\n\n", 1)[1].strip()
     ]
     assert len(missing) == 0, missing
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "nn",
+        "nn.init",
+        "nn.functional",
+        "nn.utils",
+        "optim",
+        "optim.lr_scheduler",
+        "linalg",
+        "fft",
+        "special",
+        "utils.data",
+    ],
+)
+def test_public_functions_and_classes_are_documented(module):
+    space = importlib.import_module(f"rushlight.{module}")
+    for name in getattr(space, "__all__", None) or dir(space):
+        value = getattr(space, name)
+        if name.startswith("_") or not callable(value) or not value.__module__.startswith("rushlight"):
+            continue
+        own = not isinstance(value, type) or "__doc__" in vars(value)
+        assert own and (value.__doc__ or "").strip(), name
+        if not (isinstance(value, type) and issubclass(value, Exception)):
+            inspect.signature(value)
+
+
+def test_methods_of_tensors_are_documented():
+    missing = [
+        n
+        for n in dir(rl.Tensor)
+        if not n.startswith("_") and not (getattr(rl.Tensor, n).__doc__ or "").strip()
+    ]
+    plain = [n for n in missing if callable(getattr(rl.Tensor, n))]
+    assert plain == []
+    assert rl.Tensor.__doc__ and rl.Size.__doc__ and rl.dtype.__doc__ and rl.device.__doc__
+    assert str(inspect.signature(rl.ones(1).size)) == "(dim=None)"
+
+
+def test_every_op_has_a_signature():
+    assert str(inspect.signature(rl.add)) == "(input, other, *, alpha=1, out=None)"
+    assert str(inspect.signature(rl.ones(1).add_)) == "(other, *, alpha=1)"
+    assert inspect.signature(rl.randn).parameters["size"].kind is inspect.Parameter.VAR_POSITIONAL
+    assert inspect.signature(rl.fft.fft2).parameters["dim"].default == (-2, -1)
+    for name, op in _C.ops.items():
+        parameters = inspect.signature(op).parameters
+        written = [p.split("=")[0].removesuffix("...") for p in op._signatures[0].split(", ") if p != "*"]
+        assert set(parameters) >= {p for p in written if p.isidentifier()}, name
+
+
+def test_documentation_names_each_signature_once():
+    lines = rl.max.__doc__.split("\n\n")[0].splitlines()
+    assert len(lines) == len(set(lines)) >= 3
+
+
+def test_dir_lists_what_is_loaded_later():
+    assert {"nn", "optim", "utils", "load", "save", "compile", "add", "Tensor", "float32"} <= set(dir(rl))
+    missing = [n for n in dir(rl) if not hasattr(rl, n)]
+    assert missing == []
 
 
 def test_import_loads_nothing_heavy():

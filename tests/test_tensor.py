@@ -194,3 +194,11 @@ def test_a_million_tensors_leave_memory_where_it_was():
     gc.collect()
     assert rl.memory.allocated() == live
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KB
+
+
+def test_arrays_have_numpys_own_types():
+    """An array of C's `long long` is int64 too, but prints and compares by name as another type."""
+    for dtype in (rl.int64, rl.uint64, rl.int32, rl.float32, rl.bool):
+        array = rl.ones(2, dtype=dtype).numpy()
+        assert array.dtype is np.dtype(str(dtype).removeprefix("torch.")), dtype
+    assert repr(rl.arange(3).numpy()) == "array([0, 1, 2])"

@@ -35,6 +35,35 @@ def test_results_do_not_depend_on_threads(n):
     assert work() == expected
 
 
+def layers():
+    """Forward and backward of layers whose loops are shared out by rows, planes, points or bags."""
+    F = rl.nn.functional
+    rl.manual_seed(0)
+    x = rl.randn(8, 12, 34, 33, requires_grad=True)
+    grid = (rl.rand(8, 30, 31, 2) * 2.4 - 1.2).requires_grad_()
+    table = rl.randn(500, 40, requires_grad=True)
+    results = [
+        F.max_pool2d(x, 3, 2, 1),
+        F.avg_pool2d(x, 2),
+        F.adaptive_avg_pool2d(x, 1),
+        F.grid_sample(x, grid, align_corners=False),
+        F.embedding_bag(rl.randint(0, 500, (300, 9)), table, mode="mean"),
+        x.logsumexp(1),
+        F.cross_entropy(x, rl.randint(0, 12, (8, 34, 33)), weight=rl.rand(12)),
+        rl.fft.rfft(x).abs(),
+    ]
+    sum(r.square().sum() for r in results).backward()
+    return [t.numpy().tobytes() for t in (*(r.detach() for r in results), x.grad, grid.grad, table.grad)]
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_layers_do_not_depend_on_threads(n):
+    rl.set_num_threads(1)
+    expected = layers()
+    rl.set_num_threads(n)
+    assert layers() == expected
+
+
 @pytest.mark.parametrize("n", [0, -1, 10**9])
 def test_refuses_odd_numbers_of_threads(n):
     with pytest.raises(RuntimeError):

@@ -12,6 +12,7 @@ struct Destination {
   TensorObject* taken = nullptr;   // accepted: the op's result is this very tensor
   bool with_grad = false;          // may be taken by a call that will be recorded (the op never saves its first input)
   bool counted = false;            // the write has been counted already
+  const char* op = nullptr;        // the call's name
   Edge pending_history;
 };
 extern thread_local Destination t_destination;

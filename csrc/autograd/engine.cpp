@@ -10,6 +10,16 @@
 #include "autograd/record.h"
 
 namespace rl {
+
+// The class of sparse tensors, once it is loaded: their entries stand beside them, so they are added by their class.
+PyTypeObject* g_sparse_type = nullptr;
+static bool is_sparse(const Tensor& t) { return g_sparse_type && PyObject_TypeCheck(t.object(), g_sparse_type); }
+static Tensor add_sparse(const Tensor& a, const Tensor& b) {
+  PyObject* sum = PyNumber_Add(a.object(), b.object());
+  if (!sum) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
+  return Tensor::own(reinterpret_cast<TensorObject*>(sum));
+}
+
 namespace {
 
 uint64_t g_runs = 0;
@@ -30,7 +40,7 @@ struct Capture {
 
 class Run {
  public:
-  explicit Run(const BackwardCall& call) : call_(call), id_(++g_runs) {}
+  explicit Run(const BackwardCall& call) : call_(call), id_(++g_runs), began_(last_sequence()) {}
   ~Run() {
     for (Node* n : visited_) {
       n->incoming.clear();
@@ -55,7 +65,7 @@ class Run {
     collect_inputs();
     std::vector<Edge> roots;
     for (const Tensor& t : call_.roots) roots.push_back(gradient_edge(t.get()));
-    for (Edge& e : roots) discover(e.node);
+    for (Edge& e : roots) discover(e.node), ran_before_ |= e.node->done != 0;
     count();
     for (size_t i = 0; i < roots.size(); ++i) send(roots[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
     for (Edge& e : roots)
@@ -170,12 +180,13 @@ class Run {
       if (!n.type->undefined_ok)
         for (int64_t i = 0; i < dy.size(); ++i)
           if (!dy[i].defined()) dy[i] = g_engine_ops.zeros(n.results[i].sizes, n.results[i].dtype, n.results[i].device);
-      check_not_released(n);
+      if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
       run_pre_hooks(n, dy);
       NoGrad mode(call_.create_graph);
       dx = call_backward(n, dy);
       run_post_hooks(n, dx, dy);
     }
+    if (!leaf) n.done = began_;
     if (!call_.retain_graph && !leaf) release_saved(n, site_);
     dx.resize(n.edges.size());
     if (t_grad_mode.anomaly && t_grad_mode.anomaly_check_nan) check_nan(n, dx);
@@ -224,6 +235,7 @@ class Run {
     if (in.size() <= e.nr) in.resize(std::max<int64_t>(e.nr + 1, e.node->results.size()));
     Tensor& slot = in[e.nr];
     if (!slot.defined()) slot = std::move(g);
+    else if (is_sparse(slot) || is_sparse(g)) slot = add_sparse(slot, g);
     else if (!call_.create_graph && owned_alone(slot)) g_engine_ops.add_inplace(slot, g);
     else slot = g_engine_ops.add(slot, g);
   }
@@ -257,10 +269,13 @@ class Run {
   }
 
   void check_nan(Node& n, const Grads& dx);
+  std::string second_backward(const Node& freed) const;
 
   static constexpr uint32_t kOpened = 1u << 31;
   const BackwardCall& call_;
   uint64_t id_;
+  bool ran_before_ = false;  // a root was a root, or within a graph, of an earlier run
+  uint64_t began_;           // the last call recorded before this run
   Site site_;
   std::vector<Node*> visited_, order_, heap_;
   std::vector<Capture> captures_;
@@ -268,11 +283,49 @@ class Run {
   Tensors results_;
 };
 
+// What to do about a second backward through `freed`: it depends on how this run came there.
+[[gnu::cold]] std::string Run::second_backward(const Node& freed) const {
+  if (ran_before_)
+    return text("\n  backward() ran on this very result before. Call it once",
+                ", or pass retain_graph=True to the first call if it is meant to run again.");
+  // Calls recorded since the earlier backward that take a value from before it.
+  const Node *user = nullptr, *made = nullptr;
+  for (const Node* n : order_) {
+    if (n->sequence <= freed.done || n->type == &NodeTypeOf<AccumulateGrad>::type) continue;
+    for (const Edge& e : n->edges)
+      if (e.node && e.node->done && e.node->sequence <= freed.done && (!made || e.node->sequence > made->sequence))
+        user = n, made = e.node;
+  }
+  if (!user)
+    return "\n  Two results share this part of the graph. Call backward() once on their sum, (a + b).backward(), or "
+           "pass "
+           "retain_graph=True to the first of the two calls.";
+  std::string name = made->site.assigned();
+  std::string value = name.empty() ? "that value" : "`" + name + "`";
+  std::string s;
+  if (made->site == user->site) {
+    s = text("\n  it is used again by the next turn of the same line, ", user->site.describe(),
+             ": a state carried over ", "from one step to the next");
+    return s + text("\n  Cut it off between the steps: ",
+                    name.empty() ? "h = h.detach()" : name + " = " + name + ".detach()",
+                    name.find(',') == std::string::npos ? "" : " (each of them)",
+                    " after backward(), so that each step has a graph of its own.");
+  }
+  if (made->site) s += text("\n  ", value, " was computed before that backward, at ", made->site.describe());
+  if (user->site) s += text("\n  and is used again at ", user->site.describe());
+  return s + text("\n  Compute ", value,
+                  " anew for each backward; or detach() it where no gradient should go further; or ",
+                  "pass retain_graph=True to the first backward.");
+}
+
 void Run::check_nan(Node& n, const Grads& dx) {
   for (int64_t i = 0; i < dx.size(); ++i)
     if (dx[i].defined() && has_nan(dx[i])) {
       std::string message = text("Function '", n.type->name, "' returned nan values in its ", i, "th output.");
       if (n.site) message += text("\n  the forward call that made it: ", n.site.describe());
+      message +=
+          "\n  An infinite slope times zero is NaN. Keep the argument away from the edge, sqrt(x + 1e-12) or "
+          "x.clamp(min=1e-12), or take it out with where() before the call, not after.";
       fail(ErrorKind::Runtime, message);
     }
 }
@@ -318,7 +371,11 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   if (!dy[0].defined() || !variable.defined()) return {};
   TensorObject* v = variable.get();
   Tensor g = dy[0];
-  if (!v->grad) {
+  if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
+    if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);
+    TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));
+    Py_XDECREF(old);
+  } else if (!v->grad) {
     // Two references: the engine's and ours.
     bool ours =
         Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;

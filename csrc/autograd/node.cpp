@@ -1,5 +1,6 @@
 #include "autograd/node.h"
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,7 @@ PyTypeObject* python_type(NodeType& type) {
 }
 
 uint64_t next_sequence() { return ++g_sequence; }
+uint64_t last_sequence() { return g_sequence; }
 
 Node* new_node(NodeType& type) {
   PyTypeObject* python = python_type(type);
@@ -170,6 +172,7 @@ Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
   node->type = &type;
   node->hooks = nullptr;
   node->released = false;
+  node->done = 0;
   node->run = 0;
   node->pending = 0;
   node->needed = node->captured = false;
@@ -258,10 +261,27 @@ Saved pack(const Tensor& t, int32_t nr) {
   what += text(" is at version ", static_cast<int64_t>(t.version()), "; expected version ",
                static_cast<int64_t>(s.version_), " instead.");
   if (node.site) what += text("\n  saved for backward by ", node.type->name, " at ", node.site.describe());
-  if (const Site& w = t->version->last_write) what += text("\n  changed in place at ", w.describe());
-  what += "\n  Write the change out of place (x = x + 1, not x += 1), or change a clone(), or do it after backward().";
+  const Version& v = *t->version;
+  std::string line = v.last_write ? v.last_write.source() : "";
+  bool step = v.last_op == kOptimizerStep || line.find(".step(") != std::string::npos;
+  if (v.last_write) {
+    what += "\n  changed in place ";
+    if (step) what += text("by ", kOptimizerStep, " ");
+    else if (v.last_op) what += text("by ", v.last_op, v.last_op[std::strlen(v.last_op) - 1] == '_' ? "() " : "_() ");
+    what += text("at ", v.last_write.describe());
+  }
+  if (step)
+    what +=
+        "\n  The loss was computed with the parameters as they were before the step: call backward() of all losses "
+        "first and step() after them, or compute this loss anew after the step.";
+  else
+    what +=
+        "\n  Write the change out of place (x = x + 1, not x += 1; inplace=False), or change a clone(), or do it after "
+        "backward().";
   return what;
 }
+
+}  // namespace
 
 [[gnu::cold]] std::string freed_message(Node& node) {
   std::string what =
@@ -273,17 +293,7 @@ Saved pack(const Tensor& t, int32_t nr) {
       "after calling backward.";
   if (node.site) what += text("\n  ", node.type->name, " was recorded at ", node.site.describe());
   if (node.freed) what += text("\n  its saved tensors were freed by the backward at ", node.freed.describe());
-  what +=
-      "\n  If this value comes from an earlier step (a hidden state, a shared stem, a generator's output), detach() "
-      "it; if both "
-      "losses need it, sum them or call the first backward with retain_graph=True.";
   return what;
-}
-
-}  // namespace
-
-void check_not_released(Node& node) {
-  if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
 }
 
 Saved save(const Tensor& input) { return input.defined() ? pack(input, -1) : Saved(); }

@@ -133,6 +133,7 @@ struct Node {
   PyObject* scope;   // the module call that recorded it (autograd/module_scope.h), or null; owned
   NodeHooks* hooks;  // null mostly
   bool released;     // what was saved is gone
+  uint64_t done;     // the sequence number that the next call had when backward last ran through here; 0: never
 
   // The engine's own, valid during one run.
   uint64_t run;
@@ -202,8 +203,9 @@ Node* new_node(NodeType& type);  // not yet tracked by the collector: call track
 Node* construct_node(NodeType& type, void* raw, PyTypeObject* python);
 void track_node(Node* node);
 void release_saved(Node& node, const Site& by);
-void check_not_released(Node& node);  // the error of a second backward, unless nothing was freed
+std::string freed_message(Node& node);  // of a second backward
 uint64_t next_sequence();
+uint64_t last_sequence();
 PyTypeObject* python_type(NodeType& type);
 extern PyTypeObject* g_node_type;
 

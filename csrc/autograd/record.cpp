@@ -138,7 +138,7 @@ void attach_result(Node* node, const Tensor& y) {
   node->results.push_back(ResultMeta(y));
   if (!is_differentiable(y.dtype())) return;
   if (y.get() == t_destination.taken) {  // an in-place op that wrote straight into its target
-    bump_version(y);
+    bump_version(y, t_destination.op);
     t_destination.counted = true;
     t_destination.pending_history = Edge(node, nr);
     return;
@@ -302,9 +302,9 @@ thread_local Destination t_destination;
 
 Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*),
                      void* context) {
-  (void)name;
   check_inplace(self, traits.overlap_ok);
   Destination outer = std::exchange(t_destination, Destination());
+  t_destination.op = name;
   struct Restore {
     Destination& outer;
     ~Restore() { t_destination = std::move(outer); }
@@ -313,13 +313,15 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   Tensor result = compute(context);
   t_destination.wanted = nullptr;
   if (result.get() == self.get()) {
-    if (!t_destination.counted) bump_version(self);
+    if (!t_destination.counted) bump_version(self, name);
     return self;
   }
   CHECK(result.sizes() == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()),
         " doesn't match the broadcast shape ", to_text(result.sizes()));
   CHECK(can_cast(result.dtype(), self.dtype()), Runtime, "result type ", info(result.dtype()).legacy,
-        " can't be cast to the desired output type ", info(self.dtype()).legacy);
+        " can't be cast to the desired output type ", info(self.dtype()).legacy,
+        "\n  A tensor keeps its type when it is written in place: convert it first (x = x.float()), or make a new one "
+        "(x = x + y).");
   if (result.requires_grad()) check_view_history(self);
   Node* call = result->grad_fn;  // saves what the op saved, even when a cast follows it
   if (result.requires_grad() && call) {
@@ -328,7 +330,7 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   }
   if (result.requires_grad() && result.dtype() != self.dtype()) result = g_engine_ops.cast(result, self.dtype());
   g_engine_ops.copy(self, result);
-  bump_version(self);
+  bump_version(self, name);
   if (result.requires_grad() && result->grad_fn) {
     SettleSaved results(self, false);
     result->grad_fn->type->fields(*result->grad_fn, results);

@@ -15,6 +15,7 @@
 #include "backend/pool.h"
 #include "backend/random.h"
 #include "backend/reduce.h"
+#include "backend/resample.h"
 #include "backend/rnn.h"
 #include "backend/sort.h"
 #include "base/device.h"
@@ -38,6 +39,7 @@ struct Backend {
   const LossKernels* loss;
   const RnnKernels* rnn;
   const AttentionKernels* attention;
+  const ResampleKernels* resample;
 };
 
 // The backend of a device; an error naming the device if it has none.

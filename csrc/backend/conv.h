@@ -19,11 +19,13 @@ struct ConvShape {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
+enum class ConvPass : uint8_t { Forward, Input, Weight };
+
 // All tensors are contiguous and of one type: x (N, C, ...in), w (O, C / groups, ...kernel), y (N, O, ...out).
 // Types: floats, complex and int64. Sizes have been checked; none is 0 except the batch, the channels or the output.
 struct ConvKernels {
-  // Bytes of workspace that `forward`, or `input`, would like: memory worth keeping from call to call.
-  int64_t (*workspace)(const ConvShape& shape, DType dtype, bool input);
+  // Bytes of workspace that one of the three below would like: memory worth keeping from call to call.
+  int64_t (*workspace)(const ConvShape& shape, DType dtype, ConvPass pass);
   // y = x * w + bias; bias is (O) or null.
   void (*forward)(const ConvShape& shape, const View& y, const View& x, const View& w, const View* bias);
   // dx = the gradient by x.

@@ -1,4 +1,4 @@
-// The elementwise half of recurrent cells: what remains of a step once the products are taken.
+// Recurrent networks: one layer in one direction over a whole sequence, and the elementwise half of single steps.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,37 @@
 
 namespace rl {
 
-// All contiguous floats of one type. H = hidden size; states are (N, H).
+enum class RnnCell : uint8_t { Lstm, Gru, Tanh, Relu };
+inline int64_t rnn_gates(RnnCell cell) { return cell == RnnCell::Lstm ? 4 : cell == RnnCell::Gru ? 3 : 1; }
+
+// Where the rows of a sequence lie: row r of step t is number t * rows + r, or r * steps + t with batch_first. With
+// batch_sizes step t has its first batch_sizes[t] rows only, never more than the step before, one step after the other.
+struct RnnShape {
+  RnnCell cell;
+  int64_t steps, rows, input, hidden;
+  const int64_t* batch_sizes;
+  bool batch_first, reverse;  // reverse: from the last step to the first
+};
+
+// All contiguous, of one type (float or double). L = rows of all steps, G = gates, I, H = input and hidden size, N =
+// rows.
+struct RnnForward {
+  View out, hn, cn;         // (L, H), (N, H), (N, H); cn of LSTMs only
+  const View* workspace;    // (L, rnn_workspace), for backward; null for none
+  const View* x;            // (L, I), or null where
+  const View* gates;        // (L, G H) holds x w_ih' with its biases: for LSTM and plain cells both of them
+  View w_ih, w_hh;          // (G H, I), (G H, H)
+  const View *b_ih, *b_hh;  // (G H), or null
+  View h0, c0;              // (N, H)
+};
+struct RnnBackward {
+  View dgates;                   // (L, D H): D = G, but 4 for GRU, whose fourth is the third of the state's product
+  View dh0, dc0;                 // (N, H); dh0 with a null pointer where nobody wants it
+  const View *dout, *dhn, *dcn;  // as out, hn, cn; null for zeros
+  const View* workspace;         // what forward wrote, null for plain cells
+  View out, w_hh, h0;
+};
+
 struct RnnKernels {
   // gates (N, 4H) are input, forget, cell, output before their activation, `active` after it.
   // c = sigmoid(f) c0 + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c)
@@ -21,6 +51,14 @@ struct RnnKernels {
               const View& h0);
   void (*gru_grad)(int64_t rows, int64_t hidden, const View& dx, const View& dy, const View& dh0, const View& dh,
                    const View& active, const View& y, const View& h0);
+  // A layer in one direction.
+  int64_t (*workspace)(const RnnShape& shape, DType dtype);  // numbers per row that backward needs of forward
+  void (*layer)(const RnnShape& shape, const RnnForward& f);
+  void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
+  // joined (L, I + H): the input and the state that each row's step began with, side by side
+  void (*joined)(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0);
+  // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache
+  void (*input_grad)(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih);
 };
 
 }  // namespace rl

@@ -8,6 +8,9 @@
 #include <string>
 
 #include "base/check.h"
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace rl {
 namespace detail {
@@ -95,9 +98,9 @@ void shrink_cache(int64_t target) {
 }
 
 [[noreturn, gnu::cold]] void out_of_memory(size_t bytes) {
-  std::string message = bytes <= kLargestBlock
-                            ? text("out of memory: cannot allocate ", ByteCount{static_cast<int64_t>(bytes)})
-                            : text("out of memory: cannot allocate ", uint64_t{bytes}, " bytes");
+  std::string message = text("DefaultCPUAllocator: can't allocate memory: you tried to allocate ", uint64_t{bytes},
+                             " bytes.\n  ", "out of memory: cannot allocate ");
+  message += bytes <= kLargestBlock ? text(ByteCount{static_cast<int64_t>(bytes)}) : text(uint64_t{bytes}, " bytes");
   message += text("; ", cache.stats.live_blocks, cache.stats.live_blocks == 1 ? " block holds " : " blocks hold ",
                   ByteCount{cache.stats.live_bytes});
   if (memory_limit() > 0) message += text(" and the limit set is ", ByteCount{memory_limit()});
@@ -118,6 +121,12 @@ void* allocate_slow(size_t bytes) {
   MemoryStats& s = cache.stats;
   auto give = [&](void* block) {
     count_live(bytes);
+#ifdef __SANITIZE_ADDRESS__
+    // With the cache off, what rounding adds to a block is out of bounds too (but for the link of a free block).
+    size_t used = bytes < sizeof(FreeBlock) ? sizeof(FreeBlock) : bytes;
+    if (cache.cache_limit == 0 && static_cast<size_t>(capacity) < kMappedBytes)
+      ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + used, static_cast<size_t>(capacity) - used);
+#endif
     return block;
   };
   auto attempt = [&]() -> void* {

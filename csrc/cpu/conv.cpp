@@ -1,10 +1,14 @@
 // Convolutions as products of matrices: tiles of output places become columns, BLAS multiplies them.
 #include "cpu/conv.h"
 
+#include "cpu/conv512.h"
+#include "cpu/gemm.h"
 #include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
+
+namespace conv512 = rl::cpu::conv512;
 
 // Output places in one tile: the columns should stay in the second-level cache.
 int64_t tile_places(int64_t rows, int64_t plane, size_t item) {
@@ -254,11 +258,26 @@ bool turned(const ConvShape& s, ConvShape& r) {
   return fits;
 }
 
-int64_t workspace(const ConvShape& s, DType dtype, bool input) {
+// Filters as large as the picture: x (N, C * taps) and w (O, C * taps) are matrices as they lie.
+bool is_product(const ConvShape& s) {
+  for (int d = 0; d < 3; ++d)
+    if (s.out[d] != 1 || s.padding[d] != 0 || s.kernel[d] != s.in[d] || (s.dilation[d] != 1 && s.kernel[d] > 1))
+      return false;
+  return s.groups == 1 && s.batch > 0 && s.in_channels > 0 && s.out_channels > 0 && rl::cpu::gemm_available();
+}
+// c (m, n) = a (m, k) @ b (k, n) + d
+void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t ars, int64_t acs, const float* b, int64_t brs,
+             int64_t bcs, float* c, const float* d) {
+  rl::cpu::gemm(rl::cpu::Gemm<float>{m, n, k, a, ars, acs, b, brs, bcs, c, n, 1, 1.0f, d ? 1.0f : 0.0f, d, 0, 1});
+}
+
+int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
   if (dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return 0;
-  ConvShape r;
-  if (!input) return winograd_serves(s) ? winograd_workspace(s) : 0;
-  return turned(s, r) && winograd_serves(r) ? winograd_workspace(r) : 0;
+  if (pass == ConvPass::Weight) return conv512::winograd_weight_serves(s) ? conv512::winograd_weight_workspace(s) : 0;
+  ConvShape r = s;
+  if (pass == ConvPass::Input && !turned(s, r)) return 0;
+  if (conv512::winograd_serves(r)) return conv512::winograd_workspace(r);
+  return winograd_serves(r) ? winograd_workspace(r) : 0;
 }
 
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
@@ -266,8 +285,17 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
   blas::single_threaded();
   with_types(y, x, w, bias, [&](auto* py, auto* px, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(py)>;
+    if constexpr (std::is_same_v<T, float>) {
+      int64_t k = s.in_channels * s.taps();
+      if (is_product(s)) return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
+      if (conv512::winograd_serves(s)) {
+        if (conv512::winograd(s, py, px, pw, pb, false)) return;
+      } else if (winograd_serves(s)) {
+        return winograd(s, py, px, pw, pb, false);
+      }
+    }
     if constexpr (std::is_same_v<T, float>)
-      if (winograd_serves(s)) return winograd(s, py, px, pw, pb, false);
+      if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
     Conv<T>{s}.forward(py, px, pw, pb);
@@ -280,9 +308,18 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
   with_types(dx, dy, w, nullptr, [&](auto* px, auto* py, auto* pw, auto*) {
     using T = std::remove_pointer_t<decltype(px)>;
     if constexpr (std::is_same_v<T, float>) {
+      int64_t k = s.in_channels * s.taps();
+      if (is_product(s)) return product(s.batch, k, s.out_channels, py, s.out_channels, 1, pw, k, 1, px, nullptr);
       ConvShape r;
-      if (turned(s, r) && winograd_serves(r)) return winograd(r, px, py, pw, nullptr, true);
+      bool fits = turned(s, r);
+      if (fits && conv512::winograd_serves(r)) {
+        if (conv512::winograd(r, px, py, pw, nullptr, true)) return;
+      } else if (fits && winograd_serves(r)) {
+        return winograd(r, px, py, pw, nullptr, true);
+      }
     }
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::direct_serves(s, true)) return conv512::direct_input(s, px, py, pw, nullptr);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
     Conv<T>{s}.input(px, py, pw);
@@ -294,6 +331,15 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
   blas::single_threaded();
   with_types(dw, dy, x, nullptr, [&](auto* pw, auto* py, auto* px, auto*) {
     using T = std::remove_pointer_t<decltype(pw)>;
+    if constexpr (std::is_same_v<T, float>) {
+      int64_t k = s.in_channels * s.taps();
+      if (is_product(s)) return product(s.out_channels, k, s.batch, py, 1, s.out_channels, px, k, 1, pw, nullptr);
+      if (conv512::winograd_weight_serves(s) && conv512::winograd_weight(s, pw, py, px)) return;
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (conv512::depthwise_weight_serves(s)) return conv512::depthwise_weight(s, pw, py, px);
+      if (conv512::direct_weight_serves(s)) return conv512::direct_weight(s, pw, py, px);
+    }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_weight<T>(s, pw, py, px);
     Conv<T>{s}.weight(pw, py, px);

@@ -10,6 +10,7 @@
 #include "cpu/fft_plan.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
+#include "cpu/transpose.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -45,13 +46,13 @@ struct Lines {
 inline constexpr int64_t kMostLanes = 16;
 
 // Runs body(first line, lanes, from[], to[], x, y) over groups of lines, each with two buffers of `rows` rows.
-// Long contiguous lines go one by one, which keeps them in the first cache; the others in groups, which makes
-// vectors out of short lines and full cache lines out of strided ones.
+// They go in groups, which makes vectors of every stage and full cache lines out of strided lines; fewer of the long
+// ones, which must stay in the second cache.
 template <class T, class F> void for_lines(const Lines& lines, int64_t rows, bool contiguous, F body) {
   if (lines.count == 0) return;
   int64_t most = sizeof(T) == 4 ? kMostLanes : kMostLanes / 2;
-  int64_t lanes =
-      contiguous ? std::clamp<int64_t>(512 / rows, 1, most) : std::clamp<int64_t>(4096 / rows, most / 2, most);
+  int64_t lanes = contiguous ? std::clamp<int64_t>(16384 / rows, 1, rows <= 32 ? most : most / 2)
+                             : std::clamp<int64_t>(4096 / rows, most / 2, most);
   lanes = std::min(lanes, lines.count);
   int64_t groups = (lines.count + lanes - 1) / lanes;
   double cost = static_cast<double>(rows) * lanes * (4 + std::log2(static_cast<double>(rows) + 1));
@@ -68,10 +69,74 @@ template <class T, class F> void for_lines(const Lines& lines, int64_t rows, boo
   });
 }
 
+// f(lane, first, end) over short runs of all lanes in turn, so that what they share stays in the first cache.
+template <class F> void for_blocks(int64_t n, int64_t lanes, F f) {
+  for (int64_t k = 0; k < n; k += 64)
+    for (int64_t l = 0; l < lanes; ++l) f(l, k, std::min(n, k + 64));
+}
+
+// n vectors of n numbers, n = 16 / sizeof(T), turned round.
+template <class T> void turn(Lanes<T>* a) {
+  constexpr int n = 16 / sizeof(T);
+  using Seq = std::make_index_sequence<n>;
+  Lanes<T> b[n];
+#pragma GCC unroll 4
+  for (int round = 1; round < n; round *= 2) {
+#pragma GCC unroll 4
+    for (int i = 0; i < n / 2; ++i) {
+      b[2 * i] = zip_low<T>(a[i], a[i + n / 2], Seq{});
+      b[2 * i + 1] = zip_high<T>(a[i], a[i + n / 2], Seq{});
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n; ++i) a[i] = b[i];
+  }
+}
+
+// Contiguous lines of pairs (re, im) into rows of re and im, and back.
+template <class T> void split(const T* p, const int64_t* from, int64_t pairs, int64_t lanes, T* re, T* im) {
+  constexpr int n = 16 / sizeof(T);
+  int64_t even = lanes % n == 0 ? pairs / (n / 2) * (n / 2) : 0;
+  for (int64_t k = 0; k < even; k += n / 2)
+    for (int64_t l = 0; l < lanes; l += n) {
+      Lanes<T> a[n];
+      for (int i = 0; i < n; ++i) __builtin_memcpy(&a[i], p + from[l + i] + 2 * k, 16);
+      turn<T>(a);
+      for (int i = 0; i < n; ++i) __builtin_memcpy((i % 2 ? im : re) + (k + i / 2) * lanes + l, &a[i], 16);
+    }
+  for (int64_t l = 0; l < lanes; ++l)
+    for (int64_t k = even; k < pairs; ++k)
+      re[k * lanes + l] = p[from[l] + 2 * k], im[k * lanes + l] = p[from[l] + 2 * k + 1];
+}
+template <class T> void join(T* p, const int64_t* to, int64_t pairs, int64_t lanes, const T* re, const T* im, T scale) {
+  constexpr int n = 16 / sizeof(T);
+  int64_t even = lanes % n == 0 ? pairs / (n / 2) * (n / 2) : 0;
+  for (int64_t k = 0; k < even; k += n / 2)
+    for (int64_t l = 0; l < lanes; l += n) {
+      Lanes<T> a[n];
+      for (int i = 0; i < n; ++i) {
+        __builtin_memcpy(&a[i], (i % 2 ? im : re) + (k + i / 2) * lanes + l, 16);
+        a[i] *= scale;
+      }
+      turn<T>(a);
+      for (int i = 0; i < n; ++i) __builtin_memcpy(p + to[l + i] + 2 * k, &a[i], 16);
+    }
+  for (int64_t l = 0; l < lanes; ++l)
+    for (int64_t k = even; k < pairs; ++k)
+      p[to[l] + 2 * k] = re[k * lanes + l] * scale, p[to[l] + 2 * k + 1] = im[k * lanes + l] * scale;
+}
+// The places of complex numbers as those of their parts.
+struct PartPlaces {
+  int64_t at[kMostLanes];
+  PartPlaces(const int64_t* places, int64_t lanes) {
+    for (int64_t l = 0; l < lanes; ++l) at[l] = 2 * places[l];
+  }
+};
+
 // n elements of each line into rows of re and im. Lanes side by side in memory are read row by row.
 template <class T>
 void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n, int64_t lanes, T* re, T* im) {
   const T* p = reinterpret_cast<const T*>(src);
+  if (stride == 1) return split(p, PartPlaces(from, lanes).at, n, lanes, re, im);
   bool side_by_side = lanes > 1 && stride != 1;
   for (int64_t l = 1; l < lanes && side_by_side; ++l) side_by_side = from[l] == from[0] + l;
   if (side_by_side) {
@@ -81,16 +146,16 @@ void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int
     }
     return;
   }
-  for (int64_t l = 0; l < lanes; ++l) {
+  for_blocks(n, lanes, [&](int64_t l, int64_t k, int64_t end) {
     const T* line = p + 2 * from[l];
-    for (int64_t k = 0; k < n; ++k)
-      re[k * lanes + l] = line[2 * k * stride], im[k * lanes + l] = line[2 * k * stride + 1];
-  }
+    for (; k < end; ++k) re[k * lanes + l] = line[2 * k * stride], im[k * lanes + l] = line[2 * k * stride + 1];
+  });
 }
 
 template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t stride, int64_t n, int64_t lanes,
                                 const T* re, const T* im, T scale) {
   T* p = reinterpret_cast<T*>(dst);
+  if (stride == 1) return join(p, PartPlaces(to, lanes).at, n, lanes, re, im, scale);
   bool side_by_side = lanes > 1 && stride != 1;
   for (int64_t l = 1; l < lanes && side_by_side; ++l) side_by_side = to[l] == to[0] + l;
   if (side_by_side) {
@@ -101,11 +166,11 @@ template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t
     }
     return;
   }
-  for (int64_t l = 0; l < lanes; ++l) {
+  for_blocks(n, lanes, [&](int64_t l, int64_t k, int64_t end) {
     T* line = p + 2 * to[l];
-    for (int64_t k = 0; k < n; ++k)
+    for (; k < end; ++k)
       line[2 * k * stride] = re[k * lanes + l] * scale, line[2 * k * stride + 1] = im[k * lanes + l] * scale;
-  }
+  });
 }
 
 template <class T> void c2c_pass(const View& out, const View& in, int dim, bool forward, T scale) {
@@ -135,15 +200,16 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
   for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
     int64_t imag = plan->rows() * lanes;
     T *re = x, *im = x + imag;
-    for (int64_t l = 0; l < lanes; ++l) {
-      const T* line = src + from[l];
-      if (even) {  // neighbours become one complex number
-        for (int64_t k = 0; k < h; ++k)
-          re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
-      } else {
-        for (int64_t k = 0; k < n; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
-      }
-    }
+    if (even && is == 1) split(src, from, h, lanes, re, im);
+    else
+      for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
+        const T* line = src + from[l];
+        if (even) {  // neighbours become one complex number
+          for (; k < end; ++k) re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
+        } else {
+          for (; k < end; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
+        }
+      });
     T* z = plan->run(x, y, lanes);
     T *zr = z, *zi = z + imag;
     if (even) {
@@ -211,15 +277,17 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
     }
     T* z = plan->run(x, y, lanes);
     T *ri = z, *rr = z + imag;
-    for (int64_t l = 0; l < lanes; ++l) {
-      T* line = dst + to[l];
-      if (even) {
-        for (int64_t k = 0; k < h; ++k)
-          line[2 * k * os] = rr[k * lanes + l] * scale, line[(2 * k + 1) * os] = ri[k * lanes + l] * scale;
-      } else {
-        for (int64_t k = 0; k < n; ++k) line[k * os] = rr[k * lanes + l] * scale;
-      }
-    }
+    if (even && os == 1) join(dst, to, h, lanes, rr, ri, scale);
+    else
+      for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
+        T* line = dst + to[l];
+        if (even) {
+          for (; k < end; ++k)
+            line[2 * k * os] = rr[k * lanes + l] * scale, line[(2 * k + 1) * os] = ri[k * lanes + l] * scale;
+        } else {
+          for (; k < end; ++k) line[k * os] = rr[k * lanes + l] * scale;
+        }
+      });
   });
 }
 

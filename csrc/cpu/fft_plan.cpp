@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "cpu/vec_exp.h"
 
 namespace rl::RL_ISA {
 
@@ -46,17 +47,20 @@ bool smooth(int64_t n) {
   return n == 1;
 }
 
+// T is a number or a vector of them, S the number's type.
 template <class T> struct Cx {
   T re, im;
 };
 template <class T> inline Cx<T> operator+(Cx<T> a, Cx<T> b) { return {a.re + b.re, a.im + b.im}; }
 template <class T> inline Cx<T> operator-(Cx<T> a, Cx<T> b) { return {a.re - b.re, a.im - b.im}; }
-template <class T> inline Cx<T> operator*(T s, Cx<T> a) { return {s * a.re, s * a.im}; }
-template <class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) { return {a.re * wr - a.im * wi, a.re * wi + a.im * wr}; }
+template <class S, class T> inline Cx<T> times(S s, Cx<T> a) { return {s * a.re, s * a.im}; }
+template <class S, class T> inline Cx<T> mul(Cx<T> a, S wr, S wi) {
+  return {a.re * wr - a.im * wi, a.re * wi + a.im * wr};
+}
 template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
 
 // The transforms of length R: v[u] = sum over t of v[t] exp(-2 pi i t u / R)
-template <int R, class T> inline void butterfly(Cx<T>* v) {
+template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(Cx<T>* v) {
   if constexpr (R == 2) {
     Cx<T> a = v[0];
     v[0] = a + v[1];
@@ -83,13 +87,13 @@ template <int R, class T> inline void butterfly(Cx<T>* v) {
     }
     Cx<T> first = v[0];
     for (int u = 1; u <= H; ++u) {
-      Cx<T> even = first, odd = {T(0), T(0)};
+      Cx<T> even = first, odd = {};
       for (int t = 1; t <= H; ++t) {
         int k = t * u % R;
         bool back = k > H;
-        T c = T(kCos[H][(back ? R - k : k) - 1]), s = T(kSin[H][(back ? R - k : k) - 1]);
-        even = even + c * sum[t - 1];
-        odd = odd + (back ? -s : s) * diff[t - 1];
+        S c = S(kCos[H][(back ? R - k : k) - 1]), s = S(kSin[H][(back ? R - k : k) - 1]);
+        even = even + times(c, sum[t - 1]);
+        odd = odd + times(back ? -s : s, diff[t - 1]);
       }
       v[u] = even + odd;
       v[R - u] = even - odd;
@@ -98,28 +102,50 @@ template <int R, class T> inline void butterfly(Cx<T>* v) {
   }
 }
 
-// One stage of Stockham's self-sorting transform: lines of length n = R * m, s numbers side by side.
-template <int R, class T> void stage(int64_t m, int64_t s, const T* __restrict xr, const T* __restrict xi,
-                                     T* __restrict yr, T* __restrict yi, const T* w) {
+// V::W numbers at once: a vector, or one number.
+template <class T> struct One {
+  using type = T;
+  static constexpr int W = 1;
+  static T load(const T* p) { return *p; }
+  static void store(T* p, T x) { *p = x; }
+};
+template <class T> struct Many {
+  using type = Vec<T>;
+  static constexpr int W = kLanes<T>;
+  static Vec<T> load(const T* p) { return load_vec(p); }
+  static void store(T* p, Vec<T> x) { store_vec(p, x); }
+};
+
+// One stage of Stockham's self-sorting transform: lines of length n = R * m, s numbers side by side, of them those
+// from q0 to q1.
+template <int R, class V, class T> void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
+                                                 const T* __restrict xi, T* __restrict yr, T* __restrict yi,
+                                                 const T* w) {
+  using X = typename V::type;
   for (int64_t p = 0; p < m; ++p) {
-    T wr[R], wi[R];
-    for (int u = 1; u < R; ++u) wr[u] = w[2 * (p * (R - 1) + u - 1)], wi[u] = w[2 * (p * (R - 1) + u - 1) + 1];
+    X wr[R], wi[R];
+    for (int u = 1; u < R; ++u)
+      wr[u] = X{} + w[2 * (p * (R - 1) + u - 1)], wi[u] = X{} + w[2 * (p * (R - 1) + u - 1) + 1];
     const T *ar = xr + s * p, *ai = xi + s * p;
     T *br = yr + s * R * p, *bi = yi + s * R * p;
-#pragma GCC ivdep
-    for (int64_t q = 0; q < s; ++q) {
-      Cx<T> v[R];
+    for (int64_t q = q0; q < q1; q += V::W) {
+      Cx<X> v[R];
 #pragma GCC unroll 8
-      for (int t = 0; t < R; ++t) v[t] = {ar[q + s * m * t], ai[q + s * m * t]};
-      butterfly<R>(v);
-      br[q] = v[0].re, bi[q] = v[0].im;
+      for (int t = 0; t < R; ++t) v[t] = {V::load(ar + q + s * m * t), V::load(ai + q + s * m * t)};
+      butterfly<R, T>(v);
+      V::store(br + q, v[0].re), V::store(bi + q, v[0].im);
 #pragma GCC unroll 8
       for (int u = 1; u < R; ++u) {
-        Cx<T> z = mul(v[u], wr[u], wi[u]);
-        br[q + s * u] = z.re, bi[q + s * u] = z.im;
+        Cx<X> z = mul(v[u], wr[u], wi[u]);
+        V::store(br + q + s * u, z.re), V::store(bi + q + s * u, z.im);
       }
     }
   }
+}
+template <int R, class T> void stage(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {
+  int64_t even = s / kLanes<T> * kLanes<T>;
+  if (even) stage_by<R, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
+  if (even < s) stage_by<R, One<T>>(even, s, m, s, xr, xi, yr, yi, w);
 }
 
 // The same for any radix, by the definition.

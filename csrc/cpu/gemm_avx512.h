@@ -145,14 +145,14 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
 }
 
 // MR rows by two vectors of c, from rows of b that are ldb apart. a is packed as [k][MR], or (kInPlace) has unit stride
-// along the sum and rows that are ars apart.
+// along the sum and rows that are ars apart. The sums start from the row `start`, or from zero where it is null.
 template <int MR, bool kMasked, bool kInPlace, class T> void block(int64_t k, const T* a, int64_t ars, const T* b,
-                                                                   int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
-                                                                   typename Vec<T>::Mask m0, typename Vec<T>::Mask m1) {
+                                                                   int64_t ldb, T* c, int64_t ldc, T alpha, bool add, const T* start, typename Vec<T>::Mask m0, typename Vec<T>::Mask m1) {
   using V = Vec<T>;
   typename V::Reg acc[MR][2];
+  typename V::Reg s0 = start ? V::load(start, m0) : V::zero(), s1 = start ? V::load(start + V::W, m1) : V::zero();
 #pragma GCC unroll 16
-  for (int r = 0; r < MR; ++r) acc[r][0] = acc[r][1] = V::zero();
+  for (int r = 0; r < MR; ++r) acc[r][0] = s0, acc[r][1] = s1;
   // Three rows a pointer: what the processor's addresses can express.
   constexpr int kBases = (MR + 2) / 3;
   const T* base[kBases];
@@ -187,7 +187,7 @@ template <int MR, bool kMasked, bool kInPlace, class T> void block(int64_t k, co
 inline constexpr int kBlockRows = 12;
 
 template <class T> using BlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
-                                            typename Vec<T>::Mask, typename Vec<T>::Mask);
+                                            const T*, typename Vec<T>::Mask, typename Vec<T>::Mask);
 // The blocks of 0 to kBlockRows rows.
 template <class T, bool kMasked, bool kInPlace, class = std::make_integer_sequence<int, kBlockRows>> struct Blocks;
 template <class T, bool kMasked, bool kInPlace, int... kRows>
@@ -210,6 +210,10 @@ template <int MR, int NV, class T> void rows_block(int64_t k, const T* a, int64_
 #pragma GCC unroll 8
   for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * ars;
   for (int64_t p = 0; p < k; ++p) {
+    if (p % V::W == 0)  // the rows of the next call
+#pragma GCC unroll 32
+      for (int r = 0; r < MR; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(base[r / 3] + p + (MR + r % 3) * ars), _MM_HINT_T0);
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = V::load(b + v * V::W);

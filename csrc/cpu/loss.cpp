@@ -20,19 +20,32 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
     const C *w = data_or_null<C>(weight), *log_sum = lse.as<C>();
     const T* scores = x.as<T>();
     const int64_t* classes = target.as<int64_t>();
-    double total = 0;
-    for (int64_t p = 0; p < s.batch * s.inner; ++p) {
-      int64_t t = classes[p];
-      if (t == ignore) {
-        loss.as<C>()[p] = 0;
-        continue;
+    // Sums of weights by blocks, so that they do not depend on the threads.
+    constexpr int64_t kBlock = 8192;
+    int64_t count = s.batch * s.inner, blocks = (count + kBlock - 1) / kBlock;
+    Scratch<double> sums(blocks);
+    parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+      for (int64_t b = first; b < last; ++b) {
+        double total = 0;
+        int64_t end = std::min(count, (b + 1) * kBlock), p = b * kBlock, n = p / s.inner, i = p % s.inner;
+        for (; p < end; ++p) {
+          int64_t t = classes[p];
+          if (t == ignore) {
+            loss.as<C>()[p] = 0;
+          } else {
+            CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.\n  there are ", s.classes,
+                  " classes, numbered from 0 to ", s.classes - 1, "; rows to be left out have the ignore_index");
+            C factor = w ? w[t] : C(1);
+            total += factor;
+            loss.as<C>()[p] = factor * (log_sum[p] - static_cast<C>(scores[(n * s.classes + t) * s.inner + i]));
+          }
+          if (++i == s.inner) i = 0, ++n;
+        }
+        sums[b] = total;
       }
-      CHECK(t >= 0 && t < s.classes, Index, "Target ", t, " is out of bounds.");
-      C factor = w ? w[t] : C(1);
-      total += factor;
-      loss.as<C>()[p] =
-          factor * (log_sum[p] - static_cast<C>(scores[(p / s.inner * s.classes + t) * s.inner + p % s.inner]));
-    }
+    });
+    double total = 0;
+    for (int64_t b = 0; b < blocks; ++b) total += sums[b];
     *used = total;
   });
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
 
@@ -35,8 +36,9 @@ template <class T> T plus(T x, T y) {
 }
 
 // c (4 rows at most, n) += a (rows, k) @ b (k, n)
-template <int R, class T, class U>
-void int_rows(int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b, int64_t ldb, U* sums) {
+template <int R, class T, class U> [[gnu::always_inline]] inline void int_rows(int64_t n, int64_t k, const T* a,
+                                                                               int64_t ars, int64_t acs, const T* b,
+                                                                               int64_t ldb, U* sums) {
   typedef U Vector __attribute__((vector_size(32)));
   constexpr int kLanes = 32 / sizeof(U), kWide = 2 * kLanes;
   for (int64_t j0 = 0; j0 < n; j0 += kWide) {
@@ -70,6 +72,23 @@ void int_rows(int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const 
   }
 }
 
+// AVX-512 multiplies integers of 64 bits in one instruction.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#define RL_INT_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
+#else
+#define RL_INT_WIDE
+#endif
+template <class T, class U>
+using IntRows = void (*)(int64_t, int64_t, const T*, int64_t, int64_t, const T*, int64_t, U*);
+template <int R, class T, class U> RL_INT_WIDE void int_rows_wide(int64_t n, int64_t k, const T* a, int64_t ars,
+                                                                  int64_t acs, const T* b, int64_t ldb, U* sums) {
+  int_rows<R>(n, k, a, ars, acs, b, ldb, sums);
+}
+template <int R, class T, class U>
+void int_rows_plain(int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b, int64_t ldb, U* sums) {
+  int_rows<R>(n, k, a, ars, acs, b, ldb, sums);
+}
+
 template <class T> void int_gemm(bool ta, bool tb, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
                                  int ldb, T beta, T* c, int ldc) {
   using U = typename wrap<T>::type;
@@ -83,12 +102,15 @@ template <class T> void int_gemm(bool ta, bool tb, int m, int n, int k, T alpha,
   }
   int64_t ars = ta ? 1 : lda, acs = ta ? lda : 1;
   Scratch<U> sums(static_cast<int64_t>(4) * n);
+  IntRows<T, U> four = int_rows_plain<4, T, U>;
+  IntRows<T, U> one = int_rows_plain<1, T, U>;
+  if (sizeof(T) == 8 && cpu::gemm_available()) four = int_rows_wide<4, T, U>, one = int_rows_wide<1, T, U>;
   for (int64_t i = 0; i < m; i += 4) {
     int rows = static_cast<int>(std::min<int64_t>(4, m - i));
     const T* ai = a + i * ars;
-    if (rows == 4) int_rows<4>(n, k, ai, ars, acs, b, ldb, sums.get());
+    if (rows == 4) four(n, k, ai, ars, acs, b, ldb, sums.get());
     else
-      for (int r = 0; r < rows; ++r) int_rows<1>(n, k, ai + r * ars, ars, acs, b, ldb, sums.get() + int64_t{r} * n);
+      for (int r = 0; r < rows; ++r) one(n, k, ai + r * ars, ars, acs, b, ldb, sums.get() + int64_t{r} * n);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < n; ++j) {
         T& out = c[(i + r) * ldc + j];

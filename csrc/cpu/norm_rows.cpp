@@ -70,64 +70,98 @@ void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const Vie
 
 namespace {
 
-// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) for the root mean square.
-template <class T, class C = compute_t<T>> void row_dx(const NormRows& s, bool rms, int64_t r, T* __restrict dx,
-                                                       const T* __restrict dy, const T* __restrict x, C m, C q,
-                                                       const C* pw, C* __restrict g) {
-  int64_t n = s.length, per = n / s.inner;
-  for (int64_t c = 0; c < per; ++c) {
-    int64_t base = c * s.inner;
-    if (s.inner == 1) {
-      const C* w = pw ? pw + r % s.groups * per : nullptr;
-      if (w)
-        for (int64_t i = 0; i < n; ++i) g[i] = static_cast<C>(dy[i]) * w[i];
-      else
-        for (int64_t i = 0; i < n; ++i) g[i] = static_cast<C>(dy[i]);
-      break;
-    }
-    C w = pw ? pw[r % s.groups * per + c] : C(1);
-    for (int64_t i = 0; i < s.inner; ++i) g[base + i] = static_cast<C>(dy[base + i]) * w;
-  }
-  double sum, product;
-  two_sums_of<C>(n, [&](int64_t i, C& a, C& b) { a += g[i], b += g[i] * (static_cast<C>(x[i]) - m); }, &sum, &product);
-  C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
-  for (int64_t i = 0; i < n; ++i) dx[i] = static_cast<T>(q * (g[i] - shift - (static_cast<C>(x[i]) - m) * slope));
-}
+// What the gradient of rows reads and writes; dx, dw, db, mean and weight may be null.
+template <class T, class C> struct RowsGrad {
+  const NormRows& s;
+  bool rms;
+  T* dx;
+  const T *dy, *x;
+  const C *mean, *rstd, *weight;
 
-// dw and db of rows [first, last), added to sums
-template <class T, class C = compute_t<T>> void params_of(const NormRows& s, int64_t first, int64_t last, C* dw, C* db,
-                                                          const T* dy, const T* x, const C* mean, const C* rstd) {
-  int64_t n = s.length, per = n / s.inner;
-  for (int64_t r = first; r < last; ++r) {
+  // dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) for the root mean square.
+  // dw = dy * xhat and db = dy, added to the sums of a block of rows.
+  void rows(int64_t first, int64_t last, C* dw, C* db) const {
+    for (int64_t r = first; r < last; ++r)
+      if (s.inner == 1) row(r, dw, db);
+      else planes(r, dw, db);
+  }
+
+  void row(int64_t r, C* dw, C* db) const {
+    int64_t n = s.length, at = r % s.groups * n;
+    const T* __restrict d = dy + r * n;
+    const T* __restrict v = x + r * n;
+    const C* __restrict w = weight ? weight + at : nullptr;
     C m = mean ? mean[r] : C(0), q = rstd[r];
-    const T* __restrict pd = dy + r * n, * __restrict px = x + r * n;
-    int64_t at = r % s.groups * per;
-    if (s.inner == 1) {
-      if (dw) {
-        C* __restrict w = dw + at;
-        for (int64_t i = 0; i < n; ++i) w[i] += static_cast<C>(pd[i]) * (static_cast<C>(px[i]) - m) * q;
-      }
-      if (db) {
-        C* __restrict b = db + at;
-        for (int64_t i = 0; i < n; ++i) b[i] += static_cast<C>(pd[i]);
-      }
-      continue;
-    }
-    for (int64_t c = 0; c < per; ++c) {
-      const T *d = pd + c * s.inner, *v = px + c * s.inner;
+    if (dx) {
       double sum, product;
-      two_sums_of<C>(
-          s.inner,
-          [&](int64_t i, C& a, C& b) {
-            C g = static_cast<C>(d[i]);
-            a += g, b += g * (static_cast<C>(v[i]) - m);
-          },
-          &sum, &product);
-      if (dw) dw[at + c] += static_cast<C>(product * q);
-      if (db) db[at + c] += static_cast<C>(sum);
+      if (w)
+        two_sums_of<C>(
+            n,
+            [&](int64_t i, C& a, C& b) {
+              C g = static_cast<C>(d[i]) * w[i];
+              a += g, b += g * (static_cast<C>(v[i]) - m);
+            },
+            &sum, &product);
+      else
+        two_sums_of<C>(
+            n,
+            [&](int64_t i, C& a, C& b) {
+              C g = static_cast<C>(d[i]);
+              a += g, b += g * (static_cast<C>(v[i]) - m);
+            },
+            &sum, &product);
+      C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
+      T* __restrict to = dx + r * n;
+      if (w)
+        for (int64_t i = 0; i < n; ++i)
+          to[i] = static_cast<T>(q * (static_cast<C>(d[i]) * w[i] - shift - (static_cast<C>(v[i]) - m) * slope));
+      else
+        for (int64_t i = 0; i < n; ++i)
+          to[i] = static_cast<T>(q * (static_cast<C>(d[i]) - shift - (static_cast<C>(v[i]) - m) * slope));
+    }
+    if (dw) {
+      C* __restrict sums = dw + at;
+      for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<C>(d[i]) * (static_cast<C>(v[i]) - m) * q;
+    }
+    if (db) {
+      C* __restrict sums = db + at;
+      for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<C>(d[i]);
     }
   }
-}
+
+  // Rows made of channels with a weight each: the sums over a channel serve both.
+  void planes(int64_t r, C* dw, C* db) const {
+    int64_t n = s.length, inner = s.inner, per = n / inner, at = r % s.groups * per;
+    const T *d = dy + r * n, *v = x + r * n;
+    C m = mean ? mean[r] : C(0), q = rstd[r];
+    double sum = 0, product = 0;
+    for (int64_t c = 0; c < per; ++c) {
+      const T *dc = d + c * inner, *vc = v + c * inner;
+      double a, b;
+      two_sums_of<C>(
+          inner,
+          [&](int64_t i, C& total, C& with_x) {
+            C g = static_cast<C>(dc[i]);
+            total += g, with_x += g * (static_cast<C>(vc[i]) - m);
+          },
+          &a, &b);
+      if (dw) dw[at + c] += static_cast<C>(b * q);
+      if (db) db[at + c] += static_cast<C>(a);
+      double w = weight ? static_cast<double>(weight[at + c]) : 1.0;
+      sum += w * a, product += w * b;
+    }
+    if (!dx) return;
+    C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
+    for (int64_t c = 0; c < per; ++c) {
+      const T* __restrict dc = d + c * inner;
+      const T* __restrict vc = v + c * inner;
+      T* __restrict to = dx + r * n + c * inner;
+      C w = weight ? weight[at + c] : C(1);
+      for (int64_t i = 0; i < inner; ++i)
+        to[i] = static_cast<T>(q * (static_cast<C>(dc[i]) * w - shift - (static_cast<C>(vc[i]) - m) * slope));
+    }
+  }
+};
 
 }  // namespace
 
@@ -136,33 +170,36 @@ void norm_rows_grad(const NormRows& s, bool rms, const View* dx, const View* dw,
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const C *pm = data_or_null<C>(mean), *pr = rstd.as<C>(), *pw = data_or_null<C>(weight);
-    int64_t n = s.length;
-    if (dx)
-      parallel_for(0, s.rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, n)), [&](int64_t first, int64_t last) {
-        Scratch<C> g(n);
-        for (int64_t r = first; r < last; ++r)
-          row_dx<T>(s, rms, r, dx->as<T>() + r * n, dy.as<T>() + r * n, x.as<T>() + r * n, pm ? pm[r] : C(0), pr[r], pw,
-                    g.get());
-      });
-    if (!dw && !db) return;
+    RowsGrad<T, C> work{s,
+                        rms,
+                        data_or_null<T>(dx),
+                        dy.as<T>(),
+                        x.as<T>(),
+                        data_or_null<C>(mean),
+                        rstd.as<C>(),
+                        data_or_null<C>(weight)};
+    int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, s.length));
+    if (!dw && !db)
+      return parallel_for(0, s.rows, grain,
+                          [&](int64_t first, int64_t last) { work.rows(first, last, nullptr, nullptr); });
     // Blocks of rows have sums of their own, added in order.
-    int64_t params = s.params(),
-            block = std::max<int64_t>(1, std::max<int64_t>(65536 / std::max<int64_t>(1, n), (s.rows + 31) / 32));
+    int64_t params = s.params(), block = std::max<int64_t>(2 * grain, (s.rows + 31) / 32);
     int64_t blocks = std::max<int64_t>(1, (s.rows + block - 1) / block);
-    Scratch<C> sums(2 * blocks * params);
+    Scratch<C> sums(checked_mul(2 * blocks, params));
     std::fill(sums.get(), sums.get() + 2 * blocks * params, C(0));
     parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
       for (int64_t k = first; k < last; ++k)
-        params_of<T>(s, k * block, std::min(s.rows, (k + 1) * block), dw ? sums.get() + 2 * k * params : nullptr,
-                     db ? sums.get() + (2 * k + 1) * params : nullptr, dy.as<T>(), x.as<T>(), pm, pr);
+        work.rows(k * block, std::min(s.rows, (k + 1) * block), dw ? sums.get() + 2 * k * params : nullptr,
+                  db ? sums.get() + (2 * k + 1) * params : nullptr);
     });
-    for (int64_t i = 0; i < params; ++i) {
-      C a = 0, b = 0;
-      for (int64_t k = 0; k < blocks; ++k) a += sums[2 * k * params + i], b += sums[(2 * k + 1) * params + i];
-      if (dw) dw->as<C>()[i] = a;
-      if (db) db->as<C>()[i] = b;
+    C* __restrict total = sums.get();
+    for (int64_t k = 1; k < blocks; ++k) {
+      const C* __restrict more = sums.get() + 2 * k * params;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < 2 * params; ++i) total[i] += more[i];
     }
+    if (dw) std::copy(total, total + params, dw->as<C>());
+    if (db) std::copy(total + params, total + 2 * params, db->as<C>());
   });
 }
 

@@ -10,6 +10,14 @@ namespace {
 
 inline constexpr int kSums = 16;
 
+// The sum of the lanes, by halves.
+template <class C> [[gnu::always_inline]] inline C fold(C* lanes) {
+#pragma GCC unroll 4
+  for (int w = kSums / 2; w > 0; w /= 2)
+    for (int l = 0; l < w; ++l) lanes[l] += lanes[l + w];
+  return lanes[0];
+}
+
 // The sum of f(i) for i in [0, n); C is float or double.
 template <class C, class F> [[gnu::always_inline]] inline double sum_of(int64_t n, F&& f) {
   double total = 0;
@@ -20,8 +28,7 @@ template <class C, class F> [[gnu::always_inline]] inline double sum_of(int64_t 
       for (int l = 0; l < kSums; ++l) lanes[l] += f(i + l);
     C sum = 0;
     for (; i < end; ++i) sum += f(i);
-    for (int l = 0; l < kSums; ++l) sum += lanes[l];
-    total += sum;
+    total += sum + fold(lanes);
   }
   return total;
 }
@@ -36,8 +43,7 @@ template <class C, class F> [[gnu::always_inline]] inline void two_sums_of(int64
       for (int l = 0; l < kSums; ++l) f(i + l, la[l], lb[l]);
     C sa = 0, sb = 0;
     for (; i < end; ++i) f(i, sa, sb);
-    for (int l = 0; l < kSums; ++l) sa += la[l], sb += lb[l];
-    ta += sa, tb += sb;
+    ta += sa + fold(la), tb += sb + fold(lb);
   }
   *a = ta, *b = tb;
 }

@@ -93,7 +93,7 @@ void put_smooth(LoopTable& t) {
   }>(t, EluGrad);
   unary_wide<[](auto x) { return gelu(x); }>(t, Gelu);
   unary_wide<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
-  binary_floats<[](auto dy, auto x) { return dy * gelu_slope(x); }>(t, GeluGrad);
+  binary_wide<[](auto dy, auto x) { return dy * gelu_slope(x); }>(t, GeluGrad);
   binary_wide<[](auto dy, auto x) { return dy * gelu_tanh_slope(x); }>(t, GeluTanhGrad);
   unary_wide<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
   binary_wide<[](auto dy, auto x) {

@@ -16,6 +16,7 @@ void reduce(Reduce op, const View& out, const View& in, double p) {
     case DType::Float64: done = reduce_double(op, out, in, p); break;
     case DType::Complex64: done = norm ? reduce_float(op, out, in, p) : reduce_complex(op, out, in); break;
     case DType::Complex128: done = norm ? reduce_double(op, out, in, p) : reduce_complex(op, out, in); break;
+    case DType::Complex32: break;
     default: done = reduce_int(op, out, in); break;
   }
   CHECK(done, NotImplemented, "this reduction is not defined for ", info(in.dtype).name);

@@ -13,6 +13,8 @@ template <class A> void store_integer(DType to, const A* acc, int64_t n, char* o
     case DType::Int8: return store_as<A, int8_t>(acc, n, out, stride);
     case DType::Int16: return store_as<A, int16_t>(acc, n, out, stride);
     case DType::Int32: return store_as<A, int32_t>(acc, n, out, stride);
+    case DType::UInt16: return store_as<A, uint16_t>(acc, n, out, stride);
+    case DType::UInt32: return store_as<A, uint32_t>(acc, n, out, stride);
     default: return store_as<A, int64_t>(acc, n, out, stride);
   }
 }

@@ -36,6 +36,8 @@ template <class T> void fetch_truth(const char* p, int64_t stride, int64_t n, ui
   const T* x = reinterpret_cast<const T*>(p);
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (is_half_v<T>) out[i] = (x[i * stride].bits & 0x7fff) != 0;
+    else if constexpr (std::is_same_v<T, complex32>)
+      out[i] = ((x[i * stride].re.bits | x[i * stride].im.bits) & 0x7fff) != 0;
     else out[i] = x[i * stride] != T(0);
   }
 }
@@ -99,14 +101,16 @@ Source<int64_t> int_source(const View& in) {
     case DType::Int8: s.fetch = fetch_as<int8_t, int64_t>; break;
     case DType::Int16: s.fetch = fetch_as<int16_t, int64_t>; break;
     case DType::Int32: s.fetch = fetch_as<int32_t, int64_t>; break;
-    default: break;
+    case DType::UInt16: s.fetch = fetch_as<uint16_t, int64_t>; break;
+    case DType::UInt32: s.fetch = fetch_as<uint32_t, int64_t>; break;
+    default: break;  // int64 itself, and uint64, whose sums and products have the same bits
   }
   return s;
 }
 
 Source<uint8_t> truth_source(const View& in) {
   Source<uint8_t> s{in.as<char>(), itemsize(in.dtype), nullptr, nullptr};
-  visit_compute(in.dtype, [&](auto tag) { s.fetch = fetch_truth<typename decltype(tag)::type>; });
+  visit_dtype(in.dtype, [&](auto tag) { s.fetch = fetch_truth<typename decltype(tag)::type>; });
   if (in.dtype == DType::Bool) s.fetch = nullptr;  // bools are 0 and 1 already
   return s;
 }

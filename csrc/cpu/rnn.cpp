@@ -1,17 +1,26 @@
-#include "backend/rnn.h"
+#include "cpu/rnn.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include "base/check.h"
 #include "base/parallel.h"
-#include "cpu/isa.h"
 #include "cpu/norm_sums.h"
+#include "cpu/scratch.h"
 #include "cpu/simd_math.h"
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+#ifdef __AVX__
+#define RL_RNN_BYTES 32
+#else
+#define RL_RNN_BYTES 16
+#endif
+#include "cpu/rnn_layer.h"
 
 namespace rl::RL_ISA {
 namespace {
-
-template <class T> RL_INLINE T logistic(T x) { return T(1) / (T(1) + exp(-x)); }
 
 int64_t row_grain(int64_t hidden) { return std::max<int64_t>(1, 2048 / std::max<int64_t>(1, hidden)); }
 
@@ -116,9 +125,40 @@ void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, cons
   });
 }
 
+const RnnLayerKernels& layers() {
+  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, input_grad_any},
+                               *wide = wide_rnn_layers();
+  return wide ? *wide : own;
+}
+int64_t workspace(const RnnShape& shape, DType dtype) { return layers().workspace(shape, dtype); }
+void layer(const RnnShape& shape, const RnnForward& f) { layers().layer(shape, f); }
+void layer_grad(const RnnShape& shape, const RnnBackward& b) { layers().layer_grad(shape, b); }
+
+void input_grad(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
+  layers().input_grad(shape, dx, dgates, w_ih);
+}
+
+void joined(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0) {
+  Walk walk(shape);
+  int64_t size = itemsize(out.dtype), state = shape.hidden * size, input = shape.input * size;
+  int64_t back = shape.reverse ? 1 : -1;
+  auto body = [&](int64_t t0, int64_t t1) {
+    for (int64_t t = t0; t < t1; ++t)
+      for (int64_t r = 0; r < walk.count(t); ++r) {
+        int64_t from = t + back, row = walk.row(t, r);
+        bool inside = from >= 0 && from < shape.steps && walk.count(from) > r;
+        char* to = joined.as<char>() + row * (input + state);
+        std::memcpy(to, x.as<char>() + row * input, static_cast<size_t>(input));
+        std::memcpy(to + input, inside ? out.as<char>() + walk.row(from, r) * state : h0.as<char>() + r * state,
+                    static_cast<size_t>(state));
+      }
+  };
+  parallel_for(0, shape.steps, std::max<int64_t>(1, (1 << 18) / (shape.rows * (input + state) + 1)), body);
+}
+
 }  // namespace
 
 extern const RnnKernels rnn_kernels;
-const RnnKernels rnn_kernels = {lstm, lstm_grad, gru, gru_grad};
+const RnnKernels rnn_kernels = {lstm, lstm_grad, gru, gru_grad, workspace, layer, layer_grad, joined, input_grad};
 
 }  // namespace rl::RL_ISA

@@ -5,6 +5,7 @@
 #include "cpu/isa.h"
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
+#include "cpu/simd_math.h"
 #include "cpu/vec_exp.h"
 
 namespace rl::RL_ISA {
@@ -12,25 +13,57 @@ namespace {
 
 template <class C> inline constexpr C kNegInf = -std::numeric_limits<C>::infinity();
 
+#ifdef __AVX2__
+// Ones for the first `left` lanes.
+template <class I> [[gnu::always_inline]] inline Vec<I> first_lanes(int64_t left) {
+  static constexpr I kOnes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return load_vec(kOnes + 8 - left);
+}
+[[gnu::always_inline]] inline Vec<float> masked_load(const float* p, Vec<int32_t> mask) {
+  return __builtin_ia32_maskloadps256(reinterpret_cast<const Vec<float>*>(p), mask);
+}
+[[gnu::always_inline]] inline Vec<double> masked_load(const double* p, Vec<long long> mask) {
+  return __builtin_ia32_maskloadpd256(reinterpret_cast<const Vec<double>*>(p), mask);
+}
+[[gnu::always_inline]] inline void masked_store(float* p, Vec<int32_t> mask, Vec<float> v) {
+  __builtin_ia32_maskstoreps256(reinterpret_cast<Vec<float>*>(p), mask, v);
+}
+[[gnu::always_inline]] inline void masked_store(double* p, Vec<long long> mask, Vec<double> v) {
+  __builtin_ia32_maskstorepd256(reinterpret_cast<Vec<double>*>(p), mask, v);
+}
+template <class C> using MaskOf = std::conditional_t<sizeof(C) == 4, int32_t, long long>;
+#endif
+
 // The vector at p[i] of n elements, the missing ones replaced.
 template <class C> [[gnu::always_inline]] inline Vec<C> load_part(const C* p, int64_t left, C fill) {
   if (left >= kLanes<C>) return load_vec(p);
+#ifdef __AVX2__
+  auto mask = first_lanes<MaskOf<C>>(left);
+  return mask ? masked_load(p, mask) : Vec<C>{} + fill;
+#else
   C lane[kLanes<C>];
   for (int j = 0; j < kLanes<C>; ++j) lane[j] = j < left ? p[j] : fill;
   return load_vec(lane);
+#endif
 }
 template <class C> [[gnu::always_inline]] inline void store_part(C* p, int64_t left, const Vec<C>& v) {
   if (left >= kLanes<C>) return store_vec(p, v);
+#ifdef __AVX2__
+  masked_store(p, first_lanes<MaskOf<C>>(left), v);
+#else
   C lane[kLanes<C>];
   store_vec(lane, v);
   for (int j = 0; j < left; ++j) p[j] = lane[j];
+#endif
 }
+// The sum of the lanes, by halves.
 template <class C> [[gnu::always_inline]] inline double lane_sum(const Vec<C>& v) {
   C lane[kLanes<C>];
   store_vec(lane, v);
-  double s = 0;
-  for (int j = 0; j < kLanes<C>; ++j) s += static_cast<double>(lane[j]);
-  return s;
+#pragma GCC unroll 4
+  for (int w = kLanes<C> / 2; w > 0; w /= 2)
+    for (int j = 0; j < w; ++j) lane[j] += lane[j + w];
+  return static_cast<double>(lane[0]);
 }
 
 template <class C> C row_max(const C* x, int64_t n) {
@@ -66,7 +99,7 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
 template <class C> void softmax_row(bool log, const C* x, C* y, int64_t n) {
   C m = row_max(x, n);
   if (log) {
-    C shift = m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+    C shift = m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
     // Subtracting twice keeps the small differences that a large maximum would swallow.
     C rest = shift - m;
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
@@ -102,7 +135,7 @@ template <class C> void softmax_grad_row(bool log, const C* dy, const C* y, C* d
 template <class C> C logsumexp_row(const C* x, int64_t n) {
   C m = row_max(x, n);
   if (!std::isfinite(m)) return m;
-  return m + static_cast<C>(std::log(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+  return m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
 }
 
 // Scratch that grows once per piece of work.
@@ -196,7 +229,12 @@ template <class T> void softmax_columns(bool log, const T* x, int64_t step, int6
     }
     if (!log) scatter_row(e, y + r * yapart, ystep, n);
   }
-  for (int64_t j = 0; j < n; ++j) s[j] = log ? std::log(s[j]) : 1 / s[j];
+  if (log) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) s[j] = RL_ISA::log(s[j]);
+  } else {
+    for (int64_t j = 0; j < n; ++j) s[j] = 1 / s[j];
+  }
   for (int64_t r = 0; r < rows; ++r) {
     if (log) {
       const C* v = row(r);
@@ -294,6 +332,25 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   });
 }
 
+// logsumexp of n columns side by side, up to kWidth. An infinite maximum is the result.
+template <class C> void logsumexp_columns(const C* x, int64_t apart, C* y, int64_t n, int64_t rows) {
+  alignas(64) C m[kWidth], s[kWidth];
+  MaxOp<C> greatest;
+  for (int64_t j = 0; j < kWidth; ++j) m[j] = kNegInf<C>, s[j] = 0;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < n; j += kLanes<C>)
+      store_vec(m + j, greatest.merge(load_vec(m + j), load_part(x + r * apart + j, n - j, kNegInf<C>)));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < n; j += kLanes<C>)
+      store_vec<C>(s + j,
+                   load_vec(s + j) + exp_below_one(load_part(x + r * apart + j, n - j, kNegInf<C>) - load_vec(m + j)));
+#pragma GCC ivdep
+  for (int64_t j = 0; j < n; ++j) {
+    C sum = m[j] + RL_ISA::log(s[j]);
+    y[j] = abs_(m[j]) < kInf<C> ? sum : m[j];
+  }
+}
+
 template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
   using C = compute_t<T>;
   ReducePlan plan(out, in);
@@ -301,6 +358,12 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
   if (plan.outputs && n == 0) {
     plan.count = 1;
     return for_rows(plan, 1, [&](int64_t, int64_t o, int64_t) { out.as<T>()[o] = static_cast<T>(kNegInf<C>); });
+  }
+  if constexpr (!is_half_v<T>) {
+    if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1)
+      return for_units(plan, 6, [&](const ReducePlan::Unit& u) {
+        logsumexp_columns(in.as<T>() + u.in, apart, out.as<T>() + u.out, u.n, n);
+      });
   }
   for_rows(plan, 6, [&](int64_t i, int64_t o, int64_t) {
     const T* p = in.as<T>() + i;

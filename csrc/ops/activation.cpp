@@ -218,7 +218,7 @@ static const Register registered([](Ops& ops) {
   ops.alias("nn.functional.threshold_", "threshold_");
   ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0,
           "input, or value where input <= threshold.");
-  ops.def("prelu", prelu, "input, weight", kMethod | kNoOut, "input, or weight * input below 0.");
+  ops.def("prelu", prelu, "input, weight", kMethod | kNoOut | kCastLow, "input, or weight * input below 0.");
   ops.alias("nn.functional.prelu", "prelu");
 });
 

@@ -1,5 +1,7 @@
 #include "ops/arithmetic.h"
 
+#include <cmath>
+
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -43,6 +45,22 @@ Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
   return record<SubBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
+// A short float tensor and a number (or a longer 0-dim tensor, which counts as one): the number is not to be rounded to
+// the tensor's type, which holds 3 digits or less. -0 + number * t computes in float32 and leaves signs of zero alone.
+static bool is_short(const Value& v) {
+  return v.is_tensor() && (v.tensor.dtype() == DType::Float16 || v.tensor.dtype() == DType::BFloat16);
+}
+static std::optional<double> exact_number(const Value& v, const Value& other) {
+  if (!v.is_tensor()) return v.number.is_complex() ? std::nullopt : std::optional(v.number.to_double());
+  const Tensor& t = v.tensor;
+  bool counts = t.dim() == 0 && other.tensor.dim() > 0 && (t.dtype() == DType::Float32 || t.dtype() == DType::Float64);
+  return counts && t.device().is_cpu() ? std::optional(item(t).to_double()) : std::nullopt;
+}
+static Tensor scale_short(const char* name, const Tensor& t, double factor) {
+  Value operands[] = {Scalar(-0.0), t};
+  return pointwise_scaled(name, Pointwise::Add, operands, 2, Scalar(factor));
+}
+
 // mul: y = a b        da = dy conj(b), db = dy conj(a)
 static Value conj_value(const Value& v) {
   if (v.is_tensor()) return v.tensor.is_complex() ? Value(conj(v.tensor)) : v;
@@ -57,8 +75,15 @@ struct MulBackward : Node {
   }
   FIELDS(self, other)
 };
+static Tensor product(const Value& a, const Value& b) {
+  if (is_short(a))
+    if (auto factor = exact_number(b, a)) return scale_short("mul", a.tensor, *factor);
+  if (is_short(b))
+    if (auto factor = exact_number(a, b)) return scale_short("mul", b.tensor, *factor);
+  return binary("mul", Pointwise::Mul, a, b);
+}
 Tensor mul(const Value& a, const Value& b) {
-  Tensor y = binary("mul", Pointwise::Mul, a, b);
+  Tensor y = product(a, b);
   return record<MulBackward>(y, {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     if (n.needs(0)) n.other = save(b);
@@ -78,8 +103,20 @@ struct DivBackward : Node {
   }
   FIELDS(self, other)
 };
+static Tensor quotient(const Value& a, const Value& b) {
+  if (is_short(a))
+    if (auto divisor = exact_number(b, a)) {
+      double factor = 1 / *divisor;
+      bool fits = *divisor == 0 || std::isinf(*divisor) || std::isnormal(static_cast<float>(factor));
+      if (fits) return scale_short("div", a.tensor, factor);
+    }
+  if (is_short(b))
+    if (auto dividend = exact_number(a, b))
+      return scale_short("div", unary("div", Pointwise::Reciprocal, b.tensor), *dividend);
+  return binary("div", Pointwise::Div, a, b, {.rule = Rule::Float});
+}
 Tensor div(const Value& a, const Value& b) {
-  Tensor y = binary("div", Pointwise::Div, a, b, {.rule = Rule::Float});
+  Tensor y = quotient(a, b);
   return record<DivBackward>(y, {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     n.other = save(b);

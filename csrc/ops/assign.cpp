@@ -1,4 +1,7 @@
 // What the Python side needs to derive out= and in-place forms of composed ops.
+#include <string>
+#include <unordered_set>
+
 #include "autograd/meta.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -8,8 +11,10 @@ namespace rl::ops {
 
 // x.f_(...): moves a computed result, its history included, into x.
 static Tensor assign(const std::string& name, const Tensor& self, const Tensor& result) {
+  static auto* names = new std::unordered_set<std::string>;  // version counters keep a pointer to the op's name
   return apply_inplace(
-      name.c_str(), self, false, false, [](void* r) { return *static_cast<Tensor*>(r); }, const_cast<Tensor*>(&result));
+      names->insert(name).first->c_str(), self, false, false, [](void* r) { return *static_cast<Tensor*>(r); },
+      const_cast<Tensor*>(&result));
 }
 static NewObject write_out(const std::string& name, Object out, Object result) {
   return {write_result(name.c_str(), out.p, result.p)};

@@ -78,7 +78,7 @@ static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool 
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_nn.attention", attention, "query, key, value, is_causal, scale", kNoOut,
+  ops.def("_nn.attention", attention, "query, key, value, is_causal, scale", kNoOut | kCastLow,
           "softmax(scale query key') value, for (N, H, length, width).");
 });
 

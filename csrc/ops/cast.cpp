@@ -105,7 +105,7 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
   if (!value.is_tensor()) {
     check_inplace(self);
     fill_raw(self, value.number);
-    bump_version(self);
+    bump_version(self, "copy_");
     return self;
   }
   const Tensor& src = value.tensor;
@@ -133,7 +133,7 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
   CHECK(IntSpan(sizes) == self.sizes(), Runtime, "output with shape ", to_text(self.sizes()),
         " doesn't match the broadcast shape ", to_text(sizes));
   copy_into(self, src);
-  bump_version(self);
+  bump_version(self, "copy_");
   return self;
 }
 

@@ -69,7 +69,9 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
           t.dim());
     for (int64_t k = 0; k < t.dim(); ++k)
       CHECK(k == d || t.sizes()[k] == sizes[k], Runtime, "Sizes of tensors must match except in dimension ", d,
-            ". Expected size ", sizes[k], " but got size ", t.sizes()[k], " for tensor number ", i, " in the list.");
+            ". Expected size ", sizes[k], " but got size ", t.sizes()[k], " for tensor number ", i,
+            " in the list.\n  cat joins along dimension ", d, ": the other sizes of ", to_text(t.sizes()),
+            " must be those of the first tensor, ", to_text(lead->sizes()));
     sizes[d] = checked_add(sizes[d], t.sizes()[d]);
     parts.push_back(t.sizes()[d]);
     channels_last &= !t.is_contiguous() && is_channels_last(t.sizes(), t.strides());
@@ -111,7 +113,8 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
   ResultType types;
   for (int64_t i = 0; i < tensors.size(); ++i) {
     CHECK(tensors[i].sizes() == tensors[0].sizes(), Runtime, "stack expects each tensor to be equal size, but got ",
-          to_text(tensors[0].sizes()), " at entry 0 and ", to_text(tensors[i].sizes()), " at entry ", i);
+          to_text(tensors[0].sizes()), " at entry 0 and ", to_text(tensors[i].sizes()), " at entry ", i,
+          "\n  Pad them to one length (nn.utils.rnn.pad_sequence), or join them along a dimension they have (cat).");
     types.add(tensors[i]);
   }
   Ints sizes(tensors[0].sizes());
@@ -213,12 +216,15 @@ Tensors unbind(const Tensor& input, int64_t dim) {
   return slices;
 }
 
+static constexpr int64_t kMaxParts = 1 << 24;  // empty views that one call may make
+
 // chunk: at most `chunks` parts of equal size, the last one smaller
 static Tensors chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   CHECK(input.dim() > 0, Runtime, "chunk expects at least a 1-dimensional tensor");
   CHECK(chunks > 0, Runtime, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
   int64_t size = n / chunks + (n % chunks != 0);
+  CHECK(chunks <= kMaxParts || n > 0, Runtime, "chunk: ", chunks, " chunks are more than a program could hold");
   if (size == 0 && n == 0) return split_with_sizes(input, Ints(chunks, 0), d);
   return split(input, size, d);
 }
@@ -240,6 +246,7 @@ static Tensors tensor_split(const Tensor& input, int64_t sections, int64_t dim) 
   CHECK(input.dim() > 0, Runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ",
         input.dim(), " dims");
   CHECK(sections > 0, Runtime, "number of sections must be larger than 0, got ", sections);
+  CHECK(sections <= kMaxParts, Runtime, "tensor_split: ", sections, " sections are more than a program could hold");
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
   Ints sizes;
   for (int64_t i = 0; i < sections; ++i) sizes.push_back(n / sections + (i < n % sections));
@@ -252,6 +259,8 @@ static Tensors tensor_split_tensor(const Tensor& input, const Tensor& at, int64_
         "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
         "a tensor with ",
         at.dim(), " dims");
+  CHECK(!at.device().is_meta(), Runtime,
+        "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on meta");
   Tensor flat = contiguous(at);
   if (at.dim() == 0) return tensor_split(input, *flat.data<int64_t>(), dim);
   return tensor_split_at(input, Ints(IntSpan(flat.data<int64_t>(), flat.numel())), dim);

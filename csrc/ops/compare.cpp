@@ -62,6 +62,7 @@ static Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol
   return logical_or(close, logical_and(isfinite(difference), le(difference, allowed)));
 }
 static bool all_true(const Tensor& mask) {
+  CHECK(!mask.device().is_meta(), NotImplemented, "values are compared, and a meta tensor has none");
   Tensor flat = contiguous(mask);
   const bool* p = flat.data<bool>();
   for (int64_t i = 0; i < flat.numel(); ++i)

@@ -135,9 +135,10 @@ static const Register registered([](Ops& ops) {
   ops.def("real", real, "input", kView, "The real part, as a view; real tensors themselves.");
   ops.def("imag", imag, "input", kView, "The imaginary part, as a view.");
   ops.def("view_as_real", view_as_real, "input", kView, "Complex numbers as pairs along a new last dimension.");
-  ops.def("view_as_complex", view_as_complex, "input", kView, "Pairs along the last dimension as complex numbers.");
-  ops.def("complex", complex, "real, imag", 0, "real + i imag.");
-  ops.def("polar", polar, "abs, angle", 0, "abs * e^(i angle).");
+  ops.def("view_as_complex", view_as_complex, "input", kView | kCastFull,
+          "Pairs along the last dimension as complex numbers.");
+  ops.def("complex", complex, "real, imag", kExactOut, "real + i imag.");
+  ops.def("polar", polar, "abs, angle", kExactOut | kCastFull, "abs * e^(i angle).");
   ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.");
   ops.def("conj_physical", conj_physical, "input", kUnary, "The complex conjugate.");
   ops.def("resolve_conj", resolved, "input", kMethod | kNoOut,

@@ -23,9 +23,9 @@ static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
 
 // The geometry with memory for the kernel, which `keep` holds on to.
-static ConvShape with_workspace(const Geometry& g, DType dtype, bool input, Tensor& keep) {
+static ConvShape with_workspace(const Geometry& g, DType dtype, ConvPass pass, Tensor& keep) {
   ConvShape shape = g.shape;
-  if (int64_t bytes = g_cpu->conv->workspace(shape, dtype, input)) {
+  if (int64_t bytes = g_cpu->conv->workspace(shape, dtype, pass)) {
     keep = empty(Ints{bytes}, DType::UInt8);
     shape.workspace = keep.data();
   }
@@ -59,7 +59,7 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
     Tensor a = contiguous(x), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
     View shift = c ? c.view() : View();
     Tensor memory;
-    g_cpu->conv->forward(with_workspace(g, x.dtype(), false, memory), y.view(), a.view(), b.view(),
+    g_cpu->conv->forward(with_workspace(g, x.dtype(), ConvPass::Forward, memory), y.view(), a.view(), b.view(),
                          c ? &shift : nullptr);
   }
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
@@ -90,7 +90,7 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
     NoGrad raw;
     Tensor a = contiguous(dy), b = contiguous(w);
     Tensor memory;
-    g_cpu->conv->input(with_workspace(g, dy.dtype(), true, memory), dx.view(), a.view(), b.view());
+    g_cpu->conv->input(with_workspace(g, dy.dtype(), ConvPass::Input, memory), dx.view(), a.view(), b.view());
     if (bias) {
       Ints shape(dx.dim(), 1);
       shape[1] = bias.numel();
@@ -124,7 +124,8 @@ static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) 
   Tensor dw = empty(g.w, dy.dtype(), dy.device());
   if (!skipped(dw)) {
     Tensor a = contiguous(dy), b = contiguous(x);
-    g_cpu->conv->weight(g.shape, dw.view(), a.view(), b.view());
+    Tensor memory;
+    g_cpu->conv->weight(with_workspace(g, dy.dtype(), ConvPass::Weight, memory), dw.view(), a.view(), b.view());
   }
   return record<ConvolutionWeightBackward>(dw, {dy, x}, [&](auto& n) {
     if (n.needs(1)) n.grad_output = save(dy);
@@ -323,12 +324,12 @@ static Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& 
 
 template <int N> static void define(Ops& ops) {
   const char* args = "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
-  ops.def(kConvName<N>, conv<N>, args, kNoOut,
+  ops.def(kConvName<N>, conv<N>, args, kNoOut | kCastLow,
           "A convolution of (N, C, ...) by filters (O, C / groups, ...). padding may be 'valid' or 'same'.");
   ops.def(kConvName<N>, conv_padded<N>, "input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1",
-          kNoOut);
+          kNoOut | kCastLow);
   ops.def(kTransposedName<N>, conv_transpose<N>,
-          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut,
+          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut | kCastLow,
           "A transposed convolution of (N, C, ...) by filters (C, O / groups, ...).");
 }
 
@@ -337,9 +338,9 @@ static const Register registered([](Ops& ops) {
   define<2>(ops);
   define<3>(ops);
   ops.def("convolution", convolution_op,
-          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut,
+          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut | kCastLow,
           "A convolution, plain or transposed, over one to three dimensions.");
-  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut,
+  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut | kCastLow,
           "A conv1d of (time, batch, channels) by filters (width, channels, out).");
 });
 

@@ -7,6 +7,7 @@
 #include "ops/registry.h"
 #include "python/bridge.h"
 #include "python/op_object.h"
+#include "tensor/default_device.h"
 
 namespace rl::ops {
 
@@ -29,13 +30,14 @@ Tensor finish(Tensor t, const OptBool& requires_grad) {
 Tensor full_op(const Ints& size, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                OptBool requires_grad) {
   check_factory(layout, device);
-  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device.value_or(Device())), requires_grad);
+  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device.value_or(default_device())),
+                requires_grad);
 }
 
 Tensor scalar_tensor(const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                      OptBool requires_grad) {
   check_factory(layout, device);
-  return finish(full({}, value, dtype.value_or(default_dtype()), device.value_or(Device())), requires_grad);
+  return finish(full({}, value, dtype.value_or(default_dtype()), device.value_or(default_device())), requires_grad);
 }
 
 // Memory for a tensor like another one.
@@ -70,7 +72,8 @@ Tensor empty_strided_op(const Ints& size, const Ints& stride, OptDType dtype, Op
         ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride)
     CHECK(s >= 0, Runtime, "empty_strided: negative strides are not supported, got ", to_text(stride));
-  return finish(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(Device())), requires_grad);
+  return finish(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device())),
+                requires_grad);
 }
 Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype, OptLayout layout, OptDevice device,
                       OptBool, OptBool requires_grad) {
@@ -90,7 +93,7 @@ Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype
     strides[d] = step;
     step = checked_mul(step, std::max<int64_t>(size[d], 1));
   }
-  return finish(empty_strided(size, strides, dtype.value_or(default_dtype()), device.value_or(Device())),
+  return finish(empty_strided(size, strides, dtype.value_or(default_dtype()), device.value_or(default_device())),
                 requires_grad);
 }
 
@@ -164,7 +167,7 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
   }
   CHECK(count >= 0 && count <= 9.2e18, Runtime, "invalid size, possible overflow?");
   CHECK(d != DType::Bool, NotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
-  Tensor y = empty({static_cast<int64_t>(count)}, d, device.value_or(Device()));
+  Tensor y = empty({static_cast<int64_t>(count)}, d, device.value_or(default_device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->range(y.view(), a, s, start.to_int(), step.to_int());
   return deliver(name, y, out, requires_grad);
 }
@@ -208,7 +211,7 @@ NewObject spaced(const char* name, const Value& start, const Value& end, int64_t
   DType d = dtype.value_or(complex_ends ? to_complex(default_dtype()) : default_dtype());
   CHECK(d != DType::Bool, NotImplemented, "\"", name, "_cpu\" not implemented for 'Bool'");
   if (is_integral(d)) a = Scalar(a.to_int()), b = Scalar(b.to_int());
-  Tensor y = empty({steps}, d, device.value_or(Device()));
+  Tensor y = empty({steps}, d, device.value_or(default_device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);
   return deliver(name, y, out, requires_grad);
 }
@@ -229,7 +232,7 @@ Tensor eye(int64_t n, std::optional<int64_t> m, OptDType dtype, OptLayout layout
   int64_t columns = m.value_or(n);
   CHECK(n >= 0, Runtime, "n must be greater or equal to 0, got ", n);
   CHECK(columns >= 0, Runtime, "m must be greater or equal to 0, got ", columns);
-  Tensor y = zeros({n, columns}, dtype.value_or(default_dtype()), device.value_or(Device()));
+  Tensor y = zeros({n, columns}, dtype.value_or(default_dtype()), device.value_or(default_device()));
   if (y.numel()) fill_raw(alias(y, {std::min(n, columns)}, {columns + 1}, 0), Scalar(1));
   return finish(y, requires_grad);
 }
@@ -243,7 +246,7 @@ Tensor triangle_indices(const char* name, int64_t row, int64_t col, int64_t offs
   DType d = dtype.value_or(DType::Int64);
   CHECK(d == DType::Int64 || d == DType::Int32, NotImplemented, "\"", name, "\" not implemented for '", info(d).legacy,
         "'");
-  Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device.value_or(Device()));
+  Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device.value_or(default_device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->index->triangle_indices(y.view(), row, col, offset, upper);
   return y;
 }

@@ -66,6 +66,7 @@ static Ints numbers(const Tensor& t) {
   NoGrad raw;
   CHECK(is_integral(t.dtype()), Runtime, "ctc_loss: expected lengths and targets of an integral type, got ",
         info(t.dtype()).name);
+  CHECK(!t.device().is_meta(), NotImplemented, "ctc_loss: lengths and targets must have values, got a meta tensor");
   Tensor flat = contiguous(cast(t, DType::Int64));
   Ints out(flat.numel());
   for (int64_t i = 0; i < flat.numel(); ++i) out[i] = flat.data<int64_t>()[i];
@@ -165,9 +166,9 @@ static Tensor ctc_tensors(const Tensor& log_probs, const Tensor& targets, const 
 
 static const Register registered([](Ops& ops) {
   const char* args = "log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False";
-  ops.def("ctc_loss", ctc_tensors, args, kNoOut,
+  ops.def("ctc_loss", ctc_tensors, args, kNoOut | kCastFull,
           "Connectionist temporal classification of log probabilities (steps, batch, classes).");
-  ops.def("ctc_loss", ctc_lists, args, kNoOut);
+  ops.def("ctc_loss", ctc_lists, args, kNoOut | kCastFull);
 });
 
 }  // namespace rl::ops

@@ -326,8 +326,8 @@ static Tensor old_cross(const Tensor& a, const Tensor& b, std::optional<int64_t>
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_einsum", einsum, "equation, operands", kNoOut);
-  ops.def("_tensordot", tensordot, "a, b, dims_a, dims_b", kNoOut);
+  ops.def("_einsum", einsum, "equation, operands", kNoOut | kCastLow);
+  ops.def("_tensordot", tensordot, "a, b, dims_a, dims_b", kNoOut | kCastLow);
   ops.def("linalg.cross", cross, "input, other, *, dim=-1", 0, "The cross product of vectors of three.");
   ops.def("cross", old_cross, "input, other, dim=None", kMethod, "The cross product of vectors of three.");
 });

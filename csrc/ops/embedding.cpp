@@ -44,7 +44,13 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
     View index{indices.data(), sizes.data(), at.data(), ndim, indices.dtype()};
     int64_t rows = weight.sizes()[0], step = weight.strides()[0];
     int dim = 0;
-    g_cpu->index->get(y.view(), in, {&index, 1, &rows, &step, &dim, ErrorKind::Index, false});
+    try {
+      g_cpu->index->get(y.view(), in, {&index, 1, &rows, &step, &dim, ErrorKind::Index, false});
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::Index) throw;
+      fail(ErrorKind::Index, "index out of range in self\n  ", e.what(), ": weight has ", rows,
+           " rows, so indices go from 0 to ", rows - 1);
+    }
   }
   return record<EmbeddingBackward>(y, {weight}, [&](auto& n) {
     n.indices = save(indices);

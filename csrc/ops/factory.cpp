@@ -4,13 +4,14 @@
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "tensor/default_device.h"
 
 namespace rl::ops {
 
 Tensor with_grad_flag(Tensor t, bool requires_grad) {
   if (!requires_grad) return t;
   CHECK(is_differentiable(t.dtype()), Runtime,
-        "Only Tensors of floating point and complex dtype can require gradients");
+        "Only Tensors of floating point and complex dtype can require gradients\n  Write dtype=torch.float32.");
   t->requires_grad = true;
   return t;
 }
@@ -30,20 +31,20 @@ static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::option
     CHECK(*format != MemoryFormat::Preserve, Runtime,
           "memory format option is only supported by strided tensors that exist: use empty_like");
     Tensor shape = empty(size, d, Device{DeviceType::Meta, -1});
-    return with_grad_flag(empty_strided(size, strides_for(shape, *format), d, device.value_or(Device())),
+    return with_grad_flag(empty_strided(size, strides_for(shape, *format), d, device.value_or(default_device())),
                           requires_grad);
   }
-  return with_grad_flag(empty(size, d, device.value_or(Device())), requires_grad);
+  return with_grad_flag(empty(size, d, device.value_or(default_device())), requires_grad);
 }
 static Tensor zeros_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, bool, bool requires_grad) {
   check_factory(layout, device);
-  return with_grad_flag(zeros(size, dtype.value_or(default_dtype()), device.value_or(Device())), requires_grad);
+  return with_grad_flag(zeros(size, dtype.value_or(default_dtype()), device.value_or(default_device())), requires_grad);
 }
 static Tensor ones_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                       std::optional<Device> device, bool, bool requires_grad) {
   check_factory(layout, device);
-  return with_grad_flag(full(size, Scalar(1), dtype.value_or(default_dtype()), device.value_or(Device())),
+  return with_grad_flag(full(size, Scalar(1), dtype.value_or(default_dtype()), device.value_or(default_device())),
                         requires_grad);
 }
 

@@ -327,24 +327,25 @@ static const Register registered([](Ops& ops) {
   const char* one = "input, n=None, dim=-1, norm=None";
   const char* many = "input, s=None, dim=None, norm=None";
   const char* two = "input, s=None, dim=(-2, -1), norm=None";
-  ops.def("fft.fft", fft, one, 0, "The Fourier transform of one dimension.");
-  ops.def("fft.ifft", ifft, one, 0, "The inverse Fourier transform of one dimension.");
-  ops.def("fft.rfft", rfft, one, 0, "Half the Fourier transform of real numbers.");
-  ops.def("fft.irfft", irfft, one, 0, "The inverse of rfft.");
-  ops.def("fft.hfft", hfft, one, 0, "The Fourier transform of half a Hermitian signal.");
-  ops.def("fft.ihfft", ihfft, one, 0, "The inverse of hfft.");
-  ops.def("fft.fftn", fftn, many, 0, "The Fourier transform of several dimensions.");
-  ops.def("fft.ifftn", ifftn, many, 0, "The inverse Fourier transform of several dimensions.");
-  ops.def("fft.rfftn", rfftn, many, 0, "Half the Fourier transform of several dimensions of real numbers.");
-  ops.def("fft.irfftn", irfftn, many, 0, "The inverse of rfftn.");
-  ops.def("fft.hfftn", hfftn, many, 0, "The Fourier transform of half a Hermitian signal of several dimensions.");
-  ops.def("fft.ihfftn", ihfftn, many, 0, "The inverse of hfftn.");
-  ops.def("fft.fft2", fftn, two, 0, "The Fourier transform of two dimensions.");
-  ops.def("fft.ifft2", ifftn, two, 0, "The inverse Fourier transform of two dimensions.");
-  ops.def("fft.rfft2", rfftn, two, 0, "Half the Fourier transform of two dimensions of real numbers.");
-  ops.def("fft.irfft2", irfftn, two, 0, "The inverse of rfft2.");
-  ops.def("fft.hfft2", hfftn, two, 0, "The Fourier transform of half a Hermitian signal of two dimensions.");
-  ops.def("fft.ihfft2", ihfftn, two, 0, "The inverse of hfft2.");
+  ops.def("fft.fft", fft, one, kCastFull, "The Fourier transform of one dimension.");
+  ops.def("fft.ifft", ifft, one, kCastFull, "The inverse Fourier transform of one dimension.");
+  ops.def("fft.rfft", rfft, one, kCastFull, "Half the Fourier transform of real numbers.");
+  ops.def("fft.irfft", irfft, one, kCastFull, "The inverse of rfft.");
+  ops.def("fft.hfft", hfft, one, kCastFull, "The Fourier transform of half a Hermitian signal.");
+  ops.def("fft.ihfft", ihfft, one, kCastFull, "The inverse of hfft.");
+  ops.def("fft.fftn", fftn, many, kCastFull, "The Fourier transform of several dimensions.");
+  ops.def("fft.ifftn", ifftn, many, kCastFull, "The inverse Fourier transform of several dimensions.");
+  ops.def("fft.rfftn", rfftn, many, kCastFull, "Half the Fourier transform of several dimensions of real numbers.");
+  ops.def("fft.irfftn", irfftn, many, kCastFull, "The inverse of rfftn.");
+  ops.def("fft.hfftn", hfftn, many, kCastFull,
+          "The Fourier transform of half a Hermitian signal of several dimensions.");
+  ops.def("fft.ihfftn", ihfftn, many, kCastFull, "The inverse of hfftn.");
+  ops.def("fft.fft2", fftn, two, kCastFull, "The Fourier transform of two dimensions.");
+  ops.def("fft.ifft2", ifftn, two, kCastFull, "The inverse Fourier transform of two dimensions.");
+  ops.def("fft.rfft2", rfftn, two, kCastFull, "Half the Fourier transform of two dimensions of real numbers.");
+  ops.def("fft.irfft2", irfftn, two, kCastFull, "The inverse of rfft2.");
+  ops.def("fft.hfft2", hfftn, two, kCastFull, "The Fourier transform of half a Hermitian signal of two dimensions.");
+  ops.def("fft.ihfft2", ihfftn, two, kCastFull, "The inverse of hfft2.");
 });
 
 }  // namespace rl::ops

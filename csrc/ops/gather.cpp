@@ -203,7 +203,7 @@ static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApartOut,
+  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApartOut | kExactOut,
           "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
   ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes,
           "The tensor with the elements of src (or a number) written at `index` along a dimension.");

@@ -10,6 +10,9 @@ namespace rl::ops {
 
 namespace {
 
+// A plan is made for meta tensors too; no kernel follows it.
+void* place(const Tensor& t) { return t.device().is_meta() ? nullptr : t.data(); }
+
 // Masks become the coordinates of their ones: a mask of k dimensions stands for k index tensors.
 IndexList without_masks(const Tensor& input, const IndexList& indices) {
   IndexList out;
@@ -58,7 +61,7 @@ struct Plan {
     for (int64_t d = 0; d < indices.size(); ++d) {
       const Tensor& t = indices[d];
       if (!t.defined()) continue;
-      CHECK(t.device() == input.device() || (t.device().is_cpu() && !input.device().is_meta()), Runtime,
+      CHECK(t.device() == input.device() || t.device().is_cpu(), Runtime,
             "indices should be either on the same device as the indexed tensor (", to_text(input.device()), ")");
       adjacent &= last < 0 || last == d - 1;
       if (first < 0) first = d;
@@ -85,7 +88,7 @@ struct Plan {
     }
     for (int64_t k = 0; k < kept.size(); ++k)
       views.push_back(
-          {kept[k].data(), sizes.data(), index_strides[k].data(), static_cast<int32_t>(sizes.size()), kept[k].dtype()});
+          {place(kept[k]), sizes.data(), index_strides[k].data(), static_cast<int32_t>(sizes.size()), kept[k].dtype()});
     checked_numel(sizes);
     // Without elements to read the kernel would not look at the indices.
     for (int64_t k = 0; k < kept.size(); ++k)
@@ -94,7 +97,7 @@ struct Plan {
   }
   Plan(const Plan&) = delete;
   View of(const Tensor& x) const {
-    return {x.data(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
+    return {place(x), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
   }
   Places places() const {
     return {views.data(),
@@ -345,7 +348,8 @@ static const Register registered([](Ops& ops) {
           "The elements at broadcast index tensors; None stands for a whole dimension.");
   ops.def("index_put", index_put_op, "input, indices, values, accumulate=False", writes | kOverlapOk,
           "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod | kApartOut, "The elements at `index`, the tensor seen as one row.");
+  ops.def("take", take, "input, index", kMethod | kApartOut | kExactOut,
+          "The elements at `index`, the tensor seen as one row.");
   ops.def("put", put, "input, index, source, accumulate=False", writes | kNoOut,
           "The tensor with source written (or added) at `index`, the tensor seen as one row.");
 });

@@ -300,7 +300,7 @@ static const Register registered([](Ops& ops) {
           "P, L and U of a packed LU.", "P, L, U");
   ops.def("linalg.lu_solve", linalg_lu_solve, "LU, pivots, B, *, left=True, adjoint=False", 0,
           "X of A X = B by A's LU.");
-  ops.def("lu_solve", lu_solve, "input, LU_data, LU_pivots", kMethod, "X of A X = input by A's LU.");
+  ops.def("lu_solve", lu_solve, "input, LU_data, LU_pivots", kMethod | kCastFull, "X of A X = input by A's LU.");
   ops.def("linalg.det", det, "A", 0, "The determinant of each matrix.");
   ops.def("det", det, "input", kMethod | kNoOut, "The determinant of each matrix.");
   ops.def("linalg.slogdet", slogdet, "A", 0, "The sign and the logarithm of the size of each determinant.",

@@ -160,13 +160,14 @@ static Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool le
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", 0, "Q and R with A = Q R.", "Q, R");
-  ops.def("qr", qr, "input, some=True", kMethod, "Q and R with A = Q R.", "Q, R");
-  ops.def("geqrf", geqrf, "input", kMethod, "R and the reflections that make up Q, packed.", "a, tau");
-  ops.def("linalg.householder_product", householder_product, "input, tau", 0,
+  ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", kCastFull, "Q and R with A = Q R.", "Q, R");
+  ops.def("qr", qr, "input, some=True", kMethod | kCastFull, "Q and R with A = Q R.", "Q, R");
+  ops.def("geqrf", geqrf, "input", kMethod | kCastFull, "R and the reflections that make up Q, packed.", "a, tau");
+  ops.def("linalg.householder_product", householder_product, "input, tau", kCastFull,
           "The first columns of a product of reflections.");
-  ops.def("orgqr", householder_product, "input, input2", kMethod, "The first columns of a product of reflections.");
-  ops.def("ormqr", ormqr, "input, tau, other, left=True, transpose=False", kMethod,
+  ops.def("orgqr", householder_product, "input, input2", kMethod | kCastFull,
+          "The first columns of a product of reflections.");
+  ops.def("ormqr", ormqr, "input, tau, other, left=True, transpose=False", kMethod | kCastFull,
           "A product of reflections, times a matrix.");
 });
 

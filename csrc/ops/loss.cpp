@@ -158,8 +158,10 @@ static void check_classes(const Tensor& x, const Tensor& t) {
     CHECK(IntSpan(wanted) == t.sizes(), Runtime, "Expected target size ", to_text(wanted), ", got ",
           to_text(t.sizes()));
   }
-  CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime, "expected scalar type Long but found ",
-        info(t.dtype()).legacy);
+  CHECK(t.dtype() == DType::Int64 || t.dtype() == DType::UInt8, Runtime,
+        "expected target dtype to be Long or Byte, but got ", info(t.dtype()).legacy,
+        "\n  the target holds class numbers: target.long(); probabilities of classes need the shape of the scores, ",
+        to_text(x.sizes()));
 }
 
 static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target, const OptTensor& weight,
@@ -230,14 +232,14 @@ static Tensor nll_loss(const Tensor& input, const Tensor& target, const OptTenso
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_nn.nll_loss_nd", nll_loss, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut,
+  ops.def("_nn.nll_loss_nd", nll_loss, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut | kCastFull,
           "The negative log likelihood of classes.");
-  ops.def("_nn.mse_loss", mse_loss, "input, target, reduction=1", kNoOut,
+  ops.def("_nn.mse_loss", mse_loss, "input, target, reduction=1", kNoOut | kCastFull,
           "The mean (1), sum (2) or each (0) of the squared differences.");
-  ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1", kNoOut,
-          "Cross entropy of probabilities and targets in [0, 1].");
-  ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100", kNoOut,
-          "Cross entropy of scores and classes.");
+  ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1",
+          kNoOut | kCastFull, "Cross entropy of probabilities and targets in [0, 1].");
+  ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100",
+          kNoOut | kCastFull, "Cross entropy of scores and classes.");
 });
 
 }  // namespace rl::ops

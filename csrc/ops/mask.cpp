@@ -164,8 +164,8 @@ static NewObject nonzero_op(const Tensor& input, bool as_tuple) {
 }
 static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
   CHECK(size >= 0, Runtime, "nonzero_static: 'size' must be an non-negative integer, got ", size);
-  Tensor y = full({size, input.dim()}, Scalar(fill_value), DType::Int64);
-  if (!input.numel() || !y.numel()) return y;
+  Tensor y = full({size, input.dim()}, Scalar(fill_value), DType::Int64, input.device());
+  if (!input.numel() || !y.numel() || input.device().is_meta()) return y;
   int64_t count = std::min(size, g_cpu->index->count_nonzero(input.view()));
   if (count == 0) return y;
   Tensor part = alias(y, {count, input.dim()}, y.strides(), 0);
@@ -177,7 +177,7 @@ static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
   ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut,
           "The tensor with a number written where mask is true.");
-  ops.def("masked_select", masked_select, "input, mask", kMethod | kApartOut,
+  ops.def("masked_select", masked_select, "input, mask", kMethod | kApartOut | kExactOut,
           "The elements where mask is true, in order.");
   ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
           "The tensor with the next element of source written where mask is true.");

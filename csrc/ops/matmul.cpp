@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/backend.h"
 #include "ops/ops.h"
@@ -11,10 +12,27 @@
 namespace rl::ops {
 namespace {
 
+[[noreturn, gnu::cold]] void fail_dtypes(const char* name, DType a, DType b) {
+  auto spoken = [](DType t) { return t == DType::Float32 ? "float" : t == DType::Float64 ? "double" : info(t).name; };
+  std::string hint = text("\n  ", name, ": the first operand is ", info(a).name, ", the second ", info(b).name,
+                          "; convert one of them, x.to(y.dtype), x.float() or x.double()");
+  if (std::strcmp(name, "linear") == 0 || std::strcmp(name, "addmm") == 0)
+    fail(ErrorKind::Runtime, "mat1 and mat2 must have the same dtype, but got ", info(a).legacy, " and ",
+         info(b).legacy, hint);
+  fail(ErrorKind::Runtime, "expected m1 and m2 to have the same dtype, but got: ", spoken(a), " != ", spoken(b), hint);
+}
+
+// The last size of a and the one before the last of b must be equal; a transposition may make them so.
+[[gnu::cold]] std::string product_hint(IntSpan a, IntSpan b) {
+  int64_t m = a[a.size() - 2], k = a[a.size() - 1], l = b[b.size() - 2], n = b[b.size() - 1];
+  std::string s = text("\n  the first has ", k, " columns, the second ", l, " rows: they must be as many");
+  if (k == n) return s + "; a @ b.mT would fit";
+  if (m == l) return s + "; a.mT @ b would fit";
+  return s;
+}
+
 void check_same(const char* name, const Tensor& a, const Tensor& b) {
-  CHECK(a.dtype() == b.dtype(), Runtime, name,
-        ": expected both operands to have the same dtype, but got: ", info(a.dtype()).name,
-        " != ", info(b.dtype()).name);
+  if (a.dtype() != b.dtype()) fail_dtypes(name, a.dtype(), b.dtype());
   CHECK(a.device() == b.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(a.device()), " and ",
         to_text(b.device()), "! (", name, ")");
@@ -76,7 +94,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 2, Runtime, "mm: self must be a matrix, got shape ", to_text(a.sizes()));
   CHECK(b.dim() == 2, Runtime, "mm: mat2 must be a matrix, got shape ", to_text(b.sizes()));
   CHECK(a.sizes()[1] == b.sizes()[0], Runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes()[0], "x",
-        a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")");
+        a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")", product_hint(a.sizes(), b.sizes()));
   check_same("mm", a, b);
   return record<ProductBackward<false>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
@@ -171,13 +189,13 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 struct MatmulBackward : Node {
   static constexpr const char* kName = "MatmulBackward0";
   Saved self, other;
+  bool shared = false;  // b is a matrix, and the same for the whole batch
   Grads backward(const Grads& dy) {
     Grads dx(2);
-    Tensor b = other.unpack(*this);
-    if (needs(0)) dx[0] = matmul(dy[0], mH(b));
+    if (needs(0)) dx[0] = matmul(dy[0], mH(other.unpack(*this)));
     if (needs(1)) {
       Tensor a = self.unpack(*this);
-      if (b.dim() == 2 && a.dim() > 2)
+      if (shared)
         dx[1] = mm(mH(reshape(a, {-1, a.sizes()[a.dim() - 1]})), reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}));
       else dx[1] = matmul(mH(a), dy[0]);
     }
@@ -189,7 +207,8 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
   IntSpan as = a.sizes(), bs = b.sizes();
   int64_t k = as[a.dim() - 1];
   CHECK(k == bs[b.dim() - 2], Runtime, "mat1 and mat2 shapes cannot be multiplied (", as[a.dim() - 2], "x", k, " and ",
-        bs[b.dim() - 2], "x", bs[b.dim() - 1], "): matmul of ", to_text(as), " and ", to_text(bs));
+        bs[b.dim() - 2], "x", bs[b.dim() - 1], "): matmul of ", to_text(as), " and ", to_text(bs),
+        product_hint(as, bs));
   check_same("matmul", a, b);
   Ints batch = broadcast_sizes({as.data(), as.size() - 2}, {bs.data(), bs.size() - 2});
   Tensor wide[2];
@@ -202,7 +221,8 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
   }
   return record<MatmulBackward>(product(wide[0], wide[1]), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
-    n.other = save(b);
+    if (n.needs(0)) n.other = save(b);
+    n.shared = b.dim() == 2 && a.dim() > 2;
   });
 }
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -377,22 +397,23 @@ static Tensor linear_op(const Tensor& x, const Tensor& w, const OptTensor& b) { 
 static Tensor matmul_swapped(const Tensor& a, const Tensor& b) { return matmul(b, a); }
 
 static const Register registered([](Ops& ops) {
-  ops.def("mm", mm, "input, mat2", kMethod, "The product of two matrices.");
-  ops.def("bmm", bmm, "input, mat2", kMethod, "The products of two batches of matrices.");
+  ops.def("mm", mm, "input, mat2", kMethod | kCastLow, "The product of two matrices.");
+  ops.def("bmm", bmm, "input, mat2", kMethod | kCastLow, "The products of two batches of matrices.");
   ops.def("mv", mv, "input, vec", kMethod, "The product of a matrix and a vector.");
   ops.def("dot", dot, "input, tensor", kMethod, "The sum of the products of two vectors' elements.");
   ops.def("vdot", vdot, "input, other", kMethod, "As dot, with the first vector conjugated.");
   ops.def("outer", outer, "input, vec2", kMethod, "The products of all pairs of two vectors' elements.");
   ops.alias("ger", "outer");
-  ops.def("matmul", matmul, "input, other", kMethod, "The product of matrices, vectors or broadcast batches of them.");
+  ops.def("matmul", matmul, "input, other", kMethod | kCastLow,
+          "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
-  ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut);
-  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut, "input @ weight^T + bias.");
-  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
+  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut | kCastLow, "input @ weight^T + bias.");
+  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
           "beta * input + alpha * mat1 @ mat2.");
-  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
           "beta * input + alpha * batch1 @ batch2.");
-  ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
           "beta * input + alpha * the sum of batch1 @ batch2 over the batch.");
   ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace,
           "beta * input + alpha * mat @ vec.");

@@ -211,7 +211,7 @@ static NormRows group_rows(const Tensor& x, int64_t groups) {
   int64_t inner = 1;
   for (int64_t i = 2; i < x.dim(); ++i) inner *= x.sizes()[i];
   int64_t channels = x.sizes()[1];
-  return {x.sizes()[0] * groups, channels / groups * inner, groups, std::max<int64_t>(inner, 1)};
+  return {x.sizes()[0] * groups, groups ? channels / groups * inner : 0, groups, std::max<int64_t>(inner, 1)};
 }
 static Tensor group_norm(const Tensor& input, int64_t num_groups, const OptTensor& weight, const OptTensor& bias,
                          double eps, bool) {

@@ -68,7 +68,7 @@ class Step {
         if (to_real((*params_)[i].dtype()) == dtype) some.push_back(rows_[i]);
       if (!some.empty()) g_cpu->optim->step(dtype, group_, some.data(), static_cast<int64_t>(some.size()));
     }
-    for (const Tensor& p : *params_) bump_version(p);
+    for (const Tensor& p : *params_) bump_version(p, kOptimizerStep);
     return true;
   }
 

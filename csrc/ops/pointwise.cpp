@@ -69,10 +69,11 @@ void write_element(void* to, const Scalar& s, DType dtype) {
 }
 
 void write_compute(LoopScalar& to, const Scalar& s, DType dtype) {
-  visit_compute(dtype, [&](auto tag) {
+  visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     check_range<T>(s);
-    to.set(s.to<compute_t<T>>());
+    if constexpr (std::is_same_v<T, complex32>) to.set(s.to<std::complex<float>>());
+    else to.set(s.to<compute_t<T>>());
   });
 }
 
@@ -88,7 +89,7 @@ Device common_device(const char* name, const Value* operands, int count) {
     if (!first) first = &t;
     CHECK(t.device() == first->device(), Runtime,
           "Expected all tensors to be on the same device, but found at least two devices, ", to_text(first->device()),
-          " and ", to_text(t.device()), "! (", name, ")");
+          " and ", to_text(t.device()), "! (", name, ")\n  Bring them together first: x.to(y.device).");
   }
   return first ? first->device() : Device();
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "base/parallel.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 
@@ -82,15 +83,20 @@ struct PoolPutBackward : Node {
 };
 template <class T>
 static void add_at(T* dx, const T* dy, const int64_t* places, int64_t planes, int64_t in, int64_t out) {
-  for (int64_t p = 0; p < planes; ++p)
-    for (int64_t i = 0; i < out; ++i) {
-      T& to = dx[p * in + places[p * out + i]];
-      to = static_cast<T>(static_cast<compute_t<T>>(to) + static_cast<compute_t<T>>(dy[p * out + i]));
+  parallel_for(0, planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, in)), [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p) {
+      std::fill(dx + p * in, dx + (p + 1) * in, T(0));
+      for (int64_t i = 0; i < out; ++i) {
+        T& to = dx[p * in + places[p * out + i]];
+        to = static_cast<T>(static_cast<compute_t<T>>(to) + static_cast<compute_t<T>>(dy[p * out + i]));
+      }
     }
+  });
 }
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n) {
-  Tensor dx = zeros(sizes, dy.dtype(), dy.device());
-  if (!skipped(dx) && dy.numel()) {
+  bool adds = dy.numel() && is_float(dy.dtype()) && !dy.device().is_meta();  // into memory that it clears itself
+  Tensor dx = adds ? empty(sizes, dy.dtype(), dy.device()) : zeros(sizes, dy.dtype(), dy.device());
+  if (adds && dx.numel()) {
     Tensor from = contiguous(dy);
     int64_t planes = planes_of(dx, n), in = dx.numel() / planes, out = dy.numel() / planes;
     visit_compute(dy.dtype(), [&](auto tag) {
@@ -373,12 +379,13 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
 
 template <int N>
 static void define(Ops& ops, const char* max_name, const char* indices_name, const char* avg_max_name) {
+  const uint32_t flags = kNoOut | (N == 3 ? uint32_t{kCastFull} : 0u);
   const char* args = "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False";
-  ops.def(max_name, max_pool<N>, args, kNoOut, "The maximum of each window over the last dimensions.");
+  ops.def(max_name, max_pool<N>, args, flags, "The maximum of each window over the last dimensions.");
   ops.def(indices_name, max_pool_with_indices<N>,
-          "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", kNoOut,
+          "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", flags,
           "The maximum of each window, and its place in the plane.");
-  ops.def(avg_max_name, adaptive_max<N>, "input, output_size", kNoOut,
+  ops.def(avg_max_name, adaptive_max<N>, "input, output_size", flags,
           "Maxima over windows that give output_size, and their places.");
 }
 
@@ -392,18 +399,18 @@ static const Register registered([](Ops& ops) {
   const char* args =
       "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None";
   ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kNoOut, "The mean of each window of the last two dimensions.");
-  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut,
+  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut | kCastFull,
           "The mean of each window of the last three dimensions.");
   ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut,
           "Means over windows that give output_size.");
   ops.def("_nn.adaptive_avg_pool2d", adaptive_avg<2>, "input, output_size", kNoOut,
           "Means over windows that give output_size.");
-  ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut,
+  ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut | kCastFull,
           "Means over windows that give output_size.");
-  ops.def("_nn.fractional_max_pool2d", fractional<2>, "input, kernel_size, output_size, random_samples", kNoOut,
-          "Max pooling with windows at given pseudo-random steps.");
-  ops.def("_nn.fractional_max_pool3d", fractional<3>, "input, kernel_size, output_size, random_samples", kNoOut,
-          "Max pooling with windows at given pseudo-random steps.");
+  ops.def("_nn.fractional_max_pool2d", fractional<2>, "input, kernel_size, output_size, random_samples",
+          kNoOut | kCastFull, "Max pooling with windows at given pseudo-random steps.");
+  ops.def("_nn.fractional_max_pool3d", fractional<3>, "input, kernel_size, output_size, random_samples",
+          kNoOut | kCastFull, "Max pooling with windows at given pseudo-random steps.");
 });
 
 }  // namespace rl::ops

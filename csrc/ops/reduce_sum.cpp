@@ -70,7 +70,7 @@ static Tensor summand(const Tensor& input, DType dtype) {
 Tensor sum(const Tensor& input, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
   DType to = sum_dtype(input, dtype);
   if (input.dtype() != to && !(to == DType::Int64 && is_integral(input.dtype(), true)))
-    return sum(cast(input, to), dim, keepdim);
+    return sum(cast(input, to), dim, keepdim, to);
   Reduced r = reduced(input, dim, keepdim);
   Tensor y = reduce_raw(Reduce::Sum, input, r, to);
   auto fill = [&](auto& n) { n.kept = r.kept, n.sizes = Ints(input.sizes()); };
@@ -112,7 +112,8 @@ struct MeanAllBackward : MeanBackward {
 Tensor mean(const Tensor& input, const OptDims& dim, bool keepdim, std::optional<DType> dtype) {
   DType to = dtype.value_or(input.dtype());
   CHECK(is_differentiable(to), Runtime, "mean(): could not infer output dtype. ", dtype ? "Optional" : "Input",
-        " dtype must be either a floating point or complex dtype. Got: ", info(to).legacy);
+        " dtype must be either a floating point or complex dtype. Got: ", info(to).legacy,
+        "\n  Say which: x.float().mean(), or x.mean(dtype=torch.float32).");
   if (input.dtype() != to) return mean(cast(input, to), dim, keepdim);
   Reduced r = reduced(input, dim, keepdim);
   Tensor y = reduce_raw(Reduce::Mean, input, r, to);
@@ -190,8 +191,9 @@ static const Register registered([](Ops& ops) {
   ops.def("sum", sum, dims, kMethod, "The sum over the given dimensions, or of all elements.");
   ops.def("nansum", nansum, dims, kMethod, "The sum, NaN counting as 0.");
   ops.def("mean", mean, dims, kMethod, "The mean over the given dimensions, or of all elements.");
-  ops.def("prod", prod_all, "input, *, dtype=None", kMethod, "The product of all elements, or along a dimension.");
-  ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None", kMethod);
+  ops.def("prod", prod_all, "input, *, dtype=None", kMethod | kCastFull,
+          "The product of all elements, or along a dimension.");
+  ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None", kMethod | kCastFull);
   ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable, "Whether some element is not 0.");
   ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable, "Whether no element is 0.");
   ops.def("count_nonzero", count_nonzero, "input, dim=None", kMethod | kNoOut | kNotDifferentiable,

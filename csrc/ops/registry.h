@@ -19,6 +19,10 @@ enum OpFlags : uint32_t {
   kExactOut = 4096,   // out= must have the result's own type and memory apart from the inputs
   kOverlapOk = 1024,  // in place also where several elements share memory
   kApartOut = 2048,   // out= may not share memory with an argument, not even be one
+  // Inside autocast, float arguments (not float64) become:
+  kCastLow = 8192,      // the region's short type
+  kCastFull = 16384,    // float32
+  kCastWidest = 32768,  // the longest type among them
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);

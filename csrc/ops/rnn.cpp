@@ -1,3 +1,5 @@
+#include "ops/rnn.h"
+
 #include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -37,7 +39,7 @@ struct LstmStepBackward : Node {
   }
   FIELDS(gates, cx, cy, workspace)
 };
-static std::tuple<Tensor, Tensor> lstm_step(const Tensor& gates, const Tensor& c0) {
+std::tuple<Tensor, Tensor> lstm_step(const Tensor& gates, const Tensor& c0) {
   CHECK(gates.dim() == 2 && c0.dim() == 2 && gates.sizes()[0] == c0.sizes()[0] &&
             gates.sizes()[1] == checked_mul(4, c0.sizes()[1]) && gates.dtype() == c0.dtype() && is_float(c0.dtype()),
         Runtime, "lstm_step: expected gates (N, 4 H) and a state (N, H) of one float type, got ",
@@ -87,7 +89,7 @@ struct GruStepBackward : Node {
   }
   FIELDS(input_gates, hidden_gates, hx, workspace)
 };
-static Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& h0) {
+Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& h0) {
   CHECK(input_gates.dim() == 2 && h0.dim() == 2 && input_gates.sizes() == hidden_gates.sizes() &&
             input_gates.sizes()[0] == h0.sizes()[0] && input_gates.sizes()[1] == checked_mul(3, h0.sizes()[1]) &&
             input_gates.dtype() == h0.dtype() && hidden_gates.dtype() == h0.dtype() && is_float(h0.dtype()),

@@ -39,6 +39,8 @@ void check_repeats(const Tensor& repeats) {
   CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, NotImplemented,
         "\"repeat_interleave_cpu\" not implemented for '", info(repeats.dtype()).legacy,
         "': repeats has to be a Long or Int tensor");
+  CHECK(!repeats.device().is_meta(), NotImplemented,
+        "repeat_interleave: the size depends on the values of repeats, which a meta tensor has not");
 }
 
 int64_t sum_of(const Tensor& repeats) {

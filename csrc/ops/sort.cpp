@@ -86,6 +86,8 @@ static std::tuple<Tensor, Tensor, Tensor> unique_flat(const Tensor& input, bool 
                                                       bool consecutive) {
   CHECK(!input.is_complex() && static_cast<int>(input.dtype()) < kComputeDTypes, NotImplemented,
         "\"unique\" not implemented for '", info(input.dtype()).legacy, "'");
+  CHECK(!input.device().is_meta(), NotImplemented,
+        "unique: how many elements are distinct depends on values, which a meta tensor has not");
   NoGrad raw;
   int64_t n = input.numel();
   Tensor x = contiguous(input), values = empty({n}, input.dtype()), back, number;
@@ -101,6 +103,8 @@ static std::tuple<Tensor, Tensor, Tensor> unique_rows(const Tensor& input, bool 
                                                       bool consecutive) {
   CHECK(!input.is_complex() && static_cast<int>(input.dtype()) < kComputeDTypes, NotImplemented,
         "\"unique_dim\" not implemented for '", info(input.dtype()).legacy, "'");
+  CHECK(!input.device().is_meta(), NotImplemented,
+        "unique_dim: how many slices are distinct depends on values, which a meta tensor has not");
   NoGrad raw;
   int64_t n = input.size(0);
   Tensor x = contiguous(input), first = empty({n}, DType::Int64);

@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "tensor/cut.h"
 
 namespace rl {
 
@@ -191,11 +192,12 @@ Tensor view(const Tensor& input, IntSpan size) {
   Ints sizes = infer_size(size, input.numel());
   std::optional<Ints> strides = view_strides(input, sizes);
   if (!strides) {
-    std::string how =
-        input->grad_fn && input->grad_fn->site
-            ? text("\n  its memory order (sizes ", to_text(input.sizes()), ", strides ", to_text(input.strides()),
-                   ") was made by ", input->grad_fn->type->name, " at ", input->grad_fn->site.describe())
-            : text("\n  its sizes are ", to_text(input.sizes()), ", its strides ", to_text(input.strides()));
+    std::string how = text("\n  its sizes are ", to_text(input.sizes()), ", its strides ", to_text(input.strides()));
+    if (input->grad_fn && input->grad_fn->site)
+      how += text(": an order of memory made by ", input->grad_fn->type->name, " at ", input->grad_fn->site.describe());
+    else if (input->cut && input->cut->kind == CutKind::Strided && input->cut->site)
+      how += text(": an order of memory made by ", input->cut->op, "() at ", input->cut->site.describe());
+    how += "\n  reshape() copies where it must; contiguous().view() always does.";
     fail(ErrorKind::Runtime,
          "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
          "contiguous "

@@ -130,7 +130,6 @@ Ints ints_from(PyObject* o) {
 }
 
 bool is_tensor_list(PyObject* o) {
-  if (is_tensor(o)) return reinterpret_cast<TensorObject*>(o)->ndim > 0;  // a tensor is a sequence of its rows
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
     if (!is_tensor(PySequence_Fast_GET_ITEM(o, i))) return false;
@@ -139,13 +138,6 @@ bool is_tensor_list(PyObject* o) {
 
 Tensors tensors_from(PyObject* o) {
   Tensors out;
-  if (is_tensor(o)) {
-    PyObject* rows = PySequence_List(o);
-    if (!rows) python_error();
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(rows); ++i) out.push_back(Tensor::borrow(PyList_GET_ITEM(rows, i)));
-    Py_DECREF(rows);
-    return out;
-  }
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   out.reserve(n);
   for (Py_ssize_t i = 0; i < n; ++i) out.push_back(Tensor::borrow(PySequence_Fast_GET_ITEM(o, i)));
@@ -160,7 +152,9 @@ PyObject* to_python(Tensors&& list) {
 }
 
 Scalar item(const Tensor& t) {
-  CHECK(t.numel() == 1, Runtime, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  CHECK(t.numel() == 1, Runtime, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar",
+        "\n  its shape is ", to_text(t.sizes()),
+        ": pick one element, t[i], or reduce, t.sum() or t.mean(); t.tolist() gives all");
   CHECK(!t.device().is_meta(), Runtime, "Tensor.item() cannot be called on meta tensors");
   Scalar result(0);
   visit_dtype(t.dtype(), [&](auto tag) {

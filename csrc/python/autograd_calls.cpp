@@ -5,9 +5,16 @@
 #include "ops/registry.h"
 #include "python/node_type.h"
 #include "python/override.h"
+#include "tensor/cut.h"
 
 namespace rl {
+
+extern PyTypeObject* g_sparse_type;  // the engine's
 namespace {
+
+std::string computed_at(const Tensor& t) {
+  return t->grad_fn && t->grad_fn->site ? text(", and was computed at ", t->grad_fn->site.describe()) : "";
+}
 
 // The gradient of each root: given, or 1 for a single element.
 Tensors root_gradients(const Tensors& roots, PyObject* given) {
@@ -28,8 +35,8 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
       out.push_back(t);
     } else {
       CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs",
-            "\n  this output has the shape ", to_text(r.sizes()),
-            ": reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape");
+            "\n  this output has the shape ", to_text(r.sizes()), computed_at(r),
+            "\n  Reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape.");
       CHECK(!is_complex(r.dtype()), Runtime,
             "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
       NoGrad raw;
@@ -39,14 +46,28 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
   return out;
 }
 
+std::string no_grad_reason(const Tensor& t) {
+  std::string known = t->cut ? t->cut->describe() : "";
+  if (!known.empty()) return known;
+  return "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by "
+         "no_grad(), "
+         "detach(), .data, .item(), NumPy, or an op with an integer result";
+}
+
+// (kind, op, site, where grad mode was switched off, the text of the error), or None.
+NewObject why_no_grad(const Tensor& t) {
+  const Cut* cut = t->cut;
+  if (cut && cut->kind == CutKind::Strided) cut = cut->before;
+  if (t.requires_grad() || !cut) return {Py_NewRef(Py_None)};
+  return {Py_BuildValue("(ssNNs)", cut_name(cut->kind), cut->op ? cut->op : "", site_object(cut->site),
+                        site_object(cut->mode), cut->describe().c_str())};
+}
+
 Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool create_graph, const Tensors& inputs,
             bool accumulate) {
   for (int64_t i = 0; i < roots.size(); ++i)
     CHECK(roots[i].requires_grad(), Runtime, "element ", i,
-          " of tensors does not require grad and does not have a grad_fn",
-          "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by "
-          "no_grad(), detach(), .data, .item(), "
-          "NumPy, or an op with an integer result");
+          " of tensors does not require grad and does not have a grad_fn", no_grad_reason(roots[i]));
   Tensors g = root_gradients(roots, gradients.p);
   BackwardCall call;
   call.roots = roots;
@@ -59,7 +80,10 @@ Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool crea
 }
 
 bool is_grad_enabled() { return t_grad_mode.enabled; }
-bool set_grad(bool on) { return std::exchange(t_grad_mode.enabled, on); }
+bool set_grad(bool on) {
+  if (!on && t_grad_mode.enabled) mode_site() = Site::here();
+  return std::exchange(t_grad_mode.enabled, on);
+}
 bool is_inference() { return t_grad_mode.inference; }
 bool set_inference(bool on) { return std::exchange(t_grad_mode.inference, on); }
 bool set_anomaly(bool on, bool check_nan) {
@@ -99,8 +123,6 @@ NewObject disable_saved_hooks(Object message) {
   return {before};
 }
 
-void set_modes(Object handler, int64_t count) { set_mode_handler(handler.p, static_cast<int>(count)); }
-
 int64_t backward_run() { return static_cast<int64_t>(current_backward()); }
 bool edge_in_run(const Tensor& t, int64_t run) {
   Edge e = gradient_edge(t.get());
@@ -130,6 +152,19 @@ NewObject gradient_edge_op(const Tensor& t) {
 }
 NewObject current_site() { return {site_object(Site::here())}; }
 
+// Puts a callable in the way of all calls of ops in this thread (None: takes it away); the one before.
+NewObject swap_function_mode(Object mode) {
+  PyObject* before = function_mode();
+  before = Py_NewRef(before ? before : Py_None);
+  set_function_mode(mode.p == Py_None ? nullptr : mode.p);
+  return {before};
+}
+
+void set_sparse_type(Object type) {
+  CHECK(PyType_Check(type.p), Type, "_set_sparse_type: expected a class");
+  g_sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.p));
+}
+
 bool set_overrides(bool on) { return std::exchange(t_overrides, on); }
 
 }  // namespace
@@ -148,12 +183,14 @@ static const Register registered([](Ops& ops) {
   ops.def("_pop_saved_hooks", pop_saved_hooks, "", kNoOut);
   ops.def("_gradient_edge", gradient_edge_op, "input", kNoOut);
   ops.def("_current_site", current_site, "", kNoOut);
+  ops.def("_why_no_grad", why_no_grad, "input", kNoOut);
+  ops.def("_set_sparse_type", set_sparse_type, "type", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
-  ops.def("_set_modes", set_modes, "handler, count", kNoOut);
   ops.def("_disable_saved_hooks", disable_saved_hooks, "message=None", kNoOut);
   ops.def("_backward_run", backward_run, "", kNoOut);
   ops.def("_edge_in_run", edge_in_run, "input, run", kNoOut);
   ops.def("_edge_tensor", edge_tensor, "node, output_nr", kNoOut);
+  ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });
 
 }  // namespace rl

@@ -53,7 +53,7 @@ const char* format_of(DType t) {
     case DType::Int8: return "b";
     case DType::Int16: return "h";
     case DType::Int32: return "i";
-    case DType::Int64: return "q";
+    case DType::Int64: return sizeof(long) == 8 ? "l" : "q";  // NumPy's own int64: "q" would print as another type
     case DType::Float16: return "e";
     case DType::Float32: return "f";
     case DType::Float64: return "d";
@@ -138,6 +138,7 @@ void release_buffer(Storage* s) {
 PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   if (dim == t.dim()) {
     Tensor one = alias(t, {}, {}, offset);
+    if (t.dtype() == DType::UInt64) return PyLong_FromUnsignedLongLong(*one.data<uint64_t>());
     return scalar_object(item(one));
   }
   PyObject* list = PyList_New(t.sizes()[dim]);
@@ -151,8 +152,8 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
 
 bool is_array_like(PyObject* o) {
   if (PyBytes_Check(o) || PyByteArray_Check(o) || PyMemoryView_Check(o)) return PyMemoryView_Check(o);
-  if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyLong_Check(o) || PyFloat_Check(o)) return false;
-  return (PyObject_CheckBuffer(o) && !is_number(o)) || PyObject_HasAttrString(o, "__array_interface__") ||
+  if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || is_number(o)) return false;
+  return PyObject_CheckBuffer(o) || PyObject_HasAttrString(o, "__array_interface__") ||
          (PyObject_HasAttrString(o, "__array__") && !is_tensor(o) && !PyType_Check(o));
 }
 
@@ -185,7 +186,7 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
     }
   }
   // From here the storage owns the buffer.
-  DType dtype;
+  DType dtype = DType::Float32;
   Ints sizes, strides;
   std::string problem;
   if (!dtype_of_format(view->format, view->itemsize, &dtype) || itemsize(dtype) != view->itemsize)
@@ -253,7 +254,7 @@ PyObject* array_from_tensor(const Tensor& t) {
 }
 
 PyObject* to_list(const Tensor& t) {
-  CHECK(!t.device().is_meta(), Runtime, "Cannot copy out of meta tensor; no data!");
+  CHECK(!t.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
   return list_at(t, 0, t->offset);
 }
 

@@ -2,10 +2,12 @@
 #include <cstring>
 #include <vector>
 
+#include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
+#include "tensor/default_device.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -35,6 +37,9 @@ struct Survey {
   bool has_typed = false;
   DType typed = DType::Bool;
 };
+
+constexpr const char* kRagged =
+    "\n  The rows of a tensor are of one length: pad them (nn.utils.rnn.pad_sequence), or keep a list.";
 
 void survey(PyObject* o, int64_t depth, Survey& s) {
   CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
@@ -67,8 +72,8 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
   } drop{fast};
   int64_t n = PySequence_Fast_GET_SIZE(fast);
   if (s.sizes.size() == depth) s.sizes.push_back(n);
-  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n,
-        ")");
+  CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
+        kRagged);
   for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
 }
 
@@ -93,6 +98,14 @@ void shape_of(PyObject* o, Ints& sizes) {
 }
 
 void store(PyObject* o, char* at, DType dtype) {
+  if (dtype == DType::UInt64 && PyLong_CheckExact(o)) {  // above what an int64 holds
+    uint64_t wide = PyLong_AsUnsignedLongLong(o);
+    if (!(wide == static_cast<uint64_t>(-1) && PyErr_Occurred())) {
+      std::memcpy(at, &wide, sizeof wide);
+      return;
+    }
+    PyErr_Clear();
+  }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
@@ -115,7 +128,8 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
     ~Drop() { Py_DECREF(o); }
   } drop{fast};
   int64_t n = PySequence_Fast_GET_SIZE(fast);
-  CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")");
+  CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")",
+        kRagged);
   for (int64_t i = 0; i < n; ++i)
     fill(PySequence_Fast_GET_ITEM(fast, i), depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype),
          dtype);
@@ -151,9 +165,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
       fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
   }
   if (!device.is_cpu()) {
-    CHECK(device.is_meta(), Assertion,
-          device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "no such device here: ",
-          device.name());
+    backend(device);  // refuses what is not there
     result = empty_like(result).dtype() == result.dtype() ? empty(result.sizes(), result.dtype(), device) : result;
   }
   return result;
@@ -161,10 +173,11 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
 
 static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad,
                         bool) {
-  Tensor t = tensor_from_data(data.p, dtype, device.value_or(Device()));
+  Tensor t = tensor_from_data(data.p, dtype, device.value_or(default_device()));
   if (requires_grad) {
     CHECK(is_differentiable(t.dtype()), Runtime,
-          "Only Tensors of floating point and complex dtype can require gradients");
+          "Only Tensors of floating point and complex dtype can require gradients\n  Write 1.0 for 1, or "
+          "dtype=torch.float32.");
     t->requires_grad = true;
   }
   return t;

@@ -7,6 +7,7 @@
 #include "python/arguments.h"
 #include "python/bridge.h"
 #include "python/errors.h"
+#include "python/note_result.h"
 #include "python/override.h"
 
 namespace rl {
@@ -290,7 +291,9 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
       if (PyObject* result = slot_override("__getitem__", args, 2)) return result;
     }
     Profiled timed("aten::__getitem__", ProfileKind::Op, nullptr, module_scope());
-    return get(Tensor::borrow(self), index).release();
+    Tensor y = get(Tensor::borrow(self), index);
+    note_result(y.object(), "__getitem__", &self, 1);
+    return y.release();
   });
 }
 
@@ -306,6 +309,8 @@ int tensor_setitem(PyObject* self, PyObject* index, PyObject* value) {
     }
     Profiled timed("aten::__setitem__", ProfileKind::Op, nullptr, module_scope());
     set(Tensor::borrow(self), index, value);
+    PyObject* args[] = {self, value};
+    note_result(self, "__setitem__", args, 2);
     return 0;
   });
 }

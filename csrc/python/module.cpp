@@ -19,6 +19,7 @@
 #include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
+#include "tensor/default_device.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -53,6 +54,11 @@ void put_default_dtype(DType t) {
   CHECK(is_float(t), Type, "only floating-point types are supported as the default type");
   set_default_dtype(t);
 }
+Device get_default_device() { return default_device(); }
+void put_default_device(Device d) {
+  backend(d);  // says so where there is no such device
+  set_default_device(d);
+}
 DType promote_op(DType a, DType b) { return promote_types(a, b); }
 bool can_cast_op(DType from, DType to) { return can_cast(from, to); }
 DType result_type_op(const Value& a, const Value& b) {
@@ -74,6 +80,8 @@ void set_library_path(const std::string& path) { Site::set_library_prefix(path.c
 const Register registered([](Ops& ops) {
   ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
   ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut);
+  ops.def("_default_device", get_default_device, "", kNoOut);
+  ops.def("_set_default_device", put_default_device, "d", kNoOut);
   ops.def("promote_types", promote_op, "type1, type2", kNoOut, "The smallest type that holds both.");
   ops.def("can_cast", can_cast_op, "from_, to", kNoOut, "Whether a cast keeps the kind of number.");
   ops.def("result_type", result_type_op, "tensor1, tensor2", kNoOut, "The type of a result of both.");

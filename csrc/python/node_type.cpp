@@ -187,7 +187,8 @@ PyObject* site_object(const Site& site) {
 }
 
 int install_node_type(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(kNodeDealloc)},
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("One recorded call in the graph: what grad_fn is.")},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(kNodeDealloc)},
                          {Py_tp_traverse, reinterpret_cast<void*>(kNodeTraverse)},
                          {Py_tp_clear, reinterpret_cast<void*>(kNodeClear)},
                          {Py_tp_repr, reinterpret_cast<void*>(node_repr)},

@@ -1,5 +1,8 @@
 #include "python/op_object.h"
 
+#include <structmember.h>
+
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -12,7 +15,9 @@
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
+#include "python/autocast.h"
 #include "python/errors.h"
+#include "python/note_result.h"
 #include "python/override.h"
 #include "tensor/promote.h"
 
@@ -153,6 +158,58 @@ std::string type_name(PyObject* o) {
   return dot ? dot + 1 : name;
 }
 
+// Which element of a list is of the wrong type, in torch's words; empty if none is.
+[[gnu::cold]] std::string bad_item(PyObject* list, const char* wanted, int argument) {
+  if (!PyTuple_Check(list) && !PyList_Check(list)) return "";
+  bool tensors = std::strcmp(wanted, Arg<Tensors>::kName) == 0, ints = std::strcmp(wanted, Arg<Ints>::kName) == 0;
+  for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(list) && (tensors || ints); ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(list, k);
+    if (tensors ? is_tensor(item) : is_integer(item)) continue;
+    const char* name = Py_TYPE(item)->tp_name;
+    if (tensors)
+      return text("expected Tensor as element ", static_cast<int64_t>(k), " in argument ",
+                  static_cast<int64_t>(argument), ", but got ", name);
+    return text("type must be tuple of ints,but got ", name, ": element ", static_cast<int64_t>(k), " of the list");
+  }
+  return "";
+}
+
+// How to make a tensor of what was given instead of one.
+[[gnu::cold]] std::string not_a_tensor(PyObject* given, const char* wanted) {
+  if (std::strcmp(wanted, Arg<Tensor>::kName) != 0) return "";
+  if (std::strcmp(Py_TYPE(given)->tp_name, "numpy.ndarray") == 0) return "\n  Make it one first: torch.from_numpy(x).";
+  bool data = PyList_Check(given) || PyTuple_Check(given) || PyFloat_Check(given) || PyLong_Check(given);
+  return data ? "\n  Make it one first: torch.tensor(x)." : "";
+}
+
+// How many letters must be changed, added, dropped or swapped to make b of a.
+size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (!i || !j) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+// The parameter whose name is most like `name`; empty if none is.
+[[gnu::cold]] std::string nearest(std::string_view name, const Overload& o) {
+  std::string best;
+  size_t least = std::min<size_t>(name.size() / 2 + 1, 4);
+  if (name.size() > 64) return best;
+  for (const Param& p : o.params) {
+    std::string candidate = PyUnicode_AsUTF8(p.name);
+    size_t distance = edits(name, candidate);
+    if (distance < least || (distance <= least && candidate.find(name) == 0)) best = candidate, least = distance;
+  }
+  return best;
+}
+
 // Matches arguments with parameters. On failure returns false, with the reason in `why` if that is given.
 bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Bound& b,
           std::string* why) {
@@ -200,7 +257,12 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
       }
     }
     if (at < 0) {
-      if (why) *why = text(def.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(name), "'");
+      if (why) {
+        *why = text(def.name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(name), "'");
+        if (std::string near = nearest(PyUnicode_AsUTF8(name), o); !near.empty())
+          *why += text("\n  did you mean '", near, "'?");
+        *why += text("\n  it takes: ", def.name, "(", o.spec.signature, ")");
+      }
       return false;
     }
     if (b.slots[at]) {
@@ -214,7 +276,8 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
     if (!b.slots[i]) {
       if (!p.fallback) {
         if (why)
-          *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name), "\"");
+          *why = text(def.name, "() missing 1 required positional arguments: \"", PyUnicode_AsUTF8(p.name),
+                      "\"\n  it takes: ", def.name, "(", o.spec.signature, ")");
         return false;
       }
       b.slots[i] = p.fallback;
@@ -226,6 +289,9 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
         *why = text(def.name, "(): argument '", PyUnicode_AsUTF8(p.name), "'");
         if (!p.keyword_only) *why += text(" (position ", static_cast<int64_t>(i + 1 - offset), ")");
         *why += text(" must be ", o.spec.type_names[i], ", not ", type_name(b.slots[i]));
+        *why += not_a_tensor(b.slots[i], o.spec.type_names[i]);
+        if (std::string item = bad_item(b.slots[i], o.spec.type_names[i], i); !item.empty())
+          *why = item + "\n  " + *why;
       }
       return false;
     }
@@ -410,6 +476,7 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
     PyObject* result = direct ? invoke_into(b.out, o, b.slots)
                               : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
     if (!result) python_error();
+    if (!b.out) note_result(result, op->def->name.c_str(), b.slots, o.spec.count);
     if (result == b.out) {
       bump_version(Tensor::borrow(b.out));
       return result;
@@ -433,16 +500,25 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
         if (auto* t = reinterpret_cast<TensorObject*>(b.slots[i]); t->base && t->wants_grad()) grad_fn_of(t);
   InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
                        (o.spec.flags & kOverlapOk) != 0};
-  return apply_inplace(
-             op->def->name.c_str(), self, traits,
-             [](void* c) {
-               auto* call = static_cast<InplaceCall*>(c);
-               PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
-               if (!r) python_error();
-               return Tensor::own(reinterpret_cast<TensorObject*>(r));
-             },
-             &call)
-      .release();
+  Tensor y = apply_inplace(
+      op->def->name.c_str(), self, traits,
+      [](void* c) {
+        auto* call = static_cast<InplaceCall*>(c);
+        PyObject* r = call->overload->spec.invoke(call->overload->spec.fn, call->slots, nullptr);
+        if (!r) python_error();
+        return Tensor::own(reinterpret_cast<TensorObject*>(r));
+      },
+      &call);
+  note_result(y.object(), op->def->name.c_str(), b.slots, o.spec.count);
+  return y.release();
+}
+
+// Writing to a tensor that is there (in place, out=) keeps to its type.
+PyObject* invoke_cast(OpObject* op, Overload& o, Bound& b) {
+  Recast recast;
+  if ((o.spec.flags & (kCastLow | kCastFull | kCastWidest)) && op->form != Form::Inplace && !b.out)
+    recast.apply(o.spec.flags, b.slots, o.spec.count);
+  return invoke(op, o, b);
 }
 
 PyObject* op_call(OpObject* op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -451,7 +527,8 @@ PyObject* op_call(OpObject* op, PyObject* const* args, Py_ssize_t nargs, PyObjec
           "' for 'torch.Tensor' objects needs a Tensor as its first argument");
   for (Overload& o : op->def->overloads) {
     Bound b;
-    if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr)) return invoke(op, o, b);
+    if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr))
+      return g_autocast_regions ? invoke_cast(op, o, b) : invoke(op, o, b);
     if (PyErr_Occurred()) PyErr_Clear();
   }
   no_overload(*op->def, op->form, args, nargs, kwnames);
@@ -506,8 +583,9 @@ PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf
   auto* op = reinterpret_cast<OpObject*>(callable);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
-    if (watched() && t_modes && op->def->name[0] != '_') return call_override(callable, args, nargs, kwnames);
     if (t_overrides) {
+      // Private ops are steps of others.
+      if (watched() && function_mode() && op->def->name[0] != '_') return call_override(callable, args, nargs, kwnames);
       Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
       for (Py_ssize_t i = 0; i < all; ++i)
         if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
@@ -533,8 +611,21 @@ PyObject* op_name(PyObject* self, void*) {
 PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   std::string s;
-  for (Overload& o : def->overloads) s += signature_text(*def, o) + "\n";
+  for (Overload& o : def->overloads) {
+    std::string line = signature_text(*def, o) + "\n";
+    if (s.find(line) == std::string::npos) s += line;  // overloads may differ in types only
+  }
   return PyUnicode_FromString((s + "\n" + def->doc).c_str());
+}
+PyObject* op_signature(PyObject* self, void*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  const OverloadSpec& first = op->def->overloads[0].spec;
+  bool out = op->form == Form::Function && !(first.flags & (kNoOut | kView));
+  PyObject* module = PyImport_ImportModule("rushlight._signature");
+  PyObject* result =
+      module ? PyObject_CallMethod(module, "parse", "sO", first.signature, out ? Py_True : Py_False) : nullptr;
+  Py_XDECREF(module);
+  return result;
 }
 PyObject* op_signatures(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
@@ -565,6 +656,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__qualname__", op_name, nullptr, nullptr, nullptr},
                            {"__doc__", op_doc, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
+                           {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -670,6 +762,22 @@ PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count) {
 
 namespace detail {
 
+// One field a line, as tensors take several.
+static PyObject* named_tuple_repr(PyObject* self) {
+  std::string text = std::string(Py_TYPE(self)->tp_name) + "(";
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+    PyObject* value = PyObject_Repr(PyTuple_GET_ITEM(self, i));
+    const char* shown = value ? PyUnicode_AsUTF8(value) : nullptr;
+    if (!shown) {
+      Py_XDECREF(value);
+      return nullptr;
+    }
+    text += std::string(i ? ",\n" : "\n") + Py_TYPE(self)->tp_members[i].name + "=" + shown;
+    Py_DECREF(value);
+  }
+  return PyUnicode_FromString((text + ")").c_str());
+}
+
 // A structseq class per op and result names, made on first use: torch.return_types.max.
 PyObject* named_tuple(const char* names, PyObject** items, int count) {
   for (int i = 0; i < count; ++i)
@@ -698,6 +806,7 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     PyStructSequence_Desc desc = {full->c_str(), nullptr, fields->data(), count};
     type = PyStructSequence_NewType(&desc);
     if (!type) python_error();
+    type->tp_repr = named_tuple_repr;
   }
   PyObject* t = PyStructSequence_New(type);
   for (int i = 0; i < count; ++i) PyStructSequence_SetItem(t, i, items[i]);

@@ -9,12 +9,11 @@ namespace rl {
 
 PyObject* g_disabled_torch_function = nullptr;
 thread_local bool t_overrides = true;
-thread_local int t_modes = 0;
 
 namespace {
 
-PyObject* g_mode_handler = nullptr;
-int g_mode_threads = 0;  // threads with modes: calls look for modes only while there are any
+thread_local PyObject* t_mode = nullptr;
+int g_mode_threads = 0;  // threads with a mode: calls look for one only while there are any
 
 PyObject* override_name() {
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");
@@ -72,8 +71,9 @@ PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t na
   PyObject* kw = PyDict_New();
   for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
   PyObject* result = nullptr;
-  if (t_modes) {
-    result = PyObject_CallFunctionObjArgs(g_mode_handler, callable, type_tuple, pos, kw, nullptr);
+  if (PyObject* mode = t_overrides ? Py_XNewRef(t_mode) : nullptr) {
+    result = PyObject_CallFunctionObjArgs(mode, callable, type_tuple, pos, kw, nullptr);
+    Py_DECREF(mode);
     found.clear();
   }
   for (PyObject* f : found) {
@@ -96,7 +96,7 @@ PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t na
 }
 
 PyObject* slot_override(const char* name, PyObject* const* args, Py_ssize_t nargs) {
-  bool taken = t_modes > 0;
+  bool taken = t_overrides && t_mode;
   for (Py_ssize_t i = 0; i < nargs && !taken && t_overrides; ++i) {
     if (PyTuple_Check(args[i]))  // an index: integers may stand before a tensor
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args[i]); ++k)
@@ -111,10 +111,10 @@ PyObject* slot_override(const char* name, PyObject* const* args, Py_ssize_t narg
   return result;
 }
 
-void set_mode_handler(PyObject* handler, int modes) {
-  Py_XSETREF(g_mode_handler, Py_NewRef(handler));
-  g_mode_threads += (modes > 0) - (t_modes > 0);
-  t_modes = modes;
+PyObject* function_mode() { return t_mode; }
+void set_function_mode(PyObject* mode) {
+  g_mode_threads += (mode != nullptr) - (t_mode != nullptr);
+  Py_XSETREF(t_mode, Py_XNewRef(mode));
   g_watched = g_mode_threads ? g_watched | kWatchModes : g_watched & ~static_cast<uint32_t>(kWatchModes);
 }
 

@@ -177,6 +177,9 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
           "set_(): argument 'source' must be Tensor or UntypedStorage, not ", Py_TYPE(source.p)->tp_name);
   Storage* s = source.p == Py_None ? nullptr : from.defined() ? from.storage() : of(source.p);
   int64_t item = self.item_size();
+  CHECK(!s || s->device == self.device(), Runtime, "Attempted to set the storage of a tensor on device \"",
+        to_text(self.device()), "\" to a storage on different device \"", to_text(s ? s->device : self.device()),
+        "\". This is no longer allowed; the devices must match.");
   CHECK(!from.defined() || from.dtype() == self.dtype(), Runtime, "Could not set tensor of type ",
         info(from.dtype()).name, " to a tensor of type ", info(self.dtype()).name);
   Ints sizes = size ? *size : from.defined() ? Ints(from.sizes()) : Ints{s ? s->bytes / item - offset : 0};
@@ -227,7 +230,8 @@ int install_storage_type(PyObject* module) {
   static PyMemberDef members[] = {
       {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr}};
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("The bytes under one or more tensors.")},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                          {Py_tp_new, reinterpret_cast<void*>(make)},
                          {Py_tp_methods, kMethods},
                          {Py_tp_getset, kGetSet},

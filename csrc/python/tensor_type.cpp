@@ -11,9 +11,11 @@
 #include "python/arguments.h"
 #include "python/errors.h"
 #include "python/indexing.h"
+#include "python/note_result.h"
 #include "python/op_object.h"
 #include "python/operators.h"
 #include "python/override.h"
+#include "tensor/cut.h"
 
 namespace rl {
 
@@ -42,6 +44,7 @@ void blank(TensorObject* t) {
   t->grad = t->base = nullptr;
   t->accumulator = nullptr;
   t->extra = nullptr;
+  t->cut = nullptr;
   t->output_nr = t->view_version = 0;
   t->ndim = 0;
   t->dtype = DType::Float32;
@@ -66,6 +69,7 @@ void tensor_dealloc(PyObject* self) {
   if (t->weakrefs) PyObject_ClearWeakRefs(self);
   Py_CLEAR(t->dict);
   if (t->extra) drop_extra(t);
+  if (t->cut) t->cut->unref();
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad_fn, nullptr)));
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad, nullptr)));
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->base, nullptr)));
@@ -178,6 +182,7 @@ PyObject* get_data(PyObject* s, void*) {
     Version* own = new_version(0);
     set_version(t.get(), own);
     own->refs = 1;  // only t holds it
+    if (cast(s)->wants_grad()) note_cut(t.get(), CutKind::Data, "data");
     return t.release();
   });
 }
@@ -212,6 +217,7 @@ int set_requires_grad(PyObject* s, PyObject* v, void*) {
           "only Tensors of floating point and complex dtype can require gradients");
     CHECK(!on || !t->inference || t_grad_mode.inference, Runtime,
           "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+    if (t->requires_grad && !on) note_cut(t, CutKind::Frozen, "requires_grad_");
     t->requires_grad = on;
     return 0;
   });
@@ -284,10 +290,18 @@ PyObject* m_numel(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->
 PyObject* m_element_size(PyObject* s, PyObject*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype)); }
 PyObject* m_storage_offset(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->offset); }
 PyObject* m_data_ptr(PyObject* s, PyObject*) {
-  return PyLong_FromVoidPtr(cast(s)->numel || cast(s)->storage->data ? handle(s).data() : nullptr);
+  return PyLong_FromVoidPtr(cast(s)->storage->data ? handle(s).data() : nullptr);
+}
+// The one element of a uint64 tensor, which an int64 may not hold; null for other types.
+PyObject* wide_item(const Tensor& t) {
+  if (t.dtype() != DType::UInt64 || t.numel() != 1 || t.device().is_meta()) return nullptr;
+  return PyLong_FromUnsignedLongLong(*t.data<uint64_t>());
 }
 PyObject* m_item(PyObject* s, PyObject*) {
-  return guarded([&] { return scalar_object(item(handle(s))); });
+  return guarded([&] {
+    if (PyObject* wide = wide_item(handle(s))) return wide;
+    return scalar_object(item(handle(s)));
+  });
 }
 PyObject* m_is_view(PyObject* s, PyObject*) { return PyBool_FromLong(cast(s)->base != nullptr); }
 PyObject* m_is_inference(PyObject* s, PyObject*) { return PyBool_FromLong(cast(s)->inference); }
@@ -409,6 +423,7 @@ PyObject* m_detach_(PyObject* s, PyObject*) {
     TensorObject* t = cast(s);
     CHECK(!t->base, Runtime, "Can't detach views in-place. Use detach() instead.");
     Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad_fn, nullptr)));
+    if (t->requires_grad) note_cut(t, CutKind::Detached, "detach_");
     t->requires_grad = false;
     t->output_nr = 0;
     return Py_NewRef(s);
@@ -421,32 +436,38 @@ PyObject* m_bump_version(PyObject* s, PyObject*) {
 
 PyMethodDef kMethods[] = {
     {"dim", m_dim, METH_NOARGS, "The number of dimensions."},
-    {"ndimension", m_dim, METH_NOARGS, nullptr},
+    {"ndimension", m_dim, METH_NOARGS, "The number of dimensions."},
     {"numel", m_numel, METH_NOARGS, "The number of elements."},
-    {"nelement", m_numel, METH_NOARGS, nullptr},
+    {"nelement", m_numel, METH_NOARGS, "The number of elements."},
     {"element_size", m_element_size, METH_NOARGS, "Bytes of one element."},
-    {"storage_offset", m_storage_offset, METH_NOARGS, nullptr},
+    {"storage_offset", m_storage_offset, METH_NOARGS, "The place of its first element in the storage, in elements."},
     {"data_ptr", m_data_ptr, METH_NOARGS, "The address of the first element."},
     {"item", m_item, METH_NOARGS, "The one element as a Python number."},
     {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_size)), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+     "size($self, dim=None)\n--\n\nIts sizes, a torch.Size; or the size of one dimension."},
     {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_stride)), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
+     "stride($self, dim=None)\n--\n\nElements from one index of a dimension to the next: of all dimensions, or of "
+     "one."},
     {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_is_contiguous)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
+     METH_VARARGS | METH_KEYWORDS,
+     "is_contiguous($self, memory_format=None)\n--\n\nWhether its elements lie in memory in the order of their "
+     "indices."},
     {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_requires_grad_)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
+     METH_VARARGS | METH_KEYWORDS,
+     "requires_grad_($self, requires_grad=True)\n--\n\nSets whether gradients are wanted for it; returns the tensor "
+     "itself."},
     {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(m_make_subclass)),
      METH_VARARGS | METH_KEYWORDS | METH_STATIC, nullptr},
-    {"as_subclass", m_as_subclass, METH_O, nullptr},
+    {"as_subclass", m_as_subclass, METH_O,
+     "The same tensor as an object of a subclass of Tensor; gradients flow through."},
     {"_is_view", m_is_view, METH_NOARGS, nullptr},
-    {"is_inference", m_is_inference, METH_NOARGS, nullptr},
+    {"is_inference", m_is_inference, METH_NOARGS, "Whether it was made in inference mode."},
     {"_type_name", m_type_name, METH_NOARGS, nullptr},
     {"_add_hook_dict", m_add_hook_dict, METH_O, nullptr},
     {"_set_post_accumulate_hooks", m_add_post_accumulate, METH_O, nullptr},
     {"_get_post_accumulate_hooks", get_post_accumulate, METH_NOARGS, nullptr},
-    {"retain_grad", m_retain_grad, METH_NOARGS, nullptr},
-    {"detach_", m_detach_, METH_NOARGS, nullptr},
+    {"retain_grad", m_retain_grad, METH_NOARGS, "Makes backward() keep the gradient of a computed tensor in its grad."},
+    {"detach_", m_detach_, METH_NOARGS, "Takes the tensor itself out of the graph, which makes it a leaf."},
     {"_bump_version", m_bump_version, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -467,8 +488,14 @@ int tensor_bool(PyObject* s) {
     return item(handle(s)).to_bool() ? 1 : 0;
   });
 }
+// float(t), int(t): a ValueError where item() is a RuntimeError, as in torch.
+void check_single(PyObject* s) {
+  CHECK(cast(s)->numel == 1, Value, "only one element tensors can be converted to Python scalars", "\n  its shape is ",
+        to_text(handle(s).sizes()), ": pick one element, t[i], or reduce, t.sum(); t.tolist() gives all");
+}
 PyObject* tensor_float(PyObject* s) {
   return guarded([&]() -> PyObject* {
+    check_single(s);
     Scalar v = item(handle(s));
     CHECK(!v.is_complex() || v.to_complex128().imag() == 0, Runtime,
           "value cannot be converted to type double without overflow");
@@ -477,6 +504,8 @@ PyObject* tensor_float(PyObject* s) {
 }
 PyObject* tensor_int(PyObject* s) {
   return guarded([&]() -> PyObject* {
+    check_single(s);
+    if (PyObject* wide = wide_item(handle(s))) return wide;
     Scalar v = item(handle(s));
     CHECK(!v.is_complex(), Runtime, "value cannot be converted to type int64_t without overflow");
     return v.is_integral() ? PyLong_FromLongLong(v.to_int()) : PyLong_FromDouble(v.to_double());
@@ -486,6 +515,7 @@ PyObject* tensor_index(PyObject* s) {
   return guarded([&]() -> PyObject* {
     CHECK(cast(s)->numel == 1 && is_integral(cast(s)->dtype, true), Type,
           "only integer tensors of a single element can be converted to an index");
+    if (PyObject* wide = wide_item(handle(s))) return wide;
     return PyLong_FromLongLong(item(handle(s)).to_int());
   });
 }
@@ -495,8 +525,13 @@ Py_hash_t tensor_hash(PyObject* s) { return reinterpret_cast<Py_hash_t>(s); }  /
 bool plain(PyObject* o) { return Py_TYPE(o) == g_tensor_type || PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
 bool operand(PyObject* o) { return is_tensor(o) || is_number(o); }
 
-template <Tensor (*Op)(const Value&, const Value&)> PyObject* direct(PyObject* a, PyObject* b) {
-  return guarded([&] { return Op(Arg<Value>::load(a), Arg<Value>::load(b)).release(); });
+template <Tensor (*Op)(const Value&, const Value&)> PyObject* direct(PyObject* a, PyObject* b, const char* name) {
+  return guarded([&] {
+    Tensor y = Op(Arg<Value>::load(a), Arg<Value>::load(b));
+    PyObject* args[] = {a, b};
+    note_result(y.object(), name, args, 2);
+    return y.release();
+  });
 }
 Tensor add1(const Value& a, const Value& b) { return ops::add(a, b, Scalar(1)); }
 Tensor sub1(const Value& a, const Value& b) { return ops::sub(a, b, Scalar(1)); }
@@ -512,7 +547,7 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
 
 template <Tensor (*Op)(const Value&, const Value&)>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
-  if (plain(a) && plain(b) && !watched()) return direct<Op>(a, b);
+  if (plain(a) && plain(b) && !watched()) return direct<Op>(a, b, name);
   if (!operand(a) || !operand(b)) {
     if (!is_tensor(a) || !PyObject_HasAttrString(b, "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
   }
@@ -527,7 +562,12 @@ PyObject* n_matmul(PyObject* a, PyObject* b) {
   return by_name("matmul", a, b);
 }
 PyObject* n_neg(PyObject* a) {
-  if (Py_TYPE(a) == g_tensor_type && !watched()) return guarded([&] { return ops::neg(handle(a)).release(); });
+  if (Py_TYPE(a) == g_tensor_type && !watched())
+    return guarded([&] {
+      Tensor y = ops::neg(handle(a));
+      note_result(y.object(), "neg", &a, 1);
+      return y.release();
+    });
   return PyObject_CallMethod(a, "neg", nullptr);
 }
 
@@ -560,7 +600,12 @@ TensorObject* new_tensor_object(PyTypeObject* type) {
 }
 
 int install_tensor_type(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+  const char* doc =
+      "An n-dimensional array of one element type. torch.tensor(data), zeros(size), randn(size) and other functions "
+      "make\n"
+      "them; operations on tensors with requires_grad=True are recorded, and backward() computes gradients.";
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
                          {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
                          {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
                          {Py_tp_new, reinterpret_cast<void*>(tensor_new)},

@@ -1,10 +1,12 @@
 #include "python/value_types.h"
 
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "python/arguments.h"
 #include "python/errors.h"
+#include "tensor/default_device.h"
 
 namespace rl {
 
@@ -19,8 +21,7 @@ struct Named {
 };
 
 PyTypeObject *g_dtype_type, *g_layout_type, *g_format_type, *g_device_type;
-PyObject* g_dtypes[kDTypes];
-PyObject *g_layouts[7], *g_formats[4];
+PyObject *g_layouts[8], *g_formats[4];
 
 PyObject* named_repr(PyObject* self) { return PyUnicode_FromString(reinterpret_cast<Named*>(self)->text); }
 PyObject* named_reduce(PyObject* self, PyObject*) {  // pickled by name: rushlight.float32
@@ -32,26 +33,71 @@ PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr
                                {"__deepcopy__", named_copy, METH_O, nullptr},
                                {nullptr, nullptr, 0, nullptr}};
 
-DType dtype_id(PyObject* self) { return static_cast<DType>(reinterpret_cast<Named*>(self)->id); }
+// Element types of PyTorch that no tensor of ours has: programs list and compare them. Their ids follow the real ones.
+constexpr DTypeInfo kForeignDTypes[] = {
+    {"float8_e4m3fn", "Float8_e4m3fn", 1, true, false, false, true},
+    {"float8_e4m3fnuz", "Float8_e4m3fnuz", 1, true, false, false, true},
+    {"float8_e5m2", "Float8_e5m2", 1, true, false, false, true},
+    {"float8_e5m2fnuz", "Float8_e5m2fnuz", 1, true, false, false, true},
+    {"float8_e8m0fnu", "Float8_e8m0fnu", 1, true, false, false, false},
+    {"float4_e2m1fn_x2", "Float4_e2m1fn_x2", 1, true, false, false, true},
+    {"qint8", "QInt8", 1, false, false, false, true},
+    {"quint8", "QUInt8", 1, false, false, false, false},
+    {"qint32", "QInt32", 4, false, false, false, true},
+    {"quint4x2", "QUInt4x2", 1, false, false, false, false},
+    {"quint2x4", "QUInt2x4", 1, false, false, false, false},
+    {"bits1x8", "Bits1x8", 1, false, false, false, false},
+    {"bits2x4", "Bits2x4", 1, false, false, false, false},
+    {"bits4x2", "Bits4x2", 1, false, false, false, false},
+    {"bits8", "Bits8", 1, false, false, false, false},
+    {"bits16", "Bits16", 2, false, false, false, false},
+    {"uint1", "UInt1", 1, false, false, true, false},
+    {"uint2", "UInt2", 1, false, false, true, false},
+    {"uint3", "UInt3", 1, false, false, true, false},
+    {"uint4", "UInt4", 1, false, false, true, false},
+    {"uint5", "UInt5", 1, false, false, true, false},
+    {"uint6", "UInt6", 1, false, false, true, false},
+    {"uint7", "UInt7", 1, false, false, true, false},
+    {"int1", "Int1", 1, false, false, true, true},
+    {"int2", "Int2", 1, false, false, true, true},
+    {"int3", "Int3", 1, false, false, true, true},
+    {"int4", "Int4", 1, false, false, true, true},
+    {"int5", "Int5", 1, false, false, true, true},
+    {"int6", "Int6", 1, false, false, true, true},
+    {"int7", "Int7", 1, false, false, true, true},
+};
+constexpr int kNamedDTypes = kDTypes + static_cast<int>(std::size(kForeignDTypes));
+
+PyObject* g_dtypes[kNamedDTypes];
+
+int dtype_number(PyObject* self) { return reinterpret_cast<Named*>(self)->id; }
+const DTypeInfo& named_info(int id) { return id < kDTypes ? kDTypeInfo[id] : kForeignDTypes[id - kDTypes]; }
+const DTypeInfo& named_info(PyObject* self) { return named_info(dtype_number(self)); }
 PyGetSetDef kDTypeGetSet[] = {
-    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(is_float(dtype_id(s))); }, nullptr, nullptr,
+    {"is_floating_point", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_float); }, nullptr, nullptr,
      nullptr},
-    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(is_complex(dtype_id(s))); }, nullptr, nullptr,
+    {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_complex); }, nullptr, nullptr,
      nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(info(dtype_id(s)).is_signed); }, nullptr, nullptr,
+    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_signed); }, nullptr, nullptr,
      nullptr},
-    {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(itemsize(dtype_id(s))); }, nullptr, nullptr,
-     nullptr},
+    {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(named_info(s).size); }, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyObject* dtype_to_real(PyObject* s, PyObject*) { return Py_NewRef(dtype_object(to_real(dtype_id(s)))); }
-PyObject* dtype_to_complex(PyObject* s, PyObject*) { return Py_NewRef(dtype_object(to_complex(dtype_id(s)))); }
+PyObject* dtype_to_real(PyObject* s, PyObject*) {
+  int id = dtype_number(s);
+  return Py_NewRef(id < kDTypes ? dtype_object(to_real(static_cast<DType>(id))) : s);
+}
+PyObject* dtype_to_complex(PyObject* s, PyObject*) {
+  int id = dtype_number(s);
+  return Py_NewRef(id < kDTypes ? dtype_object(to_complex(static_cast<DType>(id))) : s);
+}
 PyMethodDef kDTypeMethods[] = {
     {"__reduce__", named_reduce, METH_NOARGS, nullptr},     {"__copy__", named_copy, METH_NOARGS, nullptr},
     {"__deepcopy__", named_copy, METH_O, nullptr},          {"to_real", dtype_to_real, METH_NOARGS, nullptr},
     {"to_complex", dtype_to_complex, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
-PyTypeObject* named_type(const char* name, PyMethodDef* methods, PyGetSetDef* getset) {
-  PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(named_repr)},
+PyTypeObject* named_type(const char* name, const char* doc, PyMethodDef* methods, PyGetSetDef* getset) {
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
+                         {Py_tp_repr, reinterpret_cast<void*>(named_repr)},
                          {Py_tp_methods, methods},
                          {getset ? Py_tp_getset : 0, getset},
                          {0, nullptr}};
@@ -127,8 +173,14 @@ PyObject* device_compare(PyObject* a, PyObject* b, int op) {
 PyObject* device_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_device_type), device_str(self));
 }
-PyObject* device_enter(PyObject* self, PyObject*) { return Py_NewRef(self); }
-PyObject* device_exit(PyObject*, PyObject*) { Py_RETURN_NONE; }
+PyObject* device_enter(PyObject* self, PyObject*) {
+  push_device(reinterpret_cast<DeviceObject*>(self)->device);
+  return Py_NewRef(self);
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  pop_device();
+  Py_RETURN_NONE;
+}
 PyGetSetDef kDeviceGetSet[] = {
     {"type", [](PyObject* s, void*) { return PyUnicode_FromString(reinterpret_cast<DeviceObject*>(s)->device.name()); },
      nullptr, nullptr, nullptr},
@@ -215,7 +267,10 @@ PyMethodDef kSizeMethods[] = {{"numel", size_numel, METH_NOARGS, nullptr},
 PyObject* dtype_object(DType t) { return g_dtypes[static_cast<int>(t)]; }
 bool dtype_from(PyObject* o, DType* out) {
   if (Py_TYPE(o) == g_dtype_type) {
-    *out = dtype_id(o);
+    int id = dtype_number(o);
+    CHECK(id < kDTypes, NotImplemented, "tensors of ", reinterpret_cast<Named*>(o)->text,
+          " do not exist in rushlight: the name is there to be compared with. Use float16, bfloat16 or int8");
+    *out = static_cast<DType>(id);
     return true;
   }
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type))
@@ -269,19 +324,22 @@ PyObject* size_object(IntSpan sizes) {
 }
 
 int install_value_types(PyObject* m) {
-  g_dtype_type = named_type("rushlight.dtype", kDTypeMethods, kDTypeGetSet);
-  g_layout_type = named_type("rushlight.layout", kNamedMethods, nullptr);
-  g_format_type = named_type("rushlight.memory_format", kNamedMethods, nullptr);
+  g_dtype_type =
+      named_type("rushlight.dtype", "A type of elements: torch.float32, torch.int64 ...", kDTypeMethods, kDTypeGetSet);
+  g_layout_type = named_type("rushlight.layout", "How elements are stored: torch.strided, torch.sparse_coo ...",
+                             kNamedMethods, nullptr);
+  g_format_type = named_type("rushlight.memory_format", "An order of dimensions in memory: torch.channels_last ...",
+                             kNamedMethods, nullptr);
   if (!g_dtype_type || !g_layout_type || !g_format_type) return -1;
-  for (int i = 0; i < kDTypes; ++i) {
-    static std::string texts[kDTypes];
-    texts[i] = std::string("torch.") + kDTypeInfo[i].name;
+  for (int i = 0; i < kNamedDTypes; ++i) {
+    static std::string texts[kNamedDTypes];
+    texts[i] = std::string("torch.") + named_info(i).name;
     g_dtypes[i] = named(g_dtype_type, i, texts[i].c_str());
-    if (PyModule_AddObjectRef(m, kDTypeInfo[i].name, g_dtypes[i]) < 0) return -1;
+    if (PyModule_AddObjectRef(m, named_info(i).name, g_dtypes[i]) < 0) return -1;
   }
   static const char* layouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
-                                  "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn"};
-  for (int i = 0; i < 7; ++i) {
+                                  "torch.sparse_bsr", "torch.sparse_bsc", "torch._mkldnn",    "torch.jagged"};
+  for (int i = 0; i < 8; ++i) {
     g_layouts[i] = named(g_layout_type, i, layouts[i]);
     if (PyModule_AddObjectRef(m, layouts[i] + 6, g_layouts[i]) < 0) return -1;
   }
@@ -291,7 +349,9 @@ int install_value_types(PyObject* m) {
     g_formats[i] = named(g_format_type, i, formats[i]);
     if (PyModule_AddObjectRef(m, formats[i] + 6, g_formats[i]) < 0) return -1;
   }
-  PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
+  const char* device_doc = "device(type, index=None)\n--\n\nWhere tensors live: device(\"cpu\"), device(\"meta\").";
+  PyType_Slot device_slots[] = {{Py_tp_doc, const_cast<char*>(device_doc)},
+                                {Py_tp_new, reinterpret_cast<void*>(device_new)},
                                 {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
                                 {Py_tp_str, reinterpret_cast<void*>(device_str)},
                                 {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
@@ -301,7 +361,8 @@ int install_value_types(PyObject* m) {
                                 {0, nullptr}};
   PyType_Spec device_spec = {"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
   g_device_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&device_spec));
-  PyType_Slot size_slots[] = {{Py_tp_new, reinterpret_cast<void*>(size_new)},
+  PyType_Slot size_slots[] = {{Py_tp_doc, const_cast<char*>("The sizes of a tensor: a tuple of ints with numel().")},
+                              {Py_tp_new, reinterpret_cast<void*>(size_new)},
                               {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                               {Py_tp_methods, kSizeMethods},
                               {Py_sq_concat, reinterpret_cast<void*>(size_concat)},

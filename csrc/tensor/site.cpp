@@ -1,14 +1,17 @@
 #include "tensor/site.h"
 
+#include <cctype>
 #include <cstring>
 
 extern "C" PyCodeObject* rl_next_frame(void** cursor, int* offset);
 
 namespace rl {
+
+bool g_sites_enabled = true;
+
 namespace {
 
 std::string g_library;  // "/…/rushlight/"
-bool g_enabled = true;
 
 struct FileKind {
   PyObject* file = nullptr;  // owned, so that the address stays its own
@@ -43,11 +46,11 @@ std::string utf8(PyObject* text) {
 }  // namespace
 
 void Site::set_library_prefix(const char* path) { g_library = path; }
-void Site::enable(bool on) { g_enabled = on; }
-bool Site::enabled() { return g_enabled; }
+void Site::enable(bool on) { g_sites_enabled = on; }
+bool Site::enabled() { return g_sites_enabled; }
 
 Site Site::here() {
-  if (!g_enabled) return {};
+  if (!g_sites_enabled) return {};
   void* cursor = nullptr;
   int offset = 0;
   while (PyCodeObject* code = rl_next_frame(&cursor, &offset))
@@ -75,6 +78,16 @@ std::string Site::source() const {
   PyErr_Clear();
   PyErr_Restore(type, value, trace);
   return result;
+}
+
+std::string Site::assigned() const {
+  std::string line = source();
+  size_t eq = line.find('=');
+  if (eq == std::string::npos || eq == 0 || line[eq + 1] == '=') return "";
+  std::string name = line.substr(0, line.find_last_not_of(" ", eq - 1) + 1);
+  for (char c : name)
+    if (!(std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ',' || c == ' ')) return "";
+  return name;
 }
 
 std::string Site::describe() const {

@@ -13,7 +13,7 @@ class Site {
   Site() = default;
   Site(PyCodeObject* code, int offset) : code_(code), offset_(offset) { Py_XINCREF(code_); }
   Site(const Site& o) : Site(o.code_, o.offset_) {}
-  Site(Site&& o) noexcept : code_(std::exchange(o.code_, nullptr)), offset_(o.offset_) {}
+  Site(Site&& o) noexcept : code_(std::exchange(o.code_, nullptr)), offset_(std::exchange(o.offset_, 0)) {}
   Site& operator=(Site o) noexcept {
     std::swap(code_, o.code_);
     std::swap(offset_, o.offset_);
@@ -30,11 +30,14 @@ class Site {
   static bool is_library(PyCodeObject* code);
 
   explicit operator bool() const { return code_ != nullptr; }
+  bool operator==(const Site& o) const { return code_ == o.code_ && offset_ == o.offset_; }
   PyCodeObject* code() const { return code_; }
   int line() const;
   std::string file() const;
   std::string function() const;
-  std::string source() const;    // the text of the line, stripped; empty if the file cannot be read
+  std::string source() const;  // the text of the line, stripped; empty if the file cannot be read
+  std::string assigned()
+      const;  // what stands before the = of that line: "h", "h, c"; empty if it is no assignment of names
   std::string describe() const;  // train.py:12, in step: `loss = net(x)`
 
  private:

@@ -40,14 +40,14 @@ void delist(Storage* s) {
 }
 
 // What was asked for, and the lines that hold the most memory.
-[[noreturn, gnu::cold]] void out_of_memory(int64_t bytes, const Error& cause) {
+[[noreturn, gnu::cold]] void out_of_memory(const Error& cause) {
   std::string message = text(cause.what());
   std::vector<Storage*> blocks;
   for (Storage* s = g_listed; s; s = s->next) blocks.push_back(s);
   size_t shown = std::min<size_t>(blocks.size(), 8);
   std::partial_sort(blocks.begin(), blocks.begin() + static_cast<long>(shown), blocks.end(),
                     [](Storage* a, Storage* b) { return a->bytes > b->bytes; });
-  if (Site here = Site::here()) message += text("\n  asked for: ", bytes, " bytes at ", here.describe());
+  if (Site here = Site::here()) message += text("\n  asked for at ", here.describe());
   if (shown) message += "\n  the largest live tensors:";
   for (size_t i = 0; i < shown; ++i)
     message += text("\n  ", blocks[i]->bytes, " bytes, made at ",
@@ -71,7 +71,7 @@ Storage* Storage::make(int64_t bytes, Device device) {
     } catch (const Error& e) {
       s->bytes = 0;
       s->unref();
-      out_of_memory(bytes, e);
+      out_of_memory(e);
     }
   }
   if (bytes >= kSiteBytes) enlist(s);

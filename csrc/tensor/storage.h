@@ -13,6 +13,7 @@ struct Version {
   uint32_t value = 0;
   uint32_t refs = 0;  // 0: embedded in a storage
   Site last_write;
+  const char* last_op = nullptr;  // what wrote, if known; lives as long as the process
 };
 
 struct Storage {

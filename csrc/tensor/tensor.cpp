@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tensor/cut.h"
+
 namespace rl {
 namespace {
 
@@ -38,6 +40,7 @@ Tensor share(const Tensor& from, PyTypeObject* type, DType dtype) {
   Tensor t = make(type, from.storage(), dtype, from.device());
   set_version(t.get(), from->version);
   t->inference = from->inference;
+  if (from->cut) inherit_cut(t.get(), from.get());
   return t;
 }
 
@@ -56,6 +59,13 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
 int64_t Tensor::size(int64_t dim) const {
   CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
   return p_->sizes[wrap_dim(dim, p_->ndim)];
+}
+void Tensor::fail_without_data() const {
+  if (device().is_meta())
+    fail(ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data! A tensor of shape ", to_text(sizes()),
+         " on the meta device was given to a call that reads or writes values.");
+  fail(ErrorKind::Runtime, "a tensor of shape ", to_text(sizes()), " whose storage is empty was given to a call that ",
+       "reads or writes values");
 }
 int64_t Tensor::stride(int64_t dim) const {
   CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
@@ -250,10 +260,11 @@ void set_storage(TensorObject* t, Storage* storage) {
   t->storage = storage;
 }
 
-void bump_version(const Tensor& t) {
+void bump_version(const Tensor& t, const char* op) {
   Version* v = t->version;
   ++v->value;
   v->last_write = Site::here();
+  v->last_op = op;
 }
 
 }  // namespace rl

@@ -18,6 +18,7 @@ namespace rl {
 struct Node;
 struct TensorExtra;  // autograd/meta.h: hooks and other rare things
 struct AccumulateGrad;
+struct Cut;
 
 // How a view came to be: decides whether writing to it in place may be differentiated.
 enum class ViewOrigin : uint8_t { Plain, MultiOutput, NoGrad, InsideFunction, Inference };
@@ -35,6 +36,7 @@ struct TensorObject {
   TensorObject* base;           // owned; the tensor that this one is a differentiable view of
   AccumulateGrad* accumulator;  // not owned; the node clears it when it dies
   TensorExtra* extra;
+  Cut* cut;  // owned; why there is no history, null if nothing is known
   uint32_t output_nr;
   uint32_t view_version;  // the version at which grad_fn was right, for views
   int16_t ndim;
@@ -110,11 +112,17 @@ class Tensor {
   uint32_t version() const { return p_->version->value; }
   Storage* storage() const { return p_->storage; }
 
-  void* data() const { return p_->storage->data + p_->offset * itemsize(p_->dtype); }
+  // Where the elements are. Those of a meta tensor are nowhere: whoever asks did not look at the device.
+  void* data() const {
+    char* p = p_->storage->data;
+    if (__builtin_expect(!p && p_->numel != 0, 0)) fail_without_data();
+    return p + p_->offset * itemsize(p_->dtype);
+  }
   template <class T> T* data() const { return static_cast<T*>(data()); }
   View view() const { return {data(), p_->sizes, p_->strides(), p_->ndim, p_->dtype}; }
 
  private:
+  [[noreturn]] void fail_without_data() const;
   TensorObject* p_ = nullptr;
 };
 
@@ -144,8 +152,9 @@ void set_storage(TensorObject* t, Storage* storage);  // shares; takes a referen
 void set_version(TensorObject* t, Version* version);  // shares; takes a reference
 Version* new_version(uint32_t value);                 // a counter of its own, with one reference
 
-// To be called after each write in place: counts it and remembers the line.
-void bump_version(const Tensor& t);
+// To be called after each write in place: counts it and remembers the line and, if given, the op.
+void bump_version(const Tensor& t, const char* op = nullptr);
+inline constexpr const char* kOptimizerStep = "an optimizer's step";
 
 Ints contiguous_strides(IntSpan sizes);
 bool strides_contiguous(IntSpan sizes, IntSpan strides);

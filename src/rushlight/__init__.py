@@ -1,6 +1,7 @@
 """rushlight: PyTorch's programming model, small and quick on a CPU."""
 
 import os as _os
+import sys as _sys
 
 # OpenBLAS starts threads as it is loaded unless told not to; its work runs on our own pool.
 _blas_threads = _os.environ.get("OPENBLAS_NUM_THREADS")
@@ -24,6 +25,7 @@ del ops  # the table; rushlight.ops is the module of PyTorch's names  # noqa: F8
 from ._names import *  # noqa: E402, F403
 from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
+from . import storage  # noqa: E402  (gives storages their Python methods)
 from ._convert import *  # noqa: E402, F403
 from . import autograd  # noqa: E402
 from . import ops  # noqa: E402  (torch.ops.aten)
@@ -31,6 +33,34 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from ._compose import compose as _compose  # noqa: E402
 
 _compose(globals())
+from . import storage as _storage  # noqa: E402  (gives UntypedStorage its Python methods)
+
+
+class _StandIns:
+    """Finds the modules that rushlight has in name only, after all other finders."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if not name.startswith("rushlight."):
+            return None
+        from ._stand_ins import spec
+
+        return spec(name)
+
+
+_sys.meta_path.append(_StandIns)
+
+
+def _c_name(name):
+    """Private names of torch._C that packages touch, loaded when the first is asked for."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from . import _c_names
+
+    return getattr(_c_names, name)
+
+
+_C.__getattr__ = _c_name
 
 
 def __getattr__(name):
@@ -43,6 +73,26 @@ def __getattr__(name):
     home = find(name)
     if home:
         return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-    if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
+    if (not name.startswith("__") or name == "__config__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    if name == "torch":  # programs write torch.torch.Tensor now and then
+        return _sys.modules[__name__]
+    from ._missing import no_name
+
+    raise no_name(__name__, name)
+
+
+def __dir__():
+    """With the names and submodules that are loaded when first asked for."""
+    import pkgutil
+
+    from ._lazy import HOMES
+
+    submodules = (m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    return sorted({*globals(), *HOMES, *submodules})
+
+
+if _os.environ.get("RUSHLIGHT_AS_TORCH") == "1":
+    from ._alias import follow_environment as _follow
+
+    _follow()

@@ -2,16 +2,21 @@
 unchanged.
 """
 
+import builtins
 import os
 import runpy
 import sys
+import zipfile
 
 USAGE = """usage: python -m rushlight [run] script.py [arguments ...]
        python -m rushlight [run] -m module [arguments ...]
        python -m rushlight [run] -c "code" [arguments ...]
+       python -m rushlight [run] - [arguments ...]      (the program is read from standard input)
+       python -m rushlight hook
        python -m rushlight --version
 
-Runs a program in which `import torch` means rushlight."""
+run   runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
+hook  prints a folder; RUSHLIGHT_AS_TORCH=1 PYTHONPATH=<that folder> does the same for any command."""
 
 
 def main(argv=None):
@@ -26,9 +31,13 @@ def main(argv=None):
 
         print(f"rushlight {rushlight.__version__}")
         return 0
-    from rushlight._alias import install_as_torch
+    from rushlight._alias import hook_folder, install_as_torch, pass_on
 
+    if args == ["hook"]:
+        print(hook_folder())
+        return 0
     install_as_torch()
+    pass_on()
     if args[0] in ("-m", "-c") and len(args) < 2:
         print(f"{args[0]} needs an argument\n{USAGE}", file=sys.stderr)
         return 2
@@ -39,17 +48,35 @@ def main(argv=None):
     elif args[0] == "-c":
         sys.argv = ["-c", *args[2:]]
         sys.path[0] = ""
-        module = type(sys)("__main__")
-        sys.modules["__main__"] = module
-        exec(compile(args[1], "<string>", "exec"), module.__dict__)
+        _run(args[1], "<string>")
+    elif args[0] == "-":
+        sys.argv = args
+        sys.path[0] = ""
+        _run(sys.stdin.read(), "<stdin>")
+    elif not os.path.exists(args[0]):
+        print(f"rushlight: can't open file {args[0]!r}: no such file\n{USAGE}", file=sys.stderr)
+        return 2
     else:
-        if not os.path.exists(args[0]):
-            print(f"rushlight: can't open file {args[0]!r}: no such file\n{USAGE}", file=sys.stderr)
-            return 2
         sys.argv = args
         sys.path[0] = os.path.dirname(os.path.abspath(args[0]))
-        runpy.run_path(args[0], run_name="__main__")
+        if os.path.isdir(args[0]) or zipfile.is_zipfile(args[0]):
+            runpy.run_path(args[0], run_name="__main__")
+        else:
+            with open(args[0], "rb") as file:
+                _run(file.read(), args[0])
     return 0
+
+
+def _run(code, file):
+    """Runs a program as `python file` would: its module is __main__ and stays so, to the end of the process (for what
+    runs at exit, for pickles of its classes)."""
+    module = type(sys)("__main__")
+    module.__builtins__ = builtins
+    if file[0] != "<":
+        module.__file__ = file
+        module.__cached__ = None
+    sys.modules["__main__"] = module
+    exec(compile(code, file, "exec"), module.__dict__)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
@@ -24,7 +25,16 @@ def _ours(name):
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         ours = _ours(fullname)
-        if ours is None or not _exists(ours):
+        if ours is None:
+            return None
+        if not _exists(ours):
+            # importlib.util.find_spec only asks whether a module is there: no. An import statement gets the reason. A
+            # torchvision that may be installed is built for PyTorch's binaries: it must not be loaded on top of ours.
+            asked = sys._getframe(2).f_code.co_name == "_find_and_load_unlocked"
+            if asked and (fullname.startswith("torch.") or fullname in _ROOTS):
+                from ._missing import no_module
+
+                raise no_module(fullname)
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader(ours), is_package=True)
 
@@ -33,7 +43,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         name = getattr(context, "name", None)
         versions = {"torch": TORCH_VERSION, "torchvision": TORCHVISION_VERSION}
         for known, version in versions.items():
-            if name == known:
+            if (name is None or name.lower() == known) and _exists(_ROOTS[known]):
                 yield _distribution(known, version)
 
 
@@ -68,7 +78,7 @@ def _distribution(name, version):
         def read_text(self, filename):
             if filename == "METADATA":
                 return f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: by rushlight\n"
-            return None
+            return f"{name}\n" if filename == "top_level.txt" else None
 
         def locate_file(self, path):
             import pathlib
@@ -79,6 +89,62 @@ def _distribution(name, version):
 
 
 _finder = _Finder()
+
+
+def _address(old, new):
+    """Gives tensors, layers and the like the other address: programs compare type(x).__module__ with "torch"."""
+    from . import _C
+
+    kinds = [v for v in vars(_C).values() if isinstance(v, type)]
+    nn = sys.modules.get("rushlight.nn")
+    if nn is not None and hasattr(nn, "Buffer"):  # not while it is being loaded
+        kinds += [nn.Parameter, nn.Buffer]
+        layers = [nn.Module]
+        while layers:
+            layer = layers.pop()
+            kinds.append(layer)
+            layers += [
+                k for k in layer.__subclasses__() if k.__module__.split(".")[0] in ("torch", "rushlight")
+            ]
+    for kind in kinds:
+        module = kind.__module__
+        if module == old or module.startswith(old + "."):
+            try:
+                kind.__module__ = new + module[len(old) :]
+            except TypeError:  # a type that can't be changed
+                continue
+
+
+class _Names(str):
+    """The package's name, which equals "torch" too: programs compare torch.__name__ with it."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return str.__eq__(self, other) or other == "torch"
+
+    def __ne__(self, other):
+        return not self == other
+
+
+def _package_name(name):
+    sys.modules["rushlight"].__name__ = name
+
+
+def _fill():
+    """Loads what these modules would load when asked: programs go through vars(torch.optim)."""
+    for name in ("rushlight.optim", "rushlight.nn.functional"):
+        module = sys.modules.get(name)
+        for member in getattr(module, "__all__", ()):
+            getattr(module, member)
+
+
+def renew():
+    """After more of the library was loaded: its classes get their address too, and lazy modules their names."""
+    if is_installed():
+        _address("rushlight", "torch")
+        _fill()
 
 
 def is_installed():
@@ -97,6 +163,29 @@ def install_as_torch():
             "script.py`"
         )
     sys.meta_path.insert(0, _finder)
+    _address("rushlight", "torch")
+    _package_name(_Names("rushlight"))
+    _fill()
+
+
+def follow_environment():
+    """RUSHLIGHT_AS_TORCH=1 at `import rushlight`; a process that runs PyTorch itself already is left alone."""
+    if sys.modules.get("torch") is None:
+        install_as_torch()
+
+
+def hook_folder():
+    """The folder that makes Python processes call install_as_torch() by themselves: on PYTHONPATH, with
+    RUSHLIGHT_AS_TORCH=1 in the environment."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "_site")
+
+
+def pass_on():
+    """Sets the environment so that processes started from this one (workers, launchers) use rushlight too."""
+    os.environ["RUSHLIGHT_AS_TORCH"] = "1"
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    if hook_folder() not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([hook_folder(), *paths])
 
 
 def uninstall_as_torch():
@@ -104,6 +193,8 @@ def uninstall_as_torch():
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
+    _address("torch", "rushlight")
+    _package_name("rushlight")
     for name in [n for n in sys.modules if n.split(".")[0] in _ROOTS]:
         ours = _ours(name)
         if sys.modules[name] is sys.modules.get(ours):

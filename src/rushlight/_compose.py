@@ -15,18 +15,38 @@ from ._C import Tensor
 _composed = {}
 
 
-def op(function=None, *, method=False, inplace=False, out=False, name=None, alias=(), differentiable=True):
+def op(
+    function=None,
+    *,
+    method=False,
+    inplace=False,
+    out=False,
+    name=None,
+    alias=(),
+    spread=False,
+    differentiable=True,
+):
     if function is None:
         return functools.partial(
-            op, method=method, inplace=inplace, out=out, name=name, alias=alias, differentiable=differentiable
+            op,
+            method=method,
+            inplace=inplace,
+            out=out,
+            name=name,
+            alias=alias,
+            spread=spread,
+            differentiable=differentiable,
         )
     name = name or function.__name__
     short = name.rsplit(".", 1)[-1]
 
-    overridable = _overridable(function)
+    overridable = _overridable(function, spread)
     if out:
         overridable = _with_out(overridable)
     overridable._differentiable = differentiable
+    space = name.rpartition(".")[0]
+    overridable.__module__ = f"rushlight.{space}" if space else "rushlight"  # where it is found, for pickles
+    overridable.__name__ = overridable.__qualname__ = short
     _composed[name] = overridable
     for other in alias:
         _composed[other] = overridable
@@ -43,38 +63,71 @@ def op(function=None, *, method=False, inplace=False, out=False, name=None, alia
 
 
 _disabled = _C._disabled_torch_function_impl
-modes = []  # TorchFunctionModes that see composed ops, of all threads
 
 
-def _overridable(function):
-    """Lets subclasses of Tensor take over, as for ops in C++."""
+# Types met among arguments: whether they bring a __torch_function__. Grows by one entry a type.
+_overriding = {Tensor: False, int: False, float: False, bool: False, str: False, type(None): False}
+
+
+_modes = []  # one entry for each TorchFunctionMode that is on in any thread
+
+
+def _overrides(value):
+    """Whether an argument, or the first item of a list of them, is of a class that takes over functions."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return any(type(item) is not int and _overrides(item) for item in value[:8])
+    found = _overriding.get(kind)
+    if found is None:
+        method = getattr(kind, "__torch_function__", None)
+        found = _overriding[kind] = method is not None and method is not _disabled
+    return found
+
+
+def _overridable(function, spread=False):
+    """Lets classes with __torch_function__ take over (subclasses of Tensor, and others), as for ops in C++.
+
+    `spread`: f(x, [a, b]) counts as f(x, a, b), also for those who take over.
+    """
+    plain = _overriding
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if modes:
-            from .overrides import call_mode
-
-            return call_mode(wrapper, args, kwargs)
+        if spread and len(args) == 2 and type(args[1]) in (list, tuple):
+            args = (args[0], *args[1])
+        if _modes:
+            mode = _C.ops["_swap_function_mode"](None)
+            _C.ops["_swap_function_mode"](mode)
+            if mode is not None:
+                return mode(wrapper, (), args, kwargs)
         for a in args:
-            if (
-                type(a) is not Tensor
-                and isinstance(a, Tensor)
-                and type(a).__torch_function__ is not _disabled
-            ):
+            if plain.get(type(a), True) and _overrides(a):
                 return _call_override(wrapper, args, kwargs)
+        if kwargs:
+            for a in kwargs.values():
+                if plain.get(type(a), True) and _overrides(a):
+                    return _call_override(wrapper, args, kwargs)
         return function(*args, **kwargs)
 
     return wrapper
 
 
 def _call_override(function, args, kwargs):
-    types = tuple({type(a) for a in args if isinstance(a, Tensor) and type(a) is not Tensor})
     before = _C.ops["_set_torch_function"](True)
     _C.ops["_set_torch_function"](before)
     if not before:
         return function.__wrapped__(*args, **kwargs)
-    for t in types:
-        result = t.__torch_function__(function, types, args, kwargs)
+    found = []  # one argument a type, subclasses before their bases
+    for a in (*args, *kwargs.values()):
+        for item in a if type(a) in (tuple, list) else (a,):
+            if _overrides(item) and all(type(item) is not type(other) for other in found):
+                at = next(
+                    (i for i, other in enumerate(found) if issubclass(type(item), type(other))), len(found)
+                )
+                found.insert(at, item)
+    types = tuple(map(type, found))
+    for item in found:
+        result = item.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
     raise TypeError(

@@ -13,14 +13,17 @@ def is_tensor(obj):
 
 
 def is_storage(obj):
+    """Whether it is a storage."""
     return isinstance(obj, _C.UntypedStorage)
 
 
 def is_floating_point(input):
+    """Whether the elements are real floating point numbers."""
     return input.dtype.is_floating_point
 
 
 def is_complex(input):
+    """Whether the elements are complex numbers."""
     return input.dtype.is_complex
 
 
@@ -36,6 +39,7 @@ def is_nonzero(input):
 
 
 def is_inference(input):
+    """Whether it was made in inference mode."""
     return input.is_inference()
 
 
@@ -46,8 +50,14 @@ def numel(input):
 
 for _f in (is_floating_point, is_complex, is_nonzero):
     method(_f)
-Tensor.is_signed = lambda self: self.dtype.is_signed
-is_signed = Tensor.is_signed
+
+
+def is_signed(input):
+    """Whether the type of the elements has negative numbers."""
+    return input.dtype.is_signed
+
+
+Tensor.is_signed = is_signed
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -137,7 +147,10 @@ def __dlpack_device__(self):
 
 @method
 def cuda(self, device=None, non_blocking=False, memory_format=None):
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    """Fails: there is no GPU."""
+    from .cuda import _NONE
+
+    raise AssertionError(_NONE)
 
 
 def _type(self, dtype=None, non_blocking=False, **kwargs):
@@ -156,11 +169,13 @@ Tensor.type = _type
 
 @method
 def type_as(self, other):
+    """The tensor in the element type of another."""
     return self.to(other.dtype)
 
 
 @method
 def get_device(self):
+    """The number of its GPU; -1 on the CPU."""
     return -1 if self.is_cpu else self.device.index or 0
 
 
@@ -182,16 +197,19 @@ def is_shared(self):
 
 @method
 def pin_memory(self, device=None):
+    """The tensor itself: there is no GPU to copy to."""
     return self
 
 
 @method
 def is_pinned(self, device=None):
+    """False: there is no GPU to copy to."""
     return False
 
 
 @method
 def is_set_to(self, tensor):
+    """Whether it has the storage, sizes and strides of another tensor."""
     return (
         self.untyped_storage() == tensor.untyped_storage()
         and self.storage_offset() == tensor.storage_offset()
@@ -208,6 +226,7 @@ def new(self, *args, **kwargs):
 
 @method
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor of data, with the element type and device of this one."""
     result = _ops["tensor"](data, dtype=dtype or self.dtype, device=device or self.device)
     return result.requires_grad_(requires_grad) if requires_grad else result
 
@@ -282,21 +301,24 @@ def set_default_dtype(d):
 
 
 def set_default_tensor_type(t):
+    """The type of new float tensors from now on, given as a tensor class or its name."""
     if isinstance(t, str):
         t = _types[t.rsplit(".", 1)[-1]]
     _ops["_set_default_dtype"](t.dtype)
 
 
 def set_default_device(device):
-    if device is not None and _C.device(device).type != "cpu":
-        raise RuntimeError("rushlight computes on the cpu: no other default device can be set")
+    """Where new tensors are made from now on: "cpu" or "meta" (None: the CPU)."""
+    _ops["_set_default_device"](_C.device("cpu" if device is None else device))
 
 
 def get_default_device():
-    return device("cpu")
+    """Where new tensors are made."""
+    return _ops["_default_device"]()
 
 
 def typename(obj):
+    """The name of an object's type, with its module."""
     if isinstance(obj, Tensor):
         return obj.type()
     module = getattr(obj, "__module__", "") or ""
@@ -309,10 +331,12 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
+    """True: every kernel here is deterministic."""
     return True
 
 
 def is_deterministic_algorithms_warn_only_enabled():
+    """False: there is nothing to warn of."""
     return False
 
 
@@ -321,15 +345,18 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
+    """2, the strictest: every kernel here is deterministic."""
     return 2
 
 
 def set_float32_matmul_precision(precision):
+    """Accepted: products of float32 are always computed in float32."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"set_float32_matmul_precision: expected highest, high or medium, got {precision}")
 
 
 def get_float32_matmul_precision():
+    """Always 'highest'."""
     return "highest"
 
 
@@ -338,10 +365,12 @@ def set_num_interop_threads(n):
 
 
 def get_num_interop_threads():
+    """1: there is one pool of threads."""
     return 1
 
 
 def set_flush_denormal(mode):
+    """False: small numbers are kept."""
     return False
 
 
@@ -350,6 +379,7 @@ def set_warn_always(b):
 
 
 def is_warn_always_enabled():
+    """False: warnings follow Python's own filters."""
     return False
 
 

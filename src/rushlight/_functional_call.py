@@ -1,53 +1,83 @@
-"""Calling a module with other parameters and buffers than its own."""
+"""Calling a module with other parameters and buffers than its own; stacking the tensors of several modules."""
+
+import contextlib
 
 import rushlight as rl
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
-def _merge(dicts):
-    if isinstance(dicts, dict):
-        return dicts
-    if not isinstance(dicts, (tuple, list)):
-        raise ValueError(
-            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-            f"{type(dicts)}"
-        )
-    if not all(isinstance(d, dict) for d in dicts):
-        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-    merged = {}
-    for d in dicts:
-        repeated = [key for key in d if key in merged]
-        if repeated:
-            raise ValueError(
-                f"{repeated} appear in multiple dictionaries; behavior of functional call is ambiguous"
-            )
-        merged.update(d)
-    return merged
+_NOTHING = object()
 
 
 def _slots(module):
-    """name -> (dict that holds it, key) for every parameter and buffer, shared ones under each name."""
+    """path: (table that holds the tensor, its key there), for every parameter and buffer under all of its paths."""
     slots = {}
     for prefix, sub in module.named_modules(remove_duplicate=False):
-        for holder in (sub._parameters, sub._buffers):
-            for key, value in holder.items():
-                if value is not None:
-                    slots[f"{prefix}.{key}" if prefix else key] = (holder, key)
+        for table in (sub._parameters, sub._buffers):
+            for key, tensor in table.items():
+                if tensor is not None:
+                    slots[f"{prefix}.{key}" if prefix else key] = table, key
     return slots
 
 
-def _check_names(given, slots, strict, tied):
-    unexpected = [name for name in given if name not in slots]
-    missing = [name for name in slots if name not in given and name not in tied] if strict else []
-    if not (strict and (unexpected or missing)):
-        return
-    lines = ["Error(s) in loading state_dict:"]
-    if unexpected:
-        lines.append("Unexpected key(s): " + ", ".join(map(repr, unexpected)) + ".")
-    if missing:
-        lines.append("Missing key(s): " + ", ".join(map(repr, missing)) + ".")
-    raise RuntimeError("\n\t".join(lines))
+def _spread(given, slots):
+    """What was given for one path of a shared tensor, given for all of its paths."""
+    names_of: dict = {}
+    for path, (table, key) in slots.items():
+        names_of.setdefault(id(table[key]), []).append(path)
+    result = dict(given)
+    for paths in names_of.values():
+        values = [given[path] for path in paths if path in given]
+        if any(value is not values[0] for value in values):
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(paths)}, which are tied. Consider using "
+                "tie_weights=False"
+            )
+        result.update(dict.fromkeys(paths, values[0]) if values else {})
+    return result
+
+
+def _check_all_given(module, given, slots):
+    unexpected, missing = sorted(given.keys() - slots.keys()), sorted(slots.keys() - given.keys())
+    parts = [
+        f"{kind} key(s): {', '.join(map(repr, paths))}."
+        for kind, paths in (("Unexpected", unexpected), ("Missing", missing))
+        if paths
+    ]
+    if parts:
+        raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(parts))
+
+
+@contextlib.contextmanager
+def replaced(module, tensors, tie_weights=True, strict=False):
+    """Within the block, the module has the given tensors in place of its own."""
+    slots = _slots(module)
+    given = _spread(tensors, slots) if tie_weights else dict(tensors)
+    if strict:
+        _check_all_given(module, given, slots)
+    for path in given.keys() - slots.keys():  # for the time of the block a plain attribute of its module
+        owner, _, key = path.rpartition(".")
+        slots[path] = module.get_submodule(owner).__dict__, key
+    own = []
+    try:
+        for path, tensor in given.items():
+            table, key = slots[path]
+            own.append((table, key, table.get(key, _NOTHING)))
+            table[key] = tensor
+        yield
+    finally:
+        for table, key, tensor in reversed(own):
+            if tensor is _NOTHING:
+                del table[key]
+            else:
+                table[key] = tensor
+
+
+def call(module, tensors, args, kwargs, tie_weights, strict):
+    positional = () if args is None else args if isinstance(args, tuple) else (args,)
+    with replaced(module, tensors, tie_weights, strict):
+        return module(*positional, **(kwargs or {}))
 
 
 def functional_call(
@@ -55,52 +85,41 @@ def functional_call(
 ):
     """module(*args, **kwargs) with the given tensors in place of its parameters and buffers.
 
-    The module itself is left as it was. With `tie_weights`, giving one name of a shared parameter replaces it
-    under all its names.
+    The module itself is left as it was.
+
+    Args:
+        parameter_and_buffer_dicts: {path: tensor}, or several such dicts without a path in common.
+        tie_weights: a tensor given under one of its paths stands for all of them.
+        strict: all tensors of the module, and no others, must be given.
     """
-    given = dict(_merge(parameter_and_buffer_dicts))
-    slots = _slots(module)
-    tied = {}
-    if tie_weights:
-        by_tensor = {}
-        for name, (holder, key) in slots.items():
-            by_tensor.setdefault(id(holder[key]), []).append(name)
-        for names in by_tensor.values():
-            values = {id(given[name]): given[name] for name in names if name in given}
-            if len(names) > 1 and len(values) > 1:
-                raise ValueError(
-                    f"functional_call got multiple values for keys {sorted(names)}, which are tied. Consider "
-                    "using tie_weights=False"
-                )
-            if values:
-                value = next(iter(values.values()))
-                tied.update({name: value for name in names if name not in given})
-    _check_names(given, slots, strict, tied)
-    unknown = [name for name in given if name not in slots]
-    if unknown:
-        raise KeyError(f"functional_call: the module has no parameter or buffer {unknown[0]!r}")
-    saved = []
-    try:
-        for name, value in (given | tied).items():
-            holder, key = slots[name]
-            saved.append((holder, key, holder[key]))
-            holder[key] = value
-        args = () if args is None else args if isinstance(args, tuple) else (args,)
-        return module(*args, **(kwargs or {}))
-    finally:
-        for holder, key, original in reversed(saved):
-            holder[key] = original
+    return call(module, _merged(parameter_and_buffer_dicts), args, kwargs, tie_weights, strict)
 
 
-def _stack_leaves(tensors):
-    trainable = {t.requires_grad for t in tensors}
-    if len(trainable) != 1:
-        raise RuntimeError(
-            "Expected stack_module_state parameters to agree on requires_grad across the models, "
-            f"but got: {[t.requires_grad for t in tensors]}"
+def _merged(dicts):
+    if isinstance(dicts, dict):
+        return dicts
+    if not isinstance(dicts, (tuple, list)) or not all(isinstance(d, dict) for d in dicts):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {dicts!r:.200}"
         )
-    stacked = rl.stack([t.detach() for t in tensors])
-    return stacked.requires_grad_() if trainable.pop() else stacked
+    merged: dict = {}
+    for d in dicts:
+        twice = sorted(merged.keys() & d.keys())
+        if twice:
+            raise ValueError(
+                f"{twice} appear in multiple dictionaries; behavior of functional call is ambiguous"
+            )
+        merged.update(d)
+    return merged
+
+
+def _stacked(name, tensors):
+    flags = [t.requires_grad for t in tensors]
+    if len(set(flags)) > 1:
+        raise RuntimeError(
+            f"stack_module_state: expected the models to agree on requires_grad of {name!r}, got {flags}"
+        )
+    return rl.stack([t.detach() for t in tensors]).requires_grad_(flags[0])
 
 
 def stack_module_state(models):
@@ -112,11 +131,12 @@ def stack_module_state(models):
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    all_params = [dict(m.named_parameters()) for m in models]
-    all_buffers = [dict(m.named_buffers()) for m in models]
-    params = {name: _stack_leaves([p[name] for p in all_params]) for name in all_params[0]}
-    buffers = {name: _stack_leaves([b[name] for b in all_buffers]) for name in all_buffers[0]}
-    return params, buffers
+
+    def stack(tables):
+        tables = [dict(t) for t in tables]
+        return {name: _stacked(name, [t[name] for t in tables]) for name in tables[0]}
+
+    return stack(m.named_parameters() for m in models), stack(m.named_buffers() for m in models)
 
 
 def replace_all_batch_norm_modules_(root):

@@ -55,6 +55,77 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 @method
+def storage(self):
+    """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+@method
+def storage_type(self):
+    """The class of storage()."""
+    from . import storage
+
+    return next(kind for kind in vars(storage).values() if getattr(kind, "dtype", None) is self.dtype)
+
+
+@method
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Writes a number on the diagonal; with wrap, a tall matrix gets it again and again, a row apart."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    self.as_strided((min(self.shape),), (step,), self.storage_offset()).fill_(fill_value)
+    rows, columns = self.shape[:2]
+    if wrap and self.dim() == 2:
+        for first in range(columns + 1, rows, columns + 1):
+            self[first:].diagonal().fill_(fill_value)
+    return self
+
+
+def _element_by_element(self, function, *others):
+    """function of Python numbers, one element at a time, into self."""
+    if self.requires_grad:
+        raise RuntimeError("Can't call apply_() or map_() on Variable that requires grad. Use var.detach()")
+    lists = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
+    values = _ops["tensor"]([function(*items) for items in zip(*lists, strict=True)], dtype=self.dtype)
+    self.copy_(values.reshape(self.shape))
+    return self
+
+
+@method
+def apply_(self, callable):
+    """Replaces each element x by callable(x): slow, for the CPU only."""
+    return _element_by_element(self, callable)
+
+
+@method
+def map_(self, tensor, callable):
+    """Replaces each element x by callable(x, y), y from the other tensor."""
+    return _element_by_element(self, callable, tensor)
+
+
+@method
+def map2_(self, x, y, callable):
+    """Replaces each element by callable(element, x, y)."""
+    return _element_by_element(self, callable, x, y)
+
+
+@method
+def module_load(self, other, assign=False):
+    """What load_state_dict takes from a saved tensor: its values, or (assign) itself."""
+    return other if assign else self.copy_(other)
+
+
+@method
+def record_stream(self, stream):
+    """Tells an accelerator's allocator of a use on another stream: there is none."""
+
+
+@method
 def __repr__(self, *, tensor_contents=None):
     from ._tensor_str import tensor_str
 
@@ -72,6 +143,18 @@ def __format__(self, spec):
 def __array__(self, dtype=None, copy=None):
     array = self.numpy()
     return array if dtype is None else array.astype(dtype, copy=False)
+
+
+# NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
+Tensor.__array_priority__ = 1000
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """What a function of NumPy made of the tensor, as a tensor again."""
+    if array.dtype == bool:
+        array = array.astype("uint8")
+    return _ops["from_numpy"](array)
 
 
 @method

@@ -36,6 +36,9 @@ class _Options:
 _options = _Options()
 
 
+PRINT_OPTS = _options
+
+
 def set_printoptions(
     precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
 ):
@@ -258,3 +261,26 @@ def tensor_str(t, *, tensor_contents=None):
     if _is_parameter(t) and not plain:
         text = f"Parameter({text})"
     return text
+
+
+def _tensor_str(self, indent):
+    """The elements of a tensor as text, without the name around them."""
+    text = tensor_str(self.detach())
+    return text[text.index("(") + 1 : text.rindex("]") + 1] if "[" in text else text[text.index("(") + 1 : -1]
+
+
+def _add_suffixes(tensor_str, suffixes, indent, force_newline):
+    """The text with its suffixes, on a new line where they do not fit."""
+    parts, last = [tensor_str], len(tensor_str) - tensor_str.rfind("\n") + 1
+    for suffix in suffixes:
+        if force_newline or last + len(suffix) + 2 > _options.linewidth:
+            parts.append(",\n" + " " * indent + suffix)
+            last, force_newline = indent + len(suffix), False
+        else:
+            parts.append(", " + suffix)
+            last += len(suffix) + 2
+    return "".join([*parts, ")"])
+
+
+def _str_intern(inp, *, tensor_contents=None):
+    return tensor_str(inp)

@@ -9,6 +9,14 @@ _FLOATS = {
     "float32": (32, 23, 127, 6),
     "float64": (64, 52, 1023, 15),
 }
+# narrow types of which no tensor exists, whose limits programs read: eps, max, min, tiny
+_NARROW = {
+    "float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6),
+    "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
+    "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127),
+}
 _PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _INTS = {
     "uint8": (8, False),
@@ -59,6 +67,11 @@ class finfo(_Info):
     def __init__(self, type=None):
         name = _name("finfo", rl.get_default_dtype() if type is None else type)
         name = _PARTS.get(name, name)
+        if name in _NARROW:
+            eps, largest, least, tiny = _NARROW[name]
+            limits = {"eps": eps, "max": largest, "min": least, "tiny": tiny, "smallest_normal": tiny}
+            self._fill(bits=8, resolution=1.0, dtype=name, **limits)
+            return
         if name not in _FLOATS:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{name}'"

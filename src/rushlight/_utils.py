@@ -15,43 +15,58 @@ REBUILDERS = (
 )
 
 
-def _as_stored(storage):
-    from rushlight.serialization._storage import LoadedStorage
-
-    if not isinstance(storage, LoadedStorage):
-        raise TypeError(f"expected a storage, got {type(storage).__name__}")
-    return storage
-
-
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    return _as_stored(storage).tensor(storage_offset, size, stride)
+    return _from_storage(storage, storage_offset, size, stride)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
-    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
-    return _finish(tensor, requires_grad, metadata)
+    tensor = _from_storage(storage, storage_offset, size, stride, metadata=metadata)
+    return _with_grad(tensor, requires_grad)
 
 
 def _rebuild_tensor_v3(
     storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
 ):
-    tensor = _as_stored(storage).tensor(storage_offset, size, stride, dtype)
-    return _finish(tensor, requires_grad, metadata)
+    tensor = _from_storage(storage, storage_offset, size, stride, dtype, metadata)
+    return _with_grad(tensor, requires_grad)
 
 
-def _finish(tensor, requires_grad, metadata):
-    if metadata:
-        if metadata.get("conj"):
-            tensor = tensor.conj().resolve_conj()
-        if metadata.get("neg"):
-            tensor = tensor.neg()
-    if requires_grad is True:
-        tensor.requires_grad_()
-    return tensor
+def _from_storage(storage, offset, size, stride, dtype=None, metadata=None):
+    from rushlight.serialization._storage import tensor_of
+    from rushlight.storage import TypedStorage
+
+    if not isinstance(storage, TypedStorage):
+        raise TypeError(f"expected a storage, got {type(storage).__name__}")
+    marks = tuple(bool(metadata and metadata.get(mark)) for mark in ("conj", "neg"))
+    if any(marks):
+        storage = _resolved(storage, dtype or storage.dtype, *marks)
+    return tensor_of(storage, offset, size, stride, dtype)
+
+
+def _resolved(storage, dtype, conj, neg):
+    """The conjugate or negative of a whole storage, so that its tensors keep their strides. Made once, however
+    many tensors ask for it.
+    """
+    made = storage.__dict__.setdefault("_resolved", {})
+    if (dtype, conj, neg) not in made:
+        copy = storage.clone()
+        count = copy.nbytes() // dtype.itemsize
+        elements = rl.empty(0, dtype=dtype, device=copy.device).set_(copy.untyped(), 0, (count,), (1,))
+        if conj:
+            elements.copy_(elements.conj())
+        if neg:
+            elements.neg_()
+        made[dtype, conj, neg] = copy
+    return made[dtype, conj, neg]
+
+
+def _with_grad(tensor, requires_grad):
+    return tensor.requires_grad_() if requires_grad is True else tensor
 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
-    _check_tensor(data)
+    if not isinstance(data, rl.Tensor):
+        raise TypeError(f"expected a tensor, got {type(data).__name__}")
     return rl.nn.Parameter(data, bool(requires_grad))
 
 
@@ -60,13 +75,20 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 
 def _rebuild_sparse_tensor(layout, data):
+    if type(data) is not tuple or not 3 <= len(data) <= 4:
+        raise TypeError("a sparse tensor must be made of three or four parts")
+    for part in data:
+        if isinstance(part, rl.Tensor):
+            _check_tensor(part)
     if layout == rl.sparse_coo:
         indices, values, size, *coalesced = data
+        _check_tensor(indices), _check_tensor(values)
         tensor = rl.sparse_coo_tensor(indices, values, size)
         return (
             tensor._coalesced_(bool(coalesced[0])) if coalesced and hasattr(tensor, "_coalesced_") else tensor
         )
     compressed, plain, values, size = data
+    _check_tensor(compressed), _check_tensor(plain), _check_tensor(values)
     if layout != rl.sparse_csr:
         raise TypeError(f"sparse tensors of layout {layout} are not supported")
     return rl.sparse_csr_tensor(compressed, plain, values, size)
@@ -77,18 +99,18 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
 
 
 def _rebuild_device_tensor_from_numpy(data, dtype, device, requires_grad):
-    return _finish(rl.from_numpy(data).to(dtype=dtype, device=device), requires_grad, None)
+    return _with_grad(rl.from_numpy(data).to(dtype=dtype, device=device), requires_grad)
 
 
 def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     _check_tensor(data)
-    return _finish(data.to(dtype=dtype, device=device), requires_grad, None)
+    return _with_grad(data.to(dtype=dtype, device=device), requires_grad)
 
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """A tensor of a subclass, with the attributes it had; func is one of the functions above."""
-    if func not in [globals()[name] for name in REBUILDERS]:
-        raise TypeError(f"{func!r} does not rebuild tensors")
+    if not any(func is globals()[name] for name in REBUILDERS) or type(args) is not tuple:
+        raise TypeError("the function given does not rebuild tensors")
     tensor = func(*args)
     if new_type not in (rl.Tensor, type(tensor)):
         tensor = tensor.as_subclass(new_type)
@@ -96,21 +118,31 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 
 def _set_state(tensor, state):
-    if isinstance(state, tuple):
-        if len(state) != 2:
-            raise ValueError("the state of a tensor must be a dict or a pair of dicts")
-        parts = state
-    else:
-        parts = (state,)
-    for part in parts:
-        for name, value in (part or {}).items():
-            setattr(tensor, name, value)
+    """Sets attributes: a dict, or a pair of a dict and one for __slots__. Names that mean something to a tensor
+    stay as they are.
+    """
+    plain, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
+    if not isinstance(plain, (dict, type(None))) or not isinstance(slots, (dict, type(None))):
+        raise TypeError("the state of a tensor must be a dict or a pair of dicts")
+    if plain:
+        tensor.__dict__.update({str(k): v for k, v in plain.items()})
+    for name, value in (slots or {}).items():
+        if type(getattr(type(tensor), str(name), None)) is not type(_HasSlot.slot):
+            raise TypeError(f"a {type(tensor).__name__} has no slot of that name")
+        setattr(tensor, name, value)
     return tensor
 
 
+class _HasSlot:
+    __slots__ = ("slot",)
+
+
 def _check_tensor(data):
+    """A tensor that is no larger than the memory behind it, or small: it is about to be read or copied."""
     if not isinstance(data, rl.Tensor):
         raise TypeError(f"expected a tensor, got {type(data).__name__}")
+    if data.numel() > 1 << 20 and data.numel() * data.element_size() > data.untyped_storage().nbytes():
+        raise ValueError(f"a tensor of {data.numel()} elements in {data.untyped_storage().nbytes()} bytes")
 
 
 def _import_dotted_name(name):
@@ -118,3 +150,85 @@ def _import_dotted_name(name):
     for part in name.split(".")[1:]:
         value = getattr(value, part)
     return value
+
+
+def _flatten_dense_tensors(tensors):
+    """The elements of the tensors in one row."""
+    return (
+        rl.cat([t.contiguous().view(-1) for t in tensors])
+        if len(tensors) != 1
+        else tensors[0].contiguous().view(-1)
+    )
+
+
+def _unflatten_dense_tensors(flat, tensors):
+    """Views of a row with the sizes of the tensors."""
+    outputs, offset = [], 0
+    for t in tensors:
+        outputs.append(flat.narrow(0, offset, t.numel()).view_as(t))
+        offset += t.numel()
+    return tuple(outputs)
+
+
+def _take_tensors(tensors, size_limit):
+    """The tensors in groups of one type and about size_limit bytes."""
+    groups = {}
+    for t in tensors:
+        group = groups.setdefault(t.dtype, [[], 0])
+        if group[0] and group[1] + t.numel() * t.element_size() > size_limit:
+            yield group[0]
+            group = groups[t.dtype] = [[], 0]
+        group[0].append(t)
+        group[1] += t.numel() * t.element_size()
+    for group, _ in groups.values():
+        if group:
+            yield group
+
+
+def _element_size(dtype):
+    """The bytes of one element."""
+    return dtype.itemsize
+
+
+def _get_available_device_type():
+    return None
+
+
+def _get_device_module(device_type):
+    return getattr(rl, device_type)
+
+
+def _get_device_index(device, optional=False, allow_cpu=False):
+    """The number of a device; -1 for the CPU."""
+    device = rl.device(device) if not isinstance(device, int) and device is not None else device
+    if isinstance(device, int):
+        return device
+    if device is None or (device.type == "cpu" and not allow_cpu and not optional):
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    return -1 if device.type == "cpu" else (device.index or 0)
+
+
+class ExceptionWrapper:
+    """An exception on its way from another thread or process: reraise() raises it there."""
+
+    def __init__(self, exc_info=None, where="in background"):
+        import sys
+        import traceback
+
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type, self.where = exc_info[0], where
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+
+    def reraise(self):
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        raise error
+
+
+def __getattr__(name):
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

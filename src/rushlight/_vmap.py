@@ -218,13 +218,19 @@ def call_function(cls, args, kwargs):
 class _Watch(TorchFunctionMode):
     """Sees the random functions that are called inside: those without a tensor reach no rule."""
 
-    _sees_composed = False
-
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if getattr(func, "_flags", 0) & RANDOM and _levels.stack:
             from ._vmap_rules import random
 
             return random(func, args, kwargs or {}, _levels.stack[-1])
+        if hasattr(func, "__wrapped__"):  # a composed function: what it calls is seen, too
+            from ._vmap_rules import apply
+
+            mapped = any(type(a) is Batched for a in (*args, *(kwargs or {}).values()))
+            with _Watch():
+                return (
+                    apply(func, args, kwargs or {}) if mapped else func.__wrapped__(*args, **(kwargs or {}))
+                )
         return func(*args, **(kwargs or {}))
 
 

@@ -315,3 +315,8 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 def hessian(func, argnums=0):
     """The Hessian of a scalar function: the Jacobian of its gradient."""
     return jacrev(jacrev(func, argnums), argnums)
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

@@ -5,3 +5,7 @@ from ._compose import functions_of
 
 globals().update(functions_of("linalg"))
 __all__ = ["LinAlgError", *functions_of("linalg")]
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

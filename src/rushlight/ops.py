@@ -87,10 +87,21 @@ def _find(name):
             for table in (_composed, _C.ops):
                 if key in table:
                     return table[key]
-    if not name.startswith("__"):
-        method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
-        return method if callable(method) else None
-    return None
+    if name.startswith("__"):
+        return None
+    method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
+    if callable(method):
+        return method
+    from . import _aten
+
+    found = vars(_aten).get(name)
+    if callable(found) and name != "missing":
+        return found
+    if name.startswith("_foreach_"):
+        from . import _foreach
+
+        return getattr(_foreach, name, None) or _aten.missing(name)
+    return _aten.missing(name) if name.startswith("_") else None
 
 
 class Namespace:
@@ -102,7 +113,10 @@ class Namespace:
     def __getattr__(self, name):
         function = _find(name) if self.__name__ == "aten" else None
         if function is None:
-            raise AttributeError(f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'")
+            raise AttributeError(
+                f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}': rushlight has no operator "
+                f"{self.__name__}::{name}, and the program has registered none (torch.library)"
+            )
         found = Op(self.__name__, name, function)
         setattr(self, name, found)
         return found
@@ -112,3 +126,29 @@ class Namespace:
 
 
 aten = Namespace("aten")
+_spaces = {"aten": aten}
+
+
+def namespace(name):
+    """The operators of a namespace, made when first asked for: programs register their own in it."""
+    if name not in _spaces:
+        _spaces[name] = Namespace(name)
+        globals()[name] = _spaces[name]
+    return _spaces[name]
+
+
+def load_library(path):
+    """Compiled operators of PyTorch can't be loaded here."""
+    raise OSError(
+        f"torch.ops.load_library({path!r}): the file holds operators built for PyTorch, which rushlight can't run. Write "
+        "them in Python with torch.library.custom_op"
+    )
+
+
+loaded_libraries = set()
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return namespace(name)

@@ -1,12 +1,9 @@
 """The `__torch_function__` protocol: classes that take over functions called with their instances."""
 
 import functools
-import threading
 
 import rushlight as rl
-
-from ._C import ops as _ops
-from ._compose import modes as _seen_by_composed
+from rushlight._compose import _modes
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -66,80 +63,6 @@ def _in_order(relevant_args):
                 break
         chosen.insert(place, arg)
     return chosen
-
-
-class _Stack(threading.local):
-    def __init__(self):
-        self.modes = []
-
-
-_stack = _Stack()
-
-
-def _tell():
-    """Calls look for modes only while this thread has some."""
-    _ops["_set_modes"](_handle, len(_stack.modes))
-
-
-def _handle(func, types, args, kwargs):
-    """A call goes to the innermost mode, which is off while it handles it."""
-    mode = _stack.modes.pop()
-    seen = mode in _seen_by_composed and mode not in _stack.modes
-    if seen:
-        _seen_by_composed.remove(mode)
-    _tell()
-    try:
-        result = mode.__torch_function__(func, types, args, kwargs)
-    finally:
-        _stack.modes.append(mode)
-        if seen:
-            _seen_by_composed.append(mode)
-        _tell()
-    if result is NotImplemented:
-        raise TypeError(
-            f"no implementation found for '{getattr(func, '__name__', func)}': a mode declined it"
-        )
-    return result
-
-
-def call_mode(func, args, kwargs):
-    """A composed op, given to this thread's innermost mode that wants it; without one it runs as it stands."""
-    if not any(mode._sees_composed for mode in _stack.modes):
-        return func.__wrapped__(*args, **kwargs)
-    types = tuple({type(a) for a in args if _overrides(a)})
-    return _handle(func, types, args, kwargs)
-
-
-class TorchFunctionMode:
-    """Context manager: every function called inside is given to `__torch_function__(self, func, types, args, kwargs)`,
-    whatever its arguments are. Modes nest; while one handles a call, those further out see what it does.
-    """
-
-    _sees_composed = True
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        raise NotImplementedError("a TorchFunctionMode must define __torch_function__")
-
-    def __enter__(self):
-        _stack.modes.append(self)
-        if self._sees_composed:
-            _seen_by_composed.append(self)
-        _tell()
-        return self
-
-    def __exit__(self, *exc):
-        mode = _stack.modes.pop()
-        if mode._sees_composed:
-            _seen_by_composed.remove(mode)
-        _tell()
-        return False
-
-
-class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that lets every function do what it does."""
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        return func(*args, **(kwargs or {}))
 
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
@@ -247,3 +170,62 @@ def resolve_name(f):
     if getattr(rl.nn.functional, name, None) is f:
         return f"torch.nn.functional.{name}"
     return None
+
+
+class TorchFunctionMode:
+    """A block in which every function of tensors goes through the mode's __torch_function__.
+
+    Inside that method the mode is off, so the function that it is given can be called.
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        self.__dict__.setdefault("_before", []).append(rl._C.ops["_swap_function_mode"](self._dispatch))
+        _modes.append(self)
+        return self
+
+    def __exit__(self, *exc):
+        _modes.remove(self)
+        rl._C.ops["_swap_function_mode"](self._before.pop())
+
+    def _dispatch(self, func, types, args, kwargs):
+        swap = rl._C.ops["_swap_function_mode"]
+        mine = swap(self._before[-1])
+        try:
+            return self.__torch_function__(func, types, args, kwargs)
+        finally:
+            swap(mine)
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def get_default_nowrap_functions():
+    """Functions whose results are never given the class of a subclass."""
+    return set()
+
+
+def get_testing_overrides():
+    """{function: a stand-in with its signature} for the functions that look for overrides."""
+    return {f: (lambda *args, **kwargs: -1) for fs in get_overridable_functions().values() for f in fs}
+
+
+def enable_reentrant_dispatch():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

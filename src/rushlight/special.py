@@ -4,3 +4,7 @@ from ._compose import functions_of as _functions_of
 
 globals().update(_functions_of("special"))
 __all__ = sorted(_functions_of("special"))
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

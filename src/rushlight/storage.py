@@ -1,7 +1,8 @@
 """torch.storage: the memory under tensors, as bytes (UntypedStorage) or as elements (TypedStorage)."""
 
 import rushlight as rl
-from rushlight import UntypedStorage as UntypedStorage
+from rushlight._C import UntypedStorage as UntypedStorage
+from rushlight._tensor import method
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -10,6 +11,8 @@ class TypedStorage:
     """A storage seen as elements of one type: what the deprecated Tensor.storage() gives."""
 
     def __init__(self, *, wrap_storage, dtype, _internal=False):
+        if dtype is None:
+            raise RuntimeError("TypedStorage: argument 'dtype' must be given")
         self._untyped_storage = wrap_storage
         self.dtype = dtype
 
@@ -84,6 +87,54 @@ def _method(name):
     return attach
 
 
+@method
+def storage(self):
+    """The storage as elements of the tensor's type; untyped_storage() is the newer way."""
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+_byte = UntypedStorage.__getitem__
+
+
+def _getitem(self, index):
+    """One byte; or, for a slice, a storage that shares its memory."""
+    if not isinstance(index, slice):
+        return _byte(self, index)
+    if index.step not in (None, 1):
+        raise RuntimeError("a slice of a storage must have a step of 1")
+    return rl.from_numpy(_bytes(self).numpy()[index]).untyped_storage()
+
+
+UntypedStorage.__getitem__ = _getitem
+
+
+def _bytes(untyped):
+    """A byte tensor that looks at a storage."""
+    return rl.empty(0, dtype=rl.uint8).set_(untyped, 0, (untyped.nbytes(),), (1,))
+
+
+@_method("from_file")
+@staticmethod
+def _from_file(filename, shared=False, nbytes=0):
+    """The bytes of a file, mapped. Writing changes the file (which grows to nbytes) only if shared."""
+    import mmap
+    import os
+
+    import numpy
+
+    if shared and (not os.path.exists(filename) or os.path.getsize(filename) < nbytes):
+        with open(filename, "ab") as out:
+            out.truncate(nbytes)
+    with open(filename, "r+b" if shared else "rb") as f:
+        size = nbytes or os.fstat(f.fileno()).st_size
+        if size > os.fstat(f.fileno()).st_size:
+            raise RuntimeError(f"{filename} has fewer than {size} bytes")
+        if not size:
+            return UntypedStorage(0)
+        mapped = mmap.mmap(f.fileno(), size, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    return rl.from_numpy(numpy.frombuffer(mapped, numpy.uint8)).untyped_storage()
+
+
 @_method("cpu")
 def _cpu(self):
     """Itself: it is on the CPU."""
@@ -92,7 +143,9 @@ def _cpu(self):
 
 @_method("cuda")
 def _cuda(self, device=None, non_blocking=False):
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    from .cuda import _NONE
+
+    raise AssertionError(_NONE)
 
 
 @_method("untyped")
@@ -103,7 +156,7 @@ def _untyped(self):
 @_method("tolist")
 def _tolist(self):
     """The bytes as numbers."""
-    return rl.empty(0, dtype=rl.uint8).set_(self, 0, (self.nbytes(),), (1,)).tolist()
+    return _bytes(self).tolist()
 
 
 @_method("pin_memory")
@@ -124,3 +177,96 @@ def _share_memory_(self):
 @_method("is_shared")
 def _is_shared(self):
     return False
+
+
+@_method("from_file")
+@staticmethod
+def _from_file(filename, shared=False, nbytes=0):
+    """The bytes of a file, mapped into memory: a private copy on write, or (shared) the file itself, made longer if it
+    must."""
+    import mmap
+    import os
+
+    nbytes = int(nbytes)
+    if shared:
+        with open(filename, "r+b" if os.path.exists(filename) else "w+b") as f:
+            if nbytes > os.fstat(f.fileno()).st_size:
+                f.truncate(nbytes)
+            mapped = mmap.mmap(f.fileno(), nbytes) if nbytes else b""
+    else:
+        with open(filename, "rb") as f:
+            size = os.fstat(f.fileno()).st_size
+            if nbytes > size:
+                raise RuntimeError(f"from_file: {filename} has {size} bytes, {nbytes} were asked for")
+            mapped = mmap.mmap(f.fileno(), nbytes or size, access=mmap.ACCESS_COPY) if size else b""
+    return _over(mapped)
+
+
+@_method("from_buffer")
+@staticmethod
+def _from_buffer(buffer, byte_order="native", *, count=-1, offset=0, dtype=None):
+    """A copy of the bytes of an object."""
+    data = memoryview(buffer).cast("B")[offset:]
+    return _over(bytearray(data if count < 0 else data[:count]))
+
+
+_item = UntypedStorage.__getitem__
+
+
+def _getitem(self, index):
+    """A byte, or (a slice without steps) a storage on part of this memory."""
+    if not isinstance(index, slice):
+        return _item(self, index)
+    start, stop, step = index.indices(self.nbytes())
+    if step != 1:
+        raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+    return _over(memoryview(self)[start : max(start, stop)])
+
+
+UntypedStorage.__getitem__ = _getitem
+
+
+def _over(buffer):
+    """A storage on the memory of a buffer, which it keeps alive."""
+    if not len(buffer):
+        return UntypedStorage(0)
+    return rl.frombuffer(buffer, dtype=rl.uint8).untyped_storage()
+
+
+class _Legacy(type):
+    """FloatStorage and its kin: storages of one element type, by length or from numbers."""
+
+    def __call__(cls, *args):
+        if args and not isinstance(args[0], int):
+            return TypedStorage(
+                wrap_storage=rl.tensor(list(args[0]), dtype=cls.dtype).untyped_storage(), dtype=cls.dtype
+            )
+        size = args[0] if args else 0
+        return TypedStorage(wrap_storage=UntypedStorage(size * cls.dtype.itemsize), dtype=cls.dtype)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def from_buffer(cls, buffer, byte_order="native", *, count=-1, offset=0):
+        bytes_ = -1 if count < 0 else count * cls.dtype.itemsize
+        data = UntypedStorage.from_buffer(buffer, count=bytes_, offset=offset)
+        return TypedStorage(wrap_storage=data, dtype=cls.dtype)
+
+    def from_file(cls, filename, shared=False, size=0):
+        data = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
+        return TypedStorage(wrap_storage=data, dtype=cls.dtype)
+
+
+_LEGACY = {
+    "Double": rl.float64, "Float": rl.float32, "Half": rl.float16, "BFloat16": rl.bfloat16, "Long": rl.int64,
+    "Int": rl.int32, "Short": rl.int16, "Char": rl.int8, "Byte": rl.uint8, "Bool": rl.bool,
+    "ComplexFloat": rl.complex64, "ComplexDouble": rl.complex128,
+}  # fmt: skip
+for _name, _dtype in _LEGACY.items():
+    globals()[f"{_name}Storage"] = _Legacy(
+        f"{_name}Storage", (), {"dtype": _dtype, "__module__": "rushlight"}
+    )
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

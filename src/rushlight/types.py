@@ -32,3 +32,7 @@ _size: TypeAlias = Sequence[builtins.int]
 _qscheme = _dispatchkey = Any
 
 __all__ = ["Device", "FileLike", "Number", "Storage"]
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

@@ -4,6 +4,8 @@ version."""
 import numpy as np
 from opspec import OpSpec, Sample, ints, rand, randn
 
+import rushlight as rl
+
 
 def windows(x, kernel, stride, padding, dilation, fill=0.0):
     """(N, C, H, W) to (N, C, OH, OW, KH, KW), by loops."""
@@ -140,6 +142,74 @@ def gru_step(x, y, h):
     (xr, xz, xn), (yr, yz, yn) = np.split(x, 3, 1), np.split(y, 3, 1)
     n = np.tanh(xn + sigmoid(xr + yr) * yn)
     return n + sigmoid(xz + yz) * (h - n)
+
+
+def rnn_layer(
+    x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, mode="LSTM", batch_sizes=None, batch_first=False, reverse=False
+):
+    h, c = h.copy(), None if c is None else c.copy()
+    gates = x @ w_ih.T + (0 if b_ih is None else b_ih)
+    if batch_sizes is None:
+        gates = gates.swapaxes(0, 1) if batch_first else gates
+        batch_sizes = [len(h)] * len(gates)
+        gates = gates.reshape(-1, gates.shape[-1])
+    steps = np.split(gates, np.cumsum(batch_sizes)[:-1])
+    outs = [None] * len(steps)
+    for t in reversed(range(len(steps))) if reverse else range(len(steps)):
+        n = batch_sizes[t]
+        own = h[:n] @ w_hh.T + (0 if b_hh is None else b_hh)
+        if mode == "LSTM":
+            h[:n], c[:n] = lstm_step(steps[t] + own, c[:n])
+        elif mode == "GRU":
+            h[:n] = gru_step(steps[t], own, h[:n])
+        else:
+            h[:n] = np.tanh(steps[t] + own) if mode == "RNN_TANH" else np.maximum(steps[t] + own, 0)
+        outs[t] = h[:n].copy()
+    out = np.concatenate(outs)
+    if x.ndim == 3:
+        out = np.stack(outs, 1 if batch_first else 0)
+    return (out, h) if c is None else (out, h, c)
+
+
+def rnn_samples():
+    for mode, gates in (("LSTM", 4), ("GRU", 3), ("RNN_TANH", 1), ("RNN_RELU", 1)):
+        for k, (i, h) in enumerate([(2, 3), (3, 1)]):
+            weights = randn(gates * h, i), randn(gates * h, h)
+            biases = (randn(gates * h), randn(gates * h)) if k == 0 else (None, None)
+
+            def cell(n, mode=mode, h=h):
+                return randn(n, h), randn(n, h) if mode == "LSTM" else None
+
+            yield Sample(randn(3, 2, i), *cell(2), *weights, *biases, mode)
+            yield Sample(randn(2, 3, i), *cell(2), *weights, *biases, mode, None, True, True)
+            packed = randn(6, i)
+            yield Sample(packed, *cell(3), *weights, *biases, mode, [3, 2, 1], False, k == 1)
+
+
+def grid_sample(x, grid, mode, padding, align):
+    (n, _, h, w), out = x.shape, np.zeros((*x.shape[:2], grid.shape[1]))
+
+    def pixel(g, size):
+        at = (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
+        if padding == 2:
+            low, span = (0, size - 1) if align else (-0.5, size)
+            away = abs(at - low)
+            at = (away % span if away // span % 2 == 0 else span - away % span) + low
+        return min(max(at, 0), size - 1) if padding else at
+
+    for b, q in np.ndindex(n, grid.shape[1]):
+        px, py = pixel(grid[b, q, 0], w), pixel(grid[b, q, 1], h)
+        for i, j in np.ndindex(h, w):
+            near = (i == np.round(py)) * (j == np.round(px))
+            out[b, :, q] += x[b, :, i, j] * (
+                near if mode else max(0, 1 - abs(i - py)) * max(0, 1 - abs(j - px))
+            )
+    return out
+
+
+def bag_sum(weight, indices, starts, factors=None):
+    rows = weight[indices] * (1 if factors is None else factors[:, None])
+    return np.stack([rows[a:b].sum(0) for a, b in zip(starts[:-1], starts[1:])])
 
 
 def constant_pad_nd(x, pad, value=0):
@@ -320,6 +390,38 @@ SPECS = [
     OpSpec(
         "nn._core.gru_step", lambda: [Sample(randn(3, 6), randn(3, 6), randn(3, 2))], gru_step, method=False
     ),
+    OpSpec(
+        "nn._core.grid_sample",
+        lambda: [
+            Sample(randn(2, 2, 3, 4), rand(2, 5, 2, low=-1.3, high=1.3), mode, padding, align)
+            for mode in (0, 1)
+            for padding in (0, 1, 2)
+            for align in (False, True)
+        ],
+        grid_sample,
+        method=False,
+        errors=lambda: [
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(1, 5, 2), 0, 0, False)),
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 3), 0, 0, False)),
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 2), 2, 0, False)),
+        ],
+    ),
+    OpSpec(
+        "nn._core.bag_sum",
+        lambda: [
+            Sample(randn(5, 3), ints(7, high=5), rl.tensor([0, 2, 2, 7])),
+            Sample(randn(5, 3), ints(7, high=5), rl.tensor([0, 3, 7]), randn(7)),
+        ],
+        bag_sum,
+        method=False,
+        errors=lambda: [
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([5]), rl.tensor([0, 1]))),
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([-1]), rl.tensor([0, 1]))),
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([1, 2]), rl.tensor([0, 3]))),
+            (RuntimeError, Sample(randn(5, 3), rl.tensor([1, 2]), rl.tensor([0, 5, 2]))),
+        ],
+    ),
+    OpSpec("nn._core.rnn_layer", lambda: list(rnn_samples()), rnn_layer, method=False),
     OpSpec(
         "constant_pad_nd",
         lambda: [

@@ -21,7 +21,30 @@ from rushlight.compiler import (
     reset as reset,
 )
 
-config = types.SimpleNamespace(
+
+class _Config(types.SimpleNamespace):
+    """Settings; patch(...) sets some for a block or a function."""
+
+    def patch(self, *args, **settings):
+        import contextlib
+
+        settings.update(*[a for a in args if isinstance(a, dict)])
+        if len(args) == 2:
+            settings[args[0]] = args[1]
+
+        @contextlib.contextmanager
+        def block():
+            before = {k: getattr(self, k, None) for k in settings}
+            self.__dict__.update(settings)
+            try:
+                yield
+            finally:
+                self.__dict__.update(before)
+
+        return block()
+
+
+config = _Config(
     suppress_errors=False,
     verbose=False,
     cache_size_limit=8,
@@ -61,5 +84,28 @@ def is_dynamo_supported():
     return False
 
 
+def mark_static_address(t, guard=True):
+    return None
+
+
+class _Exceptions:
+    """torch._dynamo.exc."""
+
+    class TorchDynamoException(RuntimeError):
+        """An error of the tracer."""
+
+    Unsupported = InternalTorchDynamoError = BackendCompilerFailed = UserError = TorchDynamoException
+
+
+exc = _Exceptions
+
+
 class OptimizedModule:
     """What PyTorch's torch.compile returns for a module; modules stay themselves here."""
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)
+
+eval_frame = types.SimpleNamespace(OptimizedModule=OptimizedModule)

@@ -23,20 +23,24 @@ def _rrelu(input, lower, upper, training, generator=None):
 
 @op
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
     return _rrelu(input, lower, upper, training, generator)
 
 
 @op
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """rrelu in place."""
     return _ops["_assign"]("rrelu_", input, _rrelu(input, lower, upper, training, generator))
 
 
 @op(name="nn.functional.rrelu")
 def rrelu_functional(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
     result = _rrelu(input, lower, upper, training)
     return _ops["_assign"]("rrelu_", input, result) if inplace else result
 
 
 @op(name="nn.functional.rrelu_")
 def rrelu_functional_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
+    """rrelu in place."""
     return _ops["_assign"]("rrelu_", input, _rrelu(input, lower, upper, training))

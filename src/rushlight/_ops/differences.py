@@ -1,6 +1,7 @@
 """Norms, distances, differences and integrals composed of other ops."""
 
-from .. import _C
+from .. import _C, _autocast
+from .._C import Tensor
 from .._compose import op
 from ._arguments import need_int, need_tensor, wrap
 
@@ -52,6 +53,7 @@ def _pair_norm(difference, p):
 
 
 @op()
+@_autocast.full
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
     need_tensor("cdist", "x1", x1)
@@ -187,6 +189,71 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     if x is not None and dx is not None:
         raise TypeError("cumulative_trapezoid() received an invalid combination of arguments: both x and dx")
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
+
+
+def _slope(input, at, dim, edge_order):
+    """d input / d at along one dimension: second-order differences inside, edge_order at both ends."""
+    n = input.shape[dim]
+    part = lambda start, stop: input.narrow(dim, start, stop - start)  # noqa: E731
+    shape = [1] * input.dim()
+    shape[dim] = -1
+    if isinstance(at, Tensor):
+        h = (at[1:] - at[:-1]).view(shape)
+        before, after = h.narrow(dim, 0, n - 2), h.narrow(dim, 1, n - 2)
+        h0, h1, k0, k1 = (
+            h.narrow(dim, 0, 1),
+            h.narrow(dim, min(1, n - 2), 1),
+            h.narrow(dim, n - 2, 1),
+            h.narrow(dim, max(n - 3, 0), 1),
+        )
+    else:
+        before = after = h0 = h1 = k0 = k1 = at
+    inside = (
+        -after / (before * (before + after)) * part(0, n - 2)
+        + (after - before) / (before * after) * part(1, n - 1)
+        + before / (after * (before + after)) * part(2, n)
+    )
+    first, last = (part(1, 2) - part(0, 1)) / h0, (part(n - 1, n) - part(n - 2, n - 1)) / k0
+    if edge_order == 2:
+        first = (
+            -(2 * h0 + h1) / (h0 * (h0 + h1)) * part(0, 1) + (h0 + h1) / (h0 * h1) * part(1, 2)
+            - h0 / (h1 * (h0 + h1)) * part(2, 3)
+        )  # fmt: skip
+        last = (
+            k0 / (k1 * (k1 + k0)) * part(n - 3, n - 2) - (k1 + k0) / (k1 * k0) * part(n - 2, n - 1)
+            + (2 * k0 + k1) / (k0 * (k1 + k0)) * part(n - 1, n)
+        )  # fmt: skip
+    return _ops["cat"]([first, inside, last], dim)
+
+
+@op
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """The slope of a sampled function along each dimension, by differences; `spacing` is a step or the places of samples."""
+    need_tensor("gradient", "input", input)
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = [wrap(d, input.dim()) for d in dims]
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(
+            f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
+        )
+    places = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(places) != len(dims):
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+            f"{input.dim()}', since dim argument was not given, but got a list of length {len(places)}"
+        )
+    for d, at in zip(dims, places, strict=True):
+        if input.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+        if isinstance(at, Tensor) and at.shape != (input.shape[d],):
+            raise RuntimeError(
+                "torch.gradient expected each element of spacing to have one dimension and as many elements as input there"
+            )
+    if not (input.is_floating_point() or input.is_complex()):
+        input = input.to(_ops["get_default_dtype"]())
+    return tuple(_slope(input, at, d, edge_order) for d, at in zip(dims, places, strict=True))
 
 
 @op(method=True, out=True)

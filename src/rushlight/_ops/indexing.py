@@ -5,42 +5,6 @@ from .._C import Tensor
 from .._compose import op
 
 
-@op(name="nn.functional.embedding")
-def embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
-    """The rows of weight at the indices of input.
-
-    padding_idx names a row that gets no gradient; max_norm scales rows down in place to that norm before they
-    are read; scale_grad_by_freq divides gradients by how often a row was read. `sparse` is accepted, but
-    gradients are dense.
-    """
-    if padding_idx is None:
-        padding_idx = -1
-    else:
-        rows = weight.size(0)
-        if not -rows <= padding_idx < rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= rows
-    if max_norm is not None:
-        _shrink_rows(weight, input.reshape(-1), max_norm, norm_type)
-    return _C.ops["embedding"](weight, input, padding_idx, scale_grad_by_freq, sparse)
-
-
-def _shrink_rows(weight, indices, max_norm, norm_type):
-    """Rows that will be read and are longer than max_norm are scaled to that length, in place."""
-    from .._grad_mode import no_grad
-
-    with no_grad():
-        read = weight.new_zeros(weight.size(0), dtype=_C.bool)
-        read[indices] = True
-        at = read.nonzero().reshape(-1)
-        rows = weight.index_select(0, at)
-        norms = rows.norm(norm_type, 1, True)
-        factor = (max_norm / (norms + 1e-7)).clamp(max=1.0)
-        weight.index_copy_(0, at, rows * factor)
-
-
 @op(name="nn.functional.one_hot")
 def one_hot(tensor, num_classes=-1):
     """1 at the place that each index names, 0 elsewhere, in a new last dimension."""

@@ -20,6 +20,9 @@ def _basis(A, q, niter):
     return Q
 
 
+_MOST_ITERATIONS = 10_000  # the basis has long settled by then
+
+
 @op()
 @takes("A")
 def svd_lowrank(A, q=6, niter=2, M=None):
@@ -27,6 +30,8 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     if M is not None:
         A = A - M.expand_as(A)
     q = 6 if q is None else q
+    if niter > _MOST_ITERATIONS:
+        raise ValueError(f"niter(={niter}) must be at most {_MOST_ITERATIONS}")
     if A.shape[-2] < A.shape[-1]:
         V, S, U = _tall_svd(A.mH, q, niter)
         return U, S, V

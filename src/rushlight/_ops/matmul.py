@@ -1,6 +1,6 @@
 """Products composed of other products."""
 
-from .. import _C
+from .. import _C, _autocast
 from .._compose import op
 from ._takes import takes
 
@@ -11,7 +11,7 @@ _matmul = _ops["matmul"]
 Tensor = _C.Tensor
 
 
-@op()
+@op(spread=True)
 def einsum(*args):
     """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b)."""
     if len(args) < 2:
@@ -91,6 +91,7 @@ def kron(input, other):
 
 
 @op(method=True, out=True)
+@_autocast.full
 @takes("input")
 def trace(input):
     """The sum of a matrix's diagonal."""
@@ -207,6 +208,7 @@ def _matrix_power(input, n):
 
 
 @op(name="linalg.vecdot", out=True)
+@_autocast.low
 @takes("x", "y")
 def vecdot(x, y, *, dim=-1):
     """The sums of conj(x) * y along a dimension."""

@@ -29,9 +29,11 @@ def to_sparse_csr(input, dense_dim=None):
 
 @op(method=True)
 def is_coalesced(input):
+    """Whether no two entries of a sparse tensor have the same place."""
     raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
 
 
 @op(method=True)
 def coalesce(input):
+    """A sparse tensor whose entries at the same place are added up."""
     raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")

@@ -1,6 +1,6 @@
 """Statistics composed of reductions and sorts: means, quantiles, covariance."""
 
-from .. import _C
+from .. import _C, _autocast
 from .._compose import op
 from ._arguments import need_tensor, type_name, wrap
 
@@ -21,12 +21,14 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 
 
 @op(method=True, out=True)
+@_autocast.full
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-th quantiles along a dimension; NaN where the row has one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
 @op(method=True, out=True)
+@_autocast.full
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-th quantiles of the elements that are numbers."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip_nan=True)

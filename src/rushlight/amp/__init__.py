@@ -9,3 +9,7 @@ from rushlight.amp.autocast_mode import is_autocast_available as is_autocast_ava
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

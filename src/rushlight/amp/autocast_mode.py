@@ -1,5 +1,7 @@
-"""autocast: which type the matrix operations of a region are to run in, kept per thread and per kind of
-device.
+"""autocast: regions in which matrix products run in a short type and delicate functions in float32.
+
+Which op does what is part of its registration (kCastLow, kCastFull, kCastWidest); this module says when, per thread and
+per kind of device. Only the CPU's state reaches the core: there is no other device to compute on.
 """
 
 import functools
@@ -7,44 +9,71 @@ import threading
 import warnings
 
 import rushlight as rl
+from rushlight import _C
+from rushlight._autocast import cast
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_DEVICES = ("cpu", "cuda")
+_SHORT = {"cpu": rl.bfloat16, "cuda": rl.float16}  # the type of a region that names none
+_SUPPORTED = (rl.bfloat16, rl.float16)
+clear_autocast_cache = _C.ops["clear_autocast_cache"]
 
 
 class _State(threading.local):
     def __init__(self):
-        self.enabled = dict.fromkeys(_DEVICES, False)
-        self.dtypes = {}
+        self.enabled = dict.fromkeys(_SHORT, False)
+        self.dtype = dict(_SHORT)
         self.cache = True
         self.nesting = 0
+
+    def get(self, device_type):
+        return self.enabled[device_type], self.dtype[device_type], self.cache
+
+    def set(self, device_type, enabled, dtype, cache):
+        self.enabled[device_type], self.dtype[device_type], self.cache = enabled, dtype, cache
+        on = self.enabled["cpu"] and self.dtype["cpu"] in _SUPPORTED
+        _C.ops["_set_autocast"](on, self.dtype["cpu"], cache)
 
 
 _state = _State()
 
 
+def _known(device_type):
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    device_type = device_type.split(":")[0]
+    if device_type not in _SHORT:
+        raise RuntimeError(
+            f"unsupported autocast device_type '{device_type}': expected one of {', '.join(_SHORT)}"
+        )
+    return device_type
+
+
 def is_autocast_available(device_type):
     """Whether autocast(device_type) is possible."""
-    return device_type in _DEVICES
+    return device_type in _SHORT
 
 
 def is_autocast_enabled(device_type="cuda"):
-    return _state.enabled.get(device_type, False)
+    """Whether calls are inside a region for that kind of device."""
+    return _state.enabled[_known(device_type)]
 
 
 def set_autocast_enabled(*args):
     """set_autocast_enabled([device_type,] enabled)"""
     device_type, enabled = args if len(args) == 2 else ("cuda", *args)
-    _state.enabled[device_type] = enabled
+    _, dtype, cache = _state.get(_known(device_type))
+    _state.set(device_type, enabled, dtype, cache)
 
 
 def get_autocast_dtype(device_type):
-    return _state.dtypes.get(device_type) or (rl.bfloat16 if device_type == "cpu" else rl.float16)
+    """The short type of the regions of that kind of device."""
+    return _state.dtype[_known(device_type)]
 
 
 def set_autocast_dtype(device_type, dtype):
-    _state.dtypes[device_type] = dtype
+    enabled, _, cache = _state.get(_known(device_type))
+    _state.set(device_type, enabled, dtype, cache)
 
 
 def is_autocast_cpu_enabled():
@@ -72,11 +101,13 @@ def set_autocast_gpu_dtype(dtype):
 
 
 def is_autocast_cache_enabled():
+    """Whether a region casts a weight once and keeps the result."""
     return _state.cache
 
 
 def set_autocast_cache_enabled(enabled):
-    _state.cache = enabled
+    on, dtype, _ = _state.get("cpu")
+    _state.set("cpu", on, dtype, enabled)
 
 
 def autocast_increment_nesting():
@@ -89,50 +120,48 @@ def autocast_decrement_nesting():
     return _state.nesting
 
 
-def clear_autocast_cache():
-    """Forgets casts of parameters; none are kept."""
-
-
 class autocast:
-    """A region (with block or decorator) in which matrix operations may run in a shorter type.
+    """A region, as a with block or a decorator, in which ops choose their type.
 
-    On the CPU that is bfloat16; there is no CUDA device, so autocast("cuda") warns and does nothing.
+    Args:
+        device_type: "cpu"; "cuda" warns and does nothing, since there is no such device.
+        dtype: the short type: bfloat16 (the CPU's default) or float16.
+        enabled: False switches an outer region off.
+        cache_enabled: a weight that is used several times is cast once.
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        device_type = device_type.split(":")[0]
-        if device_type not in _DEVICES:
-            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        self.device = device_type
-        self.fast_dtype = dtype or get_autocast_dtype(device_type)
-        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        if enabled and device_type == "cuda":
+        self.device = _known(device_type)
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        self._cache_enabled = _state.cache if cache_enabled is None else cache_enabled
+        self._enabled = enabled and self._possible()
+        self._outer = []
+
+    def _possible(self):
+        if self.device == "cuda":
             warnings.warn(
-                "User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2
+                "User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=4
             )
-            enabled = False
-        if enabled and self.fast_dtype not in (rl.bfloat16, rl.float16, rl.float32):
+            return False
+        if self.fast_dtype not in _SUPPORTED:
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast. "
-                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
-                stacklevel=2,
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast: expected bfloat16 or "
+                f"float16, got {self.fast_dtype}",
+                stacklevel=4,
             )
-            enabled = False
-        self._enabled = enabled
+            return False
+        return True
 
     def __enter__(self):
-        device = self.device
-        self._before = _state.enabled[device], _state.dtypes.get(device), _state.cache
-        _state.enabled[device], _state.dtypes[device] = self._enabled, self.fast_dtype
-        _state.cache = self._cache_enabled
-        _state.nesting += 1
+        self._outer.append(_state.get(self.device))
+        _state.set(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
+        autocast_increment_nesting()
         return self
 
     def __exit__(self, *exc):
-        _state.nesting -= 1
-        _state.enabled[self.device], _state.dtypes[self.device], _state.cache = self._before
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        _state.set(self.device, *self._outer.pop())
         return False
 
     def __call__(self, func):
@@ -154,49 +183,39 @@ def _exit_autocast(mode):
     mode.__exit__(None, None, None)
 
 
-def _cast(value, device_type, dtype):
-    if isinstance(value, rl.Tensor):
-        wanted = value.is_floating_point() and value.device.type == device_type and value.dtype != rl.float64
-        return value.to(dtype) if wanted else value
-    if isinstance(value, dict):
-        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_cast(v, device_type, dtype) for v in value)
-    return value
-
-
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """For the forward of an autograd.Function: casts its inputs inside autocast regions, and leaves the
-    region.
+    """For the forward of an autograd.Function.
+
+    With cast_inputs, a call inside a region gets its float tensors in that type and runs outside of the region;
+    custom_bwd then lets backward see the same.
     """
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    _known(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def decorated(*args, **kwargs):
-        args[0]._dtype = get_autocast_dtype(device_type)
-        enabled = is_autocast_enabled(device_type)
-        args[0]._fwd_used_autocast = enabled and cast_inputs is None
-        if cast_inputs is None or not enabled:
-            return fwd(*args, **kwargs)
+    def forward(ctx, *args, **kwargs):
+        inside = is_autocast_enabled(device_type)
+        leaves = inside and cast_inputs is not None
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = inside and not leaves
+        if not leaves:
+            return fwd(ctx, *args, **kwargs)
         with autocast(device_type, enabled=False):
-            return fwd(*_cast(args, device_type, cast_inputs), **_cast(kwargs, device_type, cast_inputs))
+            return fwd(ctx, *cast(args, cast_inputs, device_type), **cast(kwargs, cast_inputs, device_type))
 
-    return decorated
+    return forward
 
 
 def custom_bwd(bwd=None, *, device_type):
     """For the backward of an autograd.Function: runs it in the autocast state its forward had."""
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    _known(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def decorated(*args, **kwargs):
-        with autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
-            return bwd(*args, **kwargs)
+    def backward(ctx, *args, **kwargs):
+        with autocast(device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+            return bwd(ctx, *args, **kwargs)
 
-    return decorated
+    return backward

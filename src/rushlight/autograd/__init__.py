@@ -112,11 +112,9 @@ def grad(
     if not allow_unused:
         for i, g in enumerate(found):
             if g is None:
-                raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set "
-                    f"allow_unused=True if this is the desired behavior.\n  it is input {i} of grad(), of shape "
-                    f"{list(wanted[i].shape)}"
-                )
+                from ._why import unused_input
+
+                raise RuntimeError(unused_input(i, wanted[i], roots))
     if materialize_grads:
         found = tuple(_C.ops["zeros_like"](x) if g is None else g for g, x in zip(found, wanted))
     return found
@@ -150,6 +148,9 @@ _HOMES = {
     "detect_anomaly": "anomaly_mode",
     "gradgradcheck": "gradcheck",
     "set_detect_anomaly": "anomaly_mode",
+    "set_site_recording": "_why",
+    "site_recording_enabled": "_why",
+    "why_no_grad": "_why",
 }
 
 
@@ -164,4 +165,6 @@ def __getattr__(name):
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -19,3 +19,9 @@ __all__ = [
     "profile",
     "record_function",
 ]
+
+
+def __getattr__(name):
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

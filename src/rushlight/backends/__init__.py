@@ -145,3 +145,8 @@ def disable_global_flags():
 @contextlib.contextmanager
 def __allow_nonbracketed_mutation():
     yield
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

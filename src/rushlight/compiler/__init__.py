@@ -94,3 +94,8 @@ class set_stance(contextlib.ContextDecorator):
 
     def __exit__(self, *exc):
         return False
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

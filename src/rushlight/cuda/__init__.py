@@ -4,10 +4,16 @@ import threading
 import warnings
 from collections import OrderedDict
 
-_NONE = "Torch not compiled with CUDA enabled"
+from rushlight._missing import stand_in as _stand_in
+
+_NONE = (
+    "Torch not compiled with CUDA enabled\n  There is no GPU here. Ask first: device = "
+    '"cuda" if torch.cuda.is_available() else "cpu"'
+)
 
 has_half = has_magma = False
 default_generators = ()
+_initialized = False
 
 
 class CudaError(RuntimeError):
@@ -88,6 +94,13 @@ for _name in [
     "cudart",
 ]:
     globals()[_name] = _none(_name)
+
+
+_stand_in(
+    globals(),
+    "CUDAGraph CUDAPluggableAllocator MemPool graph graph_pool_handle make_graphed_callables change_current_allocator "
+    "caching_allocator_alloc caching_allocator_delete get_stream_from_external",
+)
 
 
 def _zero(device=None):
@@ -209,7 +222,9 @@ def __getattr__(name):
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
 
 
 _initialization_lock = threading.Lock()

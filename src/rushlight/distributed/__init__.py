@@ -5,6 +5,7 @@ import datetime
 import enum
 
 import rushlight as rl
+from rushlight._missing import teach as _teach
 
 default_pg_timeout = datetime.timedelta(minutes=30)
 
@@ -267,3 +268,70 @@ def get_node_local_rank(fallback_rank=None):
 @contextlib.contextmanager
 def _coalescing_manager(*args, **kwargs):
     yield
+
+
+class _Store:
+    """A table of keys and values that processes share: with one process, a dictionary."""
+
+    def __init__(self, *args, **kwargs):
+        self._values = {}
+
+    def set(self, key, value):
+        self._values[key] = value.encode() if isinstance(value, str) else bytes(value)
+
+    def get(self, key):
+        if key not in self._values:
+            raise DistStoreError(f"key {key!r} was never set, and there is no other process that could")
+        return self._values[key]
+
+    def add(self, key, amount):
+        total = int(self._values.get(key, b"0")) + amount
+        self._values[key] = str(total).encode()
+        return total
+
+    def wait(self, keys, timeout=None):
+        for key in keys:
+            self.get(key)
+
+    def check(self, keys):
+        return all(key in self._values for key in keys)
+
+    def delete_key(self, key):
+        return self._values.pop(key, None) is not None
+
+    def num_keys(self):
+        return len(self._values)
+
+    def set_timeout(self, timeout):
+        return None
+
+
+Store = TCPStore = FileStore = HashStore = PrefixStore = _Store
+ReduceOp.RedOpType = ReduceOp
+reduce_op = ReduceOp
+Backend.default_device_backend_map = {"cpu": "gloo"}
+ProcessGroupGloo = ProcessGroupNCCL = ProcessGroup
+send_object_list = recv_object_list = _alone
+
+
+class P2POp:
+    """A message to another process, for batch_isend_irecv."""
+
+    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+        self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
+
+
+def _rank_not_in_group(group):
+    return False
+
+
+def supports_complex(reduceOp):
+    return True
+
+
+def __getattr__(name):
+    if name in ("DeviceMesh", "init_device_mesh"):
+        from rushlight.distributed import device_mesh
+
+        return getattr(device_mesh, name)
+    return _teach(__name__)(name)

@@ -137,3 +137,7 @@ __all__ = [
     "register_kl",
     "transform_to",
 ]
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

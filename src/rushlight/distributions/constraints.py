@@ -175,8 +175,13 @@ class _Bounded(Constraint):
 
     _names = ()
 
-    def __init__(self, *bounds):
-        for name, bound in zip(self._names, bounds, strict=True):
+    def __init__(self, *bounds, **named):
+        given = dict(zip(self._names, bounds, strict=False)) | named
+        if len(bounds) + len(named) != len(self._names) or given.keys() != set(self._names):
+            raise TypeError(
+                f"{type(self).__name__[1:]}() takes {', '.join(self._names)}; got {bounds} and {named}"
+            )
+        for name, bound in given.items():
             setattr(self, name, bound)
 
     def __repr__(self):

@@ -867,3 +867,9 @@ class CumulativeDistributionTransform(Transform):
         if self._cache_size == cache_size:
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+def _clipped_sigmoid(x):
+    """The sigmoid, kept inside (0, 1)."""
+    limits = rl.finfo(x.dtype)
+    return rl.sigmoid(x).clamp(min=limits.tiny, max=1.0 - limits.eps)

@@ -105,3 +105,8 @@ def vec_to_tril_matrix(vec, diag=0):
     places = rl.where(mask, mask.reshape(-1).long().cumsum(0).reshape(n, n) - 1, count)
     padded = rl.cat([vec, vec.new_zeros(tuple(vec.shape[:-1]) + (1,))], -1)
     return padded[..., places.reshape(-1)].reshape(tuple(vec.shape[:-1]) + (n, n))
+
+
+def _sum_rightmost(value, dim):
+    """The sum over the last `dim` dimensions."""
+    return value if dim == 0 else value.reshape(value.shape[:-dim] + (-1,)).sum(-1)

@@ -9,6 +9,8 @@ import typing
 import warnings
 
 import rushlight as rl
+from rushlight._missing import absent as _absent
+from rushlight._missing import teach as _teach
 from rushlight.jit._module import (
     RecursiveScriptModule as RecursiveScriptModule,
 )
@@ -159,24 +161,25 @@ def is_tracing():
     return False
 
 
-class Future:
-    """What fork() returns: the result of work already done."""
+def __getattr__(name):
+    if name == "Future":
+        from rushlight.futures import Future
 
-    def __init__(self, value=None):
-        self._value = value
+        return Future
+    return _teach(__name__)(name)
 
-    def wait(self):
-        return self._value
 
-    value = wait
+def _done(value):
+    from rushlight.futures import Future
 
-    def done(self):
-        return True
+    future = Future()
+    future.set_result(value)
+    return future
 
 
 def fork(func, *args, **kwargs):
     """Runs the function now; wait() gives its result."""
-    return Future(func(*args, **kwargs))
+    return _done(func(*args, **kwargs))
 
 
 def wait(future):
@@ -221,3 +224,11 @@ def export_opnames(m):
 class _IgnoreContextManager(contextlib.nullcontext):
     def __init__(self, **kwargs):
         super().__init__()
+
+
+def _get_trace_graph(f, args=(), kwargs=None, strict=True, _force_outplace=False, return_inputs=False):
+    """The graph that PyTorch's tracer would write down."""
+    raise NotImplementedError("torch.jit._get_trace_graph: rushlight traces with torch.fx.symbolic_trace")
+
+
+ScriptObject = _absent("jit.ScriptObject")

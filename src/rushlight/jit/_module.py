@@ -17,7 +17,18 @@ class ScriptModule(rl.nn.Module, metaclass=_KindOfModule):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What PyTorch's jit.script returns for a module."""
+    """What PyTorch's jit.script returns for a module; here, what jit.load reads from a TorchScript archive."""
+
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(
+            f"{self.__dict__.get('original_name', 'this module')} comes from a TorchScript archive, whose program "
+            "rushlight cannot run. Its weights are here: make the model in Python and give it "
+            "load_state_dict(this.state_dict())"
+        )
+
+    def extra_repr(self):
+        name = self.__dict__.get("original_name")
+        return f"original_name={name}" if name else ""
 
 
 class TracedModule(ScriptModule):
@@ -29,17 +40,49 @@ class TopLevelTracedModule(ScriptModule):
 
 
 def save(m, f, _extra_files=None):
-    """Saves the whole module; jit.load reads it where its classes can be imported."""
+    """Saves the whole module; jit.load reads it where its classes have been imported."""
+    if not isinstance(m, rl.nn.Module):
+        raise TypeError(
+            f"jit.save: expected a module, got {type(m).__name__}; a function is saved as Python source"
+        )
     rl.save({"rushlight.jit": 1, "module": m, "extra_files": dict(_extra_files or {})}, f)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """Loads what jit.save wrote. It holds Python classes, so load only files that you trust."""
-    if isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
-        raise ValueError(f"The provided filename {f} does not exist")
-    saved = rl.load(f, map_location=map_location, weights_only=False)
-    if not (isinstance(saved, dict) and "rushlight.jit" in saved):
-        raise RuntimeError("the file was not written by jit.save; read it with load")
-    for name in _extra_files or {}:
-        _extra_files[name] = saved["extra_files"].get(name, "")
+    """Loads a module. Nothing in the file is run: of what jit.save wrote, the classes must have been imported by the
+    program; of a TorchScript archive, the module has its weights (state_dict()) but cannot be called.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {f} does not exist")
+        if os.path.isdir(f):
+            raise ValueError(f"The provided filename {f} is a directory")
+        with open(f, "rb") as opened:
+            return _load(opened, os.fspath(f), map_location, _extra_files)
+    return _load(f, getattr(f, "name", None) or type(f).__name__, map_location, _extra_files)
+
+
+def _load(f, name, map_location, extra_files):
+    from rushlight.jit import _archive
+    from rushlight.serialization._load import storages_of
+    from rushlight.serialization._read import Reader, run_safely
+    from rushlight.serialization._vm import globals_of
+    from rushlight.serialization._zip import ZipReader
+
+    archive = ZipReader(f, name)
+    reader = Reader(map_location, True, None, {})
+    if "constants.pkl" in archive:
+        for key in extra_files or {}:
+            entry = f"extra/{key}"
+            extra_files[key] = archive.read(entry) if entry in archive else extra_files[key]
+        return _archive.read(archive, reader)
+    data = archive.read("data.pkl")
+    hooks = _archive.ModuleHooks(len(data), lambda: globals_of(data))
+    saved, _ = run_safely(hooks, data, 0, storages_of(archive, reader))
+    if not (
+        isinstance(saved, dict) and "rushlight.jit" in saved and isinstance(saved.get("module"), rl.nn.Module)
+    ):
+        raise RuntimeError(f"{name} was not written by jit.save; read it with load")
+    for key in extra_files or {}:
+        extra_files[key] = (saved.get("extra_files") or {}).get(key, "")
     return saved["module"]

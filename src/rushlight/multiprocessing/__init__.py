@@ -42,3 +42,8 @@ def set_sharing_strategy(new_strategy):
     """Accepted for the sake of programs that choose one: descriptors are always used."""
     if new_strategy not in ("file_descriptor", "file_system"):
         raise AssertionError(f"unknown sharing strategy {new_strategy!r}")
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

@@ -37,6 +37,19 @@ def __getattr__(name):
     elif name == "DataParallel":
         value = import_module("rushlight.nn.parallel").DataParallel
     else:
-        raise AttributeError(f"module 'rushlight.nn' has no attribute '{name}'")
+        from rushlight._missing import no_name
+
+        raise no_name(__name__, name)
     globals()[name] = value
     return value
+
+
+def _under_torch():
+    import sys
+
+    alias = sys.modules.get("rushlight._alias")
+    if alias is not None:
+        alias.renew()
+
+
+_under_torch()

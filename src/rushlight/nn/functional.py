@@ -1,5 +1,6 @@
 """Stateless twins of the layers. Functions that the core has under PyTorch's own name are the core's own."""
 
+from rushlight._compose import _overridable
 from rushlight.nn import _core
 from rushlight.nn._functional.activation import (  # noqa: F401
     _get_softmax_dim,
@@ -134,6 +135,10 @@ _CORE = {
 
 # Where the core has a whole function of this namespace, it replaces the one written above.
 globals().update(_core._shown)
+for _name, _value in list(globals().items()):
+    if type(_value) is type(relu) and not _name.startswith("_"):
+        globals()[_name] = _overridable(_value)
+        globals()[_name].__module__ = __name__  # its address, for pickles
 
 
 def __getattr__(name):
@@ -143,10 +148,15 @@ def __getattr__(name):
         from importlib import import_module
 
         value = getattr(import_module(f"rushlight.nn._functional.{_LATER[name]}"), name)
+        if type(value) is type(relu):
+            value = _overridable(value)
+            value.__module__ = __name__
     elif name == "Tensor":
         from rushlight import Tensor as value
     else:
-        raise AttributeError(f"module 'rushlight.nn.functional' has no attribute '{name}'")
+        from rushlight._missing import no_name
+
+        raise no_name(__name__, name)
     globals()[name] = value
     return value
 

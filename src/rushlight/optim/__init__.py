@@ -37,8 +37,21 @@ def __getattr__(name):
         return value
     if name in _MODULES or name in _HOMES.values():
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
 
 
 def __dir__():
     return sorted({*globals(), *__all__})
+
+
+def _under_torch():
+    import sys
+
+    alias = sys.modules.get("rushlight._alias")
+    if alias is not None:
+        alias.renew()
+
+
+_under_torch()

@@ -3,7 +3,7 @@
 import math
 
 import rushlight as rl
-from rushlight.optim._stepwise import StepwiseOptimizer, check, check_rate, number, step_dtype, zeros_like
+from rushlight.optim._stepwise import StepwiseOptimizer, check, number, options_for, step_dtype, zeros_like
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -11,7 +11,8 @@ __all__ = ["Adafactor", "adafactor"]
 class Adafactor(StepwiseOptimizer):
     """Rate relative to the parameter's own root mean square; memory of a matrix is O(rows + columns)."""
 
-    added_options = {"foreach": None}
+    layout = ("lr", "beta2_decay", "eps", "d", "weight_decay", "foreach", "maximize")
+    not_negative = ()
 
     def __init__(
         self,
@@ -25,22 +26,15 @@ class Adafactor(StepwiseOptimizer):
         foreach=None,
         maximize=False,
     ):
-        check_rate(lr, "Learning rate should be >= 0 but is: {}")
+        if isinstance(lr, rl.Tensor):
+            check(lr.numel() == 1, "Tensor lr must be 1-element")
+        check(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
         check(beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
         check(eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
         check(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
         check(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
         check(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         if p.is_complex():
@@ -54,26 +48,10 @@ class Adafactor(StepwiseOptimizer):
         return state
 
     def _apply(self, group, params, grads, states):
+        names = ("row_var", "col_var", "variance", "step")  # matrices have the first two, vectors the third
+        lists = [[state.get(name) for state in states] for name in names]
         eps1, eps2 = group["eps"]
-
-        def get(name):
-            return [state.get(name) for state in states]
-
-        adafactor(
-            params,
-            grads,
-            get("row_var"),
-            get("col_var"),
-            get("variance"),
-            get("step"),
-            d=group["d"],
-            lr=group["lr"],
-            beta2_decay=group["beta2_decay"],
-            weight_decay=group["weight_decay"],
-            eps1=eps1,
-            eps2=eps2,
-            maximize=group["maximize"],
-        )
+        adafactor(params, grads, *lists, **options_for(adafactor, group), eps1=eps1, eps2=eps2)
 
 
 def adafactor(

@@ -3,7 +3,7 @@
 import math
 
 import rushlight as rl
-from rushlight.optim._stepwise import StepwiseOptimizer, check, check_rate, column, number, zeros_like
+from rushlight.optim._stepwise import StepwiseOptimizer, check, number, zeros_like
 
 __all__ = ["Muon"]
 
@@ -13,7 +13,19 @@ class Muon(StepwiseOptimizer):
     AdamW.
     """
 
-    step_is_tensor = False
+    layout = (
+        "lr",
+        "weight_decay",
+        "momentum",
+        "nesterov",
+        "ns_coefficients",
+        "eps",
+        "ns_steps",
+        "adjust_lr_fn",
+    )
+    numbers = ()
+    not_negative = ()
+    lists = ("momentum_buffer",)
 
     def __init__(
         self,
@@ -27,24 +39,16 @@ class Muon(StepwiseOptimizer):
         ns_steps=5,
         adjust_lr_fn=None,
     ):
-        check_rate(lr, "Learning rate should be >= 0 but is: {}")
+        if isinstance(lr, rl.Tensor):
+            check(lr.numel() == 1, "Tensor lr must be 1-element")
+        check(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
         check(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
         check(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
         check(
             adjust_lr_fn in (None, "original", "match_rms_adamw"),
             f"Adjust learning rate function {adjust_lr_fn} is not supported",
         )
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
         for group in self.param_groups:
             for p in group["params"]:
                 check(
@@ -56,22 +60,6 @@ class Muon(StepwiseOptimizer):
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         return {"momentum_buffer": zeros_like(p.grad)}
-
-    def _apply(self, group, params, grads, states):
-        muon(
-            params,
-            grads,
-            column(states, "momentum_buffer"),
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            nesterov=group["nesterov"],
-            ns_coefficients=group["ns_coefficients"],
-            ns_steps=group["ns_steps"],
-            eps=group["eps"],
-            adjust_lr_fn=group["adjust_lr_fn"],
-            has_complex=False,
-        )
 
 
 def muon(
@@ -88,7 +76,7 @@ def muon(
     ns_steps,
     eps,
     adjust_lr_fn,
-    has_complex,
+    has_complex=False,
 ):
     """One step of Muon on lists of matrices."""
     if foreach:
@@ -107,6 +95,9 @@ def muon(
                 rate = lr * math.sqrt(max(1, rows / columns))
             p.mul_(1 - lr * weight_decay)
             p.add_(update, alpha=-rate)
+
+
+Muon.function = muon
 
 
 def orthogonal(matrix, coefficients, steps, eps):

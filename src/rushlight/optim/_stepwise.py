@@ -1,37 +1,79 @@
-"""What the optimizers share whose step treats each parameter by itself, given its gradient and its state."""
+"""What the optimizers share whose step treats each parameter by itself, given its gradient and its state.
+
+An optimizer is a class and a function. The class names its options and what a parameter's state starts as; the function
+takes lists, one entry a parameter: the parameters, their gradients, each kind of state, then the options by keyword. It
+runs one multi-tensor op of the core over all of them. The formula written out beside it serves what the op refuses:
+differentiable steps, sparse gradients, tensors of mixed types.
+"""
+
+from collections.abc import Callable
 
 import rushlight as rl
 from rushlight.optim.optimizer import Optimizer
 
+# Options that came to PyTorch's optimizers over the years, and what a file without them meant.
+_LATER = {
+    "amsgrad": False,
+    "capturable": False,
+    "centered": False,
+    "decoupled_weight_decay": False,
+    "differentiable": False,
+    "foreach": None,
+    "fused": None,
+    "maximize": False,
+    "momentum": 0,
+    "nesterov": False,
+}
+_LABELS = {"lr": "learning rate", "eps": "epsilon value"}
+
 
 class StepwiseOptimizer(Optimizer):
-    """step() gathers the tensors of a group and updates them by one call.
+    """step() gathers the tensors of a group and hands them to `function`.
 
-    A subclass says what a parameter's state starts as (`_start`) and applies its formula to lists (`_apply`).
+    Class attributes of a subclass:
+        layout: the names of its options, in the order of state dicts.
+        function: the step on lists of tensors; it gets the options whose names it takes, `betas` as beta1 and beta2.
+        lists: the names of the state that follow parameters and gradients, in the function's order.
+        not_negative: options that are checked.
     """
 
-    sparse_message = "{} does not support sparse gradients"  # None: they are welcome
-    added_options = {}  # options that groups saved by older versions do not have
-    step_is_tensor = True
+    layout: tuple = ()
+    function: Callable
+    lists: tuple = ()
+    not_negative: tuple = ("lr", "eps", "weight_decay")
+    numbers: tuple = ("step",)  # state that is a 0-dim tensor, a plain number in old files
+    refuses_sparse = "{} does not support sparse gradients"  # None: they are welcome
 
-    def _start(self, p, group):
-        raise NotImplementedError
-
-    def _remembers(self, group):
-        return True
-
-    def _apply(self, group, params, grads, states):
-        raise NotImplementedError
+    def __init__(self, params, arguments):
+        """`arguments`: the options by name; locals() of the subclass's __init__ will do."""
+        options = {name: arguments[name] for name in self.layout}
+        check_options(self.not_negative, options)
+        super().__init__(params, options)
+        if options.get("fused"):
+            if options["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if options["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+            self._step_supports_amp_scaling = True
 
     def __setstate__(self, state):
         super().__setstate__(state)
+        later = {name: value for name, value in _LATER.items() if name in self.layout}
         for group in self.param_groups:
-            for name, value in self.added_options.items():
+            for name, value in later.items():
                 group.setdefault(name, value)
-        if self.step_is_tensor:
-            for saved in self.state.values():
-                if isinstance(saved, dict) and isinstance(saved.get("step"), (int, float)):
-                    saved["step"] = rl.tensor(float(saved["step"]), dtype=step_dtype())
+        for saved in self.state.values():
+            for name in self.numbers if isinstance(saved, dict) else ():
+                if isinstance(saved.get(name), (int, float)):
+                    saved[name] = rl.tensor(float(saved[name]), dtype=step_dtype())
+
+    def _start(self, p, group):
+        """The state of a parameter before its first step."""
+        raise NotImplementedError
+
+    def _remembers(self, group):
+        """Whether parameters of the group have state at all."""
+        return True
 
     def step(self, closure=None):
         """One step for all parameters that have a gradient; returns what the closure returned."""
@@ -39,26 +81,43 @@ class StepwiseOptimizer(Optimizer):
         if closure is not None:
             with rl.enable_grad():
                 loss = closure()
-        all_states, refuse_sparse = self.state, self.sparse_message
         for group in self.param_groups:
-            params, grads, states = [], [], []
-            remembers = self._remembers(group)
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                if refuse_sparse and grad.is_sparse:
-                    raise RuntimeError(refuse_sparse.format(type(self).__name__))
-                params.append(p)
-                grads.append(grad)
-                if remembers:
-                    state = all_states[p]
-                    if not state:
-                        state.update(self._start(p, group))
-                    states.append(state)
-            if params:
-                self._apply(group, params, grads, states)
+            params = [p for p in group["params"] if p.grad is not None]
+            if not params:
+                continue
+            grads = [p.grad for p in params]
+            if self.refuses_sparse and any(g.is_sparse for g in grads):
+                raise RuntimeError(self.refuses_sparse.format(type(self).__name__))
+            states = [self._state_of(p, group) for p in params] if self._remembers(group) else []
+            self._apply(group, params, grads, states)
         return loss
+
+    def _state_of(self, p, group):
+        state = self.state[p]
+        if not state:
+            state.update(self._start(p, group))
+        return state
+
+    def _apply(self, group, params, grads, states):
+        function = type(self).function
+        options = options_for(function, group)
+        function(params, grads, *[column(states, name) for name in self.lists], **options)
+
+
+_accepted: dict = {}  # function: the names of its parameters
+
+
+def options_for(function, group):
+    """The options of a group that a step function takes. How a step runs (foreach, ...) is not for it to choose."""
+    names = _accepted.get(function)
+    if names is None:
+        code = function.__code__
+        taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        names = _accepted[function] = set(taken) - {"foreach", "capturable", "fused"}
+    options = {name: value for name, value in group.items() if name in names and name != "params"}
+    if "beta1" in names:
+        options["beta1"], options["beta2"] = group["betas"]
+    return options
 
 
 def check(condition, message):
@@ -66,24 +125,15 @@ def check(condition, message):
         raise ValueError(message)
 
 
-def check_rate(lr, message="Invalid learning rate: {}"):
-    if isinstance(lr, rl.Tensor):
-        check(lr.numel() == 1, "Tensor lr must be 1-element")
-    check(lr >= 0.0, message.format(lr))
-
-
-def check_betas(betas):
-    for i, beta in enumerate(betas):
+def check_options(names, options):
+    """Options that must not be negative; decay rates `betas`, where there are any, must be in [0, 1)."""
+    for name in names:
+        value = options[name]
+        if name == "lr" and isinstance(value, rl.Tensor):
+            check(value.numel() == 1, "Tensor lr must be 1-element")
+        check(value >= 0.0, f"Invalid {_LABELS.get(name, name + ' value')}: {value}")
+    for i, beta in enumerate(options.get("betas", ())):
         check(0.0 <= beta < 1.0, f"Invalid beta parameter at index {i}: {beta}")
-
-
-def check_fused(optimizer, fused, foreach, differentiable):
-    if fused:
-        optimizer._step_supports_amp_scaling = True
-        if differentiable:
-            raise RuntimeError("`fused` does not support `differentiable`")
-        if foreach:
-            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
 def step_dtype(fused=False):
@@ -92,9 +142,8 @@ def step_dtype(fused=False):
 
 def step_counter(p, group):
     """A step count of zero: a 0-dim tensor, kept where the group wants it."""
-    if group.get("capturable") or group.get("fused"):
-        return rl.zeros((), dtype=step_dtype(group.get("fused")), device=p.device)
-    return rl.tensor(0.0, dtype=step_dtype())
+    placed = group.get("capturable") or group.get("fused")
+    return rl.zeros((), dtype=step_dtype(group.get("fused")), device=p.device if placed else None)
 
 
 def zeros_like(p):
@@ -102,7 +151,8 @@ def zeros_like(p):
 
 
 def column(states, name):
-    return [state[name] for state in states]
+    """One kind of state of all parameters; empty if they have none of it."""
+    return [state[name] for state in states] if states and name in states[0] else []
 
 
 def number(x):
@@ -111,16 +161,16 @@ def number(x):
 
 
 def run_fused(name, *args):
-    """Runs the fused step `name` of the core; False when these tensors need the composed formula."""
-    step = rl._C.ops.get("_optim." + name)
-    return step is not None and step(*args)
+    """Runs the step `name` of the core; False when these tensors need the formula written out."""
+    return rl._C.ops["_optim." + name](*args)
 
 
-def real_rows(maximize, params, grads, *rows):
-    """(param, grad, state...) of each parameter for an elementwise formula: complex ones as pairs of real
-    numbers.
+def rows(maximize, weight_decay, params, grads, *lists):
+    """(parameter, gradient, state ...) of each parameter, the gradient with its sign and decay.
+
+    Complex tensors come as pairs of real numbers, to which every elementwise formula applies.
     """
-    for p, grad, *state in zip(params, grads, *rows, strict=True):
+    for p, grad, *state in zip(params, grads, *lists, strict=True):
         if maximize:
             grad = -grad
         if p.is_complex():
@@ -128,4 +178,4 @@ def real_rows(maximize, params, grads, *rows):
                 rl.view_as_real(t) if isinstance(t, rl.Tensor) and t.is_complex() else t
                 for t in (p, grad, *state)
             )
-        yield p, grad, *state
+        yield p, grad + weight_decay * p if weight_decay != 0 else grad, *state

@@ -4,10 +4,8 @@ import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
     check,
-    check_rate,
-    column,
     number,
-    real_rows,
+    rows,
     run_fused,
     step_counter,
     zeros_like,
@@ -17,11 +15,10 @@ __all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(StepwiseOptimizer):
-    """delta = grad * sqrt(acc + eps) / sqrt(v + eps), v and acc running means of grad^2 and delta^2; p -= lr
-    * delta.
-    """
+    """p -= lr * delta, delta = grad * sqrt(acc + eps) / sqrt(v + eps); v, acc: running means of grad^2 and delta^2."""
 
-    added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    layout = ("lr", "rho", "eps", "weight_decay", "maximize", "capturable", "foreach", "differentiable")
+    lists = ("square_avg", "acc_delta", "step")
 
     def __init__(
         self,
@@ -36,39 +33,11 @@ class Adadelta(StepwiseOptimizer):
         maximize=False,
         differentiable=False,
     ):
-        check_rate(lr)
         check(0.0 <= rho <= 1.0, f"Invalid rho value: {rho}")
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         return {"step": step_counter(p, group), "square_avg": zeros_like(p), "acc_delta": zeros_like(p)}
-
-    def _apply(self, group, params, grads, states):
-        adadelta(
-            params,
-            grads,
-            column(states, "square_avg"),
-            column(states, "acc_delta"),
-            column(states, "step"),
-            differentiable=group["differentiable"],
-            lr=group["lr"],
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
 
 
 def adadelta(
@@ -89,17 +58,18 @@ def adadelta(
     maximize,
 ):
     """One step of Adadelta on lists of tensors."""
+    lists = (params, grads, square_avgs, acc_deltas, state_steps)
     if not differentiable:
         lr = number(lr)
-        options = (lr, rho, eps, weight_decay, maximize)
-        if run_fused("adadelta_step", params, grads, square_avgs, acc_deltas, state_steps, *options):
+        if run_fused("adadelta_step", *lists, lr, rho, eps, weight_decay, maximize):
             return
     with rl.set_grad_enabled(differentiable):
-        for p, grad, v, acc, step in real_rows(maximize, params, grads, square_avgs, acc_deltas, state_steps):
+        for p, grad, v, acc, step in rows(maximize, weight_decay, *lists):
             step += 1
-            if weight_decay != 0:
-                grad = grad + weight_decay * p
             v.mul_(rho).add_((1 - rho) * grad * grad)
             delta = (acc + eps).sqrt() / (v + eps).sqrt() * grad
             acc.mul_(rho).add_((1 - rho) * delta * delta)
             p.sub_(lr * delta)
+
+
+Adadelta.function = adadelta

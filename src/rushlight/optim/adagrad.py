@@ -1,17 +1,7 @@
 """Adagrad: each element's rate falls with the sum of its squared gradients."""
 
 import rushlight as rl
-from rushlight.optim._stepwise import (
-    StepwiseOptimizer,
-    check,
-    check_fused,
-    check_rate,
-    column,
-    number,
-    real_rows,
-    run_fused,
-    step_dtype,
-)
+from rushlight.optim._stepwise import StepwiseOptimizer, number, rows, run_fused, step_dtype
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -19,8 +9,20 @@ __all__ = ["Adagrad", "adagrad"]
 class Adagrad(StepwiseOptimizer):
     """sum += grad^2; p -= lr / (1 + (t - 1) * lr_decay) * grad / (sqrt(sum) + eps)."""
 
-    sparse_message = None
-    added_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": False}
+    layout = (
+        "lr",
+        "lr_decay",
+        "eps",
+        "weight_decay",
+        "initial_accumulator_value",
+        "foreach",
+        "maximize",
+        "differentiable",
+        "fused",
+    )
+    refuses_sparse = None
+    lists = ("sum", "step")
+    not_negative = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
     def __init__(
         self,
@@ -36,27 +38,7 @@ class Adagrad(StepwiseOptimizer):
         differentiable=False,
         fused=None,
     ):
-        check_rate(lr)
-        check(lr_decay >= 0.0, f"Invalid lr_decay value: {lr_decay}")
-        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check(
-            initial_accumulator_value >= 0.0,
-            f"Invalid initial_accumulator_value value: {initial_accumulator_value}",
-        )
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        check_fused(self, fused, foreach, differentiable)
+        super().__init__(params, locals())
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p].update(self._start(p, group))
@@ -75,21 +57,6 @@ class Adagrad(StepwiseOptimizer):
             "step": rl.tensor(0.0, dtype=step_dtype(group["fused"])),
             "sum": rl.full_like(p, value, memory_format=rl.preserve_format),
         }
-
-    def _apply(self, group, params, grads, states):
-        adagrad(
-            params,
-            grads,
-            column(states, "sum"),
-            column(states, "step"),
-            has_sparse_grad=any(g.is_sparse for g in grads),
-            differentiable=group["differentiable"],
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-            lr_decay=group["lr_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-        )
 
 
 def adagrad(
@@ -112,26 +79,26 @@ def adagrad(
     maximize,
 ):
     """One step of Adagrad on lists of tensors; a sparse gradient changes its own rows only."""
+    lists = (params, grads, state_sums, state_steps)
+    sparse = has_sparse_grad or any(g.is_sparse for g in grads)
+    if sparse and weight_decay != 0:
+        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
     if not differentiable:
         lr = number(lr)
-        options = (lr, lr_decay, eps, weight_decay, maximize)
-        if not has_sparse_grad and run_fused(
-            "adagrad_step", params, grads, state_sums, state_steps, *options
-        ):
+        if not sparse and run_fused("adagrad_step", *lists, lr, lr_decay, eps, weight_decay, maximize):
             return
     with rl.set_grad_enabled(differentiable):
-        for p, grad, total, step in real_rows(maximize, params, grads, state_sums, state_steps):
+        for p, grad, total, step in rows(maximize, weight_decay, *lists):
             step += 1
             rate = lr / (1 + (step.item() - 1) * lr_decay)
             if grad.is_sparse:
-                if weight_decay != 0:
-                    raise RuntimeError("weight_decay option is not compatible with sparse gradients")
                 _sparse_row_step(p, grad.coalesce(), total, rate, eps)
                 continue
-            if weight_decay != 0:
-                grad = grad + weight_decay * p
             total.add_(grad * grad)
             p.sub_(rate * (grad / (total.sqrt() + eps)))
+
+
+Adagrad.function = adagrad
 
 
 def _sparse_row_step(p, grad, total, rate, eps):

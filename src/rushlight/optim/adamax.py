@@ -3,12 +3,8 @@
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
-    check,
-    check_betas,
-    check_rate,
-    column,
     number,
-    real_rows,
+    rows,
     run_fused,
     step_counter,
     zeros_like,
@@ -20,7 +16,8 @@ __all__ = ["Adamax", "adamax"]
 class Adamax(StepwiseOptimizer):
     """m = mean of gradients; u = max(beta2 * u, |grad| + eps); p -= lr / (1 - beta1^t) * m / u."""
 
-    added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    layout = ("lr", "betas", "eps", "weight_decay", "foreach", "maximize", "differentiable", "capturable")
+    lists = ("exp_avg", "exp_inf", "step")
 
     def __init__(
         self,
@@ -35,41 +32,10 @@ class Adamax(StepwiseOptimizer):
         differentiable=False,
         capturable=False,
     ):
-        check_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         return {"step": step_counter(p, group), "exp_avg": zeros_like(p), "exp_inf": zeros_like(p)}
-
-    def _apply(self, group, params, grads, states):
-        beta1, beta2 = group["betas"]
-        adamax(
-            params,
-            grads,
-            column(states, "exp_avg"),
-            column(states, "exp_inf"),
-            column(states, "step"),
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            eps=group["eps"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=group["lr"],
-            weight_decay=group["weight_decay"],
-        )
 
 
 def adamax(
@@ -91,16 +57,17 @@ def adamax(
     weight_decay,
 ):
     """One step of Adamax on lists of tensors."""
+    lists = (params, grads, exp_avgs, exp_infs, state_steps)
     if not differentiable:
         lr = number(lr)
-        options = (lr, beta1, beta2, eps, weight_decay, maximize)
-        if run_fused("adamax_step", params, grads, exp_avgs, exp_infs, state_steps, *options):
+        if run_fused("adamax_step", *lists, lr, beta1, beta2, eps, weight_decay, maximize):
             return
     with rl.set_grad_enabled(differentiable):
-        for p, grad, m, u, step in real_rows(maximize, params, grads, exp_avgs, exp_infs, state_steps):
+        for p, grad, m, u, step in rows(maximize, weight_decay, *lists):
             step += 1
-            if weight_decay != 0:
-                grad = grad + weight_decay * p
             m.lerp_(grad, 1 - beta1)
             u.copy_(rl.maximum(beta2 * u, grad.abs() + eps))
             p.sub_(lr / (1 - beta1 ** step.item()) * (m / u))
+
+
+Adamax.function = adamax

@@ -23,20 +23,9 @@ class AdamW(Adam):
         differentiable=False,
         fused=None,
     ):
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+        options = locals()
+        options = {name: options[name] for name in self.layout if name in options}
+        super().__init__(params, **options, decoupled_weight_decay=True)
 
     def __setstate__(self, state):
         super().__setstate__(state)

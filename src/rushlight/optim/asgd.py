@@ -3,14 +3,10 @@
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
-    check,
-    check_rate,
-    column,
     number,
-    real_rows,
+    rows,
     run_fused,
     step_counter,
-    step_dtype,
     zeros_like,
 )
 
@@ -18,11 +14,22 @@ __all__ = ["ASGD", "asgd"]
 
 
 class ASGD(StepwiseOptimizer):
-    """SGD whose rate falls as lr / (1 + lambd * lr * t)^alpha; state "ax" averages the parameters from step
-    t0 on.
-    """
+    """SGD whose rate falls as lr / (1 + lambd * lr * t)^alpha; state "ax" averages the parameters from step t0 on."""
 
-    added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    layout = (
+        "lr",
+        "lambd",
+        "alpha",
+        "t0",
+        "weight_decay",
+        "foreach",
+        "maximize",
+        "differentiable",
+        "capturable",
+    )
+    lists = ("ax", "mu", "eta", "step")
+    numbers = ("step", "eta", "mu")
+    not_negative = ("lr", "weight_decay")
 
     def __init__(
         self,
@@ -37,49 +44,12 @@ class ASGD(StepwiseOptimizer):
         differentiable=False,
         capturable=False,
     ):
-        check_rate(lr)
-        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        for saved in self.state.values():
-            for name in ("eta", "mu"):
-                if isinstance(saved, dict) and isinstance(saved.get(name), (int, float)):
-                    saved[name] = rl.tensor(float(saved[name]), dtype=step_dtype())
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         step = step_counter(p, group)
         eta = rl.full_like(step, number(group["lr"]))
         return {"step": step, "eta": eta, "mu": rl.ones_like(step), "ax": zeros_like(p)}
-
-    def _apply(self, group, params, grads, states):
-        asgd(
-            params,
-            grads,
-            column(states, "ax"),
-            column(states, "mu"),
-            column(states, "eta"),
-            column(states, "step"),
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            lambd=group["lambd"],
-            lr=group["lr"],
-            t0=group["t0"],
-            alpha=group["alpha"],
-            weight_decay=group["weight_decay"],
-        )
 
 
 def asgd(
@@ -103,15 +73,13 @@ def asgd(
 ):
     """One step of ASGD on lists of tensors."""
     lr = number(lr)
-    options = (lr, lambd, alpha, t0, weight_decay, maximize)
-    if not differentiable and run_fused("asgd_step", params, grads, axs, mus, etas, state_steps, *options):
+    lists = (params, grads, axs, mus, etas, state_steps)
+    if not differentiable and run_fused("asgd_step", *lists, lr, lambd, alpha, t0, weight_decay, maximize):
         return
     with rl.set_grad_enabled(differentiable):
-        for p, grad, ax, mu, eta, step in real_rows(maximize, params, grads, axs, mus, etas, state_steps):
+        for p, grad, ax, mu, eta, step in rows(maximize, weight_decay, *lists):
             step += 1
             t, rate, share = step.item(), eta.item(), mu.item()
-            if weight_decay != 0:
-                grad = grad + weight_decay * p
             p.mul_(1 - lambd * rate)
             p.sub_(rate * grad)
             if share == 1:
@@ -120,3 +88,6 @@ def asgd(
                 ax.add_(share * (p - ax))
             eta.fill_(lr / (1 + lambd * lr * t) ** alpha)
             mu.fill_(1 / max(1, t - t0))
+
+
+ASGD.function = asgd

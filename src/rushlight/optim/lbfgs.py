@@ -2,7 +2,7 @@
 
 import rushlight as rl
 from rushlight.optim._line_search import strong_wolfe
-from rushlight.optim._stepwise import check, check_rate
+from rushlight.optim._stepwise import check, check_options
 from rushlight.optim.optimizer import Optimizer
 
 __all__ = ["LBFGS"]
@@ -25,7 +25,7 @@ class LBFGS(Optimizer):
         history_size=100,
         line_search_fn=None,
     ):
-        check_rate(lr)
+        check_options(("lr",), {"lr": lr})
         defaults = {
             "lr": lr,
             "max_iter": max_iter,

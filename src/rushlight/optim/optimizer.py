@@ -3,24 +3,20 @@
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
 from copy import deepcopy
-from itertools import chain
 
 import rushlight as rl
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-_global_pre_hooks = OrderedDict()
-_global_post_hooks = OrderedDict()
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
 
-_HOOKS = (
-    "_optimizer_step_pre_hooks",
-    "_optimizer_step_post_hooks",
-    "_optimizer_state_dict_pre_hooks",
-    "_optimizer_state_dict_post_hooks",
-    "_optimizer_load_state_dict_pre_hooks",
-    "_optimizer_load_state_dict_post_hooks",
+# Each optimizer has one table a kind of hook, as an attribute of this name.
+_HOOKS = tuple(
+    f"_optimizer_{event}_{when}_hooks"
+    for event in ("step", "state_dict", "load_state_dict")
+    for when in ("pre", "post")
 )
 
 
@@ -54,45 +50,79 @@ def register_optimizer_step_post_hook(hook):
     return _register(_global_post_hooks, hook)
 
 
+def _with_hooks(step):
+    """step() between its hooks. A step that calls its base class's step is one step: the outermost runs them."""
+
+    @functools.wraps(step)
+    def hooked(self, *args, **kwargs):
+        table = self.__dict__
+        before, after = table.get("_optimizer_step_pre_hooks"), table.get("_optimizer_step_post_hooks")
+        if not (before or after or _global_pre_hooks or _global_post_hooks) or table.get("_in_step"):
+            return step(self, *args, **kwargs)
+        given = (self, *args)
+        for hook in [*_global_pre_hooks.values(), *(before or {}).values()]:
+            changed = hook(self, given, kwargs)
+            if changed is not None:
+                if not isinstance(changed, tuple) or len(changed) != 2:
+                    raise RuntimeError(
+                        f"a hook before step() must return None or a tuple of (new_args, new_kwargs), got {changed!r}"
+                    )
+                given, kwargs = changed
+        self._in_step = True
+        try:
+            result = step(*given, **kwargs)
+        finally:
+            del self._in_step
+        for hook in [*(after or {}).values(), *_global_post_hooks.values()]:
+            hook(self, given, kwargs)
+        return result
+
+    hooked.hooked = True
+    return hooked
+
+
 class Optimizer:
     """Holds the parameters to train, in groups with options of their own, and what is remembered of each.
 
     Subclasses give `defaults` (the options and their values) and define `step`.
     """
 
+    profile_hook_step = staticmethod(_with_hooks)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("step")
+        if own is not None and not getattr(own, "hooked", False):
+            cls.step = _with_hooks(own)
+
     def __init__(self, params, defaults):
-        self.defaults = defaults
-        for name in _HOOKS:
-            setattr(self, name, OrderedDict())
-        self._patch_step_function()
         if isinstance(params, rl.Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 f"but got {rl.typename(params)}; for one tensor write [tensor]"
             )
+        self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
+        self._make_hook_tables()
         groups = list(params)
         if not groups:
             raise ValueError(
-                "optimizer got an empty parameter list (a generator such as model.parameters() can be used "
-                "only once)"
+                "optimizer got an empty parameter list (a generator such as model.parameters() can be used only once)"
             )
-        if not isinstance(groups[0], dict):
-            groups = [{"params": groups}]
-        for group in groups:
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
-        self._warned_capturable_if_run_uncaptured = True
+
+    def _make_hook_tables(self):
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
 
     def __getstate__(self):
-        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+        return {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        for name in _HOOKS:
-            if name not in self.__dict__:
-                setattr(self, name, OrderedDict())
-        self._patch_step_function()
+        self._make_hook_tables()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self):
@@ -102,42 +132,6 @@ class Optimizer:
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         lines.append(")")
         return "\n".join(lines)
-
-    def _patch_step_function(self):
-        """Wraps the class's step once, so that hooks run whichever class defines it."""
-        cls = type(self)
-        self._zero_grad_profile_name = f"Optimizer.zero_grad#{cls.__name__}.zero_grad"
-        if not getattr(cls.step, "hooked", False):
-            cls.step = self.profile_hook_step(cls.step)
-            cls.step.hooked = True
-
-    def _optimizer_step_code(self):
-        """A place that debuggers may hook: called after each step that runs hooks."""
-
-    @staticmethod
-    def profile_hook_step(func):
-        @functools.wraps(func)
-        def step(*args, **kwargs):
-            self = args[0]
-            pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
-            if not (pre or post or _global_pre_hooks or _global_post_hooks):
-                return func(*args, **kwargs)
-            for hook in chain(_global_pre_hooks.values(), pre.values()):
-                result = hook(self, args, kwargs)
-                if result is None:
-                    continue
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}."
-                    )
-                args, kwargs = result
-            out = func(*args, **kwargs)
-            self._optimizer_step_code()
-            for hook in chain(post.values(), _global_post_hooks.values()):
-                hook(self, args, kwargs)
-            return out
-
-        return step
 
     def register_step_pre_hook(self, hook):
         """Calls hook(optimizer, args, kwargs) before each step; it may return new (args, kwargs)."""
@@ -163,75 +157,52 @@ class Optimizer:
         """Calls hook(optimizer) after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
+    def _passed_on(self, hooks, state_dict):
+        """A state_dict after hooks that may each replace it."""
+        for hook in hooks.values():
+            replacement = hook(self, state_dict)
+            state_dict = state_dict if replacement is None else replacement
+        return state_dict
+
     def state_dict(self):
         """{"state": {index: state}, "param_groups": [...]}, parameters replaced by their index."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        index = {}
+        index: dict = {}
         for group in self.param_groups:
             for p in group["params"]:
                 index.setdefault(id(p), len(index))
         groups = []
         for group in self.param_groups:
-            packed = {key: value for key, value in group.items() if key != "params"}
-            packed["params"] = [index[id(p)] for p in group["params"]]
-            groups.append(packed)
+            options = {key: value for key, value in group.items() if key != "params"}
+            groups.append({**options, "params": [index[id(p)] for p in group["params"]]})
         state = {index[id(k)] if isinstance(k, rl.Tensor) else k: v for k, v in self.state.items()}
-        result = {"state": state, "param_groups": groups}
-        for hook in self._optimizer_state_dict_post_hooks.values():
-            changed = hook(self, result)
-            if changed is not None:
-                result = changed
-        return result
+        return self._passed_on(
+            self._optimizer_state_dict_post_hooks, {"state": state, "param_groups": groups}
+        )
 
     def load_state_dict(self, state_dict):
         """Takes over the state and the options of a state_dict made by an optimizer with the same groups."""
-        state_dict = state_dict.copy()
-        for hook in self._optimizer_load_state_dict_pre_hooks.values():
-            changed = hook(self, state_dict)
-            if changed is not None:
-                state_dict = changed
+        state_dict = self._passed_on(self._optimizer_load_state_dict_pre_hooks, state_dict.copy())
         saved = deepcopy(state_dict["param_groups"])
-        groups = self.param_groups
-        if len(groups) != len(saved):
-            raise ValueError(
-                "loaded state dict has a different number of parameter groups "
-                f"({len(saved)}; this optimizer has {len(groups)})"
-            )
-        for i, (mine, theirs) in enumerate(zip(groups, saved, strict=True)):
-            if len(mine["params"]) != len(theirs["params"]):
-                raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of "
-                    "optimizer's group "
-                    f"(group {i}: {len(theirs['params'])} saved, {len(mine['params'])} here)"
-                )
-        owner = {}
-        for mine, theirs in zip(groups, saved, strict=True):
-            owner.update(zip(theirs["params"], mine["params"], strict=True))
+        _check_groups(self.param_groups, saved)
+        owners: dict = {}  # number in the file: (parameter, its group in the file)
+        for mine, theirs in zip(self.param_groups, saved, strict=True):
+            for number, p in zip(theirs["params"], mine["params"], strict=True):
+                owners[number] = p, theirs
             theirs["params"] = mine["params"]
             if "param_names" in mine:
                 theirs.setdefault("param_names", mine["param_names"])
         state = defaultdict(dict)
         for key, value in state_dict["state"].items():
-            if key in owner:
-                state[owner[key]] = _cast(owner[key], value, key, state_dict["param_groups"])
+            if key in owners:
+                p, group = owners[key]
+                state[p] = _fitted(value, p, group)
             else:
                 state[key] = value
         self.__setstate__({"state": state, "param_groups": saved})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
-
-    @staticmethod
-    def _process_value_according_to_param_policy(param, value, param_id, param_groups, key=None):
-        """A loaded tensor in the parameter's dtype and on its device; step counters keep their own dtype."""
-        if key == "step":
-            group = next((g for g in param_groups or () if param_id in g["params"]), {})
-            if group.get("fused") or group.get("capturable"):
-                return value.to(dtype=rl.float32, device=param.device)
-            return value
-        if param.is_floating_point():
-            return value.to(dtype=param.dtype, device=param.device)
-        return value.to(device=param.device)
 
     def zero_grad(self, set_to_none=True):
         """Forgets the gradients (sets them to None), or fills them with zeros."""
@@ -240,10 +211,10 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                 elif p.grad is not None:
-                    if p.grad.grad_fn is not None:
-                        p.grad.detach_()
-                    else:
+                    if p.grad.grad_fn is None:
                         p.grad.requires_grad_(False)
+                    else:
+                        p.grad.detach_()
                     p.grad.zero_()
 
     def step(self, closure=None):
@@ -256,35 +227,7 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
-        params = param_group["params"]
-        if isinstance(params, rl.Tensor):
-            params = [params]
-        elif isinstance(params, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of "
-                "tensors "
-                "in sets will change between runs. Please use a list instead."
-            )
-        params = list(params)
-        names = [p[0] for p in params if isinstance(p, tuple)]
-        params = [p[1] if isinstance(p, tuple) else p for p in params]
-        if names and len(names) != len(params):
-            raise ValueError(
-                "all optimizer params should be with/without names. Some param names are missing"
-            )
-        param_group["params"] = params
-        if names:
-            param_group["param_names"] = names
-        for p in params:
-            if not isinstance(p, rl.Tensor):
-                raise TypeError(
-                    f"optimizer can only optimize Tensors, but one of the params is {rl.typename(p)}"
-                )
-            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
-                raise ValueError(
-                    "can't optimize a non-leaf Tensor: it is the result of an operation; "
-                    "optimize the tensors it was computed from, or a copy made by .detach().requires_grad_()"
-                )
+        self._take_params(param_group)
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
                 raise ValueError(
@@ -294,13 +237,42 @@ class Optimizer:
         self._check_overlap(param_group)
         self.param_groups.append(param_group)
 
+    def _take_params(self, group):
+        """Makes the group's "params" a list of tensors, and "param_names" of the names that came with them."""
+        params = group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, and a set has another order in "
+                "each run: give a list"
+            )
+        params = [params] if isinstance(params, rl.Tensor) else list(params)
+        pairs = [p for p in params if isinstance(p, tuple)]
+        if pairs and len(pairs) != len(params):
+            raise ValueError(
+                "all optimizer params should be with/without names: "
+                f"{len(pairs)} of {len(params)} came as (name, tensor)"
+            )
+        if pairs:
+            group["param_names"] = [name for name, _ in pairs]
+            params = [p for _, p in pairs]
+        group["params"] = params
+        for p in params:
+            if not isinstance(p, rl.Tensor):
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is {rl.typename(p)}"
+                )
+            if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
+                raise ValueError(
+                    "can't optimize a non-leaf Tensor: it is the result of an operation; "
+                    "optimize the tensors it was computed from, or a copy made by .detach().requires_grad_()"
+                )
+
     def _check_overlap(self, param_group):
         mine = {id(p) for p in param_group["params"]}
         if len(mine) != len(param_group["params"]):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will "
-                "cause an error; "
-                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                "optimizer contains a parameter group with duplicate parameters: each of them is stepped once for "
+                "every time it is listed; later versions will refuse this",
                 stacklevel=4,
             )
         named = "param_names" in param_group
@@ -314,14 +286,31 @@ class Optimizer:
                 raise ValueError("some parameters appear in more than one parameter group")
 
 
-def _cast(param, value, param_id, param_groups, key=None):
-    """A copy of the containers of a loaded state, its tensors made to fit the parameter."""
+def _check_groups(mine, saved):
+    if len(mine) != len(saved):
+        raise ValueError(
+            "loaded state dict has a different number of parameter groups "
+            f"({len(saved)}; this optimizer has {len(mine)})"
+        )
+    for i, (own, theirs) in enumerate(zip(mine, saved, strict=True)):
+        if len(own["params"]) != len(theirs["params"]):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group "
+                f"(group {i}: {len(theirs['params'])} saved, {len(own['params'])} here)"
+            )
+
+
+def _fitted(value, param, group, name=None):
+    """A copy of the containers of a loaded state, its tensors in the parameter's type; step counts keep their own."""
     if isinstance(value, rl.Tensor):
-        return Optimizer._process_value_according_to_param_policy(param, value, param_id, param_groups, key)
+        if name != "step":
+            return value.to(dtype=param.dtype if param.is_floating_point() else None, device=param.device)
+        placed = group.get("fused") or group.get("capturable")
+        return value.to(dtype=rl.float32, device=param.device) if placed else value
     if isinstance(value, dict):
-        return {k: _cast(param, v, param_id, param_groups, k) for k, v in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return type(value)(_cast(param, v, param_id, param_groups) for v in value)
+        return {key: _fitted(v, param, group, key) for key, v in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return type(value)(_fitted(v, param, group) for v in value)
     return value
 
 
@@ -331,4 +320,6 @@ def __getattr__(name):
 
     if name in _compat.__all__:
         return getattr(_compat, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -3,11 +3,8 @@
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
-    check,
-    check_rate,
-    column,
     number,
-    real_rows,
+    rows,
     run_fused,
     step_counter,
     zeros_like,
@@ -17,18 +14,22 @@ __all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(StepwiseOptimizer):
-    """p -= lr * grad / (sqrt(v) + eps), v a running mean of grad^2 (centered: of the variance); optional
-    momentum.
-    """
+    """p -= lr * grad / (sqrt(v) + eps), v a running mean of grad^2 (centered: of the variance); optional momentum."""
 
-    added_options = {
-        "momentum": 0,
-        "centered": False,
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    layout = (
+        "lr",
+        "momentum",
+        "alpha",
+        "eps",
+        "centered",
+        "weight_decay",
+        "capturable",
+        "foreach",
+        "maximize",
+        "differentiable",
+    )
+    lists = ("square_avg", "grad_avg", "momentum_buffer", "step")
+    not_negative = ("lr", "eps", "momentum", "weight_decay", "alpha")
 
     def __init__(
         self,
@@ -44,24 +45,7 @@ class RMSprop(StepwiseOptimizer):
         maximize=False,
         differentiable=False,
     ):
-        check_rate(lr)
-        check(eps >= 0.0, f"Invalid epsilon value: {eps}")
-        check(momentum >= 0.0, f"Invalid momentum value: {momentum}")
-        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
-        check(alpha >= 0.0, f"Invalid alpha value: {alpha}")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         state = {"step": step_counter(p, group), "square_avg": zeros_like(p)}
@@ -70,24 +54,6 @@ class RMSprop(StepwiseOptimizer):
         if group["centered"]:
             state["grad_avg"] = zeros_like(p)
         return state
-
-    def _apply(self, group, params, grads, states):
-        rmsprop(
-            params,
-            grads,
-            column(states, "square_avg"),
-            column(states, "grad_avg") if group["centered"] else [],
-            column(states, "momentum_buffer") if group["momentum"] > 0 else [],
-            column(states, "step"),
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            lr=group["lr"],
-            alpha=group["alpha"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            centered=group["centered"],
-        )
 
 
 def rmsprop(
@@ -117,13 +83,10 @@ def rmsprop(
         if run_fused("rmsprop_step", *lists, lr, alpha, eps, weight_decay, momentum, centered, maximize):
             return
     nothing = [None] * len(params)
-    means, buffers = grad_avgs or nothing, momentum_buffer_list or nothing
+    lists = (params, grads, square_avgs, grad_avgs or nothing, momentum_buffer_list or nothing, state_steps)
     with rl.set_grad_enabled(differentiable):
-        rows = real_rows(maximize, params, grads, square_avgs, means, buffers, state_steps)
-        for p, grad, v, mean, buf, step in rows:
+        for p, grad, v, mean, buf, step in rows(maximize, weight_decay, *lists):
             step += 1
-            if weight_decay != 0:
-                grad = grad + weight_decay * p
             v.mul_(alpha).add_((1 - alpha) * grad * grad)
             spread = v
             if centered:
@@ -134,3 +97,6 @@ def rmsprop(
                 buf.mul_(momentum).add_(update)
                 update = buf
             p.sub_(lr * update)
+
+
+RMSprop.function = rmsprop

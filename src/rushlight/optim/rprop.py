@@ -4,10 +4,8 @@ import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
     check,
-    check_rate,
-    column,
     number,
-    real_rows,
+    rows,
     run_fused,
     step_counter,
     zeros_like,
@@ -17,11 +15,12 @@ __all__ = ["Rprop", "rprop"]
 
 
 class Rprop(StepwiseOptimizer):
-    """A step grows by etas[1] while the gradient keeps its sign, shrinks by etas[0] (and waits) when it
-    turns.
-    """
+    """A step grows by etas[1] while the gradient keeps its sign, shrinks by etas[0] (and waits) when it turns."""
 
-    added_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+    layout = ("lr", "etas", "step_sizes", "foreach", "maximize", "differentiable", "capturable")
+    lists = ("prev", "step_size", "step")
+    limits = ("etaminus", "etaplus", "step_size_min", "step_size_max")
+    not_negative = ("lr",)
 
     def __init__(
         self,
@@ -35,18 +34,8 @@ class Rprop(StepwiseOptimizer):
         maximize=False,
         differentiable=False,
     ):
-        check_rate(lr)
         check(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         lr = number(group["lr"])
@@ -54,21 +43,9 @@ class Rprop(StepwiseOptimizer):
         return {"step": step_counter(p, group), "prev": zeros_like(p), "step_size": size}
 
     def _apply(self, group, params, grads, states):
-        etaminus, etaplus = group["etas"]
-        smallest, largest = group["step_sizes"]
-        rprop(
-            params,
-            grads,
-            column(states, "prev"),
-            column(states, "step_size"),
-            column(states, "step"),
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-            step_size_min=smallest,
-            step_size_max=largest,
-            etaminus=etaminus,
-            etaplus=etaplus,
-        )
+        limits = dict(zip(self.limits, (*group["etas"], *group["step_sizes"]), strict=True))
+        flags = {name: group[name] for name in ("maximize", "differentiable")}
+        super()._apply({**flags, **limits}, params, grads, states)
 
 
 def rprop(
@@ -89,13 +66,12 @@ def rprop(
     etaplus,
 ):
     """One step of Rprop on lists of tensors."""
+    lists = (params, grads, prevs, step_sizes, state_steps)
     options = (etaminus, etaplus, step_size_min, step_size_max, maximize)
-    if not differentiable and run_fused(
-        "rprop_step", params, grads, prevs, step_sizes, state_steps, *options
-    ):
+    if not differentiable and run_fused("rprop_step", *lists, *options):
         return
     with rl.set_grad_enabled(differentiable):
-        for p, grad, prev, size, step in real_rows(maximize, params, grads, prevs, step_sizes, state_steps):
+        for p, grad, prev, size, step in rows(maximize, 0, *lists):
             step += 1
             agree = grad * prev
             turned = agree < 0
@@ -104,3 +80,6 @@ def rprop(
             grad = rl.where(turned, rl.zeros_like(grad), grad)
             p.sub_(grad.sign() * size)
             prev.copy_(grad)
+
+
+Rprop.function = rprop

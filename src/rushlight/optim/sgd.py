@@ -1,15 +1,7 @@
 """Stochastic gradient descent, with momentum (Sutskever's form: the rate multiplies the velocity)."""
 
 import rushlight as rl
-from rushlight.optim._stepwise import (
-    StepwiseOptimizer,
-    check,
-    check_fused,
-    check_rate,
-    number,
-    run_fused,
-    zeros_like,
-)
+from rushlight.optim._stepwise import StepwiseOptimizer, check, number, options_for, run_fused, zeros_like
 
 __all__ = ["SGD", "sgd"]
 
@@ -20,15 +12,20 @@ class SGD(StepwiseOptimizer):
     Nesterov: p -= lr * (grad + momentum * buf).
     """
 
-    sparse_message = None
-    added_options = {
-        "nesterov": False,
-        "maximize": False,
-        "foreach": None,
-        "differentiable": False,
-        "fused": False,
-    }
-    step_is_tensor = False
+    layout = (
+        "lr",
+        "momentum",
+        "dampening",
+        "weight_decay",
+        "nesterov",
+        "maximize",
+        "foreach",
+        "differentiable",
+        "fused",
+    )
+    refuses_sparse = None
+    numbers = ()
+    not_negative = ("lr", "momentum", "weight_decay")
 
     def __init__(
         self,
@@ -44,26 +41,11 @@ class SGD(StepwiseOptimizer):
         differentiable=False,
         fused=None,
     ):
-        check_rate(lr)
-        check(momentum >= 0.0, f"Invalid momentum value: {momentum}")
-        check(weight_decay >= 0.0, f"Invalid weight_decay value: {weight_decay}")
         check(
             not nesterov or (momentum > 0 and dampening == 0),
             "Nesterov momentum requires a momentum and zero dampening",
         )
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
-        check_fused(self, fused, foreach, differentiable)
+        super().__init__(params, locals())
 
     def _start(self, p, group):
         return {}
@@ -73,18 +55,8 @@ class SGD(StepwiseOptimizer):
 
     def _apply(self, group, params, grads, states):
         buffers = [state.get("momentum_buffer") for state in states]
-        sgd(
-            params,
-            grads,
-            buffers,
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            lr=group["lr"],
-            dampening=group["dampening"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
-            _differentiable=group["differentiable"],
-        )
+        options = options_for(sgd, group)
+        sgd(params, grads, buffers, **options, _differentiable=group["differentiable"])
         for state, buffer in zip(states, buffers, strict=False):
             state["momentum_buffer"] = buffer
 

@@ -3,15 +3,7 @@
 import math
 
 import rushlight as rl
-from rushlight.optim._stepwise import (
-    StepwiseOptimizer,
-    check,
-    check_betas,
-    check_rate,
-    column,
-    number,
-    zeros_like,
-)
+from rushlight.optim._stepwise import StepwiseOptimizer, check, number, zeros_like
 
 __all__ = ["SparseAdam"]
 
@@ -19,16 +11,16 @@ __all__ = ["SparseAdam"]
 class SparseAdam(StepwiseOptimizer):
     """Adam whose running means and parameters change only where the (sparse) gradient has entries."""
 
-    sparse_message = None
-    step_is_tensor = False
-    added_options = {"maximize": False}
+    layout = ("lr", "betas", "eps", "maximize")
+    refuses_sparse = None
+    numbers = ()
+    lists = ("exp_avg", "exp_avg_sq", "step")
+    not_negative = ("lr", "eps")
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
-        check_rate(lr)
+        super().__init__(params, locals())
         check(lr > 0.0, f"Invalid learning rate: {lr}")
         check(eps > 0.0, f"Invalid epsilon value: {eps}")
-        check_betas(betas)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse, complexes = [], []
         for i, group in enumerate(self.param_groups):
             for j, p in enumerate(group["params"]):
@@ -50,28 +42,15 @@ class SparseAdam(StepwiseOptimizer):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         for state in states:
             state["step"] += 1
-        beta1, beta2 = group["betas"]
-        sparse_adam(
-            params,
-            grads,
-            column(states, "exp_avg"),
-            column(states, "exp_avg_sq"),
-            column(states, "step"),
-            eps=group["eps"],
-            beta1=beta1,
-            beta2=beta2,
-            lr=number(group["lr"]),
-            maximize=group["maximize"],
-        )
+        super()._apply(group, params, grads, states)
 
 
 def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1, beta2, lr, maximize):
     """One step of SparseAdam on lists of tensors; the step counts are numbers, raised by the caller."""
+    lr = number(lr)
     with rl.no_grad():
         for p, grad, m, v, t in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
-            grad = (
-                grad.coalesce()
-            )  # the formula is not linear in the gradient: add up entries of one place first
+            grad = grad.coalesce()  # the formula is not linear: entries of one place are added up first
             values = -grad._values() if maximize else grad._values()
             if values.numel() == 0:
                 continue
@@ -84,3 +63,6 @@ def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1
             v.index_put_(where, new_v)
             rate = lr * math.sqrt(1 - beta2**t) / (1 - beta1**t)
             p.index_put_(where, -rate * new_m / (new_v.sqrt() + eps), accumulate=True)
+
+
+SparseAdam.function = sparse_adam

@@ -8,7 +8,7 @@ from copy import deepcopy
 
 import rushlight as rl
 from rushlight import nn
-from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_within_step, per_group
+from rushlight.optim.lr_scheduler._base import LRScheduler, per_group
 
 __all__ = [
     "AveragedModel",
@@ -166,8 +166,7 @@ class SWALR(LRScheduler):
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

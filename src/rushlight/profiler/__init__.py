@@ -35,3 +35,8 @@ __all__ = [
 
 def kineto_available():
     return False
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

@@ -1,6 +1,7 @@
 """Saving and loading: PyTorch's files, read by a machine that runs nothing (see _vm.py)."""
 
-from rushlight.serialization._allowed import _get_layout as _get_layout
+from typing import Any, TypeAlias
+
 from rushlight.serialization._allowed import add_safe_globals as add_safe_globals
 from rushlight.serialization._allowed import clear_safe_globals as clear_safe_globals
 from rushlight.serialization._allowed import get_safe_globals as get_safe_globals
@@ -18,6 +19,8 @@ from rushlight.serialization._options import get_default_mmap_options as get_def
 from rushlight.serialization._options import set_crc32_options as set_crc32_options
 from rushlight.serialization._options import set_default_load_endianness as set_default_load_endianness
 from rushlight.serialization._options import set_default_mmap_options as set_default_mmap_options
+from rushlight.serialization._options import skip_data as skip_data
+from rushlight.serialization._plain import get_layout as _get_layout  # noqa: F401
 from rushlight.serialization._save import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL
 from rushlight.serialization._save import save as save
 from rushlight.serialization._sniff import is_zipfile as _is_zipfile  # noqa: F401
@@ -41,4 +44,14 @@ __all__ = [
     "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
+    "skip_data",
 ]
+
+MAP_LOCATION: TypeAlias = Any
+FILE_LIKE: TypeAlias = Any
+
+
+def __getattr__(name):
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -8,28 +8,14 @@ import threading
 
 import rushlight as rl
 from rushlight import _utils
-from rushlight.serialization._storage import STORAGE_NAMES, LoadedStorage, StorageType
-from rushlight.serialization._vm import UnpicklingError
+from rushlight.serialization import _plain
+from rushlight.serialization._storage import STORAGE_NAMES, StorageType
+from rushlight.serialization._vm import UnpicklingError, shown
 
 _DTYPES = [
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex32",
-    "complex64",
-    "complex128",
-]
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+    "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
+    "float32", "float64", "complex32", "complex64", "complex128",
+]  # fmt: skip
 _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
 _local = threading.local()
@@ -41,26 +27,6 @@ def file_name(module, name):
     if module == "rushlight" or module.startswith("rushlight."):
         module = "torch" + module[len("rushlight") :]
     return f"{module}.{name}"
-
-
-def _encode(text, encoding="utf-8"):
-    if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8", "utf8", "ascii"):
-        raise UnpicklingError("bytes in an unknown encoding")
-    return text.encode(encoding)
-
-
-def _bytearray(*args):
-    if not all(isinstance(a, (bytes, str)) for a in args):
-        raise UnpicklingError("a bytearray must be made of bytes")
-    return bytearray(*args)
-
-
-def _get_layout(name):
-    """The layout that is called `name`, such as "torch.strided"."""
-    short = str(name).rsplit(".", 1)[-1]
-    if short not in _LAYOUTS:
-        raise UnpicklingError(f"no layout is called {name!r}")
-    return getattr(rl, short)
 
 
 def storage_types():
@@ -92,21 +58,32 @@ def plain_names():
 
 def callables():
     """{name: function} of what a file may call."""
-    table = {
-        "collections.OrderedDict": collections.OrderedDict,
-        "collections.Counter": collections.Counter,
-        "_codecs.encode": _encode,
-        "builtins.set": set,
-        "builtins.bytearray": _bytearray,
-        "builtins.complex": complex,
-        "torch.Size": rl.Size,
-        "torch.device": rl.device,
-        "torch.serialization._get_layout": _get_layout,
-        "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
-    }
+    table = dict(_plain.MAKERS)
+    table["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
     for name in _utils.REBUILDERS:
         table[f"torch._utils.{name}"] = getattr(_utils, name)
     return table
+
+
+def known_names():
+    """Every name that a weights_only load accepts."""
+    return {**plain_names(), **callables(), **user_names()}
+
+
+def absent(full):
+    """Why a name of PyTorch means nothing here, or None."""
+    module, _, name = full.rpartition(".")
+    if module in ("torch", "torch.storage") and name.lower().startswith(
+        ("qint", "quint", "per_tensor_", "per_channel_")
+    ):
+        return f"the file holds quantized tensors ({full}), which rushlight does not have: save their dequantize()"
+    if full == "torch._utils._rebuild_qtensor":
+        return "the file holds quantized tensors, which rushlight does not have: save their dequantize()"
+    if full == "torch._utils._rebuild_nested_tensor":
+        return "the file holds nested tensors, which rushlight does not have: save their unbind()"
+    if module == "torch" and name.startswith(("float8_", "float4_", "bits")):
+        return f"the file holds elements of type {full}, which rushlight does not have: save them as bfloat16"
+    return None
 
 
 def _user_globals():
@@ -162,25 +139,44 @@ def user_names():
 class SafeHooks:
     """The hooks of a Machine that runs nothing but the functions named here."""
 
-    def __init__(self, pickled):
+    def __init__(self, size, pickled):
+        self.size = size  # of the pickle, in bytes
         self.pickled = pickled  # () -> names the pickle asks for, to list all that are missing at once
         self.plain, self.callables, self.user = plain_names(), callables(), user_names()
-        self.functions = [*self.callables.values(), *self.user.values()]
+        self.functions = {id(f): f for f in self.callables.values()}
+        self.spent = 0
+        self.machine = None
 
     def find(self, module, name):
         full = file_name(module, name)
         for table in (self.plain, self.callables, self.user):
             if full in table:
                 return table[full]
+        if absent(full):
+            raise UnpicklingError(absent(full))
         refused = [n for n in dict.fromkeys(file_name(*n.rpartition(".")[::2]) for n in self.pickled())]
         raise UnpicklingError(refusal(full, [n for n in refused if not self.knows(n)]))
 
     def knows(self, full):
         return full in self.plain or full in self.callables or full in self.user
 
+    def is_users(self, value):
+        return any(value is u for u in self.user.values())
+
+    def spend(self, values):
+        """Counts what is copied: a short pickle could ask for the same long list a million times."""
+        self.spent += sum(
+            len(v) for v in values if isinstance(v, (str, bytes, bytearray, list, tuple, dict, set))
+        )
+        if self.spent > 2 * self.size + 65536:
+            raise UnpicklingError("the pickle copies more than it holds, as no checkpoint does")
+
     def call(self, function, args):
-        if not any(function is f for f in self.functions):
-            raise UnpicklingError(f"the file calls {function!r}, which is not allowed")
+        if self.functions.get(id(function)) is function:
+            self.spend(args)
+            self.machine.check_keys(_plain.keys_among(function, args))
+        elif not self.is_users(function):
+            raise UnpicklingError(f"the file calls {shown(function)}, which is not allowed")
         try:
             return function(*args)
         except UnpicklingError:
@@ -189,16 +185,21 @@ class SafeHooks:
             raise UnpicklingError(f"{getattr(function, '__name__', function)}: {e}") from e
 
     def new(self, cls, args, kwargs):
-        if cls is collections.OrderedDict or any(cls is u for u in self.user.values()):
+        if type(args) is not tuple or type(kwargs) is not dict:
+            raise UnpicklingError("an object whose arguments are not a tuple and a dict")
+        if cls is _plain.make_ordered_dict and not args and not kwargs:
+            return collections.OrderedDict()
+        if isinstance(cls, type) and self.is_users(cls):
             return cls.__new__(cls, *args, **kwargs)
-        raise UnpicklingError(f"the file creates a {cls!r}, which is not allowed")
+        raise UnpicklingError(f"the file creates {shown(cls)}, which is not allowed")
 
     def build(self, obj, state):
         if type(obj) is collections.OrderedDict or isinstance(obj, rl.Tensor):
-            if isinstance(state, dict) and type(obj) is not rl.Tensor:
+            if type(state) in (dict, collections.OrderedDict) and type(obj) is not rl.Tensor:
+                self.spend((state,))
                 obj.__dict__.update(state)
             return obj
-        if not any(type(obj) is u for u in self.user.values()):
+        if not self.is_users(type(obj)):
             raise UnpicklingError(
                 f"the file sets the attributes of a {type(obj).__name__}, which is not allowed"
             )
@@ -223,13 +224,3 @@ def refusal(first, names):
         "`with torch.serialization.safe_globals([...])`; or, if you trust the whole file, load it with "
         "`weights_only=False`, which can run any code that the file contains."
     )
-
-
-__all__ = [
-    "LoadedStorage",
-    "SafeHooks",
-    "add_safe_globals",
-    "clear_safe_globals",
-    "get_safe_globals",
-    "safe_globals",
-]

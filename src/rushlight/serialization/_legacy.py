@@ -7,10 +7,12 @@ import struct
 import sys
 
 import rushlight as rl
-from rushlight.serialization._load import _storage_id, finished
-from rushlight.serialization._storage import LoadedStorage, StorageType
-from rushlight.serialization._vm import UnpicklingError
+from rushlight.serialization._allowed import SafeHooks, file_name, storage_types
+from rushlight.serialization._read import run_safely, storage_id
+from rushlight.serialization._storage import StorageType, tensor_of, tensor_over_storage, typed
+from rushlight.serialization._vm import Machine, UnpicklingError, globals_of, shown
 
+PROTOCOL_VERSION = 1001
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 
 
@@ -18,83 +20,153 @@ def load_stream(data, reader, name):
     """(object, end) of: magic number, protocol, system, object, keys of storages, then each storage's count
     and bytes.
     """
-    no_storages = _no_storages
-    pos = 0
-    header = []
-    for _ in range(3):
-        try:
-            value, pos = reader.unpickle(data, pos, no_storages)
-        except UnpicklingError as e:
-            if "Unsupported global" in str(e) and not header:
-                raise UnpicklingError(
-                    f"{name} is a plain pickle, not a file that torch.save wrote. {e}"
-                ) from None
-            raise
-        header.append(value)
-        if header[0] != MAGIC_NUMBER:
-            raise RuntimeError(
-                f"Invalid magic number; corrupt file? ({name} is a plain pickle, not a file that torch.save "
-                "wrote)"
-            )
-    magic, protocol, system = header
-    if protocol != 1001:
-        raise RuntimeError(f"Invalid protocol version: {protocol}")
+    system, start = _header(data, reader, name)
     swap = isinstance(system, dict) and system.get("little_endian", True) != (sys.byteorder == "little")
-    roots, placed = {}, {}
+    # Tensors come before the memory they look at: find out first what is where.
+    outline = _Outline()
+    _, end = _OutlineMachine(outline, outline.persistent).run(data, start)
+    keys, pos = _safely(data, end, name)
+    places = {}
+    for key in keys if isinstance(keys, list) else []:
+        key = key.decode("ascii", "replace") if isinstance(key, bytes) else str(key)
+        if key not in outline.dtypes:
+            raise UnpicklingError(f"{name} is damaged: it has a storage {shown(key)} that no tensor uses")
+        places[key], pos = _extent(data, pos, outline.dtypes[key], swap, name)
+    storages = {}
 
     def persistent(saved):
-        if isinstance(saved, tuple) and saved and saved[0] in ("module", b"module"):
+        if type(saved) is tuple and len(saved) > 1 and saved[0] in ("module", b"module"):
             return saved[1]  # a class with its source beside it
-        kind, key, location, count, *view = _storage_id(saved)
-        item = kind.dtype.itemsize
-        if key not in placed:
-            if count * item > len(data):
-                raise UnpicklingError(f"storage {key} should have {count} elements, more than the file holds")
-            roots[key] = (rl.empty(count * item, dtype=rl.uint8), kind.dtype)
-            placed[key] = reader.place(LoadedStorage(roots[key][0], kind.dtype), location)
-        stored = placed[key]
+        kind, key, location, count, *view = storage_id(saved)
+        if key not in storages:
+            if key not in places:
+                raise UnpicklingError(f"{name} is truncated or damaged: storage {shown(key)} is missing")
+            first, length = places[key]
+            if count * kind.dtype.itemsize != length:
+                raise UnpicklingError(f"{name} is damaged: storage {shown(key)} should have {count} elements")
+            storages[key] = reader.make(
+                location, kind.dtype, length, lambda: _copy(data, first, length, kind, swap)
+            )
+        whole = storages[key]
         if view and view[0] is not None:
-            _, offset, _ = view[0]
-            if type(offset) is not int or not 0 <= offset * item <= stored.data.numel():
-                raise UnpicklingError(f"a view of storage {key} begins outside of it")
-            return LoadedStorage(stored.data, stored.dtype, start=offset * item, device=stored.device)
-        return stored
+            return _part(whole, view[0])
+        return whole
 
-    result, pos = reader.unpickle(data, pos, persistent)
-    keys, pos = reader.unpickle(data, pos, no_storages)
-    for key in keys if isinstance(keys, list) else []:
-        key = key.decode() if isinstance(key, bytes) else str(key)
-        if key not in roots:
-            raise UnpicklingError(f"{name} is damaged: it has a storage {key} that no tensor uses")
-        pos = _fill(*roots[key], data, pos, swap, name)
-    return finished(result), pos
+    result, _ = reader.unpickle(data, start, persistent)
+    return result, pos
+
+
+def _header(data, reader, name):
+    """The description of the system that wrote the file, and where the object begins."""
+    try:
+        magic, pos = _safely(data, 0, name)
+    except UnpicklingError as e:
+        if "Unsupported global" not in str(e):
+            raise
+        raise UnpicklingError(f"{name} is a plain pickle, not a file that torch.save wrote. {e}") from None
+    if type(magic) is not int or magic != MAGIC_NUMBER:
+        raise RuntimeError(
+            f"Invalid magic number; corrupt file? ({name} is a plain pickle, not a file that torch.save wrote)"
+        )
+    protocol, pos = _safely(data, pos, name)
+    if type(protocol) is not int or protocol != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {shown(protocol)}")
+    return _safely(data, pos, name)
+
+
+def _safely(data, pos, name):
+    """(object, end) of a pickle that holds numbers and names only."""
+    hooks = SafeHooks(len(data), lambda: globals_of(data, pos))
+    return run_safely(hooks, data, pos, _no_storages)
 
 
 def _no_storages(saved):
     raise UnpicklingError("a storage where none can be")
 
 
-def _fill(target, dtype, data, pos, swap, name):
-    """Copies one storage, a count and then its bytes; returns where it ends."""
-    if pos + 8 > len(data):
-        raise UnpicklingError(f"{name} is truncated: a storage is missing")
-    (count,) = struct.unpack_from(">q" if swap else "<q", data, pos)
+class _Nothing:
+    """Whatever a pickle makes, while only its storages are looked for."""
+
+
+class _Outline:
+    """Hooks that make nothing and note the storages a pickle names."""
+
+    def __init__(self):
+        self.types = storage_types()
+        self.dtypes = {}
+
+    def find(self, module, name):
+        return self.types.get(file_name(module, name)) or _Nothing()
+
+    def call(self, function, args):
+        return _Nothing()
+
+    def new(self, cls, args, kwargs):
+        return _Nothing()
+
+    def build(self, obj, state):
+        return obj
+
+    def persistent(self, saved):
+        if type(saved) is tuple and saved and saved[0] in ("module", b"module"):
+            return _Nothing()
+        kind, key, *_ = storage_id(saved)
+        self.dtypes.setdefault(key, kind.dtype)
+        return _Nothing()
+
+
+class _OutlineMachine(Machine):
+    """Containers stay empty: what they hold may be nothing yet."""
+
+    def _append(self, items):
+        pass
+
+    def _set_items(self, items):
+        pass
+
+    def _frozenset(self, _):
+        self._to_mark()
+        self.stack.append(_Nothing())
+
+
+def _extent(data, pos, dtype, swap, name):
+    """((first byte, length), end) of the storage at pos: a count, then its elements."""
+    (count,) = _unpack(">q" if swap else "<q", data, pos)
     pos += 8
-    length = target.numel()
-    if count * dtype.itemsize != length or pos + length > len(data):
+    length = count * dtype.itemsize
+    if not 0 <= length <= len(data) - pos:
         raise UnpicklingError(
-            f"{name} is truncated or damaged: a storage should have {length} bytes, {len(data) - pos} are "
-            "left"
+            f"{name} is truncated or damaged: a storage should have {length} bytes, {len(data) - pos} are left"
         )
+    return (pos, length), pos + length
+
+
+def _copy(data, first, length, kind, swap):
+    """A byte tensor with its own copy of a storage."""
+    target = rl.empty(length, dtype=rl.uint8)
     if length:
         import numpy
 
-        source = numpy.frombuffer(data, numpy.uint8, length, pos)
-        item = dtype.itemsize // (2 if dtype.is_complex else 1)
+        source = numpy.frombuffer(data, numpy.uint8, length, first)
+        item = kind.dtype.itemsize // (2 if kind.dtype.is_complex else 1)
         if swap and item > 1:
             source = source.reshape(-1, item)[:, ::-1].reshape(-1)
         target.numpy()[:] = source
-    return pos + length
+    return target
+
+
+def _part(whole, view):
+    """A storage that is a part of another one and shares its memory: (key, offset, length) in elements."""
+    if type(view) is not tuple or len(view) != 3 or not all(type(n) is int for n in view[1:]):
+        raise UnpicklingError("a view of a storage must have an offset and a length")
+    _, offset, count = view
+    if not 0 <= offset <= offset + count <= len(whole):
+        raise UnpicklingError("a view of a storage begins or ends outside of it")
+    if whole.device.type == "meta":
+        return whole
+    item = whole.dtype.itemsize
+    data = tensor_over_storage(whole.untyped()).numpy()[offset * item : (offset + count) * item]
+    return typed(rl.from_numpy(data), whole.dtype)
 
 
 def load_tar(data, reader, name):
@@ -103,58 +175,95 @@ def load_tar(data, reader, name):
 
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
-            members = {m: tar.extractfile(m).read() for m in ("storages", "tensors", "pickle")}
-    except (KeyError, tarfile.TarError, AttributeError) as e:
+            members = {m: _member(tar, m, len(data)) for m in ("storages", "tensors", "pickle")}
+    except (KeyError, tarfile.TarError, ValueError, OverflowError) as e:
         raise UnpicklingError(f"{name} is a tar archive, but not a checkpoint ({e})") from None
     storages, objects = _tar_storages(members["storages"], reader, name), {}
-    raw, pos = members["tensors"], 0
-    count, pos = reader.unpickle(raw, pos, _no_storages)
+    raw = members["tensors"]
+    count, pos = _count(raw, name)
     for _ in range(count):
-        (key, storage_key, _), pos = reader.unpickle(raw, pos, _no_storages)
+        (key, storage_key, _), pos = _row(raw, pos, 3, name)
         (ndim,) = _unpack("<i", raw, pos)
         if not 0 <= ndim <= 64:
-            raise UnpicklingError(f"a tensor of {ndim} dimensions")
+            raise UnpicklingError(f"{name} is damaged: a tensor of {ndim} dimensions")
         pos += 8
         size = _unpack(f"<{ndim}q", raw, pos)
         stride = _unpack(f"<{ndim}q", raw, pos + 8 * ndim)
         (offset,) = _unpack("<q", raw, pos + 16 * ndim)
         pos += 16 * ndim + 8
         if storage_key not in storages:
-            raise UnpicklingError(f"{name} is damaged: no storage {storage_key}")
-        objects[str(key)] = storages[storage_key].tensor(offset, size, stride)
+            raise UnpicklingError(f"{name} is damaged: no storage {shown(storage_key)}")
+        try:
+            objects[str(key)] = tensor_of(storages[storage_key], offset, size, stride)
+        except ValueError as e:
+            raise UnpicklingError(f"{name} is damaged: {e}") from None
 
     def persistent(saved):
-        if isinstance(saved, tuple) and saved:
+        if type(saved) is tuple and saved:
             return saved[0]
-        key = saved.decode() if isinstance(saved, bytes) else str(saved)
+        key = (
+            saved.decode("ascii", "replace")
+            if isinstance(saved, bytes)
+            else str(saved)
+            if type(saved) in (str, int)
+            else ""
+        )
         if key in objects:
             return objects[key]
-        raise UnpicklingError(f"{name} is damaged: no tensor {key}")
+        raise UnpicklingError(f"{name} is damaged: no tensor {shown(saved)}")
 
-    return finished(reader.unpickle(members["pickle"], 0, persistent)[0])
+    return reader.unpickle(members["pickle"], 0, persistent)[0]
+
+
+def _member(tar, name, most):
+    member = tar.getmember(name)
+    if not member.isreg() or member.issparse() or not 0 <= member.size <= most:
+        raise ValueError(f"{name} is no plain file")
+    return tar.extractfile(member).read()
+
+
+def _count(raw, name):
+    count, pos = _safely(raw, 0, name)
+    if type(count) is not int or not 0 <= count <= len(raw):
+        raise UnpicklingError(f"{name} is damaged: {shown(count)} is not a number of entries")
+    return count, pos
+
+
+def _row(raw, pos, length, name):
+    row, pos = _safely(raw, pos, name)
+    if (
+        type(row) is not tuple
+        or len(row) != length
+        or not all(type(r) in (int, str, StorageType) for r in row)
+    ):
+        raise UnpicklingError(f"{name} is damaged: {shown(row)} where a row of {length} values should be")
+    return row, pos
 
 
 def _tar_storages(raw, reader, name):
     storages = {}
-    count, pos = reader.unpickle(raw, 0, _no_storages)
+    count, pos = _count(raw, name)
     for _ in range(count):
-        (key, location, kind), pos = reader.unpickle(raw, pos, _no_storages)
-        if not isinstance(kind, StorageType):
-            raise UnpicklingError(f"{name} is damaged: {kind!r} is not a type of storage")
-        (length,) = _unpack("<q", raw, pos)
-        if not 0 <= length * kind.dtype.itemsize <= len(raw):
-            raise UnpicklingError(f"{name} is damaged: a storage of {length} elements")
-        target = rl.empty(length * kind.dtype.itemsize, dtype=rl.uint8)
-        pos = _fill(target, kind.dtype, raw, pos, sys.byteorder != "little", name)
-        storages[key] = reader.place(LoadedStorage(target, kind.dtype), location)
-    views, pos = reader.unpickle(raw, pos, _no_storages)
-    for key, root, offset, _ in views:
-        if root not in storages:
-            raise UnpicklingError(f"{name} is damaged: no storage {root}")
-        base = storages[root]
-        storages[key] = LoadedStorage(
-            base.data, base.dtype, start=base.start + offset * base.dtype.itemsize, device=base.device
+        (key, location, kind), pos = _row(raw, pos, 3, name)
+        if not isinstance(kind, StorageType) or type(location) is not str:
+            raise UnpicklingError(f"{name} is damaged: {shown(kind)} is not a type of storage")
+        (first, length), pos = _extent(raw, pos, kind.dtype, sys.byteorder != "little", name)
+        storages[key] = reader.make(
+            location,
+            kind.dtype,
+            length,
+            lambda first=first, length=length, kind=kind: _copy(
+                raw, first, length, kind, sys.byteorder != "little"
+            ),
         )
+    views, pos = _safely(raw, pos, name)
+    for view in views if type(views) is list else []:
+        if type(view) is not tuple or len(view) != 4 or type(view[0]) not in (int, str):
+            raise UnpicklingError(f"{name} is damaged: {shown(view)} where a view of a storage should be")
+        key, root, offset, size = view
+        if type(root) not in (int, str) or root not in storages:
+            raise UnpicklingError(f"{name} is damaged: no storage {shown(root)}")
+        storages[key] = _part(storages[root], (key, offset, size))
     return storages
 
 

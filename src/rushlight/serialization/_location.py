@@ -1,8 +1,7 @@
 """Where the storages of a file go: map_location in all its forms."""
 
 import rushlight as rl
-from rushlight import storage as _storage_methods  # noqa: F401  (cpu() and others for map_location functions)
-from rushlight.serialization._storage import LoadedStorage, tensor_over_storage
+from rushlight.storage import TypedStorage, UntypedStorage
 
 _packages = []  # (priority, tag function, restore function)
 
@@ -31,6 +30,8 @@ def default_restore_location(storage, location):
             return result
     if location == "cpu":
         return storage
+    if location.split(":")[0] == "meta":
+        return rl.UntypedStorage(storage.nbytes(), device="meta")
     kind = location.split(":")[0]
     if kind == "cuda":
         raise RuntimeError(
@@ -44,48 +45,49 @@ def default_restore_location(storage, location):
     )
 
 
-def mapper(map_location):
-    """place(loaded storage, location) -> loaded storage, for any form of map_location."""
-    if map_location is None:
+class Placement:
+    """Where the storages of one load() call go: what map_location says."""
 
-        def target(location):
-            return location
-    elif isinstance(map_location, dict):
+    def __init__(self, map_location):
+        self.function = self.table = self.name = None
+        if isinstance(map_location, dict):
+            self.table = map_location
+        elif isinstance(map_location, (str, bytes, rl.device)):
+            self.name = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
+        elif callable(map_location):
+            self.function = map_location
+        elif map_location is not None:
+            raise TypeError(
+                "map_location must be None, a device, its name, a dict from location to location, or a "
+                f"function, not a {type(map_location).__name__}"
+            )
 
-        def target(location):
-            return str(map_location.get(location, location))
-    elif isinstance(map_location, (str, bytes, rl.device)):
-        name = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
+    def _target(self, location):
+        if self.table is not None:
+            return str(self.table.get(location, location))
+        return location if self.name is None else self.name
 
-        def target(location):
-            return name
-    elif callable(map_location):
-        return lambda stored, location: _by_function(map_location, stored, location)
-    else:
-        raise TypeError(
-            "map_location must be None, a device, its name, a dict from location to location, or a function, "
-            f"not a {type(map_location).__name__}"
-        )
-    return lambda stored, location: _place(stored, target(location))
+    def is_nowhere(self, location):
+        """Whether such a storage goes to the device without memory, so that its bytes need not be read."""
+        return self.function is None and self._target(location).split(":")[0] == "meta"
 
-
-def _place(stored, location):
-    if location == "meta":
-        return LoadedStorage(stored.data, stored.dtype, stored.untyped, stored.start, device="meta")
-    storage = stored.data.untyped_storage()
-    result = default_restore_location(storage, location)
-    return _replaced(stored, storage, result)
-
-
-def _by_function(function, stored, location):
-    storage = stored.data.untyped_storage()
-    result = function(storage, location)
-    if result is None:
-        result = default_restore_location(storage, location)
-    return _replaced(stored, storage, result)
-
-
-def _replaced(stored, storage, result):
-    if result is storage or getattr(result, "data_ptr", lambda: None)() == storage.data_ptr():
-        return stored
-    return LoadedStorage(tensor_over_storage(result), stored.dtype, stored.untyped, stored.start)
+    def place(self, storage, location):
+        """The typed storage, moved."""
+        if self.is_nowhere(location):
+            return storage
+        untyped = storage.untyped()
+        if self.function is None:
+            moved = default_restore_location(untyped, self._target(location))
+        else:
+            moved = self.function(untyped, location)
+            if moved is None:
+                moved = default_restore_location(untyped, location)
+        if isinstance(moved, TypedStorage):
+            moved = moved.untyped()
+        if not isinstance(moved, UntypedStorage):
+            raise TypeError(f"map_location must give a storage or None, not a {type(moved).__name__}")
+        if moved.nbytes() < untyped.nbytes():
+            raise RuntimeError(
+                f"map_location gave a storage of {moved.nbytes()} bytes for one of {untyped.nbytes()}"
+            )
+        return storage if moved is untyped else TypedStorage(wrap_storage=moved, dtype=storage.dtype)

@@ -2,6 +2,7 @@
 
 import enum
 import mmap
+import threading
 
 
 class SourceChangeWarning(Warning):
@@ -14,51 +15,86 @@ class LoadEndianness(enum.Enum):
     BIG = 3
 
 
-_endianness = None
-_crc32 = True
-_mmap_flags = getattr(mmap, "MAP_PRIVATE", 2)
+class _Section:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+class config:
+    """What torch.utils.serialization.config holds."""
+
+    load = _Section(
+        mmap=False,
+        endianness=None,
+        mmap_flags=getattr(mmap, "MAP_PRIVATE", 2),
+        calculate_storage_offsets=False,
+    )
+    save = _Section(compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64)
+
+
+_local = threading.local()
 
 
 def get_default_load_endianness():
     """The byte order taken for files that do not say theirs; None: little."""
-    return _endianness
+    return config.load.endianness
 
 
 def set_default_load_endianness(endianness):
-    global _endianness
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
-    _endianness = endianness
+    config.load.endianness = endianness
 
 
 def get_crc32_options():
-    """Whether save() writes checksums."""
-    return _crc32
+    """Whether save() writes checksums and load() looks at them."""
+    return config.save.compute_crc32
 
 
 def set_crc32_options(compute_crc32):
-    global _crc32
-    _crc32 = bool(compute_crc32)
+    config.save.compute_crc32 = bool(compute_crc32)
 
 
 def get_default_mmap_options():
     """mmap.MAP_PRIVATE (changes stay in memory) or mmap.MAP_SHARED (they go to the file)."""
-    return _mmap_flags
+    return config.load.mmap_flags
 
 
 class set_default_mmap_options:
     """Sets how load(mmap=True) maps files; as a context manager, for the block only."""
 
     def __init__(self, flags):
-        global _mmap_flags
         if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
             raise ValueError(f"Invalid argument in function set_default_mmap_options, got {flags}")
-        self.before = _mmap_flags
-        _mmap_flags = flags
+        self.before = config.load.mmap_flags
+        config.load.mmap_flags = flags
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
-        global _mmap_flags
-        _mmap_flags = self.before
+        config.load.mmap_flags = self.before
+
+
+def maps_shared():
+    return config.load.mmap_flags == getattr(mmap, "MAP_SHARED", None)
+
+
+class skip_data:
+    """Within the block, save() writes zeros for the bytes of storages, to be filled in later, and load() leaves
+    storages unread: their contents are undefined.
+    """
+
+    def __init__(self, materialize_fake_tensors=False):
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self):
+        self.before = skips_data()
+        _local.skips_data = True
+
+    def __exit__(self, *exc):
+        _local.skips_data = self.before
+
+
+def skips_data():
+    return getattr(_local, "skips_data", False)

@@ -27,8 +27,6 @@ def explain(head, size):
         )
     if low.startswith(b"{"):
         return "it is JSON text, not a checkpoint" + _said(head)
-    if len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < max(size, 1):
-        return "it is a safetensors file: load it with `safetensors.torch.load_file(path)`"
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
@@ -38,7 +36,6 @@ def explain(head, size):
 
 
 _MAGIC = (
-    (b"\x93NUMPY", "it is a NumPy array: load it with `numpy.load(path)`"),
     (b"\x1f\x8b", "it is compressed with gzip: decompress it first"),
     (b"BZh", "it is compressed with bzip2: decompress it first"),
     (b"\xfd7zXZ", "it is compressed with xz: decompress it first"),
@@ -57,7 +54,8 @@ _MAGIC = (
 def _said(head):
     """The error message inside a JSON answer of a server, if there is one."""
     try:
-        message = json.loads(head).get("message") or json.loads(head).get("error")
-    except (ValueError, AttributeError):
+        answer = json.loads(head.decode())
+        message = answer.get("message") or answer.get("error")
+    except (ValueError, AttributeError, RecursionError):
         return ""
-    return f" (it says: {message})" if message else ""
+    return f" (it says: {message[:200]})" if isinstance(message, str) else ""

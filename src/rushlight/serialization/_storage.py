@@ -1,6 +1,8 @@
 """Storages on their way to and from files: raw bytes, and the tensors that look at them."""
 
 import rushlight as rl
+from rushlight.serialization._vm import shown
+from rushlight.storage import TypedStorage
 
 # The names that files use for element types that are older than untyped storages.
 STORAGE_NAMES = {
@@ -42,9 +44,7 @@ def storage_name(dtype):
 
 def bytes_of(tensor):
     """The whole storage of a tensor as a NumPy array of bytes that shares its memory."""
-    count = tensor.untyped_storage().nbytes() // tensor.element_size()
-    flat = tensor.detach().as_strided((count,), (1,), 0)
-    return flat.view(rl.uint8).numpy() if count else rl.empty(0, dtype=rl.uint8).numpy()
+    return tensor_over_storage(tensor.untyped_storage()).numpy()
 
 
 def tensor_over_storage(storage):
@@ -52,43 +52,33 @@ def tensor_over_storage(storage):
     return rl.empty(0, dtype=rl.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
 
 
-class LoadedStorage:
-    """Bytes from a file with an element type. Slices of one storage share its bytes."""
+def typed(data, dtype):
+    """The storage of a 1-d byte tensor, as elements of a type."""
+    return TypedStorage(wrap_storage=data.untyped_storage(), dtype=dtype)
 
-    def __init__(self, data, dtype, untyped=False, start=0, device="cpu"):
-        self.data = data  # 1-d uint8 tensor; may be empty until the file's storages are read
-        self.dtype = dtype
-        self.untyped = untyped
-        self.start = start  # in bytes: where this storage begins in data
-        self.device = device
 
-    def nbytes(self):
-        return self.data.numel() - self.start
-
-    def tensor(self, offset, size, stride, dtype=None):
-        """A tensor of these bytes; every number comes from a file, so each is checked."""
-        dtype = dtype or self.dtype
-        size, stride = _whole(size, "size"), _whole(stride, "stride")
-        (offset,) = _whole((offset,), "offset")
-        if len(size) != len(stride) or len(size) > 64:
-            raise ValueError(f"a tensor with size {size} and strides {stride} is not possible")
-        if self.device == "meta":
-            return rl.empty_strided(size, stride, dtype=dtype, device="meta")
-        item = rl.empty(0, dtype=dtype).element_size()
-        available = self.nbytes() // item
-        last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=False))
-        if 0 not in size and last >= available:
-            raise ValueError(
-                f"the tensor needs element {last} of a storage that has {available}: the file is damaged"
-            )
-        if self.start % item:
-            raise ValueError(f"a storage that begins at byte {self.start} cannot hold {dtype}")
-        result = rl.empty(0, dtype=dtype)
-        return result.set_(self.data.untyped_storage(), offset + self.start // item, size, stride)
+def tensor_of(storage, offset, size, stride, dtype=None):
+    """A tensor that looks at a storage; every number comes from a file, so each is checked."""
+    dtype = storage.dtype if dtype is None else dtype
+    if not isinstance(dtype, rl.dtype):
+        raise ValueError(f"{shown(dtype)} is not a type of elements")
+    size, stride = _whole(size, "size"), _whole(stride, "stride")
+    (offset,) = _whole((offset,), "offset")
+    if len(size) != len(stride) or len(size) > 64:
+        raise ValueError(f"a tensor with {len(size)} sizes and {len(stride)} strides is not possible")
+    available = storage.nbytes() // dtype.itemsize
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if 0 not in size and last >= available:
+        raise ValueError(
+            f"the tensor needs element {last} of a storage that has {available}: the file is damaged"
+        )
+    empty = rl.empty(0, dtype=dtype, device=storage.device)
+    return empty.set_(storage.untyped(), offset, size, stride)
 
 
 def _whole(numbers, what):
-    numbers = tuple(numbers)
+    if not isinstance(numbers, (tuple, list)):
+        raise ValueError(f"{shown(numbers)} is not a {what}")
     if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers):
-        raise ValueError(f"{what} {numbers} is not possible")
-    return numbers
+        raise ValueError(f"{what} ({', '.join(map(shown, numbers[:64]))}) is not possible")
+    return tuple(numbers)

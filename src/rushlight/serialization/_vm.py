@@ -10,6 +10,18 @@ import struct
 UnpicklingError = pickle.UnpicklingError
 
 _MARK = object()
+_KEY_PARTS = 1000  # of a tuple that is a key, with the tuples inside it
+_WEAK_KEYS = 10_000  # numbers whose hashes can be made to collide, in one pickle
+_LARGEST_HASH = 2**61 - 1
+
+
+def shown(value):
+    """A value for a message. It comes from a file, so it may be huge, or hold itself."""
+    if type(value) in (str, bytes):
+        return repr(value) if len(value) <= 60 else repr(value[:57]) + "..."
+    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
+        return repr(value)
+    return f"a {type(value).__name__}"
 
 
 def scan(data, pos=0):
@@ -67,7 +79,7 @@ _ARGUMENTS = {
     b"q": "<B", b"r": "<I", b"h": "<B", b"j": "<I", b"p": "line", b"g": "line", b"\x94": "", b"\x80": "<B",
     b"\x95": "<Q",
     # names, calls, persistent objects
-    b"c": "two lines", b"\x93": "", b"R": "", b"\x81": "", b"\x92": "", b"b": "", b"Q": "", b"P": "line",
+    b"c": "two lines", b"i": "two lines", b"o": "", b"\x93": "", b"R": "", b"\x81": "", b"\x92": "", b"b": "", b"Q": "", b"P": "line",
 }  # fmt: skip
 _COUNTED = frozenset((b"X", b"\x8c", b"\x8d", b"U", b"T", b"C", b"B", b"\x8e", b"\x96", b"\x8a", b"\x8b"))
 
@@ -92,14 +104,20 @@ def globals_of(data, pos=0):
     return list(names)
 
 
-class Machine:
-    """Runs one pickle. Hooks: find(module, name), call(function, args), new(cls, args, kwargs),
-    build(object, state),
-    persistent(id)."""
+class _Outside(Exception):
+    """Carries an exception that is not about the pickle itself."""
 
-    def __init__(self, find, call, new, build, persistent, encoding="utf-8"):
-        self.find, self.call, self.new, self.build, self.persistent = find, call, new, build, persistent
+
+class Machine:
+    """Runs one pickle. The hooks, an object, decide what names mean and what calls do: find(module, name),
+    call(function, args), new(cls, args, kwargs), build(object, state); persistent(id) is a function.
+    """
+
+    def __init__(self, hooks, persistent, encoding="utf-8"):
+        self.find, self.call, self.new, self.build = hooks.find, hooks.call, hooks.new, hooks.build
+        self.persistent = persistent
         self.encoding = encoding
+        self.weak_keys = 0
 
     def run(self, data, pos=0):
         """(the object, the position after its pickle)"""
@@ -112,10 +130,54 @@ class Machine:
                     if value is _MARK:
                         raise UnpicklingError("the pickle is damaged (it ends at a mark)")
                     return value, end
-                steps[op](self, value)
-        except (IndexError, KeyError, struct.error) as e:
+                step = steps.get(op)
+                if step is None:
+                    raise UnpicklingError(f"opcode {op!r} is not one that data needs")
+                step(self, value)
+        except _Outside as e:
+            raise e.__cause__ from None
+        except (
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            OverflowError,
+            RecursionError,
+            struct.error,
+        ) as e:
             raise UnpicklingError(f"the pickle is damaged ({type(e).__name__}: {e})") from None
         raise UnpicklingError("the pickle has no end")
+
+    def _persist(self, saved):
+        try:
+            self.stack.append(self.persistent(saved))
+        except UnpicklingError:
+            raise
+        except Exception as e:  # of the file behind the pickle, or of the user's map_location
+            raise _Outside from e
+
+    def check_key(self, key):
+        """Refuses keys that take for ever to hash: tuples of tuples of the same tuples, numbers chosen to
+        collide.
+        """
+        if type(key) is str:
+            return
+        parts, seen = [key], 0
+        while parts:
+            part = parts.pop()
+            seen += 1
+            if seen > _KEY_PARTS:
+                raise UnpicklingError(f"a key of more than {_KEY_PARTS} parts")
+            if isinstance(part, (tuple, frozenset)):
+                parts.extend(part if len(part) <= _KEY_PARTS else [None] * _KEY_PARTS)
+            elif type(part) is complex or (type(part) is int and not -_LARGEST_HASH < part < _LARGEST_HASH):
+                self.weak_keys += 1
+                if self.weak_keys > _WEAK_KEYS or (type(part) is int and part.bit_length() > 1024):
+                    raise UnpicklingError("keys that are huge numbers, as no checkpoint has")
+
+    def check_keys(self, keys):
+        for key in keys:
+            self.check_key(key)
 
     def _to_mark(self):
         stack = self.stack
@@ -134,6 +196,8 @@ class Machine:
 
     def _append(self, items):
         top = self._top((list, set)) if not hasattr(self.stack[-1], "append") else self.stack[-1]
+        if not hasattr(top, "append"):
+            self.check_keys(items)
         add = top.append if hasattr(top, "append") else top.add
         for item in items:
             add(item)
@@ -143,10 +207,8 @@ class Machine:
         if len(items) % 2:
             raise UnpicklingError("the pickle is damaged (a key without a value)")
         for i in range(0, len(items), 2):
-            try:
-                top[items[i]] = items[i + 1]
-            except TypeError as e:
-                raise UnpicklingError(f"a key that cannot be one: {e}") from None
+            self.check_key(items[i])
+            top[items[i]] = items[i + 1]
 
     def _old_string(self, raw):
         if self.encoding == "bytes":
@@ -167,6 +229,11 @@ class Machine:
         import codecs
 
         self.stack.append(self._old_string(codecs.escape_decode(raw[1:-1])[0]))
+
+    def _frozenset(self, _):
+        items = self._to_mark()
+        self.check_keys(items)
+        self.stack.append(frozenset(items))
 
     def _line_int(self, raw):
         self.stack.append({b"00": False, b"01": True}[raw] if raw in (b"00", b"01") else int(raw))
@@ -215,7 +282,7 @@ class Machine:
         b"\x90": lambda s, v: s._append(s._to_mark()),
         b"s": lambda s, v: s._set_items(s._pair()),
         b"u": lambda s, v: s._set_items(s._to_mark()),
-        b"\x91": lambda s, v: s.stack.append(frozenset(s._to_mark())),
+        b"\x91": _frozenset,
         b"t": lambda s, v: s.stack.append(tuple(s._to_mark())),
         b"\x85": lambda s, v: s.stack.append((s.stack.pop(),)),
         b"\x86": lambda s, v: s.stack.append(s._pair()),
@@ -253,8 +320,8 @@ class Machine:
         b"\x81": _newobj,
         b"\x92": _newobj_ex,
         b"b": _build,
-        b"Q": lambda s, v: s.stack.append(s.persistent(s.stack.pop())),
-        b"P": lambda s, v: s.stack.append(s.persistent(_text(v))),
+        b"Q": lambda s, v: s._persist(s.stack.pop()),
+        b"P": lambda s, v: s._persist(_text(v)),
     }
 
 

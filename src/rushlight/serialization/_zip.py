@@ -6,33 +6,38 @@ import struct
 import zipfile
 import zlib
 
+from rushlight.serialization import _options
+from rushlight.serialization._vm import shown
+
+# What a compressed archive may grow to: this much, and so many times its size.
+_INFLATED_BYTES = 64 << 20
+_INFLATED_RATIO = 100
 _LIMIT = 0xFFFFFFFF
-ALIGNMENT = 64
 
 
 class ZipWriter:
     """Writes entries one after the other to anything with write()."""
 
-    def __init__(self, f, checksums=True):
-        self.f, self.checksums = f, checksums
+    def __init__(self, f, checksums=True, alignment=64):
+        self.f, self.checksums, self.alignment = f, checksums, alignment
         self.at, self.entries = 0, []
 
     def _write(self, data):
         self.f.write(data)
         self.at += len(data)
 
-    def add(self, name, data):
+    def add(self, name, data, checksum=True):
         """One entry; data is bytes or a flat array of bytes."""
         raw = name.encode()
         data = memoryview(data).cast("B") if len(data) else b""
         size, start = len(data), self.at
-        crc = zlib.crc32(data) if self.checksums else 0
+        crc = zlib.crc32(data) if self.checksums and checksum else 0
         big = size >= _LIMIT
         extra = struct.pack("<HHQQ", 1, 16, size, size) if big else b""
-        padding = -(start + 30 + len(raw) + len(extra) + 4) % ALIGNMENT
+        padding = -(start + 30 + len(raw) + len(extra) + 4) % self.alignment
         extra += struct.pack("<2sH", b"FB", padding) + bytes(padding)
-        shown = _LIMIT if big else size
-        fields = (45 if big else 20, 0, 0, 0, 0x21, crc, shown, shown, len(raw), len(extra))
+        length = _LIMIT if big else size
+        fields = (45 if big else 20, 0, 0, 0, 0x21, crc, length, length, len(raw), len(extra))
         self._write(struct.pack("<4s5H3I2H", b"PK\3\4", *fields) + raw + extra)
         self.f.write(data)
         self.at += size
@@ -42,10 +47,9 @@ class ZipWriter:
         """Writes the directory of the archive."""
         start = self.at
         for raw, crc, size, offset in self.entries:
-            large = [v for v in (size, size, offset) if size >= _LIMIT or v >= _LIMIT]
-            big = bool(large)
+            big = max(size, offset) >= _LIMIT
             extra = struct.pack("<HHQQQ", 1, 24, size, size, offset) if big else b""
-            shown, place = (_LIMIT, _LIMIT) if big else (size, offset)
+            length, place = (_LIMIT, _LIMIT) if big else (size, offset)
             fields = (
                 45,
                 45 if big else 20,
@@ -54,8 +58,8 @@ class ZipWriter:
                 0,
                 0x21,
                 crc,
-                shown,
-                shown,
+                length,
+                length,
                 len(raw),
                 len(extra),
                 0,
@@ -78,44 +82,64 @@ class ZipWriter:
 
 
 class ZipReader:
-    """The entries of a checkpoint, without the folder that they all lie in."""
+    """The entries of a checkpoint, without the folder that they all lie in. What is read altogether is limited by
+    the size of the file.
+    """
 
     def __init__(self, f, name):
         self.f, self.name = f, name
         try:
-            archive = zipfile.ZipFile(f)
-            infos = archive.infolist()
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
+            self.archive = zipfile.ZipFile(f)
+            infos = self.archive.infolist()
+        except Exception as e:  # zipfile has many ways to fail on damaged directories
             raise RuntimeError(
                 f"PytorchStreamReader failed reading zip archive: failed finding central directory of {name} "
-                f"({e}). The file is truncated or damaged, as after a download that broke off or a full "
-                "disk: "
+                f"({e}). The file is truncated or damaged, as after a download that broke off or a full disk: "
                 "get it again"
             ) from None
-        self.archive = archive
-        self.folder = infos[0].filename.split("/")[0] + "/" if infos else ""
-        self.entries = {
-            i.filename[len(self.folder) :]: i for i in infos if i.filename.startswith(self.folder)
-        }
+        self.is_npz = bool(infos) and all(i.filename.endswith(".npy") for i in infos)
+        folder = infos[0].filename.split("/")[0] + "/" if infos and not self.is_npz else ""
+        self.entries = {i.filename[len(folder) :]: i for i in infos if i.filename.startswith(folder)}
         f.seek(0, 2)
         self.size = f.tell()
+        self.counted = set()  # entries, each counted once:
+        self.in_file = self.in_memory = 0  # in bytes
 
     def __contains__(self, entry):
         return entry in self.entries
+
+    def _damaged(self, what):
+        return RuntimeError(f"{self.name} is damaged: {what}")
 
     def _info(self, entry):
         info = self.entries.get(entry)
         if info is None:
             raise RuntimeError(
-                f"PytorchStreamReader failed locating file {entry} in {self.name}: "
+                f"PytorchStreamReader failed locating file {shown(entry)} in {self.name}: "
                 "the zip archive is not a checkpoint, or it is damaged"
             )
         if info.flag_bits & 1:
             raise RuntimeError(f"{self.name} is encrypted, which checkpoints never are")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise RuntimeError(f"{self.name} is compressed by another method than deflate: unpack it first")
         return info
 
     def length(self, entry):
-        return self._info(entry).file_size
+        """How many bytes an entry has in memory; refused when the file cannot hold so many."""
+        info = self._info(entry)
+        if entry not in self.counted:
+            stored = info.compress_type == zipfile.ZIP_STORED
+            self.counted.add(entry)
+            self.in_file += info.file_size if stored else info.compress_size
+            self.in_memory += info.file_size
+            if self.in_file > self.size:
+                raise self._damaged(f"entry {shown(entry)} and those before it are larger than the file")
+            if self.in_memory > _INFLATED_BYTES + _INFLATED_RATIO * self.size:
+                raise RuntimeError(
+                    f"{self.name} would grow from {self.size} to {self.in_memory} bytes or more when it is "
+                    "decompressed, as a zip bomb does; if you trust it, unpack it and pack it without compression"
+                )
+        return info.file_size
 
     def place(self, entry):
         """The position of a stored entry's first byte in the file; None when it is compressed."""
@@ -125,11 +149,11 @@ class ZipReader:
         self.f.seek(info.header_offset)
         head = self.f.read(30)
         if len(head) < 30 or head[:4] != b"PK\3\4":
-            raise RuntimeError(f"{self.name} is damaged: entry {entry} has no header")
+            raise self._damaged(f"entry {shown(entry)} has no header")
         name_length, extra_length = struct.unpack_from("<2H", head, 26)
         at = info.header_offset + 30 + name_length + extra_length
         if at + info.file_size > self.size:
-            raise RuntimeError(f"{self.name} is damaged: entry {entry} reaches beyond the end of the file")
+            raise self._damaged(f"entry {shown(entry)} reaches beyond the end of the file")
         return at
 
     def read_into(self, entry, buffer):
@@ -137,45 +161,42 @@ class ZipReader:
         info, at = self._info(entry), self.place(entry)
         view = memoryview(buffer).cast("B") if len(buffer) else memoryview(b"")
         if at is None:
-            data = self._inflate(entry, info)
-            view[:] = data
+            self._inflate(view, entry, info)
         else:
             self.f.seek(at)
-            done = 0
-            while done < len(view):
-                if hasattr(self.f, "readinto"):
-                    got = self.f.readinto(view[done:])
-                else:
-                    piece = self.f.read(len(view) - done)
-                    view[done : done + len(piece)] = piece
-                    got = len(piece)
-                if not got:
-                    raise RuntimeError(f"{self.name} is damaged: entry {entry} ends too early")
-                done += got
+            self._fill(view, self.f, entry)
         # A sum of zero means that the writer left sums out.
-        if info.CRC and zlib.crc32(view) != info.CRC:
-            raise RuntimeError(
-                f"{self.name} is damaged: the bytes of entry {entry} do not match their checksum; get the "
-                "file again"
+        if info.CRC and _options.get_crc32_options() and zlib.crc32(view) != info.CRC:
+            raise self._damaged(
+                f"the bytes of entry {shown(entry)} do not match their checksum; get the file again (or, if it was "
+                "changed on purpose, as by a shared mapping, serialization.set_crc32_options(False) reads it)"
             )
 
-    def _inflate(self, entry, info):
-        try:
-            data = self.archive.read(info)
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as e:
-            raise RuntimeError(f"{self.name} is damaged: entry {entry}: {e}") from None
-        if len(data) != info.file_size:
-            raise RuntimeError(f"{self.name} is damaged: entry {entry} has another length than it says")
-        return data
+    def _fill(self, view, source, entry):
+        done = 0
+        while done < len(view):
+            if hasattr(source, "readinto"):
+                got = source.readinto(view[done:])
+            else:
+                piece = source.read(len(view) - done)
+                view[done : done + len(piece)] = piece
+                got = len(piece)
+            if not got:
+                raise self._damaged(f"entry {shown(entry)} ends too early")
+            done += got
 
-    def read(self, entry):
-        buffer = bytearray(self.length(entry) if self.place(entry) is not None else self._bounded(entry))
+    def _inflate(self, view, entry, info):
+        try:
+            with self.archive.open(info) as source:
+                self._fill(view, source, entry)
+        except Exception as e:
+            raise self._damaged(f"entry {shown(entry)}: {e}") from None
+
+    def read(self, entry, most=None):
+        """The bytes of an entry, of at most `most` bytes."""
+        length = self.length(entry)
+        if most is not None and length > most:
+            raise self._damaged(f"entry {shown(entry)} has {length} bytes")
+        buffer = bytearray(length)
         self.read_into(entry, buffer)
         return bytes(buffer)
-
-    def _bounded(self, entry):
-        """The length of a compressed entry, refused when no compression could have made it so small."""
-        info = self._info(entry)
-        if info.file_size > 1100 * max(info.compress_size, 1):
-            raise RuntimeError(f"{self.name} is damaged: entry {entry} says an impossible length")
-        return info.file_size

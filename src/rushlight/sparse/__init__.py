@@ -16,3 +16,15 @@ from rushlight.sparse._legacy import IntTensor as IntTensor
 from rushlight.sparse._legacy import LongTensor as LongTensor
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
+
+
+class HalfTensor:
+    """The old name of sparse half tensors, for isinstance."""
+
+
+BFloat16Tensor = HalfTensor
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

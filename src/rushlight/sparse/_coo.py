@@ -159,6 +159,9 @@ class SparseTensor(Tensor):
         return make, (self._places, self._entries.detach(), tuple(self.shape), self._coalesced)
 
 
+rl._C.ops["_set_sparse_type"](SparseTensor)
+
+
 def without_overrides(function, *args, **kwargs):
     before = rl._C.ops["_set_torch_function"](False)
     try:

@@ -508,3 +508,54 @@ def treespec_pprint(treespec):
 def arg_tree_leaves(*args, **kwargs):
     """The leaves of a call's arguments."""
     return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value)]
+
+
+Context = object
+PyTree = object
+KeyEntry = KeyPath = object
+FlattenFunc = UnflattenFunc = object
+
+
+def _list_flatten(d):
+    return d, None
+
+
+def _list_unflatten(values, context):
+    return list(values)
+
+
+def _list_flatten_with_keys(d):
+    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
+
+
+def _tuple_flatten(d):
+    return list(d), None
+
+
+def _tuple_unflatten(values, context):
+    return tuple(values)
+
+
+def _dict_flatten(d):
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values, context):
+    return dict(zip(context, values, strict=True))
+
+
+def _dict_flatten_with_keys(d):
+    return [(MappingKey(k), v) for k, v in d.items()], list(d)
+
+
+is_structseq_instance, is_namedtuple_instance = is_structseq, is_namedtuple
+
+
+def tree_is_leaf(tree, is_leaf=None):
+    """Whether a value has no parts."""
+    return _is_leaf(tree, is_leaf)
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

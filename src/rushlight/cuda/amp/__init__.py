@@ -48,4 +48,6 @@ def __getattr__(name):
 
     if name in ("autocast_mode", "grad_scaler", "common"):
         return sys.modules[__name__]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -1,6 +1,9 @@
 """Lookups in tables of vectors."""
 
+import functools
+
 import rushlight as rl
+from rushlight.nn import _core as core
 
 
 def _renormalize(weight, input, max_norm, norm_type):
@@ -25,7 +28,7 @@ def embedding(
         padding_idx: a row that gets no gradient.
         max_norm: rows in use that are longer are scaled down, in place.
         scale_grad_by_freq: divides a row's gradient by how often it occurs.
-        sparse: makes the gradient of `weight` a sparse tensor.
+        sparse: makes the gradient of `weight`, if that is a leaf, a sparse tensor.
     """
     if padding_idx is not None:
         rows = weight.size(0)
@@ -41,7 +44,35 @@ def embedding(
     if max_norm is not None:
         input = input.contiguous()
         _renormalize(weight, input, max_norm, norm_type)
-    return rl.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    if sparse and weight.requires_grad and weight.is_leaf and rl.is_grad_enabled():
+        if scale_grad_by_freq:
+            raise RuntimeError("embedding: scale_grad_by_freq is not supported with sparse gradients")
+        return _sparse_lookup().apply(weight, input, padding_idx)
+    return rl.embedding(weight, input, padding_idx, scale_grad_by_freq)
+
+
+@functools.cache
+def _sparse_lookup():
+    """A lookup whose gradient has entries for the rows in use only. (autograd.Function is loaded when needed.)"""
+    from rushlight.sparse._coo import make
+
+    class EmbeddingBackward(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight, input, padding_idx):
+            ctx.save_for_backward(input)
+            ctx.size, ctx.padding_idx = weight.shape, padding_idx
+            return rl.embedding(weight, input, padding_idx)
+
+        @staticmethod
+        @rl.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            rows, values = ctx.saved_tensors[0].reshape(-1), grad.reshape(-1, ctx.size[1])
+            if ctx.padding_idx >= 0:
+                used = rows != ctx.padding_idx
+                rows, values = rows[used], values[used]
+            return make(rows.long().unsqueeze(0), values, ctx.size), None, None
+
+    return EmbeddingBackward
 
 
 def _bags(offsets, count):
@@ -144,6 +175,15 @@ def embedding_bag(
                 f"{padding_idx}"
             )
         padding_idx %= rows
+    plain = weight.dtype in (rl.float32, rl.float64) and not sparse and not scale_grad_by_freq
+    if mode != "max" and padding_idx is None and plain and count > 0:
+        if max_norm is not None:
+            _renormalize(weight, input, max_norm, norm_type)
+        ends = rl.cat([starts, starts.new_full((1,), input.numel())])
+        out = core.bag_sum(weight, input.long(), ends, per_sample_weights)
+        if mode == "mean":
+            out = out / ends.diff().clamp_(min=1).unsqueeze(1).to(out.dtype)
+        return out
     try:
         vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:  # PyTorch's class for bags

@@ -4,6 +4,7 @@ import math
 import warnings
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 
@@ -44,6 +45,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return core.mse_loss(input, target, _reduction.get_enum(reduction))
 
 
+@_autocast.full
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|x - y|."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -53,6 +55,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _reduction.apply((input - target).abs(), reduction)
 
 
+@_autocast.full
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """d^2 / (2 beta) for |d| < beta, else |d| - beta / 2."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -61,18 +64,23 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return _reduction.apply((input - target).abs(), reduction)
-    distance = (input - target).abs()
-    loss = rl.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
-    return _reduction.apply(loss, reduction)
+    loss = _reduction.apply(_clipped_square(input - target, beta), reduction)
+    return loss if beta == 1 else loss * (1 / beta)
 
 
+def _clipped_square(d, limit):
+    """d^2 / 2 for |d| < limit, else limit * (|d| - limit / 2)."""
+    near = d.clamp(-limit, limit)
+    return near * d.sub(near, alpha=0.5)
+
+
+@_autocast.full
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    distance = (input - target).abs()
-    loss = rl.where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
+    loss = _clipped_square(input - target, delta)
     return _reduction.apply(loss, reduction) if weight is None else _weighted(loss, input, weight, reduction)
 
 
@@ -208,6 +216,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return core.binary_cross_entropy(input, target, weight, number)
 
 
+@_autocast.full
 def binary_cross_entropy_with_logits(
     input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
 ):
@@ -226,6 +235,7 @@ def binary_cross_entropy_with_logits(
     return _reduction.apply(loss, reduction)
 
 
+@_autocast.full
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """y * (log y - x), x being log probabilities; 'batchmean' divides by the batch size."""
     if size_average is not None or reduce is not None:
@@ -244,6 +254,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return _reduction.apply(loss, reduction)
 
 
+@_autocast.full
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"
 ):

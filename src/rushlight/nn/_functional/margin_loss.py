@@ -1,17 +1,20 @@
 """Losses that ask for a margin: rankings, embeddings, triplets, several classes."""
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 from rushlight.nn._functional.loss import _reduction_of
 
 
+@_autocast.full
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + e^(-y x)) for y in {-1, 1}."""
     reduction = _reduction_of(size_average, reduce, reduction)
     return _reduction.apply(-core.logsigmoid(target * input), reduction)
 
 
+@_autocast.full
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """x where y = 1, max(0, margin - x) where y = -1."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -21,6 +24,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return _reduction.apply(near + far, reduction)
 
 
+@_autocast.full
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -y (x1 - x2) + margin)."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -32,6 +36,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return _reduction.apply((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@_autocast.full
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where y = 1, max(0, cos - margin) where y = -1."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -53,6 +58,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return _reduction.apply(loss, reduction)
 
 
+@_autocast.full
 def multi_margin_loss(
     input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
@@ -96,6 +102,7 @@ def multi_margin_loss(
     return _reduction.apply(loss, reduction)
 
 
+@_autocast.full
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] +
     x[other])."""
@@ -149,6 +156,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)
 
 
+@_autocast.full
 def triplet_margin_loss(
     anchor,
     positive,

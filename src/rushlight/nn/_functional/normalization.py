@@ -8,7 +8,10 @@ def _verify_batch_size(size):
     for n in size[2:]:
         count *= n
     if count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {size}\n  One value has no "
+            "variance: use larger batches (drop_last=True), or eval() for the running statistics."
+        )
 
 
 def batch_norm(

@@ -1,6 +1,7 @@
 """Pooling: maxima with their places, p-norms, adaptive windows, and the way back."""
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
 
@@ -70,6 +71,7 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
     return unpool(n, input, indices, size)
 
 
+@_autocast.full
 def unpool(n, input, indices, size):
     """Values of n-dimensional planes at the places `indices` of planes of `size`, zeros elsewhere."""
     if indices.dtype != rl.int64:

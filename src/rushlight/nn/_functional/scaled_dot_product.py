@@ -3,10 +3,12 @@
 import math
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
 
+@_autocast.low
 def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):

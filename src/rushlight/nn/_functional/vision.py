@@ -1,6 +1,7 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
 import rushlight as rl
+from rushlight import _autocast
 from rushlight.nn.modules.utils import _pair
 
 
@@ -74,14 +75,22 @@ def pad(input, pad, mode="constant", value=None):
             "non-zero dimensions "
             f"for input, but got: {list(input.shape)}"
         )
+    return (_extend if mode == "circular" else _extend_full)(input, pad, mode)
+
+
+def _extend(input, pad, mode):
+    """Padding with the input's own values."""
     out = input
-    for k in range(n):
+    for k in range(len(pad) // 2):
         before, after = int(pad[2 * k]), int(pad[2 * k + 1])
         dim = input.dim() - 1 - k
         _check_pad(mode, input.size(dim), before, after, input.shape)
         if before or after:
             out = out.index_select(dim, _pad_indices(mode, input.size(dim), before, after, input.device))
     return out.clone() if out is input else out
+
+
+_extend_full = _autocast.full(_extend)
 
 
 def _windows(length, kernel, dilation, padding, stride, device):

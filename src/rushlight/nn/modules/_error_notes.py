@@ -81,3 +81,32 @@ def _describe(x, depth=0):
 def _given(args, kwargs):
     parts = [_describe(a) for a in args] + [f"{k}={_describe(v)}" for k, v in kwargs.items()]
     return ", ".join(parts) if parts else "no arguments"
+
+
+def load_hints(missing, unexpected):
+    """What to do about keys of a state dict that do not match the model's, as lines of text."""
+    hints = []
+    for prefix in ("module.", "_orig_mod."):
+        if unexpected and all(k.startswith(prefix) for k in unexpected):
+            cut = {k[len(prefix) :] for k in unexpected}
+            if cut & set(missing) or not missing:
+                hints.append(
+                    f'all its keys begin with "{prefix}", which a wrapper added: load '
+                    f'{{k.removeprefix("{prefix}"): v for k, v in state_dict.items()}}'
+                )
+                return hints
+    heads = {k.partition(".")[0] for k in unexpected}
+    if len(heads) == 1 and missing and {k.partition(".")[2] for k in unexpected} & set(missing):
+        (head,) = heads
+        hints.append(f'the state is that of a model which has this one as its part "{head}"')
+        return hints
+    if unexpected and missing:
+        import difflib
+
+        for key in unexpected[:5]:
+            near = difflib.get_close_matches(key, missing, 1, 0.6)
+            if near:
+                hints.append(f'did you mean "{near[0]}" where the state has "{key}"?')
+    if not hints and (missing or unexpected):
+        hints.append("strict=False loads the keys that do match")
+    return hints

@@ -157,6 +157,13 @@ def _check_name(module, kind, name, own):
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
+def _too_early(module, kind):
+    return AttributeError(
+        f"cannot assign {kind} before Module.__init__() call\n  Begin {type(module).__name__}.__init__() with "
+        "super().__init__()."
+    )
+
+
 def _no_forward(self, *input):
     """Defines the computation of the module; every subclass writes its own."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
@@ -239,7 +246,7 @@ class Module:
             persistent: whether the state_dict holds it.
         """
         if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
+            raise _too_early(self, "buffer")
         _check_name(self, "buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -255,7 +262,7 @@ class Module:
     def register_parameter(self, name, param):
         """Adds a parameter, or None for one that is absent, under an attribute's name."""
         if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
+            raise _too_early(self, "parameter")
         _check_name(self, "parameter", name, self._parameters)
         if param is not None:
             if not isinstance(param, Parameter):
@@ -686,10 +693,14 @@ class Module:
                     0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing))
                 )
         if errors:
+            from rushlight.nn.modules._error_notes import load_hints
+
+            hints = load_hints(missing, unexpected) if strict else []
             raise RuntimeError(
                 "Error(s) in loading state_dict for {}:\n\t{}".format(
                     type(self).__name__, "\n\t".join(errors)
                 )
+                + "".join(f"\n  {hint}" for hint in hints)
             )
         return _IncompatibleKeys(missing, unexpected)
 
@@ -844,7 +855,7 @@ class Module:
         params = own.get("_parameters")
         if isinstance(value, Parameter):
             if params is None:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
+                raise _too_early(self, "parameters")
             _forget(own, name, "_buffers", "_modules")
             self.register_parameter(name, value)
             return
@@ -859,7 +870,7 @@ class Module:
         modules = own.get("_modules")
         if isinstance(value, Module):
             if modules is None:
-                raise AttributeError("cannot assign module before Module.__init__() call")
+                raise _too_early(self, "module")
             _forget(own, name, "_parameters", "_buffers")
             modules[name] = _registered(_hooks.global_module_registration, self, name, value)
             return
@@ -876,7 +887,7 @@ class Module:
             known = buffers is not None and name in buffers
             if known or (value is not None and isinstance(value, Buffer)):
                 if buffers is None:
-                    raise AttributeError("cannot assign buffer before Module.__init__() call")
+                    raise _too_early(self, "buffer")
                 persistent = (
                     value.persistent
                     if isinstance(value, Buffer)

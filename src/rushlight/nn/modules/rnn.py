@@ -245,11 +245,6 @@ class RNNBase(Module):
             text += f", bidirectional={self.bidirectional}"
         return text
 
-    def __getstate__(self):
-        state = super().__getstate__()
-        state.pop("_flat_weights", None)
-        return state
-
     def __setstate__(self, state):
         super().__setstate__(state)
         self.__dict__.setdefault("proj_size", 0)

@@ -19,4 +19,6 @@ def __getattr__(name):
     if name in ("DistributedDataParallel", "distributed"):
         module = import_module("rushlight.nn.parallel.distributed")
         return module if name == "distributed" else module.DistributedDataParallel
-    raise AttributeError(f"module 'rushlight.nn.parallel' has no attribute '{name}'")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -41,6 +41,8 @@ def __getattr__(name):
     elif name in _FILES:
         value = import_module(f"rushlight.nn.utils.{name}")
     else:
-        raise AttributeError(f"module 'rushlight.nn.utils' has no attribute '{name}'")
+        from rushlight._missing import no_name
+
+        raise no_name(__name__, name)
     globals()[name] = value
     return value

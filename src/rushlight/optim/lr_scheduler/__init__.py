@@ -45,3 +45,7 @@ __all__ = [
 
 for _name in (*__all__, "_LRScheduler"):
     globals()[_name].__module__ = __name__
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

@@ -1,5 +1,6 @@
 """The base of the schedulers: counting steps and writing rates into the groups."""
 
+import contextlib
 import functools
 import warnings
 import weakref
@@ -7,13 +8,9 @@ import weakref
 import rushlight as rl
 from rushlight.optim.optimizer import Optimizer
 
-_DOCS = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
-
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
-    "Please use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different "
-    "from None, "
-    "the closed form is used instead of the new chainable form, where available."
+    "The epoch parameter in `scheduler.step()` is deprecated: call `scheduler.step()` once an epoch. With it, the rates "
+    "are computed from the initial ones and changes by other schedulers are lost."
 )
 
 
@@ -51,8 +48,8 @@ def per_group(name, optimizer, value):
 
 
 class LRScheduler:
-    """Subclasses define get_lr(): the rates of the groups at self.last_epoch, from self.base_lrs or the
-    present ones.
+    """Subclasses define _rates(), or get_lr() as in PyTorch: the groups' rates at self.last_epoch, made from
+    self.base_lrs or from the present ones.
     """
 
     _get_lr_called_within_step = False
@@ -93,6 +90,11 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self):
+        """The rates of the epoch that step() has just begun; get_last_lr() is what to ask from outside."""
+        _warn_get_lr_called_within_step(self)
+        return self._rates()
+
+    def _rates(self):
         raise NotImplementedError
 
     def step(self, epoch=None):
@@ -106,21 +108,18 @@ class LRScheduler:
 
     def _check_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-            warnings.warn(
-                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-                "initialization. "
-                f"Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_DOCS}",
-                UserWarning,
-                stacklevel=3,
+            complaint = (
+                "`optimizer.step()` has been overridden after the scheduler was made, so that the order of calls "
+                "cannot be checked: call `optimizer.step()` before `lr_scheduler.step()`."
             )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call `optimizer.step()` "
-                "first, "
-                f"else the first value of the learning rate schedule is skipped. {_DOCS}",
-                UserWarning,
-                stacklevel=3,
+            complaint = (
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call `optimizer.step()` first, else "
+                "the first value of the learning rate schedule is skipped."
             )
+        else:
+            return
+        warnings.warn(complaint, UserWarning, stacklevel=3)
 
     def _update_lr(self, epoch=None):
         with _enable_get_lr_call(self):
@@ -173,25 +172,20 @@ def _warn_get_lr_called_within_step(scheduler):
         )
 
 
-class _enable_get_lr_call:
-    def __init__(self, scheduler):
-        self.scheduler = scheduler
-
-    def __enter__(self):
-        self.scheduler._get_lr_called_within_step = True
-        return self
-
-    def __exit__(self, *exc):
-        self.scheduler._get_lr_called_within_step = False
+@contextlib.contextmanager
+def _raised(scheduler, flag):
+    setattr(scheduler, flag, True)
+    try:
+        yield
+    finally:
+        setattr(scheduler, flag, False)
 
 
-class _initial_mode:
-    def __init__(self, scheduler):
-        self.scheduler = scheduler
+def _enable_get_lr_call(scheduler):
+    """Within the block, get_lr() is called by step()."""
+    return _raised(scheduler, "_get_lr_called_within_step")
 
-    def __enter__(self):
-        self.scheduler._is_initial = True
-        return self
 
-    def __exit__(self, *exc):
-        self.scheduler._is_initial = False
+def _initial_mode(scheduler):
+    """Within the block, the step is the one that a new scheduler makes."""
+    return _raised(scheduler, "_is_initial")

@@ -16,16 +16,12 @@ class _Compound(LRScheduler):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional "
-                    "kwargs to be "
-                    f"specified when calling `step`, but got one at index {i} in the given schedulers "
-                    "sequence."
+                    f"{name} does not support `ReduceLROnPlateau` (index {i}): its step() needs a metric"
                 )
             if scheduler.optimizer is not optimizer:
                 raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, "
-                    f"which is different from {type(optimizer).__name__}."
+                    f"{name} expects all schedulers to belong to the same optimizer, but {type(scheduler).__name__} at "
+                    f"index {i} steps another {type(scheduler.optimizer).__name__}"
                 )
         self._schedulers = schedulers
         self.optimizer = optimizer
@@ -50,11 +46,8 @@ class SequentialLR(_Compound):
         self._take(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the "
-                "number of "
-                f"milestone points, but got number of schedulers {len(schedulers)} and the number of "
-                "milestones "
-                f"to be equal to {len(milestones)}"
+                f"SequentialLR expects one milestone between any two schedulers: {len(schedulers)} schedulers need "
+                f"{len(schedulers) - 1} milestones, got {len(milestones)}"
             )
         self._milestones = milestones
         self.last_epoch = last_epoch + 1

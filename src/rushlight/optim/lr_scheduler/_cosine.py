@@ -5,7 +5,6 @@ import math
 from rushlight.optim.lr_scheduler._base import (
     LRScheduler,
     _enable_get_lr_call,
-    _warn_get_lr_called_within_step,
     set_value,
     values_of,
 )
@@ -24,8 +23,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self._is_initial:
             return self._unchanged()
         groups = self.optimizer.param_groups
@@ -65,8 +63,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         return [_on_curve(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch=None):

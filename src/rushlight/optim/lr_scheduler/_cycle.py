@@ -5,7 +5,6 @@ import types
 
 from rushlight.optim.lr_scheduler._base import (
     LRScheduler,
-    _warn_get_lr_called_within_step,
     check_optimizer,
     per_group,
     set_value,
@@ -94,8 +93,7 @@ class CyclicLR(_MomentumCycler):
             return 1.0
         return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         place = 1.0 + self.last_epoch / self.total_size - cycle
         up = self.step_ratio
@@ -172,8 +170,7 @@ class OneCycleLR(_MomentumCycler):
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         at = self.last_epoch
         if at > self.total_steps:
             raise ValueError(

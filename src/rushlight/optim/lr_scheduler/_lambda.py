@@ -2,7 +2,7 @@
 
 import types
 
-from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_within_step
+from rushlight.optim.lr_scheduler._base import LRScheduler
 
 
 class _FunctionScheduler(LRScheduler):
@@ -39,8 +39,7 @@ class _FunctionScheduler(LRScheduler):
 class LambdaLR(_FunctionScheduler):
     """lr = initial lr * lr_lambda(epoch)."""
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         return [base * fn(self.last_epoch) for base, fn in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
@@ -53,8 +52,7 @@ class MultiplicativeLR(_FunctionScheduler):
                 raise TypeError(f"lr_lambda should be a function, but got {type(fn).__name__}")
         super().__init__(optimizer, lr_lambda, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self._is_initial:
             return self._unchanged()
         groups = self.optimizer.param_groups

@@ -80,12 +80,8 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param "
-                    "group "
-                    "being added to the optimizer. Please modify the `min_lrs` field to match the length "
-                    "of the "
-                    "`optimizer` param groups."
+                    f"The number of param groups in the `optimizer` is now {len(groups)}, but min_lr was given for "
+                    f"{len(self.min_lrs)}: set scheduler.min_lrs to a list of {len(groups)} values"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, floor in zip(groups, self.min_lrs, strict=True):

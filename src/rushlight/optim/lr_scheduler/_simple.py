@@ -7,7 +7,7 @@ the first ones.
 from bisect import bisect_right
 from collections import Counter
 
-from rushlight.optim.lr_scheduler._base import LRScheduler, _warn_get_lr_called_within_step
+from rushlight.optim.lr_scheduler._base import LRScheduler
 
 
 class StepLR(LRScheduler):
@@ -18,8 +18,7 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._unchanged()
         return self._scaled(self.gamma)
@@ -36,8 +35,7 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self.last_epoch not in self.milestones:
             return self._unchanged()
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
@@ -57,8 +55,7 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         if self.last_epoch == self.total_iters:
@@ -89,8 +86,7 @@ class LinearLR(LRScheduler):
         share = min(self.total_iters, epoch) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * share
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -108,8 +104,7 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         return self._unchanged() if self._is_initial else self._scaled(self.gamma)
 
     def _get_closed_form_lr(self):
@@ -124,8 +119,7 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
-        _warn_get_lr_called_within_step(self)
+    def _rates(self):
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._unchanged()
         left = 1.0 - self.last_epoch / self.total_iters

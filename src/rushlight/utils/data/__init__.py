@@ -45,3 +45,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)

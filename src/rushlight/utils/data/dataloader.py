@@ -11,6 +11,8 @@ from ._utils.worker import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
+_collate_fn_t = _worker_init_fn_t = object  # for annotations
+
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 default_collate_fn_map = _collate.default_collate_fn_map
@@ -285,4 +287,6 @@ def __getattr__(name):
         from ._worker_iter import WorkerIter
 
         return WorkerIter
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

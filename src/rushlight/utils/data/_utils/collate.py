@@ -1,5 +1,6 @@
 """Samples to batches: `default_collate` and `default_convert`."""
 
+import re
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
 
@@ -154,3 +155,6 @@ def default_convert(data):
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _like_sequence(data, [default_convert(value) for value in data])
     return data
+
+
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # kinds of NumPy arrays that make no tensor

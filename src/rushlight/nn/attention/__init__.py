@@ -27,3 +27,13 @@ def sdpa_kernel(backends, set_priority=False):
                 f"{backend!r}"
             )
     yield
+
+
+def __getattr__(name):
+    if name in ("flex_attention", "bias"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

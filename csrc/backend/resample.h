@@ -1,0 +1,30 @@
+// Values of pictures at given places, and sums of rows of a table.
+#pragma once
+#include <cstdint>
+
+#include "backend/view.h"
+
+namespace rl {
+
+// Pictures x are (batch, channels, height, width), the grid (batch, points, 2) with coordinates x, y in [-1, 1].
+struct GridShape {
+  int64_t batch, channels, height, width, points;
+  bool nearest;        // else bilinear
+  int padding;         // outside: 0 zeros, 1 the border, 2 reflection
+  bool align_corners;  // -1 and 1 are the corner pixels' centres, else their outer edges
+};
+
+// All contiguous, floats or doubles.
+struct ResampleKernels {
+  // out (batch, channels, points)
+  void (*grid_sample)(const GridShape& s, const View& out, const View& x, const View& grid);
+  // dx and dgrid from dy (as out); each may be null
+  void (*grid_sample_grad)(const GridShape& s, const View* dx, const View* dgrid, const View& dy, const View& x,
+                           const View& grid);
+  // out (bags, width): row b is the sum of the table's rows at indices[starts[b] .. starts[b + 1]), each times its
+  // factor (of indices' length, may be null). starts has one entry more than there are bags and is checked here, as the
+  // indices (RuntimeError) are.
+  void (*bag_sum)(const View& out, const View& table, const View& indices, const View& starts, const View* factors);
+};
+
+}  // namespace rl

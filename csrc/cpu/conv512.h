@@ -1,0 +1,34 @@
+// Convolutions of floats on processors with AVX-512: what conv.cpp calls, and the blocks that the files behind it
+// share.
+#pragma once
+#include <cstdint>
+
+#include "backend/conv.h"
+
+namespace rl::cpu::conv512 {
+
+bool available();
+
+// Winograd's F(4x4, 3x3): the same 36 products of transformed tiles serve the result and both gradients. The functions
+// return false, with an unfinished result, when they meet values so large (or not finite) that the transforms would
+// spread them over their tile.
+bool winograd_serves(const ConvShape& s);
+int64_t winograd_workspace(const ConvShape& s);  // bytes
+// `flipped` takes w as (C, O, 3, 3) turned by 180 degrees: the gradient by the input as a convolution of dy.
+bool winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
+bool winograd_weight_serves(const ConvShape& s);
+int64_t winograd_weight_workspace(const ConvShape& s);
+bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
+// All other shapes, see Note [Lattices]; `input` asks for the gradient by the input.
+bool direct_serves(const ConvShape& s, bool input);
+void direct(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+bool direct_weight_serves(const ConvShape& s);
+void direct_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+
+// Filters of one channel.
+bool depthwise_weight_serves(const ConvShape& s);
+void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
+}  // namespace rl::cpu::conv512

@@ -1,0 +1,212 @@
+#include "backend/resample.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/parallel.h"
+#include "cpu/isa.h"
+#include "cpu/scratch.h"
+#include "cpu/simd_math.h"
+
+namespace rl::RL_ISA {
+namespace {
+
+// A coordinate in pixels, and its derivative by the grid's number.
+template <class T> struct Pixel {
+  T at, slope;
+};
+template <int kPadding, bool kAlign, class T> RL_INLINE Pixel<T> to_pixel(T g, int64_t size) {
+  T n = static_cast<T>(size);
+  T at = kAlign ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
+  T slope = kAlign ? (n - 1) / 2 : n / 2;
+  if constexpr (kPadding == 2) {
+    T low = kAlign ? T(0) : T(-0.5), span = kAlign ? n - 1 : n;
+    T from = at - low, away = abs_(from), flips = floor_(away / span), rest = away - flips * span;
+    bool even = floor_(flips / 2) * 2 == flips;
+    at = span == 0 ? T(0) : (even ? rest : span - rest) + low;
+    slope = span == 0 ? T(0) : ((from < 0) == even ? -slope : slope);
+  }
+  if constexpr (kPadding != 0) {
+    slope = at <= 0 || at >= n - 1 ? T(0) : slope;
+    at = at > 0 ? at : T(0);  // a NaN becomes 0
+    at = at < n - 1 ? at : n - 1;
+  }
+  return {at, slope};
+}
+
+constexpr int64_t kPoints = 256;
+
+// The four pixels around each of up to kPoints places: where they lie in a plane, and their weights, 0 outside.
+template <class T> struct Corners {
+  alignas(64) int32_t place[4][kPoints];
+  alignas(64) T weight[4][kPoints], inside[4][kPoints];
+  alignas(64) T tx[kPoints], ty[kPoints], sx[kPoints], sy[kPoints];
+
+  void fill(const GridShape& s, const T* grid, int64_t n) {
+    auto align = [&]<bool kNearest, int kPadding>() {
+      if (s.align_corners) fill_as<kNearest, kPadding, true>(s, grid, n);
+      else fill_as<kNearest, kPadding, false>(s, grid, n);
+    };
+    auto pad = [&]<bool kNearest>() {
+      if (s.padding == 0) align.template operator()<kNearest, 0>();
+      else if (s.padding == 1) align.template operator()<kNearest, 1>();
+      else align.template operator()<kNearest, 2>();
+    };
+    if (s.nearest) pad.template operator()<true>();
+    else pad.template operator()<false>();
+  }
+  template <bool kNearest, int kPadding, bool kAlign>
+  void fill_as(const GridShape& s, const T* __restrict grid, int64_t n) {
+    const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
+    const int32_t width = static_cast<int32_t>(s.width);
+#pragma GCC ivdep
+    for (int64_t q = 0; q < n; ++q) {
+      auto [x, dx] = to_pixel<kPadding, kAlign>(grid[2 * q], s.width);
+      auto [y, dy] = to_pixel<kPadding, kAlign>(grid[2 * q + 1], s.height);
+      T x0 = kNearest ? rint_(x) : floor_(x), y0 = kNearest ? rint_(y) : floor_(y);
+      T fx = kNearest ? T(0) : x - x0, fy = kNearest ? T(0) : y - y0;
+      tx[q] = fx, ty[q] = fy, sx[q] = kNearest ? T(0) : dx, sy[q] = kNearest ? T(0) : dy;
+      // Comparisons are false for NaN, so that places outside and nonsense read pixel 0 with weight 0.
+      bool x_in = (x0 >= 0) & (x0 <= right), x1_in = (x0 >= -1) & (x0 <= right - 1);
+      bool y_in = (y0 >= 0) & (y0 <= low), y1_in = (y0 >= -1) & (y0 <= low - 1);
+      int32_t xa = static_cast<int32_t>(x_in ? x0 : T(0)), xb = static_cast<int32_t>(x1_in ? x0 + 1 : T(0));
+      int32_t ya = static_cast<int32_t>(y_in ? y0 : T(0)), yb = static_cast<int32_t>(y1_in ? y0 + 1 : T(0));
+      place[0][q] = ya * width + xa, place[1][q] = ya * width + xb;
+      place[2][q] = yb * width + xa, place[3][q] = yb * width + xb;
+      T in0 = y_in & x_in ? T(1) : T(0), in1 = y_in & x1_in ? T(1) : T(0);
+      T in2 = y1_in & x_in ? T(1) : T(0), in3 = y1_in & x1_in ? T(1) : T(0);
+      inside[0][q] = in0, inside[1][q] = in1, inside[2][q] = in2, inside[3][q] = in3;
+      weight[0][q] = in0 != 0 ? (1 - fx) * (1 - fy) : T(0), weight[1][q] = in1 != 0 ? fx * (1 - fy) : T(0);
+      weight[2][q] = in2 != 0 ? (1 - fx) * fy : T(0), weight[3][q] = in3 != 0 ? fx * fy : T(0);
+    }
+  }
+};
+
+template <class T> void sample_of(const GridShape& s, const View& out, const View& x, const View& grid) {
+  int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
+  int64_t grain = std::max<int64_t>(1, 16384 / (kPoints * (4 + s.channels)));
+  parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
+    Corners<T> at;
+    for (int64_t b = first; b < last; ++b) {
+      int64_t n = b / blocks, q0 = b % blocks * kPoints, count = std::min(kPoints, s.points - q0);
+      at.fill(s, grid.as<T>() + (n * s.points + q0) * 2, count);
+      for (int64_t c = 0; c < s.channels; ++c) {
+        const T* __restrict from = x.as<T>() + (n * s.channels + c) * plane;
+        T* __restrict to = out.as<T>() + (n * s.channels + c) * s.points + q0;
+        if (s.nearest) {
+          for (int64_t q = 0; q < count; ++q) to[q] = at.inside[0][q] != 0 ? from[at.place[0][q]] : T(0);
+          continue;
+        }
+#pragma GCC ivdep
+        for (int64_t q = 0; q < count; ++q)
+          to[q] = at.weight[0][q] * from[at.place[0][q]] + at.weight[1][q] * from[at.place[1][q]] +
+                  at.weight[2][q] * from[at.place[2][q]] + at.weight[3][q] * from[at.place[3][q]];
+      }
+    }
+  });
+}
+
+template <class T> void sample_grad_of(const GridShape& s, const View* dx, const View* dgrid, const View& dy,
+                                       const View& x, const View& grid) {
+  int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
+  if (dx) {
+    // A piece owns whole planes: what falls on one pixel is added in the points' order.
+    int64_t together = std::clamp<int64_t>(32768 / std::max<int64_t>(1, s.points), 1, s.channels);
+    int64_t groups = (s.channels + together - 1) / together;
+    parallel_for(0, s.batch * groups, 1, [&](int64_t first, int64_t last) {
+      Corners<T> at;
+      for (int64_t g = first; g < last; ++g) {
+        int64_t n = g / groups, c0 = g % groups * together, c1 = std::min(s.channels, c0 + together);
+        T* to = dx->as<T>() + n * s.channels * plane;
+        std::fill(to + c0 * plane, to + c1 * plane, T(0));
+        for (int64_t q0 = 0; q0 < s.points; q0 += kPoints) {
+          int64_t count = std::min(kPoints, s.points - q0);
+          at.fill(s, grid.as<T>() + (n * s.points + q0) * 2, count);
+          for (int64_t c = c0; c < c1; ++c) {
+            const T* from = dy.as<T>() + (n * s.channels + c) * s.points + q0;
+            T* image = to + c * plane;
+            for (int64_t q = 0; q < count; ++q)
+              for (int k = 0; k < (s.nearest ? 1 : 4); ++k)
+                if (at.inside[k][q] != 0) image[at.place[k][q]] += at.weight[k][q] * from[q];
+          }
+        }
+      }
+    });
+  }
+  if (!dgrid) return;
+  int64_t grain = std::max<int64_t>(1, 16384 / (kPoints * (4 + s.channels)));
+  parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
+    Corners<T> at;
+    T gx[kPoints], gy[kPoints];
+    for (int64_t b = first; b < last; ++b) {
+      int64_t n = b / blocks, q0 = b % blocks * kPoints, count = std::min(kPoints, s.points - q0);
+      at.fill(s, grid.as<T>() + (n * s.points + q0) * 2, count);
+      std::fill(gx, gx + count, T(0));
+      std::fill(gy, gy + count, T(0));
+      for (int64_t c = 0; c < s.channels && !s.nearest; ++c) {
+        const T* __restrict from = x.as<T>() + (n * s.channels + c) * plane;
+        const T* __restrict g = dy.as<T>() + (n * s.channels + c) * s.points + q0;
+#pragma GCC ivdep
+        for (int64_t q = 0; q < count; ++q) {
+          T v0 = at.inside[0][q] * from[at.place[0][q]], v1 = at.inside[1][q] * from[at.place[1][q]];
+          T v2 = at.inside[2][q] * from[at.place[2][q]], v3 = at.inside[3][q] * from[at.place[3][q]];
+          gx[q] += g[q] * ((v1 - v0) * (1 - at.ty[q]) + (v3 - v2) * at.ty[q]);
+          gy[q] += g[q] * ((v2 - v0) * (1 - at.tx[q]) + (v3 - v1) * at.tx[q]);
+        }
+      }
+      T* to = dgrid->as<T>() + (n * s.points + q0) * 2;
+      for (int64_t q = 0; q < count; ++q) to[2 * q] = gx[q] * at.sx[q], to[2 * q + 1] = gy[q] * at.sy[q];
+    }
+  });
+}
+
+void grid_sample(const GridShape& s, const View& out, const View& x, const View& grid) {
+  if (out.dtype == DType::Float64) sample_of<double>(s, out, x, grid);
+  else sample_of<float>(s, out, x, grid);
+}
+void grid_sample_grad(const GridShape& s, const View* dx, const View* dgrid, const View& dy, const View& x,
+                      const View& grid) {
+  if (dy.dtype == DType::Float64) sample_grad_of<double>(s, dx, dgrid, dy, x, grid);
+  else sample_grad_of<float>(s, dx, dgrid, dy, x, grid);
+}
+
+template <class T>
+void bag_sum_of(const View& out, const View& table, const View& indices, const View& starts, const View* factors) {
+  int64_t bags = out.sizes[0], width = out.sizes[1], rows = table.sizes[0], count = indices.sizes[0];
+  const int64_t *at = indices.as<int64_t>(), *begin = starts.as<int64_t>();
+  for (int64_t b = 0; b < bags; ++b)
+    CHECK(begin[b] >= 0 && begin[b] <= begin[b + 1] && begin[b + 1] <= count, Runtime,
+          "embedding_bag: offsets must not decrease nor pass the number of indices, ", count, "; bag ", b, " has ",
+          begin[b], " to ", begin[b + 1]);
+  int64_t per_bag = std::max<int64_t>(1, count / std::max<int64_t>(1, bags) * width);
+  parallel_for(0, bags, std::max<int64_t>(1, 32768 / per_bag), [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      T* __restrict sum = out.as<T>() + b * width;
+      std::fill(sum, sum + width, T(0));
+      for (int64_t i = begin[b]; i < begin[b + 1]; ++i) {
+        CHECK(at[i] >= 0 && at[i] < rows, Runtime,
+              "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", at[i]);
+        const T* __restrict row = table.as<T>() + at[i] * width;
+        if (factors) {
+          T f = factors->as<T>()[i];
+#pragma GCC ivdep
+          for (int64_t j = 0; j < width; ++j) sum[j] += f * row[j];
+        } else {
+#pragma GCC ivdep
+          for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+        }
+      }
+    }
+  });
+}
+void bag_sum(const View& out, const View& table, const View& indices, const View& starts, const View* factors) {
+  if (out.dtype == DType::Float64) bag_sum_of<double>(out, table, indices, starts, factors);
+  else bag_sum_of<float>(out, table, indices, starts, factors);
+}
+
+}  // namespace
+
+extern const ResampleKernels resample_kernels;
+const ResampleKernels resample_kernels = {grid_sample, grid_sample_grad, bag_sum};
+
+}  // namespace rl::RL_ISA

@@ -1,0 +1,29 @@
+// Layers of recurrent networks on registers of 512 bits.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/parallel.h"
+#include "cpu/gemm.h"
+#include "cpu/rnn.h"
+#include "cpu/scratch.h"
+#include "cpu/simd_math.h"
+
+#if defined(__x86_64__) && defined(__AVX2__)
+#include <immintrin.h>
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")
+#define RL_RNN_BYTES 64
+#include "cpu/rnn_layer.h"
+namespace rl::RL_ISA {
+const RnnLayerKernels* wide_rnn_layers() {
+  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, input_grad_any};
+  return cpu::gemm_available() ? &kernels : nullptr;
+}
+}  // namespace rl::RL_ISA
+#pragma GCC pop_options
+#else
+namespace rl::RL_ISA {
+const RnnLayerKernels* wide_rnn_layers() { return nullptr; }
+}  // namespace rl::RL_ISA
+#endif

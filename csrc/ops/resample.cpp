@@ -1,0 +1,169 @@
+#include <climits>
+
+#include "autograd/engine.h"
+#include "backend/backend.h"
+#include "ops/elementwise.h"
+#include "ops/gather.h"
+#include "ops/ops.h"
+#include "ops/reduce.h"
+#include "ops/registry.h"
+#include "ops/shape.h"
+
+namespace rl::ops {
+
+// A coordinate of the grid in pixels, written with ops.
+static Tensor to_pixels(const Tensor& g, int64_t size, const GridShape& s) {
+  double n = static_cast<double>(size);
+  Tensor at = s.align_corners ? mul(add(g, 1), (n - 1) / 2) : mul(sub(mul(add(g, 1), n), 1), 0.5);
+  if (s.padding == 2) {
+    double low = s.align_corners ? 0 : -0.5, span = s.align_corners ? n - 1 : n;
+    if (span == 0) return zeros_like(g);
+    Tensor away = abs(sub(at, low)), flips = floor(div(detach(away), span)), rest = sub(away, mul(flips, span));
+    at = add(where(eq(remainder(flips, 2), 0), rest, sub(span, rest)), low);
+  }
+  return s.padding ? clamp(at, Scalar(0), Scalar(n - 1)) : at;
+}
+
+// grid_sample written with ops, for derivatives of its derivative.
+static Tensor composed(const Tensor& x, const Tensor& grid, const GridShape& s) {
+  Tensor at[2] = {to_pixels(select(grid, 2, 0), s.width, s), to_pixels(select(grid, 2, 1), s.height, s)};
+  Tensor flat = reshape(x, {s.batch, s.channels, s.height * s.width}), total;
+  Tensor whole[2];
+  for (int d = 0; d < 2; ++d) whole[d] = floor(s.nearest ? add(detach(at[d]), 0.5) : detach(at[d]));
+  int64_t sizes[2] = {s.width, s.height};
+  for (int corner = 0; corner < (s.nearest ? 1 : 4); ++corner) {
+    Tensor weight, places[2];
+    for (int d = 0; d < 2; ++d) {
+      bool upper = corner >> d & 1;
+      Tensor place = upper ? add(whole[d], 1) : whole[d];
+      Tensor inside = logical_and(ge(place, 0), le(place, sizes[d] - 1));
+      places[d] = cast(keep_where(inside, place), DType::Int64);
+      Tensor part = s.nearest ? cast(inside, x.dtype())
+                              : keep_where(inside, upper ? sub(at[d], whole[d]) : sub(add(whole[d], 1), at[d]));
+      weight = weight.defined() ? mul(weight, part) : part;
+    }
+    Tensor index = expand(unsqueeze(add(mul(places[1], s.width), places[0]), 1), {s.batch, s.channels, s.points});
+    Tensor term = mul(gather(flat, 2, index), unsqueeze(weight, 1));
+    total = total.defined() ? add(total, term) : term;
+  }
+  return total;
+}
+
+// grid_sample: y = the weighted sum of the four pixels around each place (or the nearest one)
+//   dx: dy times the weights, put at the pixels; dgrid: dy times the slopes of the weights and of the pixel coordinates
+struct GridSampleBackward : Node {
+  static constexpr const char* kName = "GridSampler2DBackward0";
+  Saved input, grid;
+  GridShape shape{};
+  Grads backward(const Grads& dy) {
+    Tensor x = input.unpack(*this), g = grid.unpack(*this), dx, dgrid;
+    if (grad_enabled()) return again(x, g, dy[0]);
+    Tensor d = contiguous(dy[0]), xc = contiguous(x), gc = contiguous(g);
+    View dx_view, dgrid_view;
+    if (needs(0)) dx = empty(x.sizes(), x.dtype(), x.device()), dx_view = dx.view();
+    if (needs(1)) dgrid = empty(g.sizes(), x.dtype(), x.device()), dgrid_view = dgrid.view();
+    if (!x.device().is_meta())
+      g_cpu->resample->grid_sample_grad(shape, needs(0) ? &dx_view : nullptr, needs(1) ? &dgrid_view : nullptr,
+                                        d.view(), xc.view(), gc.view());
+    return {dx, dgrid};
+  }
+  // Differentiates the composed form at stand-ins of the inputs.
+  Grads again(Tensor x, Tensor g, const Tensor& dy) {
+    Tensors wanted;
+    Tensor* all[] = {&x, &g};
+    for (int i = 0; i < 2; ++i)
+      if (needs(i)) *all[i] = record_alias(alias(*all[i]), *all[i]), wanted.push_back(*all[i]);
+    Tensor y = composed(x, g, shape);
+    Grads dx(2);
+    if (!y.requires_grad()) return dx;
+    Tensors found = run_backward({.roots = Span<Tensor>(&y, 1),
+                                  .gradients = Span<Tensor>(&dy, 1),
+                                  .retain_graph = true,
+                                  .create_graph = true,
+                                  .inputs = wanted,
+                                  .accumulate = false});
+    for (int64_t i = 0, k = 0; i < 2; ++i)
+      if (needs(i)) dx[i] = found[k++];
+    return dx;
+  }
+  FIELDS(input, grid)
+};
+static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
+  bool right = x.dim() == 4 && grid.dim() == 3 && grid.sizes()[0] == x.sizes()[0] && grid.sizes()[2] == 2 &&
+               x.dtype() == grid.dtype() && x.device() == grid.device() &&
+               (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && (mode == 0 || mode == 1) &&
+               padding >= 0 && padding <= 2;
+  CHECK(right && x.sizes()[2] > 0 && x.sizes()[3] > 0 && x.sizes()[2] * x.sizes()[3] <= INT_MAX, Runtime,
+        "grid_sample: expected pictures (N, C, H, W) and places (N, P, 2) of one type, float or double, got ",
+        to_text(x.sizes()), " and ", to_text(grid.sizes()));
+  GridShape s{
+      x.sizes()[0], x.sizes()[1], x.sizes()[2], x.sizes()[3], grid.sizes()[1], mode == 1, static_cast<int>(padding),
+      align_corners};
+  Tensor y = empty(Ints{s.batch, s.channels, s.points}, x.dtype(), x.device());
+  if (y.numel() && !x.device().is_meta()) {
+    NoGrad raw;
+    g_cpu->resample->grid_sample(s, y.view(), contiguous(x).view(), contiguous(grid).view());
+  }
+  return record<GridSampleBackward>(y, {x, grid}, [&](auto& n) {
+    n.input = save(x);
+    n.grid = save(grid);
+    n.shape = s;
+  });
+}
+
+// bag_sum: y[b] = the sum over bag b of factor[i] weight[indices[i]]
+//   dweight = factor[i] dy[bag of i] added at indices[i], dfactor[i] = dy[bag of i] . weight[indices[i]]
+struct BagSumBackward : Node {
+  static constexpr const char* kName = "EmbeddingBagBackward0";
+  Saved weight, indices, starts, factors;
+  Grads backward(const Grads& dy) {
+    Tensor w = weight.unpack(*this), at = indices.unpack(*this), begin = starts.unpack(*this);
+    Tensor sizes = sub(narrow(begin, 0, 1, dy[0].sizes()[0]), narrow(begin, 0, 0, dy[0].sizes()[0])), dw, df;
+    Tensor bag = empty(Ints{at.numel()}, DType::Int64, at.device());
+    if (bag.numel() && !at.device().is_meta()) g_cpu->index->repeat_indices(bag.view(), contiguous(sizes).view());
+    Tensor rows = index_select(dy[0], 0, bag);
+    if (needs(0)) {
+      Tensor scaled = factors.defined() ? mul(rows, unsqueeze(factors.unpack(*this), 1)) : rows;
+      dw = index_add(zeros(w.sizes(), w.dtype(), w.device()), 0, at, scaled);
+    }
+    if (needs(1)) df = sum(mul(rows, index_select(w, 0, at)), Ints{1});
+    return {dw, df};
+  }
+  FIELDS(weight, indices, starts, factors)
+};
+static Tensor bag_sum(const Tensor& weight, const Tensor& indices, const Tensor& starts, const OptTensor& factors) {
+  CHECK(weight.dim() == 2 && indices.dim() == 1 && starts.dim() == 1 && starts.numel() >= 1 &&
+            indices.dtype() == DType::Int64 && starts.dtype() == DType::Int64 &&
+            (weight.dtype() == DType::Float32 || weight.dtype() == DType::Float64) &&
+            (!factors.defined() || (factors.dtype() == weight.dtype() && factors.sizes() == indices.sizes())),
+        Runtime, "bag_sum: expected a table (V, D) of floats, int64 indices (L), int64 starts (B + 1) and factors (L)");
+  Tensor y = empty(Ints{starts.numel() - 1, weight.sizes()[1]}, weight.dtype(), weight.device());
+  if (!weight.device().is_meta()) {
+    NoGrad raw;
+    Tensor w = contiguous(weight), at = contiguous(indices), begin = contiguous(starts),
+           f = factors.defined() ? contiguous(factors) : Tensor();
+    // All indices belong to a bag, so that each has a gradient.
+    if (starts.numel() > 1)
+      CHECK(begin.data<int64_t>()[0] == 0 && begin.data<int64_t>()[starts.numel() - 1] == indices.numel(), Runtime,
+            "bag_sum: expected starts from 0 to ", indices.numel());
+    View f_view;
+    if (f.defined()) f_view = f.view();
+    g_cpu->resample->bag_sum(y.view(), w.view(), at.view(), begin.view(), f.defined() ? &f_view : nullptr);
+  }
+  return record<BagSumBackward>(y, {weight, factors}, [&](auto& n) {
+    n.weight = save(weight);
+    n.indices = save(indices);
+    n.starts = save(starts);
+    if (factors.defined()) n.factors = save(factors);
+  });
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("_nn.grid_sample", grid_sample, "input, grid, mode, padding_mode, align_corners", kNoOut,
+          "(N, C, P): pictures (N, C, H, W) at places (N, P, 2); mode is 0 bilinear or 1 nearest, padding 0 zeros, "
+          "1 border or 2 reflection.");
+  ops.def("_nn.bag_sum", bag_sum, "weight, indices, starts, factors=None", kNoOut,
+          "Sums of rows of weight over bags of indices; bag b has those from starts[b] to starts[b + 1].");
+});
+
+}  // namespace rl::ops

@@ -1,0 +1,128 @@
+"""Primitives of PyTorch that have no function of their own here: torch.ops.aten.<name> by other functions."""
+
+import rushlight as rl
+
+
+def _to_copy(
+    input, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None
+):
+    return input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True)
+
+
+def _unsafe_view(input, size):
+    return input.view(size)
+
+
+def _reshape_alias(input, size, stride):
+    return input.as_strided(size, stride, input.storage_offset())
+
+
+def _local_scalar_dense(input):
+    return input.item()
+
+
+def _softmax(input, dim, half_to_float=False):
+    return rl.softmax(input, dim, dtype=rl.float32 if half_to_float else None)
+
+
+def _log_softmax(input, dim, half_to_float=False):
+    return rl.log_softmax(input, dim, dtype=rl.float32 if half_to_float else None)
+
+
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    return (output * (grad_output - (grad_output * output).sum(dim, keepdim=True))).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _assert_async(input, message=None):
+    rl._assert_async(input, message)
+
+
+def _assert_scalar(value, message):
+    if not value:
+        raise RuntimeError(message)
+
+
+def _assert_tensor_metadata(input, size=None, stride=None, dtype=None, *, device=None, layout=None):
+    if dtype is not None and input.dtype != dtype:
+        raise RuntimeError(f"Tensor dtype mismatch! Expected {dtype}, got {input.dtype}")
+    if size is not None and tuple(size) != tuple(input.shape):
+        raise RuntimeError(f"Tensor sizes mismatch! Expected {tuple(size)}, got {tuple(input.shape)}")
+
+
+def sym_size(input, dim=None):
+    return input.size() if dim is None else input.size(dim)
+
+
+def sym_stride(input, dim=None):
+    return input.stride() if dim is None else input.stride(dim)
+
+
+def sym_numel(input):
+    return input.numel()
+
+
+def sym_storage_offset(input):
+    return input.storage_offset()
+
+
+def sym_constrain_range_for_size(size, *, min=None, max=None):
+    return None
+
+
+sym_constrain_range = sym_constrain_range_for_size
+
+
+def lift_fresh(input):
+    return input
+
+
+lift = lift_fresh
+
+
+def index(input, indices):
+    return input[tuple(slice(None) if i is None else i for i in indices)]
+
+
+def alias(input):
+    return input.view_as(input)
+
+
+def _conj(input):
+    return input.conj()
+
+
+def _index_put_impl_(input, indices, values, accumulate=False, unsafe=False):
+    return input.index_put_(indices, values, accumulate)
+
+
+def _fft_c2c(input, dim, normalization, forward):
+    norm = {0: "backward" if forward else "forward", 1: "ortho", 2: "forward" if forward else "backward"}[
+        normalization
+    ]
+    return (rl.fft.fftn if forward else rl.fft.ifftn)(input, dim=dim, norm=norm)
+
+
+def _foreach_maximum_(tensors, other):
+    for i, t in enumerate(tensors):
+        t.copy_(t.maximum(other[i]) if isinstance(other, (list, tuple)) else t.clamp_min(other))
+
+
+def _foreach_minimum_(tensors, other):
+    for i, t in enumerate(tensors):
+        t.copy_(t.minimum(other[i]) if isinstance(other, (list, tuple)) else t.clamp_max(other))
+
+
+def missing(name):
+    """A private primitive that nothing here answers to: packages list such names at import; a call says so."""
+
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(
+            f"torch.ops.aten.{name}: rushlight has no such primitive; call the public function instead"
+        )
+
+    refuse.__name__ = name
+    return refuse

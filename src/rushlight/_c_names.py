@@ -1,0 +1,179 @@
+"""Private names of torch._C that popular packages touch, beside those that the extension itself has."""
+
+import contextlib
+
+import rushlight as rl
+from rushlight import _C, _missing
+from rushlight.overrides import TorchFunctionMode as _Mode
+
+
+def _nothing(*args, **kwargs):
+    return None
+
+
+def _no(*args, **kwargs):
+    return False
+
+
+_log_api_usage_once = _log_api_usage_metadata = _initExtension = _nothing
+_TensorMeta = type(_C.Tensor)
+_TensorBase = TensorBase = _C.Tensor
+ScriptFunction, ScriptModule = rl.jit.ScriptFunction, rl.jit.ScriptModule
+Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorType, JITException, PyTorchFileReader, PyTorchFileWriter, FileCheck = (
+    _missing.absent(f"_C.{n}")
+    for n in ("Graph", "Value", "Node", "Block", "ScriptMethod", "ScriptObject", "FunctionSchema", "TensorType",
+              "JITException", "PyTorchFileReader", "PyTorchFileWriter", "FileCheck")
+)  # fmt: skip
+_get_tracing_state = _get_graph_executor_optimize = _nothing
+_is_tracing = _are_functorch_transforms_active = _no
+for _name in [
+    "_jit_can_fuse_on_cpu",
+    "_jit_can_fuse_on_gpu",
+    "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu",
+    "_jit_set_profiling_executor",
+    "_jit_set_profiling_mode",
+    "_jit_set_nvfuser_enabled",
+    "_jit_set_nvfuser_guard_mode",
+    "_jit_set_texpr_fuser_enabled",
+    "_jit_set_bailout_depth",
+    "_jit_nvfuser_enabled",
+    "_jit_texpr_fuser_enabled",
+    "_get_cudnn_enabled",
+    "_get_mkldnn_enabled",
+    "_set_math_sdp_allow_fp16_bf16_reduction",
+    "_set_sdp_use_flash",
+    "_cuda_isDriverSufficient",
+    "_cuda_isInBadFork",
+    "_has_mkldnn",
+    "_has_torch_function_mode",
+]:
+    globals()[_name] = _no
+
+
+def _get_accelerator(check=None):
+    return rl.device("cpu")
+
+
+def _get_default_device():
+    return str(rl.get_default_device())
+
+
+def _get_privateuse1_backend_name():
+    return "privateuseone"
+
+
+def _is_alias_of(a, b):
+    """Whether two tensors share memory."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def _is_torch_function_enabled():
+    before = _C.ops["_set_torch_function"](True)
+    _C.ops["_set_torch_function"](before)
+    return before
+
+
+def _is_torch_function_mode_enabled():
+    return _len_torch_function_stack() > 0
+
+
+def _len_torch_function_stack():
+    from rushlight._compose import _modes
+
+    return len(_modes)
+
+
+def _show_config():
+    return rl.__config__.show()
+
+
+class DisableTorchFunctionSubclass(contextlib.ContextDecorator):
+    """A block in which classes do not take over functions."""
+
+    def __enter__(self):
+        self._was = _C.ops["_set_torch_function"](False)
+        return self
+
+    def __exit__(self, *exc):
+        _C.ops["_set_torch_function"](self._was)
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass
+_DisableTorchDispatch = contextlib.nullcontext
+
+
+class _Functions:
+    """torch._C._nn and its like: functions of one family."""
+
+    def __init__(self, *spaces):
+        self._spaces = spaces
+
+    def __getattr__(self, name):
+        from rushlight._compose import functions_of
+
+        for space in self._spaces:
+            found = (
+                functions_of(space).get(name.removeprefix(space + "_")) if space else getattr(rl, name, None)
+            )
+            if found is not None:
+                setattr(self, name, found)
+                return found
+        if name == "_parse_to":
+            return _parse_to
+        raise AttributeError(_missing.explain(f"_C._{self._spaces[0].strip('_')}.{name}"))
+
+
+_nn = _Functions("_nn", "nn.functional", "")
+_linalg, _fft, _special, _sparse = (
+    _Functions("linalg"),
+    _Functions("fft"),
+    _Functions("special"),
+    _Functions("sparse"),
+)
+_VariableFunctions = _VariableFunctionsClass = _Functions("")
+
+
+def _parse_to(*args, **kwargs):
+    """The (device, dtype, non_blocking, memory_format) that the arguments of `.to(...)` mean."""
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    rest = [kwargs.get("non_blocking", False), kwargs.get("copy", False)]
+    flags = []
+    for a in args:
+        if isinstance(a, rl.Tensor):
+            device, dtype = a.device, a.dtype
+        elif isinstance(a, rl.dtype):
+            dtype = a
+        elif isinstance(a, bool):
+            flags.append(a)
+        elif a is not None:
+            device = a
+    if flags:
+        rest[0] = flags[0]
+    return (None if device is None else rl.device(device), dtype, rest[0], kwargs.get("memory_format"))
+
+
+class _functorch:
+    """Questions of function transforms (vmap, grad), asked outside of them."""
+
+    is_batchedtensor = is_gradtrackingtensor = is_functorch_wrapped_tensor = is_functionaltensor = (
+        staticmethod(_no)
+    )
+    maybe_get_bdim = staticmethod(lambda tensor: -1)
+    maybe_get_level = staticmethod(lambda tensor: -1)
+    maybe_current_level = peek_interpreter_stack = staticmethod(_nothing)
+    get_unwrapped = staticmethod(lambda tensor: tensor)
+
+
+class _autograd:
+    """torch._C._autograd."""
+
+    DeviceType = _missing.absent("_C._autograd.DeviceType")
+    _enable_record_function = _profiler_enabled = staticmethod(_no)
+
+
+_TorchFunctionMode = _Mode
+
+
+def __getattr__(name):
+    raise _missing.no_name("rushlight._C", name, depth=3)

@@ -1,0 +1,202 @@
+"""Functions of the package that few programs touch: checks, sizes known only when compiling, devices, old names."""
+
+import builtins
+
+import rushlight as rl
+from rushlight._compose import _overridable
+from rushlight._missing import absent as _absent
+
+
+class _Symbolic(type):
+    """SymInt and its kin: sizes that PyTorch's compiler does not know yet. Here every size is a number."""
+
+    def __instancecheck__(cls, instance):
+        return False
+
+
+SymInt = _Symbolic("SymInt", (), {"__module__": "rushlight"})
+SymFloat = _Symbolic("SymFloat", (), {"__module__": "rushlight"})
+SymBool = _Symbolic("SymBool", (), {"__module__": "rushlight"})
+
+
+def sym_int(a):
+    return int(a)
+
+
+def sym_float(a):
+    return float(a)
+
+
+def sym_not(a):
+    return not a
+
+
+def sym_ite(b, t, f):
+    return t if b else f
+
+
+def sym_sum(args):
+    return builtins.sum(args)
+
+
+sym_max, sym_min = builtins.max, builtins.min
+
+
+@_overridable
+def _assert(condition, message):
+    """assert as a function."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _check_with(error_type, cond, message=None):
+    """Raises an error of the type if the condition is false; message() makes its text."""
+    if not cond:
+        raise error_type(
+            str(message()) if message is not None else "Expected cond to be True, but got False."
+        )
+
+
+def _check(cond, message=None):
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond, message=None):
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond, message=None):
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond, message=None):
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond, message=None):
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_tensor_all_with(error_type, cond, message=None):
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _check_tensor_all(cond, message=None):
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_is_size(i, message=None, *, max=None):
+    _check(i >= 0, message)
+
+
+def _assert_async(input, assert_msg=None):
+    if not input.item():
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def get_device_module(device=None):
+    """The module of a device's functions: torch.cpu, torch.cuda ..."""
+    kind = rl.get_default_device().type if device is None else rl.device(device).type
+    return getattr(rl, kind)
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """true_fn(*operands) or false_fn(*operands)."""
+    return (true_fn if bool(pred) else false_fn)(*operands)
+
+
+def while_loop(cond_fn, body_fn, carried_inputs):
+    """Repeats carried = body_fn(*carried) while cond_fn(*carried)."""
+    carried = tuple(carried_inputs)
+    while bool(cond_fn(*carried)):
+        carried = body_fn(*carried)
+        carried = tuple(carried) if isinstance(carried, (tuple, list)) else (carried,)
+    return carried
+
+
+def from_file(
+    filename,
+    shared=None,
+    size=0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
+    """A tensor on the memory of a file."""
+    dtype = dtype or rl.get_default_dtype()
+    storage = rl.UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
+    return rl.empty(0, dtype=dtype).set_(storage, 0, (size,), (1,)).requires_grad_(requires_grad)
+
+
+def _removed(name, instead):
+    def removed(*args, **kwargs):
+        raise RuntimeError(f"torch.{name} was removed from PyTorch: use torch.{instead}")
+
+    removed.__name__ = removed.__qualname__ = name
+    return removed
+
+
+symeig, eig, solve, matrix_rank, lstsq = (
+    _removed(*pair)
+    for pair in (("symeig", "linalg.eigh"), ("eig", "linalg.eig"), ("solve", "linalg.solve"),
+                 ("matrix_rank", "linalg.matrix_rank"), ("lstsq", "linalg.lstsq"))
+)  # fmt: skip
+
+
+class _QScheme:
+    """The name of a way to quantize."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __repr__(self):
+        return f"torch.{self._name}"
+
+
+qscheme = _QScheme
+(
+    per_tensor_affine,
+    per_tensor_symmetric,
+    per_channel_affine,
+    per_channel_symmetric,
+    per_channel_affine_float_qparams,
+) = map(
+    _QScheme,
+    (
+        "per_tensor_affine",
+        "per_tensor_symmetric",
+        "per_channel_affine",
+        "per_channel_symmetric",
+        "per_channel_affine_float_qparams",
+    ),
+)
+quantize_per_tensor, quantize_per_channel, dequantize, quantize_per_tensor_dynamic = (
+    _absent(f"ao.{n}")
+    for n in ("quantize_per_tensor", "quantize_per_channel", "dequantize", "quantize_per_tensor_dynamic")
+)
+PyTorchFileReader, PyTorchFileWriter, DeviceObjType, TensorType, Tag, Generic = (
+    _absent(n)
+    for n in ("PyTorchFileReader", "PyTorchFileWriter", "DeviceObjType", "TensorType", "Tag", "Generic")
+)
+FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleType, OptionalType = (
+    _absent(f"jit.{n}")
+    for n in (
+        "FloatType",
+        "IntType",
+        "BoolType",
+        "StringType",
+        "NoneType",
+        "ListType",
+        "DictType",
+        "TupleType",
+        "OptionalType",
+    )
+)
+Storage = rl.storage.FloatStorage
+StorageBase = rl.UntypedStorage
+Stream, Event = rl.cpu.Stream, rl.cpu.Event
+Future = rl.futures.Future
+ScriptModule, ScriptFunction = rl.jit.ScriptModule, rl.jit.ScriptFunction

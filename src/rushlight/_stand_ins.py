@@ -1,0 +1,204 @@
+"""Modules of PyTorch that rushlight has in name only: programs import them and may never use them.
+
+Each line: a module, and its names. `Name(A B)` is an enumeration with those members, `name=` a function or class found
+elsewhere, anything else a class whose use raises NotImplementedError with an explanation (see _missing.absent).
+"""
+
+import enum
+import importlib
+import importlib.machinery
+import re
+import sys
+
+from rushlight._missing import absent, teach
+
+_TABLE = """
+_dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
+_dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
+_dynamo.utils:
+_export: capture_pre_autograd_graph
+_functorch:
+_functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
+_functorch.vmap: vmap=_vmap.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
+_functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
+_guards: TracingContext
+_higher_order_ops:
+_inductor:
+_inductor.config:
+_inductor.utils: fresh_inductor_cache
+_jit_internal:
+_prims_common:
+_subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException UnsupportedFakeTensorException
+_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never
+_subclasses.functional_tensor: FunctionalTensor
+_subclasses.meta_utils:
+_weights_only_unpickler:
+autograd.profiler_legacy: profile
+classes: load_library
+cuda.profiler: profile start stop
+cuda.graphs: CUDAGraph graph graph_pool_handle make_graphed_callables
+cuda.sparse:
+distributed._composable: fully_shard replicate checkpoint
+distributed._composable.fsdp: FSDPModule MixedPrecisionPolicy CPUOffloadPolicy OffloadPolicy fully_shard register_fsdp_forward_method
+distributed._composable.fsdp.fully_shard: FSDPModule fully_shard
+distributed._composable.replicate: replicate DDP
+distributed._functional_collectives: AsyncCollectiveTensor all_gather_tensor all_reduce reduce_scatter_tensor all_to_all_single all_gather_tensor_autograd all_to_all_single_autograd wait_tensor permute_tensor
+distributed._shard:
+distributed._shard.sharded_tensor: ShardedTensor
+distributed._tensor: DTensor DeviceMesh Shard Replicate Partial Placement distribute_tensor distribute_module
+distributed._tensor.api: DTensor
+distributed._tensor.experimental: implicit_replication
+distributed.algorithms:
+distributed.algorithms._checkpoint:
+distributed.algorithms._checkpoint.checkpoint_wrapper: CheckpointImpl(REENTRANT NO_REENTRANT) CheckpointWrapper apply_activation_checkpointing checkpoint_wrapper offload_wrapper
+distributed.algorithms.ddp_comm_hooks: DDPCommHookType register_ddp_comm_hook
+distributed.algorithms.ddp_comm_hooks.debugging_hooks: noop_hook
+distributed.algorithms.ddp_comm_hooks.default_hooks: allreduce_hook fp16_compress_hook fp16_compress_wrapper bf16_compress_hook bf16_compress_wrapper
+distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks:
+distributed.algorithms.ddp_comm_hooks.post_localSGD_hook: PostLocalSGDState post_localSGD_hook
+distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState batched_powerSGD_hook powerSGD_hook
+distributed.algorithms.join: Join Joinable JoinHook
+distributed.algorithms.model_averaging:
+distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
+distributed.autograd: context backward get_gradients
+distributed.checkpoint: FileSystemReader FileSystemWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner SavePlan SavePlanner Metadata StorageReader StorageWriter load load_state_dict save save_state_dict async_save
+distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner create_default_local_save_plan create_default_global_save_plan
+distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
+distributed.checkpoint.format_utils: dcp_to_torch_save torch_save_to_dcp
+distributed.checkpoint.hf_storage: HuggingFaceStorageReader HuggingFaceStorageWriter
+distributed.checkpoint.state_dict_loader: _load_state_dict
+distributed.checkpoint.metadata: Metadata BytesStorageMetadata TensorStorageMetadata STATE_DICT_TYPE
+distributed.checkpoint.optimizer: load_sharded_optimizer_state_dict
+distributed.checkpoint.planner: LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem
+distributed.checkpoint.state_dict: StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict
+distributed.checkpoint.stateful: Stateful
+distributed.constants: default_pg_timeout=distributed.default_pg_timeout
+distributed.device_mesh: DeviceMesh init_device_mesh
+distributed.elastic:
+distributed.elastic.agent:
+distributed.elastic.multiprocessing: Std DefaultLogsSpecs
+distributed.elastic.multiprocessing.errors: ChildFailedError ErrorHandler ProcessFailure
+distributed.elastic.utils:
+distributed.fsdp: BackwardPrefetch(BACKWARD_PRE BACKWARD_POST) CPUOffload CPUOffloadPolicy FSDPModule FlatParameter FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType(PARAM_NAME PARAM_ID) ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy(FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2) StateDictConfig StateDictSettings StateDictType(FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT) fully_shard register_fsdp_forward_method
+distributed.fsdp._fully_shard: FSDPModule fully_shard
+distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup
+distributed.fsdp.api: =distributed.fsdp
+distributed.fsdp.fully_sharded_data_parallel: =distributed.fsdp
+distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
+distributed.fsdp.wrap: CustomPolicy ModuleWrapPolicy _FSDPPolicy _Policy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy
+distributed.launcher:
+distributed.launcher.api: LaunchConfig elastic_launch
+distributed.optim: DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer
+distributed.pipelining: Pipe PipelineStage Schedule1F1B ScheduleGPipe SplitPoint(BEGINNING END) build_stage pipe_split pipeline
+distributed.rpc: BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
+distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all
+distributed.run: main run get_args_parser config_from_args
+distributed.tensor: DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
+distributed.tensor._utils:
+distributed.tensor.device_mesh: DeviceMesh init_device_mesh
+distributed.tensor.experimental: context_parallel implicit_replication local_map
+distributed.tensor.parallel: ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput RowwiseParallel SequenceParallel loss_parallel parallelize_module
+distributed.tensor.parallel.fsdp:
+distributed.tensor.placement_types: Partial Placement Replicate Shard _StridedShard
+distributed.utils:
+export: Dim ExportedProgram ShapesCollection export load save register_dataclass dims unflatten
+export.dynamic_shapes: Dim
+export.decomp_utils: CustomDecompTable
+export.experimental:
+export.graph_signature:
+fx.experimental:
+fx.experimental.optimization: fuse
+fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
+fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
+fx.passes:
+fx.passes.infra:
+fx.passes.infra.pass_base: PassBase PassResult
+fx.passes.infra.pass_manager: PassManager
+fx.passes.shape_prop: ShapeProp TensorMetadata
+fx.passes.symbolic_shape_prop:
+fx.passes.split_module: split_module
+nested: Tensor=Tensor as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor narrow masked_select
+nested._internal:
+nested._internal.nested_tensor: NestedTensor
+nn.intrinsic: ConvBn1d ConvBn2d ConvBnReLU2d ConvReLU1d ConvReLU2d LinearReLU
+nn.intrinsic.qat:
+nn.qat: Conv2d Linear
+nn.quantized.dynamic: Linear LSTM GRU
+nn.quantized.modules:
+nn.utils._named_member_accessor: NamedMemberAccessor
+nn.utils._per_sample_grad: call_for_per_sample_grads
+numa:
+numa.binding: AffinityMode NumaOptions
+onnx.symbolic_opset9:
+onnx.symbolic_opset10:
+onnx.symbolic_opset11:
+onnx.symbolic_opset12:
+onnx.utils:
+testing._internal:
+testing._internal.common_utils: TestCase
+testing._internal.distributed:
+utils._debug_mode: DebugMode
+utils._sympy:
+utils._sympy.functions:
+utils._sympy.numbers: int_oo IntInfinity
+utils._sympy.value_ranges: ValueRanges
+utils._triton: has_triton
+utils.bundled_inputs:
+utils.bottleneck:
+utils.data.datapipes:
+utils.data.datapipes.datapipe: IterDataPipe MapDataPipe
+utils.data.datapipes.iter: Batcher FileLister FileOpener IterableWrapper Mapper Shuffler
+utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe
+utils.data.datapipes.utils:
+utils.data.datapipes.utils.common:
+utils.data.graph: traverse_dps
+utils.data.graph_settings: apply_shuffle_settings
+utils.file_baton: FileBaton
+utils.flop_counter: FlopCounterMode register_flop_formula
+utils.hipify:
+utils.hipify.hipify_python: hipify
+utils.mobile_optimizer: optimize_for_mobile
+utils.serialization:
+utils.viz:
+"""
+MODULES = dict(line.split(":", 1) for line in _TABLE.strip().splitlines())
+
+
+def _names(path):
+    """{name: value} of a stand-in module."""
+    space = {}
+    for name, members, other in re.findall(r"(\w*)(?:\(([^)]*)\))?(?:=([\w.]+))?", MODULES[path]):
+        if other and not name:
+            space.update(_names(other))
+        elif other:
+            home, _, last = other.rpartition(".")
+            space[name] = getattr(importlib.import_module("rushlight." + home if home else "rushlight"), last)
+        elif members:
+            space[name] = enum.Enum(name, members.split(), module="rushlight." + path)
+        elif name:
+            space[name] = absent(f"{path}.{name}")
+    return space
+
+
+class _Loader:
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        path = module.__name__.partition(".")[2]
+        module.__dict__.update(_names(path))
+        module.__getattr__ = teach(module.__name__)
+        module.__doc__ = f"torch.{path}: its names, not its functions."
+
+
+def spec(name):
+    """The spec of a stand-in module of rushlight, or None."""
+    if name.partition(".")[2] not in MODULES:
+        return None
+    return importlib.machinery.ModuleSpec(name, _Loader, is_package=True)
+
+
+def is_stand_in(name):
+    return getattr(sys.modules.get(name), "__loader__", None) is _Loader

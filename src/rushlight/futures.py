@@ -1,0 +1,99 @@
+"""torch.futures: results that come later. Threads of the program set them; wait() blocks until then."""
+
+import threading
+
+from rushlight._missing import teach as _teach
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+
+class Future:
+    """A value to come: set_result or set_exception ends the waiting of wait() and calls what then() was given."""
+
+    def __init__(self, *, devices=None):
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._value = self._error = None
+        self._callbacks = []
+
+    __class_getitem__ = classmethod(lambda cls, item: cls)
+
+    def done(self):
+        return self._done.is_set()
+
+    def wait(self):
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def value(self):
+        if not self.done():
+            raise RuntimeError("Future.value(): the future is not complete, use wait()")
+        return self.wait()
+
+    def _finish(self, value, error):
+        with self._lock:
+            if self._done.is_set():
+                raise RuntimeError("Future: the result was set before")
+            self._value, self._error = value, error
+            callbacks, self._callbacks = self._callbacks, []
+            self._done.set()
+        for callback in callbacks:
+            callback(self)
+
+    def set_result(self, result):
+        self._finish(result, None)
+
+    def set_exception(self, result):
+        if not isinstance(result, Exception):
+            raise TypeError(f"Future.set_exception: {result!r} is not an Exception")
+        self._finish(None, result)
+
+    def add_done_callback(self, callback):
+        """Calls callback(future) when the value is there, at once if it is."""
+        with self._lock:
+            if not self._done.is_set():
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback):
+        """A future of callback(future)."""
+        following = Future()
+
+        def run(future):
+            try:
+                following.set_result(callback(future))
+            except Exception as error:
+                following.set_exception(error)
+
+        self.add_done_callback(run)
+        return following
+
+
+def collect_all(futures):
+    """A future of the list of these futures, ready when all are."""
+    futures = list(futures)
+    result, left, lock = Future(), [len(futures)], threading.Lock()
+    if not futures:
+        result.set_result([])
+
+    def one_more(_):
+        with lock:
+            left[0] -= 1
+            last = left[0] == 0
+        if last:
+            result.set_result(futures)
+
+    for future in futures:
+        future.add_done_callback(one_more)
+    return result
+
+
+def wait_all(futures):
+    """Waits for all, and returns their values."""
+    return [future.wait() for future in collect_all(futures).wait()]
+
+
+__getattr__ = _teach(__name__)

@@ -1,0 +1,28 @@
+"""torch.fx: programs as graphs. A module is traced into nodes, which can be read, changed and compiled back to Python."""
+
+from rushlight._missing import teach as _teach
+from rushlight.fx._symbolic_trace import Tracer, is_fx_tracing, symbolic_trace, wrap
+from rushlight.fx.graph import CodeGen, Graph
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.interpreter import Interpreter, Transformer
+from rushlight.fx.node import Node, map_aggregate, map_arg
+from rushlight.fx.proxy import Proxy, TraceError
+
+__all__ = [
+    "CodeGen",
+    "Graph",
+    "GraphModule",
+    "Interpreter",
+    "Node",
+    "Proxy",
+    "TraceError",
+    "Tracer",
+    "Transformer",
+    "is_fx_tracing",
+    "map_aggregate",
+    "map_arg",
+    "symbolic_trace",
+    "wrap",
+]
+
+__getattr__ = _teach(__name__)

@@ -1,0 +1,379 @@
+"""A program as a list of nodes, and the Python source that it stands for."""
+
+import builtins
+import contextlib
+import keyword
+import operator
+import re
+
+import rushlight as rl
+from rushlight._missing import teach as _teach
+from rushlight.fx.node import Node, map_arg, qualified_name
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=",
+}  # fmt: skip
+_SYMBOLS = {getattr(operator, name): symbol for name, symbol in _BINARY.items()}
+
+
+class PythonCode:
+    """Source text and the global names that it uses."""
+
+    def __init__(self, src, globals):
+        self.src, self.globals = src, globals
+
+
+class CodeGen:
+    """How source is written; PyTorch lets programs replace it, here it is only carried."""
+
+
+class _Names:
+    """Names of nodes: each once, and none that Python has for itself."""
+
+    def __init__(self):
+        self.used = {}
+
+    def take(self, candidate):
+        name = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_unnamed"
+        if name[0].isdigit():
+            name = "_" + name
+        match = re.match(r"(.*)_(\d+)$", name)
+        base, number = (match[1], int(match[2])) if match else (name, None)
+        candidate = name if number is None else f"{base}_{number}"
+        number = number or 0
+        while (
+            candidate in self.used
+            or keyword.iskeyword(candidate)
+            or hasattr(builtins, candidate)
+            or candidate == "self"
+        ):
+            number += 1
+            candidate = f"{base}_{number}"
+        self.used[candidate] = True
+        return candidate
+
+
+class _NodeList:
+    """The nodes in order, and `reversed(...)`; safe to change the graph while going through it."""
+
+    def __init__(self, graph, backwards=False):
+        self._graph, self._backwards = graph, backwards
+
+    def __iter__(self):
+        step = "_prev" if self._backwards else "_next"
+        node = getattr(self._graph._root, step)
+        while node is not self._graph._root:
+            following = node
+            if not node._erased:
+                yield node
+            node = getattr(following, step)
+
+    def __reversed__(self):
+        return iter(_NodeList(self._graph, not self._backwards))
+
+    def __len__(self):
+        return sum(1 for _ in self)
+
+
+class Graph:
+    """Steps from placeholders to one output, each a Node."""
+
+    def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
+        self._root = Node(self, "", "root", "", (), {})
+        self._names = _Names()
+        self._insert = self._root.prepend
+        self.owning_module = owning_module
+        self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
+        self._codegen = CodeGen()
+        self.meta = {}
+
+    @property
+    def nodes(self):
+        return _NodeList(self)
+
+    @property
+    def output_node_or_none(self):
+        return next((n for n in reversed(self.nodes) if n.op == "output"), None)
+
+    def output_node(self):
+        node = self.output_node_or_none
+        if node is None:
+            raise AssertionError("the graph has no output")
+        return node
+
+    def set_codegen(self, codegen):
+        self._codegen = codegen
+
+    def find_nodes(self, *, op, target=None, sort=True):
+        return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
+
+    # making nodes
+
+    def create_node(self, op, target, args=None, kwargs=None, name=None, type_expr=None):
+        """A new node at the place of insertion."""
+        node = Node(
+            self,
+            self._names.take(name or self._suggest(op, target)),
+            op,
+            target,
+            args or (),
+            kwargs or {},
+            type_expr,
+        )
+        self._insert(node)
+        return node
+
+    @staticmethod
+    def _suggest(op, target):
+        if op == "call_function":
+            return getattr(target, "__name__", "function").strip("_") or "function"
+        return target.replace(".", "_") if isinstance(target, str) else str(target)
+
+    def placeholder(self, name, type_expr=None, default_value=...):
+        return self.create_node(
+            "placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr
+        )
+
+    def get_attr(self, qualified_name, type_expr=None):
+        return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+
+    def call_module(self, module_name, args=None, kwargs=None, type_expr=None):
+        return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
+
+    def call_method(self, method_name, args=None, kwargs=None, type_expr=None):
+        return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
+
+    def call_function(self, the_function, args=None, kwargs=None, type_expr=None, name=None):
+        return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
+
+    def output(self, result, type_expr=None):
+        return self.create_node("output", "output", (result,), type_expr=type_expr)
+
+    def node_copy(self, node, arg_transform=lambda n: n):
+        """A copy of a node, of this or another graph, with its inputs replaced."""
+        args, kwargs = map_arg((node.args, dict(node.kwargs)), arg_transform)
+        copy = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
+        copy.meta = dict(node.meta)
+        return copy
+
+    def graph_copy(self, g, val_map, return_output_node=False):
+        """Copies the nodes of another graph here; the value of its output."""
+        for node in g.nodes:
+            if node in val_map:
+                continue
+            if node.op == "output":
+                value = map_arg(node.args[0], val_map.__getitem__)
+                return (value, node) if return_output_node else value
+            val_map[node] = self.node_copy(node, val_map.__getitem__)
+        return None
+
+    def __deepcopy__(self, memo=None):
+        copy = Graph(tracer_cls=self._tracer_cls)
+        values = {}
+        for node in self.nodes:
+            values[node] = copy.node_copy(node, values.__getitem__)
+        return copy
+
+    # changing the graph
+
+    def erase_node(self, to_erase):
+        if to_erase.users:
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
+                f"{list(to_erase.users)}!"
+            )
+        if to_erase._erased:
+            return
+        to_erase._set((), {})
+        to_erase._unlink()
+        to_erase._erased = True
+
+    @contextlib.contextmanager
+    def _inserting(self, place):
+        before, self._insert = self._insert, place
+        try:
+            yield
+        finally:
+            self._insert = before
+
+    def inserting_before(self, n=None):
+        """A block in which new nodes go before n (without n: to the beginning)."""
+        return self.inserting_after(self._root) if n is None else self._inserting(n.prepend)
+
+    def inserting_after(self, n=None):
+        """A block in which new nodes go after n (without n: to the end)."""
+        if n is None:
+            return self._inserting(self._root.prepend)
+        last = [n]
+
+        def place(node):
+            last[0].append(node)
+            last[0] = node
+
+        return self._inserting(place)
+
+    def eliminate_dead_code(self, is_impure_node=None):
+        """Removes the steps whose results nobody uses; whether there were any."""
+        changed = False
+        for node in reversed(self.nodes):
+            impure = is_impure_node(node) if is_impure_node else node.is_impure()
+            if not impure and not node.users:
+                self.erase_node(node)
+                changed = True
+        return changed
+
+    def on_generate_code(self, make_transformer):
+        raise NotImplementedError(
+            "Graph.on_generate_code: rushlight writes the source of graphs in one way only"
+        )
+
+    def lint(self):
+        """Raises where a node is used before it is made, belongs to another graph, or names what its module lacks."""
+        seen, names = set(), set()
+        for node in self.nodes:
+            if node.graph is not self:
+                raise RuntimeError(f"Node '{node}' does not belong to this Graph!")
+            for used in node.all_input_nodes:
+                if used not in seen:
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' was used before it has been defined!"
+                    )
+            if node.name in names:
+                raise RuntimeError(f"Node redefined name {node.name}!")
+            seen.add(node)
+            names.add(node.name)
+            if self.owning_module is not None and node.op == "call_module":
+                self.owning_module.get_submodule(node.target)
+
+    # showing
+
+    def __str__(self):
+        return "\n".join(["graph():", *("    " + n.format_node() for n in self.nodes)])
+
+    def print_tabular(self):
+        rows = [("opcode", "name", "target", "args", "kwargs")]
+        rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        rows.insert(1, tuple("-" * w for w in widths))
+        print(
+            "\n".join(
+                "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+            )
+        )
+
+    # source
+
+    def python_code(self, root_module="self", **options):
+        """`def forward(self, ...)` that does what the graph says."""
+        return _write(self, root_module)
+
+
+def last_uses(graph):
+    """{node: the nodes whose results nobody takes after it}."""
+    seen, result = set(), {}
+    for node in reversed(graph.nodes):
+        for used in node.all_input_nodes:
+            if used not in seen:
+                seen.add(used)
+                result.setdefault(node, []).append(used)
+    return result
+
+
+def _resolve(path):
+    value = rl
+    for part in path.split(".")[1:]:
+        value = getattr(value, part, None)
+    return value
+
+
+def _write(graph, root):
+    given, parameters, lines = {}, [], []
+    last = last_uses(graph)
+
+    def name_of(value):
+        """A global name for an object that has no literal form."""
+        path = qualified_name(value) if callable(value) else ""
+        if path.startswith("builtins."):
+            return path[len("builtins.") :]
+        if path.startswith("torch.") and _resolve(path) is value:
+            given["torch"] = rl
+            return path
+        wanted = (
+            re.sub(r"\W", "_", qualified_name(value))
+            if callable(value)
+            else re.sub(r"\W", "_", type(value).__name__)
+        )
+        name, number = wanted, 0
+        while given.get(name, value) is not value or hasattr(builtins, name) or name in graph._names.used:
+            number += 1
+            name = f"{wanted}_{number}"
+        given[name] = value
+        return name
+
+    def text(value):
+        kind = type(value)
+        if isinstance(value, Node):
+            return value.name
+        if kind in (int, bool, str, bytes, type(None), type(...)):
+            return repr(value)
+        if kind is float and value == value and abs(value) != float("inf"):
+            return repr(value)
+        if kind is list:
+            return f"[{', '.join(map(text, value))}]"
+        if kind is tuple:
+            return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
+        if kind is dict:
+            return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value.items()) + "}"
+        if kind is slice:
+            return f"slice({text(value.start)}, {text(value.stop)}, {text(value.step)})"
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return f"{name_of(kind)}({', '.join(map(text, value))})"
+        return name_of(value)
+
+    def call(args, kwargs):
+        return ", ".join([*map(text, args), *(f"{k} = {text(v)}" for k, v in kwargs.items())])
+
+    def attribute(path):
+        result = root
+        for part in path.split("."):
+            result = f"{result}.{part}" if part.isidentifier() else f"getattr({result}, {part!r})"
+        return result
+
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            default = f" = {text(node.args[0])}" if node.args else ""
+            parameters.append(node.target + default)
+            raw = node.target.lstrip("*")
+            if raw != node.name:
+                lines.append(f"{node.name} = {raw}")
+            continue
+        if node.op == "output":
+            lines.append(f"return {text(node.args[0])}")
+            continue
+        if node.op == "get_attr":
+            value = attribute(node.target)
+        elif node.op == "call_module":
+            value = f"{attribute(node.target)}({call(node.args, node.kwargs)})"
+        elif node.op == "call_method":
+            value = f"{text(node.args[0])}.{node.target}({call(node.args[1:], node.kwargs)})"
+        elif node.target in _SYMBOLS and len(node.args) == 2 and not node.kwargs:
+            value = f"{text(node.args[0])} {_SYMBOLS[node.target]} {text(node.args[1])}"
+        elif node.target is operator.neg:
+            value = f"-{text(node.args[0])}"
+        elif node.target is operator.getitem and len(node.args) == 2:
+            value = f"{text(node.args[0])}[{text(node.args[1])}]"
+        elif node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
+            value = f"{text(node.args[0])}.{node.args[1]}"
+        else:
+            value = f"{name_of(node.target)}({call(node.args, node.kwargs)})"
+        dead = last.get(node, ())
+        lines.append(
+            f"{node.name} = {value}" + (f";  {' = '.join(n.name for n in dead)} = None" if dead else "")
+        )
+    body = "\n    ".join(lines or ["pass"])
+    return PythonCode(f"def forward({', '.join([root, *parameters])}):\n    {body}\n", given)
+
+
+__getattr__ = _teach(__name__)

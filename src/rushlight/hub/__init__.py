@@ -1,0 +1,207 @@
+"""Models from GitHub repositories and local folders, and weights from addresses.
+
+A repository "owner/name:ref" is fetched as one zip archive; no API is asked, so no rate limit applies. In the environment,
+RUSHLIGHT_HUB_HOST names another host than https://github.com (a mirror), RUSHLIGHT_OFFLINE=1 forbids the network, and
+RUSHLIGHT_HUB_TIMEOUT gives the seconds without an answer after which a connection is given up.
+"""
+
+import os
+import re
+import sys
+import tempfile
+from urllib.parse import urlparse as urlparse
+
+from rushlight._missing import teach as _teach
+from rushlight.hub._download import READ_DATA_CHUNK as READ_DATA_CHUNK
+from rushlight.hub._download import download_url_to_file as download_url_to_file
+from rushlight.hub._download import offline as _offline
+from rushlight.hub._hubconf import MODULE_HUBCONF as MODULE_HUBCONF
+from rushlight.hub._hubconf import VAR_DEPENDENCY as VAR_DEPENDENCY
+from rushlight.hub._hubconf import entry as _entry
+from rushlight.hub._hubconf import entry_points as _entry_points
+from rushlight.hub._hubconf import hubconf as _hubconf
+from rushlight.hub._unpack import unpack as _unpack_archive
+from rushlight.hub._weights import HASH_REGEX as HASH_REGEX
+from rushlight.hub._weights import load_state_dict_from_url as load_state_dict_from_url
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+ENV_GITHUB_TOKEN, ENV_TORCH_HOME, ENV_XDG_CACHE_HOME = "GITHUB_TOKEN", "TORCH_HOME", "XDG_CACHE_HOME"
+DEFAULT_CACHE_DIR = "~/.cache"
+_TRUSTED_OWNERS = ("facebookresearch", "facebookincubator", "pytorch", "fairinternal")
+_hub_dir = None
+
+
+def _get_torch_home():
+    cache = os.getenv(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR)
+    return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(cache, "torch")))
+
+
+def get_dir():
+    """The folder of cached repositories and weights: $TORCH_HOME/hub, else ~/.cache/torch/hub."""
+    return os.path.join(_get_torch_home(), "hub") if _hub_dir is None else _hub_dir
+
+
+def set_dir(d):
+    """Sets the folder of cached repositories and weights."""
+    global _hub_dir
+    _hub_dir = os.path.expanduser(os.fspath(d))
+
+
+def load(
+    repo_or_dir,
+    model,
+    *args,
+    source="github",
+    trust_repo="check",
+    force_reload=False,
+    verbose=True,
+    skip_validation=False,
+    **kwargs,
+):
+    """Calls the entry point `model` of a repository's hubconf.py with the other arguments."""
+    folder = _folder(repo_or_dir, source, force_reload, trust_repo, verbose, "load", skip_validation)
+    with _hubconf(folder) as module:
+        return _entry(module, model, folder)(*args, **kwargs)
+
+
+def list(github, force_reload=False, skip_validation=False, trust_repo="check", verbose=True):  # noqa: A001
+    """The names of the entry points of a repository (or a local folder)."""
+    source = "local" if os.path.isdir(github) else "github"
+    with _hubconf(
+        _folder(github, source, force_reload, trust_repo, verbose, "list", skip_validation)
+    ) as module:
+        return _entry_points(module)
+
+
+def help(github, model, force_reload=False, skip_validation=False, trust_repo="check"):  # noqa: A001
+    """The documentation of an entry point."""
+    source = "local" if os.path.isdir(github) else "github"
+    folder = _folder(github, source, force_reload, trust_repo, True, "help", skip_validation)
+    with _hubconf(folder) as module:
+        return _entry(module, model, folder).__doc__
+
+
+def _folder(repo, source, force_reload, trust_repo, verbose, function, skip_validation):
+    source = source.lower()
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "local":
+        return os.path.abspath(os.path.expanduser(repo))
+    return _get_cache_or_reload(repo, force_reload, trust_repo, function, verbose, skip_validation)
+
+
+def _parse_repo_info(github):
+    """(owner, name, ref) of "owner/name[:ref]"; ref is None when not given."""
+    match = re.fullmatch(r"([\w.-]+)/([\w.-]+)(?::([\w./+-]+))?", github)
+    parts = match.groups() if match else ()
+    if not match or any(part in (".", "..") for p in parts if p for part in p.split("/")):
+        raise ValueError(
+            f"{github!r} is not a repository: write owner/name or owner/name:branch (a folder needs "
+            "source='local')"
+        )
+    return parts
+
+
+def _validate_not_a_forked_repo(repo_owner, repo_name, ref):
+    """Kept for programs that replace it; an archive by name needs no such question."""
+
+
+def _get_cache_or_reload(
+    github, force_reload, trust_repo, calling_fn="load", verbose=True, skip_validation=False
+):
+    """The folder of a repository in the cache, fetched first if it is not there."""
+    owner, name, ref = _parse_repo_info(github)
+    hub_dir = get_dir()
+    os.makedirs(hub_dir, exist_ok=True)
+    refs = [ref] if ref else ["main", "master"]
+    folders = {r: os.path.join(hub_dir, "_".join((owner, name, r.replace("/", "_")))) for r in refs}
+    cached = [folder for folder in folders.values() if os.path.isdir(folder)]
+    _check_repo_is_trusted(owner, name, bool(cached), trust_repo, calling_fn)
+    if cached and not force_reload:
+        if verbose:
+            print(f"Using cache found in {cached[0]}", file=sys.stderr)
+        return cached[0]
+    if _offline():
+        if cached:
+            return cached[0]
+        raise RuntimeError(
+            f"{github} is not in {hub_dir}, and RUSHLIGHT_OFFLINE forbids to fetch it: unpack "
+            f"{_archive_urls(owner, name, refs[0])[0]} as {folders[refs[0]]}"
+        )
+    if not skip_validation:
+        _validate_not_a_forked_repo(owner, name, ref)
+    with tempfile.TemporaryDirectory(dir=hub_dir) as work:
+        found = _fetch_archive(owner, name, refs, os.path.join(work, "archive.zip"), verbose)
+        extracted = os.path.join(work, "tree")
+        _unpack_archive(os.path.join(work, "archive.zip"), extracted)
+        target = folders[found]
+        if os.path.isdir(target):
+            os.replace(target, os.path.join(work, "old"))
+        os.replace(extracted, target)
+    return target
+
+
+def _host():
+    return os.environ.get("RUSHLIGHT_HUB_HOST", "https://github.com").rstrip("/")
+
+
+def _archive_urls(owner, name, ref):
+    return [f"{_host()}/{owner}/{name}/{kind}" for kind in (f"zipball/{ref}", f"archive/{ref}.zip")]
+
+
+def _fetch_archive(owner, name, refs, path, verbose):
+    """Downloads the archive of the first of these refs that exists; returns that ref."""
+    from urllib.error import HTTPError
+
+    failures = []
+    for ref in refs:
+        for url in _archive_urls(owner, name, ref):
+            try:
+                if verbose:
+                    print(f'Downloading: "{url}" to {os.path.dirname(path)}', file=sys.stderr)
+                download_url_to_file(url, path, progress=False)
+                return ref
+            except HTTPError as e:
+                failures.append(f"{url}: {e.code} {e.reason}")
+                if e.code not in (404, 403, 400):
+                    break
+    tried = "; ".join(failures)
+    raise RuntimeError(f"cannot fetch {owner}/{name} (branch or tag {' or '.join(refs)}): {tried}")
+
+
+def _check_repo_is_trusted(owner, name, cached, trust_repo, calling_fn="load"):
+    """Asks before code of an unknown repository is run, unless trust_repo says that it may."""
+    if trust_repo not in (True, False, None, "check"):
+        raise ValueError(f"trust_repo must be True, False or 'check', not {trust_repo!r}")
+    path = os.path.join(get_dir(), "trusted_list")
+    trusted = set()
+    if os.path.exists(path):
+        with open(path) as f:
+            trusted = {line.strip() for line in f}
+    full = f"{owner}_{name}"
+    known = cached or full in trusted or owner in _TRUSTED_OWNERS
+    if trust_repo is True:
+        if full not in trusted and owner not in _TRUSTED_OWNERS:
+            with open(path, "a") as f:
+                f.write(full + "\n")
+        return
+    if known and trust_repo != False:  # noqa: E712  (None and "check" ask only about the unknown)
+        return
+    try:
+        answer = input(
+            f"The code of {owner}/{name} has not been trusted on this machine before. Trust it, now and later (y/N)? "
+        )
+    except EOFError:
+        raise RuntimeError(
+            f"{owner}/{name} is not a trusted repository and nobody is there to ask: pass trust_repo=True to "
+            f"hub.{calling_fn} if you trust its code"
+        ) from None
+    if answer.lower() not in ("y", "yes"):
+        raise Exception("Untrusted repository.")
+    if full not in trusted:
+        with open(path, "a") as f:
+            f.write(full + "\n")
+
+
+__getattr__ = _teach(__name__)

@@ -1,0 +1,165 @@
+"""Reading files of compiled modules without running anything in them.
+
+TorchScript archives hold a program in a text of its own; there is no interpreter for it here. What is read is the
+data: parameters, buffers, submodules and attributes.
+"""
+
+import re
+import sys
+
+import rushlight as rl
+from rushlight.serialization._allowed import SafeHooks, file_name
+from rushlight.serialization._load import storages_of
+from rushlight.serialization._read import run_safely
+from rushlight.serialization._vm import UnpicklingError, globals_of, shown
+
+_MOST_TEXT = 64 << 20  # bytes of one source file in an archive
+
+
+def read(archive, reader):
+    """The module tree of a TorchScript archive; its modules have weights but cannot be called."""
+    data = archive.read("data.pkl")
+    hooks = _ScriptHooks(archive, len(data), lambda: globals_of(data))
+    return run_safely(hooks, data, 0, storages_of(archive, reader))[0]
+
+
+class _ScriptClass:
+    """A class of the archive's program: its name, and which of its attributes are parameters and buffers."""
+
+    def __init__(self, name, text):
+        self.name = name.rpartition(".")[2]
+        body = re.search(rf"^class {re.escape(self.name)}\((\w+)\):\n((?:  .*\n?|\n)*)", text, re.MULTILINE)
+        self.is_module = body is not None and body[1] == "Module"
+        self.parameters, self.buffers = (
+            set(re.findall(r'"([^"]*)"', found[1]))
+            if body and (found := re.search(rf"^  {field} = \[(.*)\]", body[2], re.MULTILINE))
+            else set()
+            for field in ("__parameters__", "__buffers__")
+        )
+
+
+class ScriptObject:
+    """A value of a TorchScript class that is not a module: its attributes."""
+
+
+class _ScriptHooks(SafeHooks):
+    """The names that TorchScript's pickles use, besides those of every checkpoint."""
+
+    def __init__(self, archive, size, pickled):
+        super().__init__(size, pickled)
+        self.archive = archive
+        self.classes, self.kinds = {}, {}  # by name; by id of a made object
+        for name in ("build_intlist", "build_doublelist", "build_boollist", "build_tensorlist"):
+            self.callables[f"torch.jit._pickle.{name}"] = _the_list
+        self.callables["torch.jit._pickle.restore_type_tag"] = _the_value
+        self.functions = {id(f): f for f in self.callables.values()}
+
+    def find(self, module, name):
+        full = f"{module}.{name}"
+        if not full.startswith("__torch__."):
+            return super().find(module, name)
+        if full not in self.classes:
+            entry = f"code/{module.replace('.', '/')}.py"
+            text = (
+                self.archive.read(entry, most=_MOST_TEXT).decode("utf-8", "replace")
+                if entry in self.archive
+                else ""
+            )
+            self.classes[full] = _ScriptClass(full, text)
+        return self.classes[full]
+
+    def new(self, cls, args, kwargs):
+        if not isinstance(cls, _ScriptClass):
+            return super().new(cls, args, kwargs)
+        made = (
+            rl.jit.RecursiveScriptModule()
+            if cls.is_module or cls.name == "PlaceholderModule"
+            else ScriptObject()
+        )
+        made.__dict__["original_name"] = cls.name
+        self.kinds[id(made)] = (made, cls)
+        return made
+
+    def build(self, obj, state):
+        made, cls = self.kinds.get(id(obj), (None, None))
+        if made is not obj or obj is None:
+            return super().build(obj, state)
+        if type(state) is not dict:
+            raise UnpicklingError("the state of a module must be a dict")
+        self.spend((state,))
+        for name, value in state.items():
+            _set(obj, cls, name, value)
+        return obj
+
+
+def _set(obj, cls, name, value):
+    if type(name) is not str or not re.fullmatch(r"\w+", name):
+        raise UnpicklingError(f"{shown(name)} is not the name of an attribute")
+    if isinstance(obj, ScriptObject):
+        obj.__dict__[name] = value
+    elif name in cls.parameters and isinstance(value, (rl.Tensor, type(None))):
+        obj._parameters[name] = (
+            None if value is None else rl.nn.Parameter(value.detach(), value.requires_grad)
+        )
+    elif name in cls.buffers and isinstance(value, (rl.Tensor, type(None))):
+        obj._buffers[name] = value
+    elif isinstance(value, rl.nn.Module):
+        obj._modules[name] = value
+    elif name == "training":
+        obj.training = value is True
+    elif not hasattr(type(obj), name) and not name.startswith("_"):
+        obj.__dict__[name] = value
+
+
+def _the_list(value):
+    if type(value) is not list:
+        raise UnpicklingError(f"{shown(value)} where a list should be")
+    return value
+
+
+def _the_value(value, type_name):
+    return value
+
+
+class ModuleHooks(SafeHooks):
+    """For files of jit.save: besides data, modules whose classes this process has imported already."""
+
+    def find(self, module, name):
+        full = file_name(module, name)
+        if self.knows(full):
+            return super().find(module, name)
+        home = sys.modules.get("rushlight" + full.removeprefix("torch").removesuffix(f".{name}"))
+        if not full.startswith("torch.nn."):
+            home = sys.modules.get(module)
+        found = home
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, type) and issubclass(found, rl.nn.Module):
+            return found
+        return super().find(module, name)
+
+    def new(self, cls, args, kwargs):
+        if isinstance(cls, type) and issubclass(cls, rl.nn.Module) and not args and not kwargs:
+            return cls.__new__(cls)
+        return super().new(cls, args, kwargs)
+
+    def build(self, obj, state):
+        if isinstance(obj, rl.nn.Module) and type(state) is dict:
+            self.spend((state,))
+            _check_members(obj, state)
+            obj.__setstate__(state)
+            return obj
+        return super().build(obj, state)
+
+
+def _check_members(module, state):
+    """What every method of a module relies on."""
+    for name, kinds in (("_parameters", rl.Tensor), ("_buffers", rl.Tensor), ("_modules", rl.nn.Module)):
+        members = state.get(name)
+        if not isinstance(members, dict) or not all(
+            type(key) is str and isinstance(value, (kinds, type(None))) for key, value in members.items()
+        ):
+            raise UnpicklingError(f"the {name} of a {type(module).__name__} are not what they should be")
+    for name, value in state.items():
+        if type(name) is not str or (name.endswith("_hooks") and not isinstance(value, dict)):
+            raise UnpicklingError(f"{shown(name)} of a {type(module).__name__} is not what it should be")

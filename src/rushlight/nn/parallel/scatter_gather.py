@@ -1,0 +1,16 @@
+"""Inputs to devices and outputs back, on one device."""
+
+from .data_parallel import gather as gather
+from .data_parallel import scatter as scatter
+
+
+def is_namedtuple(obj):
+    return isinstance(obj, tuple) and hasattr(obj, "_fields")
+
+
+_is_namedtuple = is_namedtuple
+
+
+def scatter_kwargs(inputs, kwargs, target_gpus, dim=0):
+    """The arguments for each device: of one, all."""
+    return (tuple(inputs),), (dict(kwargs or {}),)

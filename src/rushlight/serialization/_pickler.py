@@ -1,0 +1,210 @@
+"""Pickling with PyTorch's names for our classes; the bytes of tensors are left to whoever asks."""
+
+import io
+import pickle
+import sys
+from collections import OrderedDict
+
+import rushlight as rl
+from rushlight import _utils
+from rushlight.serialization._storage import storage_name, tensor_over_storage
+from rushlight.storage import TypedStorage
+
+
+def pickled(obj, pickle_module, protocol, enter):
+    """The pickle of an object. enter(tensor, storage type, whether it is a bare storage) is asked about each tensor or storage that has memory, and
+    returns (persistent id of the storage, offset in elements, strides); the type is None for bytes.
+    """
+    out = io.BytesIO()
+    if pickle_module is pickle:
+        pickler = _Pickler(out, protocol)
+        pickler.name = _name
+    else:
+        # Another module (dill, cloudpickle): its pickler writes our own names, which load() knows too.
+        pickler = _foreign(pickle_module)(out, protocol=protocol)
+        pickler.name = lambda module, name: getattr(_utils, name)
+    pickler.enter = enter
+    pickler.dump(obj)
+    return out.getvalue()
+
+
+class _Name:
+    """A global that the pickle names but this process does not have: torch.FloatStorage, torch._utils..."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+    def __call__(self, *args):
+        raise TypeError(f"{self.module}.{self.name} is only a name in a file")
+
+
+class _Reference:
+    """Stands for a storage inside a pickle."""
+
+    def __init__(self, identity):
+        self.identity = identity
+
+
+_names = {}
+
+
+def _name(module, name):
+    return _names.setdefault((module, name), _Name(module, name))
+
+
+class _TensorPickling:
+    """How tensors, storages, types and devices are pickled, whichever pickler does the rest."""
+
+    def persistent_id(self, obj):
+        return obj.identity if isinstance(obj, _Reference) else None
+
+    def reducer_override(self, obj):
+        if isinstance(obj, rl.Tensor):
+            return self._tensor(obj)
+        if isinstance(obj, rl.dtype):
+            return _name("torch", str(obj).rsplit(".", 1)[-1]) if self.name is _name else NotImplemented
+        if isinstance(obj, rl.device):
+            return _name("torch", "device") if self.name is _name else rl.device, _device_args(obj)
+        if isinstance(obj, rl.Size):
+            return _name("torch", "Size") if self.name is _name else rl.Size, (tuple(obj),)
+        if isinstance(obj, rl.layout) and self.name is _name:
+            return _name("torch.serialization", "_get_layout"), (str(obj).replace("rushlight", "torch"),)
+        if type(obj) is type(rl.relu) and self.name is _name:  # an op: "relu", "nn.functional.gelu"
+            home, _, name = f"torch.{obj.__reduce__()[1][0]}".rpartition(".")
+            return _name(home, name)
+        if isinstance(obj, rl.UntypedStorage):
+            return _Bare(self._stored(tensor_over_storage(obj), None)[0])
+        if isinstance(obj, TypedStorage):
+            name = storage_name(obj.dtype)
+            return _Bare(
+                self._stored(obj._elements() if name else tensor_over_storage(obj.untyped()), name)[0]
+            )
+        others = getattr(super(), "reducer_override", None)
+        return others(obj) if others else NotImplemented
+
+    def _stored(self, tensor, name, bare=True):
+        """(reference to the storage, offset, strides)"""
+        identity, offset, stride = self.enter(tensor, name, bare)
+        return _Reference(("storage", self._storage_type(name), *identity)), offset, tuple(stride)
+
+    def _storage_type(self, name):
+        module, name = ("torch.storage", "UntypedStorage") if name is None else ("torch", name)
+        if self.name is _name:
+            return _name(module, name)
+        from rushlight.serialization._allowed import storage_types
+
+        return storage_types()[f"{module}.{name}"]
+
+    def _tensor(self, t):
+        if isinstance(t, rl.nn.Parameter):
+            attributes = {k: v for k, v in getattr(t, "__dict__", {}).items()}
+            function = "_rebuild_parameter_with_state" if attributes else "_rebuild_parameter"
+            args = (t.detach(), t.requires_grad, OrderedDict())
+            return self.name("torch._utils", function), (*args, attributes) if attributes else args
+        function, args = self._plain_tensor(t)
+        if t.layout != rl.strided:
+            return function, args
+        attributes = getattr(t, "__dict__", None)
+        if type(t) is rl.Tensor and not attributes:
+            return function, args
+        rebuild = _name("torch._tensor", "_rebuild_from_type_v2")
+        if self.name is not _name:
+            rebuild = _utils._rebuild_from_type_v2
+        kind = _name("torch", "Tensor") if type(t) is rl.Tensor and self.name is _name else type(t)
+        return rebuild, (function, kind, args, dict(attributes or {}))
+
+    def _plain_tensor(self, t):
+        device = str(t.device)
+        if device == "meta":
+            args = (t.dtype, tuple(t.size()), tuple(t.stride()), t.requires_grad)
+            return self.name("torch._utils", "_rebuild_meta_tensor_no_storage"), args
+        if t.layout != rl.strided:
+            return self._sparse(t)
+        requires_grad = t.requires_grad
+        if not t.is_leaf:
+            t = t.detach()
+        name = storage_name(t.dtype)
+        stored, offset, stride = self._stored(t, name, bare=False)
+        args = (stored, offset, tuple(t.size()), stride, requires_grad, OrderedDict())
+        if name is None:
+            return self.name("torch._utils", "_rebuild_tensor_v3"), (*args, t.dtype)
+        return self.name("torch._utils", "_rebuild_tensor_v2"), args
+
+    def _sparse(self, t):
+        if t.layout == rl.sparse_coo:
+            parts = (t._indices(), t._values(), t.size(), t.is_coalesced())
+        elif t.layout in (rl.sparse_csr, rl.sparse_bsr):
+            parts = (t.crow_indices(), t.col_indices(), t.values(), t.size())
+        else:
+            parts = (t.ccol_indices(), t.row_indices(), t.values(), t.size())
+        return self.name("torch._utils", "_rebuild_sparse_tensor"), (t.layout, parts)
+
+
+def _public_home(obj, module, name):
+    """Where PyTorch has a function that lives in one of our private modules."""
+    if module.startswith("rushlight.nn._functional") and hasattr(rl.nn.functional, name):
+        return "rushlight.nn.functional"
+    if "._" in module:
+        parts = module.split(".")
+        parents = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+        for home in parents:
+            if "._" not in home and getattr(sys.modules.get(home), name, None) is obj:
+                return home
+    return module
+
+
+class _Bare:
+    """A reduction that is the persistent object itself."""
+
+    def __init__(self, reference):
+        self.reference = reference
+
+
+def _device_args(device):
+    index = getattr(device, "index", None)
+    return (device.type,) if index is None else (device.type, index)
+
+
+class _Pickler(_TensorPickling, pickle._Pickler):
+    """The pickler of the standard library in its Python form, where names can be spelled as PyTorch does."""
+
+    dispatch = pickle._Pickler.dispatch.copy()
+
+    def save(self, obj, save_persistent_id=True):
+        # Objects that reduce to a name or a storage have no call to write.
+        if not isinstance(obj, (_Name, _Reference, str, int, float, tuple, list, dict)):
+            reduced = self.reducer_override(obj)
+            if isinstance(reduced, _Name):
+                return super().save(reduced)
+            if isinstance(reduced, _Bare):
+                return super().save(reduced.reference)
+        return super().save(obj, save_persistent_id)
+
+    def _save_name(self, obj):
+        self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+        self.memoize(obj)
+
+    dispatch[_Name] = _save_name
+
+    def save_global(self, obj, name=None):
+        module = getattr(obj, "__module__", None) or ""
+        if module.split(".")[0] == "rushlight":
+            name = name or getattr(obj, "__qualname__", obj.__name__)
+            module = _public_home(obj, module, name)
+            self.write(pickle.GLOBAL + f"torch{module[len('rushlight') :]}\n{name}\n".encode())
+            self.memoize(obj)
+        else:
+            super().save_global(obj, name)
+
+    def save_type(self, obj):
+        if obj in (type(None), type(NotImplemented), type(...)):
+            return super().save_type(obj)
+        return self.save_global(obj)
+
+    dispatch[type] = save_type
+    dispatch[type(save)] = save_global
+
+
+def _foreign(pickle_module):
+    base = pickle_module.Pickler
+    return type("_ForeignPickler", (_TensorPickling, base), {})

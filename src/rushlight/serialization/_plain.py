@@ -1,0 +1,111 @@
+"""What a file may call besides the functions that rebuild tensors: makers of plain containers.
+
+Arguments come from the file. Each maker takes plain containers only, because a tensor that says it has 2**60
+elements is easily written and takes for ever to go through.
+"""
+
+import collections
+
+import rushlight as rl
+from rushlight.serialization._vm import UnpicklingError, shown
+
+_CONTAINERS = (list, tuple, dict, set, frozenset, collections.OrderedDict)
+_ENCODINGS = ("latin1", "latin-1", "utf-8", "utf8", "ascii")
+
+
+def _items(args, what):
+    """The items of the one container in args; none when there is no argument."""
+    if not args:
+        return ()
+    if len(args) > 1 or type(args[0]) not in _CONTAINERS:
+        raise UnpicklingError(f"a {what} must be made of a list, not of {', '.join(map(shown, args[:3]))}")
+    return args[0]
+
+
+def encode(text, encoding="utf-8"):
+    if type(text) is not str or encoding not in _ENCODINGS:
+        raise UnpicklingError("bytes in an unknown encoding")
+    return text.encode(encoding)
+
+
+def make_bytearray(*args):
+    if len(args) > 2 or not all(type(a) in (bytes, bytearray, str) for a in args):
+        raise UnpicklingError("a bytearray must be made of bytes")
+    return bytearray(encode(*args) if args and type(args[0]) is str else b"".join(args))
+
+
+def make_complex(*args):
+    if len(args) > 2 or not all(type(a) in (int, float) for a in args):
+        raise UnpicklingError("a complex number must be made of two numbers")
+    return complex(*args)
+
+
+def make_set(*args):
+    return set(_items(args, "set"))
+
+
+def make_frozenset(*args):
+    return frozenset(_items(args, "frozenset"))
+
+
+def make_ordered_dict(*args):
+    items = _items(args, "OrderedDict")
+    if not isinstance(items, dict) and not all(type(i) in (tuple, list) and len(i) == 2 for i in items):
+        raise UnpicklingError("an OrderedDict must be made of pairs")
+    return collections.OrderedDict(items)
+
+
+def make_counter(*args):
+    return collections.Counter(_items(args, "Counter") or {})
+
+
+def make_size(*args):
+    items = _items(args, "Size")
+    if not all(type(n) is int and -(1 << 63) <= n < 1 << 63 for n in items):
+        raise UnpicklingError("a Size must be made of whole numbers")
+    return rl.Size(items)
+
+
+def make_device(*args):
+    if (
+        not 0 < len(args) <= 2
+        or type(args[0]) is not str
+        or len(args[0]) > 60
+        or type(args[-1]) not in (str, int)
+    ):
+        raise UnpicklingError("a device must be made of its name")
+    return rl.device(*args)
+
+
+def get_layout(name):
+    """The layout that is called `name`, such as "torch.strided"."""
+    short = name.rsplit(".", 1)[-1] if type(name) is str else ""
+    if short not in _LAYOUTS:
+        raise UnpicklingError(f"no layout is called {shown(name)}")
+    return getattr(rl, short)
+
+
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+MAKERS = {
+    "collections.OrderedDict": make_ordered_dict,
+    "collections.Counter": make_counter,
+    "_codecs.encode": encode,
+    "builtins.set": make_set,
+    "builtins.frozenset": make_frozenset,
+    "builtins.bytearray": make_bytearray,
+    "builtins.complex": make_complex,
+    "torch.Size": make_size,
+    "torch.device": make_device,
+    "torch.serialization._get_layout": get_layout,
+}
+
+
+def keys_among(maker, args):
+    """The objects that a call of a maker with these arguments hashes."""
+    items = args[0] if args and type(args[0]) in _CONTAINERS else ()
+    if maker in (make_set, make_frozenset, make_counter):
+        return items
+    if maker is make_ordered_dict:
+        return items if isinstance(items, dict) else [i[0] for i in items if type(i) in (tuple, list) and i]
+    return ()

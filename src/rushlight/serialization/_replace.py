@@ -1,0 +1,60 @@
+"""Files that are replaced whole: a process killed while it writes leaves the old file or the new one."""
+
+import contextlib
+import os
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """A file to write to, which takes the place of `path` when the block ends without an error."""
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a directory")
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as out:  # a device or a pipe
+            yield out
+        return
+    temporary = os.path.join(folder, f".{os.urandom(8).hex()}.tmp")
+    try:
+        with _new_file(folder, temporary) as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+            with contextlib.suppress(OSError):
+                os.fchmod(out.fileno(), os.stat(path).st_mode & 0o7777)
+            _give_name(out, temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with contextlib.suppress(OSError):  # the new name must reach the disk too
+        directory = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _new_file(folder, temporary):
+    """A file without a name where the system has such, so that a killed process leaves nothing behind."""
+    if os.path.exists("/proc/self/fd"):
+        with contextlib.suppress(AttributeError, OSError):
+            return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+    try:
+        return open(temporary, "x+b")
+    except PermissionError as e:
+        raise PermissionError(
+            e.errno,
+            "saving writes a new file beside the old one and then replaces it, so the folder must be writable",
+            folder,
+        ) from None
+
+
+def _give_name(out, temporary):
+    if not os.path.exists(temporary):
+        # A descriptor is given, though the path is absolute, because then Python follows the link in /proc.
+        os.link(f"/proc/self/fd/{out.fileno()}", temporary, src_dir_fd=out.fileno())

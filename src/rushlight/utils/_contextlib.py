@@ -1,0 +1,29 @@
+"""Context managers that are decorators too."""
+
+import contextlib
+
+from rushlight._missing import teach as _teach
+
+
+class _DecoratorContextManager(contextlib.ContextDecorator):
+    """Derive, and write __enter__, __exit__ and clone()."""
+
+    def clone(self):
+        return type(self)()
+
+    def _recreate_cm(self):
+        return self.clone()
+
+
+class _NoParamDecoratorContextManager(_DecoratorContextManager):
+    """A context manager that decorates without being called: @manager."""
+
+    def __new__(cls, orig_func=None):
+        manager = super().__new__(cls)
+        if orig_func is None:
+            return manager
+        manager.__init__()
+        return manager(orig_func)
+
+
+__getattr__ = _teach(__name__)

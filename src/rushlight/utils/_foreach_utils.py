@@ -1,0 +1,36 @@
+"""Which devices have functions on lists of tensors."""
+
+import rushlight as rl
+from rushlight._missing import teach as _teach
+
+Indices = list
+
+
+def _get_foreach_kernels_supported_devices():
+    return ["cpu"]
+
+
+def _get_fused_kernels_supported_devices():
+    return ["cpu"]
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+    """{(device, dtype): (lists, indices)}: the parallel lists cut by the kind of the first list's tensors."""
+    groups = {}
+    for i, first in enumerate(tensorlistlist[0]):
+        lists, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for into, given in zip(lists, tensorlistlist, strict=True):
+            into.append(given[i] if given else None)
+        indices.append(i)
+    return groups
+
+
+def _device_has_foreach_support(device):
+    return device.type in ("cpu", "cuda")
+
+
+def _has_foreach_support(tensors, device):
+    return _device_has_foreach_support(device) and all(t is None or type(t) is rl.Tensor for t in tensors)
+
+
+__getattr__ = _teach(__name__)

@@ -1,0 +1,45 @@
+"""A report on the machine and the libraries, for bug reports: python -m rushlight.utils.collect_env."""
+
+import platform
+import subprocess
+import sys
+
+import rushlight as rl
+from rushlight._missing import teach as _teach
+
+
+def run(command):
+    """(return code, output, errors) of a command."""
+    done = subprocess.run(
+        command, shell=isinstance(command, str), capture_output=True, text=True, errors="replace"
+    )
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def get_nvidia_driver_version(run_lambda=None):
+    return None
+
+
+def get_pretty_env_info():
+    """The report."""
+    import numpy
+
+    rows = {
+        "rushlight": rl.__version__,
+        "CUDA": "not used",
+        "Python": sys.version.replace("\n", " "),
+        "platform": platform.platform(),
+        "CPU": platform.processor() or platform.machine(),
+        "threads": rl.get_num_threads(),
+        "NumPy": numpy.__version__,
+    }
+    return "\n".join(f"{name}: {value}" for name, value in rows.items())
+
+
+def main():
+    print(get_pretty_env_info())
+
+
+__getattr__ = _teach(__name__)
+if __name__ == "__main__":
+    main()

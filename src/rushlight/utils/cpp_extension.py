@@ -1,0 +1,39 @@
+"""torch.utils.cpp_extension: C++ and CUDA code written against PyTorch's headers can't be built here; using a name says so."""
+
+from rushlight._missing import absent, explain
+from rushlight._missing import stand_in as _stand_in
+from rushlight._missing import teach as _teach
+
+CUDA_HOME = ROCM_HOME = HIP_HOME = CUDNN_HOME = SYCL_HOME = None
+IS_HIP_EXTENSION = False
+COMMON_NVCC_FLAGS = []
+
+_stand_in(globals(), "CppExtension CUDAExtension SyclExtension load load_inline include_paths library_paths")
+
+
+class BuildExtension:
+    """The command that setup.py files name: naming it is harmless, building is refused."""
+
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError(explain("utils.cpp_extension.BuildExtension"))
+
+    @classmethod
+    def with_options(cls, **options):
+        return cls
+
+
+def is_ninja_available():
+    """Whether the build tool is there: nothing here would use it."""
+    return False
+
+
+def verify_ninja_availability():
+    raise RuntimeError("Ninja is required to load C++ extensions")
+
+
+def check_compiler_abi_compatibility(compiler):
+    return False
+
+
+del absent
+__getattr__ = _teach(__name__)

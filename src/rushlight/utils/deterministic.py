@@ -1,0 +1,3 @@
+"""torch.utils.deterministic: whether new memory is filled. Kept for programs that set it; kernels here are deterministic."""
+
+fill_uninitialized_memory = True

@@ -1,0 +1,244 @@
+"""SummaryWriter: what a training run reports, in event files."""
+
+import os
+import socket
+import time
+from datetime import datetime
+
+from tensorboard.compat.proto import event_pb2
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+from . import summary
+
+
+class FileWriter:
+    """Events into the files of one folder."""
+
+    def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix=""):
+        self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
+
+    def get_logdir(self):
+        return self.event_writer.get_logdir()
+
+    def add_event(self, event, step=None, walltime=None):
+        event.wall_time = time.time() if walltime is None else walltime
+        if step is not None:
+            event.step = int(step)
+        self.event_writer.add_event(event)
+
+    def add_summary(self, message, global_step=None, walltime=None):
+        self.add_event(event_pb2.Event(summary=message), global_step, walltime)
+
+    def flush(self):
+        self.event_writer.flush()
+
+    def close(self):
+        self.event_writer.close()
+
+    def reopen(self):
+        self.event_writer.reopen()
+
+
+class SummaryWriter:
+    """Writes scalars, histograms, pictures, texts and more for TensorBoard: `tensorboard --logdir runs`."""
+
+    def __init__(
+        self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""
+    ):
+        if not log_dir:
+            now = datetime.now().strftime("%b%d_%H-%M-%S")
+            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+        self.log_dir, self.purge_step = str(log_dir), purge_step
+        self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
+        self.file_writer = self.all_writers = None
+        self._get_file_writer()
+        self.default_bins = summary.default_bins().tolist()
+
+    def _get_file_writer(self):
+        if self.all_writers is None or self.file_writer is None:
+            self.file_writer = self._open(self.log_dir)
+            self.all_writers = {self.log_dir: self.file_writer}
+            if self.purge_step is not None:
+                start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+                self.file_writer.add_event(
+                    event_pb2.Event(step=self.purge_step, session_log=start), self.purge_step
+                )
+                self.purge_step = None
+        return self.file_writer
+
+    def _open(self, folder):
+        return FileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+
+    def get_logdir(self):
+        """The folder of the event files."""
+        return self.log_dir
+
+    def _add(self, message, global_step, walltime):
+        self._get_file_writer().add_summary(message, global_step, walltime)
+
+    def add_scalar(
+        self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False
+    ):
+        """One number."""
+        self._add(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
+
+    def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
+        """Several numbers in one chart; each gets a folder of its own below the run's."""
+        walltime = time.time() if walltime is None else walltime
+        self._get_file_writer()
+        for tag, value in tag_scalar_dict.items():
+            folder = f"{self.log_dir}/{main_tag.replace('/', '_')}_{tag}"
+            if folder not in self.all_writers:
+                self.all_writers[folder] = self._open(folder)
+            self.all_writers[folder].add_summary(summary.scalar(main_tag, value), global_step, walltime)
+
+    def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
+        """The distribution of some values."""
+        self._add(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
+
+    def add_histogram_raw(
+        self,
+        tag,
+        min,
+        max,
+        num,
+        sum,
+        sum_squares,
+        bucket_limits,
+        bucket_counts,
+        global_step=None,
+        walltime=None,
+    ):
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        message = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._add(message, global_step, walltime)
+
+    def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
+        """A picture: floats of 0..1 or bytes."""
+        self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
+        """Pictures side by side."""
+        self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
+        """A figure of Matplotlib, or a list of them."""
+        import numpy as np
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        figures = figure if isinstance(figure, list) else [figure]
+        pictures = []
+        for f in figures:
+            canvas = FigureCanvasAgg(f)
+            canvas.draw()
+            pictures.append(np.asarray(canvas.buffer_rgba())[:, :, :3])
+            if close:
+                import matplotlib.pyplot
+
+                matplotlib.pyplot.close(f)
+        if isinstance(figure, list):
+            self.add_image(tag, np.stack(pictures), global_step, walltime, dataformats="NHWC")
+        else:
+            self.add_image(tag, pictures[0], global_step, walltime, dataformats="HWC")
+
+    def add_audio(self, tag, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
+        """A sound: one row of -1..1."""
+        self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_text(self, tag, text_string, global_step=None, walltime=None):
+        """A text in Markdown."""
+        self._add(summary.text(tag, text_string), global_step, walltime)
+
+    def add_pr_curve(
+        self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None
+    ):
+        """Precision over recall of a binary classifier."""
+        self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
+
+    def add_custom_scalars(self, layout):
+        """Arranges scalars into charts."""
+        self._add(summary.custom_scalars(layout), None, None)
+
+    def add_hparams(
+        self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None
+    ):
+        """The settings of a run and what they led to."""
+        if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
+            raise TypeError("hparam_dict and metric_dict should be dictionary.")
+        messages = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        folder = os.path.join(self.log_dir, run_name or str(time.time()))
+        with SummaryWriter(log_dir=folder) as writer:
+            for message in messages:
+                writer.file_writer.add_summary(message)
+            for name, value in metric_dict.items():
+                writer.add_scalar(name, value, global_step)
+
+    def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
+        """Left out with a warning, for PyTorch's graph comes from its TorchScript tracer."""
+        import warnings
+
+        warnings.warn(
+            "SummaryWriter.add_graph: rushlight has no TorchScript graph to show; nothing was written",
+            stacklevel=2,
+        )
+
+    def add_embedding(
+        self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None
+    ):
+        """Points for the projector, as the tables that it reads."""
+        matrix = summary.to_numpy(mat)
+        if matrix.ndim != 2:
+            raise ValueError("mat should be 2D, where mat.size(0) is the number of data points")
+        name = os.path.join(f"{0 if global_step is None else global_step:05d}", str(tag))
+        folder = os.path.join(self.log_dir, name)
+        os.makedirs(folder, exist_ok=True)
+        lines = [
+            "embeddings {",
+            f'tensor_name: "{tag}:{global_step or 0:05d}"',
+            f'tensor_path: "{os.path.join(name, "tensors.tsv")}"',
+        ]
+        with open(os.path.join(folder, "tensors.tsv"), "w") as f:
+            f.writelines("\t".join(map(str, row)) + "\n" for row in matrix.tolist())
+        if metadata is not None:
+            if len(metadata) != matrix.shape[0]:
+                raise ValueError("#labels should equal with #data points")
+            with open(os.path.join(folder, "metadata.tsv"), "w", encoding="utf-8") as f:
+                if metadata_header:
+                    f.write("\t".join(metadata_header) + "\n")
+                f.writelines(
+                    ("\t".join(map(str, row)) if metadata_header else str(row)) + "\n" for row in metadata
+                )
+            lines.append(f'metadata_path: "{os.path.join(name, "metadata.tsv")}"')
+        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "a") as f:
+            f.write("\n".join([*lines, "}"]) + "\n")
+
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
+        raise NotImplementedError(
+            "SummaryWriter.add_video: rushlight writes pictures; use add_images for the frames"
+        )
+
+    def add_mesh(
+        self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None
+    ):
+        raise NotImplementedError(
+            "SummaryWriter.add_mesh: rushlight writes no meshes; use add_embedding or add_figure"
+        )
+
+    def flush(self):
+        """Writes what is waiting."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+
+    def close(self):
+        """Writes what is waiting and closes the files; the next value opens new ones."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+            writer.close()
+        self.file_writer = self.all_writers = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()

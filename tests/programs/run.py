@@ -1,0 +1,24 @@
+"""Trains the programs of this folder and prints their losses as JSON.
+
+`python run.py [steps] [names ...]` under PyTorch, `python -m rushlight run.py ...` here. A name may end in a type: cnn:float32.
+"""
+
+import importlib
+import json
+import pathlib
+import sys
+
+NAMES = sorted(p.stem for p in pathlib.Path(__file__).parent.glob("*.py") if p.stem not in ("run", "corpus"))
+
+
+def losses(name, steps):
+    import torch
+
+    name, _, dtype = name.partition(":")
+    options = {"dtype": getattr(torch, dtype)} if dtype else {}
+    return list(importlib.import_module(name).losses(steps, **options))
+
+
+if __name__ == "__main__":
+    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print(json.dumps({name: losses(name, steps) for name in sys.argv[2:] or NAMES}))

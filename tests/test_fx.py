@@ -1,0 +1,112 @@
+"""torch.fx: tracing, reading and rewriting graphs, running and copying them."""
+
+import copy
+import operator
+import pickle
+
+import pytest
+
+import rushlight as rl
+from rushlight import fx
+from rushlight.nn import functional as F
+
+
+class Net(rl.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = rl.nn.Linear(4, 5)
+        self.p = rl.nn.Parameter(rl.ones(3, 4))
+        self.seq = rl.nn.Sequential(rl.nn.Linear(5, 2), rl.nn.ReLU())
+
+    def forward(self, x, scale=2.0, *, flag=None):
+        y = self.lin(x + self.p).clamp(min=0.0, max=1.0) * scale
+        a, b = rl.split(y, [2, 3], dim=-1)
+        z = F.softmax(y, dim=-1) + rl.cat([a, b], -1)
+        z = F.pad(z.view(z.shape[0], -1)[:, 1:], (1, 0)) - rl.tensor([1.0])
+        return self.seq(z), {"q": -z}
+
+
+@pytest.fixture
+def traced():
+    rl.manual_seed(0)
+    net = Net()
+    return net, fx.symbolic_trace(net), rl.rand(3, 4)
+
+
+def same(module, net, x):
+    want, got = net(x), module(x)
+    return rl.equal(want[0], got[0]) and rl.equal(want[1]["q"], got[1]["q"])
+
+
+def test_trace_runs_the_same(traced):
+    net, graph_module, x = traced
+    graph_module.graph.lint()
+    assert same(graph_module, net, x)
+    ops = [n.op for n in graph_module.graph.nodes]
+    assert ops[:3] == ["placeholder"] * 3 and ops[-1] == "output"
+    assert ops.count("call_module") == 3 and ops.count("get_attr") == 2
+    assert "torch.nn.functional.softmax" in graph_module.code
+    assert sorted(graph_module.state_dict()) == [
+        "_tensor_constant0", "lin.bias", "lin.weight", "p", "seq.0.bias", "seq.0.weight",
+    ]  # fmt: skip
+
+
+def test_rewrite_copy_pickle_interpret(traced):
+    net, graph_module, x = traced
+    want = net(x)[0]
+    assert rl.equal(fx.Interpreter(graph_module).run(x)[0], want)
+    assert rl.equal(fx.Transformer(graph_module).transform()(x)[0], want)
+    for node in graph_module.graph.nodes:
+        if node.target is operator.mul:
+            with graph_module.graph.inserting_after(node):
+                new = graph_module.graph.call_function(rl.mul, (node, 0.0))
+            node.replace_all_uses_with(new)
+            new.args = (node, 0.0)
+    graph_module.recompile()
+    changed = graph_module(x)[0]
+    assert not rl.equal(changed, want)
+    assert rl.equal(copy.deepcopy(graph_module)(x)[0], changed)
+    assert rl.equal(pickle.loads(pickle.dumps(graph_module))(x)[0], changed)
+
+
+def test_values_live_until_their_last_use():
+    # users are in the order in which they were made, which after a rewrite is not the order of the graph
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    y = graph.call_function(rl.exp, (x,))
+    late = graph.call_function(rl.neg, (y,))
+    with graph.inserting_before(late):
+        early = graph.call_function(rl.abs, (y,))
+    graph.output((early, late))
+    module = fx.GraphModule({}, graph)
+    a, b = module(rl.ones(2))
+    assert rl.equal(a, -b) and len(fx.Interpreter(module).run(rl.ones(2))) == 2
+
+
+def test_dead_code_goes():
+    def f(x):
+        rl.exp(x)
+        return x + 1
+
+    module = fx.symbolic_trace(f)
+    assert module.graph.eliminate_dead_code() and len(module.graph.nodes) == 3
+    with pytest.raises(RuntimeError, match="still had 1 users"):
+        module.graph.erase_node(next(iter(module.graph.nodes)))
+
+
+def test_values_are_not_known():
+    def f(x):
+        return x if x > 0 else -x
+
+    with pytest.raises(fx.TraceError, match="control flow"):
+        fx.symbolic_trace(f)
+    with pytest.raises(fx.TraceError, match="cannot be iterated"):
+        fx.symbolic_trace(lambda x: [v for v in x])
+
+
+def test_index_by_a_traced_value_and_einsum_operands():
+    table = rl.arange(6.0)
+    module = fx.symbolic_trace(lambda i: table[i] + rl.einsum("i,i->", (i.float(), i.float())))
+    assert rl.equal(module(rl.tensor([1, 2])), rl.tensor([6.0, 7.0]))
+    node = next(n for n in module.graph.nodes if n.target is rl.einsum)
+    assert len(node.args) == 3

@@ -1,0 +1,99 @@
+"""Names that rushlight lacks: the error says what it is, that it is not here, and what to use; stand-ins say it on use."""
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+import rushlight as rl
+
+
+def test_missing_attribute_names_its_like():
+    with pytest.raises(
+        AttributeError, match=r"torch\.nn\.functional\.relux: rushlight has no such name.*relu"
+    ):
+        rl.nn.functional.relux  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_thing'"):
+        rl.no_such_thing  # noqa: B018
+    assert not hasattr(rl, "no_such_thing")
+    assert not hasattr(rl.linalg, "no_such_thing")
+
+
+def test_missing_import_says_what_and_what_instead():
+    with pytest.raises(ImportError, match="belongs to export to ONNX; use instead: torch.save"):
+        from rushlight.onnx import no_such_name  # noqa: F401
+    with pytest.raises(ImportError, match=r"Near it: .*relu"):
+        from rushlight.nn.functional import relux  # noqa: F401
+
+
+def test_stand_ins_import_and_refuse():
+    from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from rushlight.distributed.fsdp.api import StateDictType
+
+    assert ShardingStrategy.FULL_SHARD.name == "FULL_SHARD"
+    assert StateDictType.FULL_STATE_DICT in StateDictType
+    assert not isinstance(rl.nn.Linear(1, 1), FullyShardedDataParallel)
+    with pytest.raises(NotImplementedError, match="sharded parameters; use instead"):
+        FullyShardedDataParallel(rl.nn.Linear(1, 1))
+    with pytest.raises(NotImplementedError, match="ONNX"):
+        rl.onnx.export(None, None, "x.onnx")
+    with pytest.raises(NotImplementedError, match="extensions"):
+        importlib.import_module("rushlight.utils.cpp_extension").load("x", [])
+
+
+def test_every_stand_in_module_loads():
+    from rushlight._stand_ins import MODULES
+
+    for path in MODULES:
+        module = importlib.import_module("rushlight." + path)
+        assert not hasattr(module, "no_such_name"), path
+
+
+def test_foreign_dtypes_are_names_only():
+    kind = rl.float8_e4m3fn
+    assert isinstance(kind, rl.dtype) and kind.is_floating_point and kind.itemsize == 1
+    assert repr(kind) == "torch.float8_e4m3fn" and rl.finfo(kind).max == 448.0
+    assert {kind: 1}[rl.float8_e4m3fn] == 1
+    for make in (
+        lambda: rl.zeros(2, dtype=kind),
+        lambda: rl.ones(2).to(kind),
+        lambda: rl.tensor([1.0], dtype=rl.int4),
+    ):
+        with pytest.raises(NotImplementedError, match="do not exist in rushlight"):
+            make()
+
+
+def _run(code):
+    done = subprocess.run([sys.executable, "-m", "rushlight", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")
+
+
+def test_under_the_name_torch():
+    out = _run(
+        "import torch, importlib.util, pickle\n"
+        "print(torch.__name__ == 'torch', type(torch.ones(1)).__module__, torch.nn.Linear.__module__)\n"
+        "print(importlib.util.find_spec('torch.no_such_module') is None)\n"
+        "print('Adam' in vars(torch.optim), 'interpolate' in vars(torch.nn.functional))\n"
+        "m = pickle.loads(pickle.dumps(torch.nn.Linear(2, 2)))\n"
+        "print(type(m) is torch.nn.Linear, torch.torch is torch)\n"
+        "try:\n    import torch.no_such_module\n"
+        "except ModuleNotFoundError as e:\n    print(e.name, 'rushlight has no such module' in str(e))\n"
+    )
+    assert out[:5] == [
+        "True torch torch.nn.modules.linear",
+        "True",
+        "True True",
+        "True True",
+        "torch.no_such_module True",
+    ]
+
+
+def test_private_names_of_the_core():
+    assert rl._C._log_api_usage_once("x") is None
+    assert rl._C._nn.gelu is rl.nn.functional.gelu
+    assert rl._C._nn._parse_to("cpu", rl.float64)[:2] == (rl.device("cpu"), rl.float64)
+    with pytest.raises(AttributeError, match="rushlight has no such name"):
+        rl._C.no_such_name  # noqa: B018
