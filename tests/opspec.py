@@ -34,6 +34,9 @@ class OpSpec:
     check: Callable | None = None  # check(sample, result): asserts a property where NumPy has no twin
     grad: bool = True
     gradgrad: bool = True
+    # What is differentiated instead, of the same arguments: where the op itself reads only a triangle, or its result
+    # has arbitrary signs.
+    derive: Callable | None = None
     method: bool = True
     strided: bool = True  # False: it needs elements next to each other, as torch does
     inplace: bool = False

@@ -152,8 +152,48 @@ def pure(T, op, x, y, k):
     return getattr(x, op)()
 
 
+class Undefined(Exception):
+    """The step reads memory that it also writes, element by element: PyTorch's result depends on its loops."""
+
+
+def bounds(t):
+    """First and last byte of a tensor, and how its elements lie there."""
+    first = t.data_ptr()
+    last = first + t.element_size() * sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    moving = tuple((n, s) for n, s in zip(t.shape, t.stride()) if n != 1)
+    return first, last, moving
+
+
+def overlapping(x, y):
+    """Whether x and y share some memory without being the same elements in the same order."""
+    if not x.numel() or not y.numel():
+        return False
+    (a, b, here), (c, d, there) = bounds(x.detach()), bounds(y.detach())
+    return a <= d and c <= b and (a, here) != (c, there)
+
+
+def write(T, line, x, y):
+    target = x
+    if line[1] == "setitem" and x.dim():
+        target = x.detach()[line[4] % max(x.shape[0], 1)]
+    reads = line[1] in ("mul_", "add_", "sub_", "copy_") or (line[1] == "setitem" and line[4] % 2 and x.dim())
+    undefined = reads and overlapping(target, y)
+    try:
+        # PyTorch renews the history of a view when it is asked for, and takes the view for a leaf until then.
+        x.grad_fn  # noqa: B018
+    except RuntimeError:
+        pass
+    try:
+        in_place(T, line[1], x, y, line[4])
+    finally:
+        if undefined:  # nor do both see every overlap
+            raise Undefined
+
+
 def run(T, lines):
-    """What a framework makes of a program: [value or error class] per step, then all tensors and gradients."""
+    """What a framework makes of a program: [value or error class] per step, then all tensors and gradients; the
+    latter are None if it came to an Undefined step.
+    """
     tensors, trace = [], []
     for line in lines:
         pick = lambda a: tensors[int(a * len(tensors)) % len(tensors)]  # noqa: B023, E731
@@ -165,15 +205,17 @@ def run(T, lines):
             elif line[0] == "view":
                 tensors.append(view(T, line[1], pick(line[2]), line[3]))
             elif line[0] == "inplace":
-                in_place(T, line[1], pick(line[2]), pick(line[3]), line[4])
+                write(T, line, pick(line[2]), pick(line[3]))
             elif line[0] == "nograd":
                 with T.no_grad():
-                    in_place(T, line[1], pick(line[2]), pick(line[3]), line[4])
+                    write(T, line, pick(line[2]), pick(line[3]))
             elif line[0] == "pure":
                 tensors.append(pure(T, line[1], pick(line[2]), pick(line[3]), line[4]))
             else:
                 pick(line[1]).sum().backward(retain_graph=line[2])
             trace.append("ok")
+        except Undefined:
+            return trace, None
         except (RuntimeError, IndexError, ValueError, TypeError) as error:
             trace.append(type(error).__name__)
             trace.append(str(error).split("\n")[0])
@@ -198,7 +240,7 @@ def same(a, b):
         x for x in b[0] if x in ("ok", "RuntimeError", "IndexError", "ValueError", "TypeError")
     ]:
         return "errors differ"
-    for i, (x, y) in enumerate(zip(a[1], b[1])):
+    for i, (x, y) in enumerate(zip(a[1] or (), b[1] or ())):
         if x[0].shape != y[0].shape or not np.allclose(x[0], y[0], rtol=1e-6, atol=1e-9, equal_nan=True):
             return f"value of tensor {i}"
         if (x[1] is None) != (y[1] is None):
@@ -208,6 +250,14 @@ def same(a, b):
         if x[2:] != y[2:]:
             return f"requires_grad, is_leaf, version of tensor {i}: {x[2:]} and {y[2:]}"
     return None
+
+
+def disagreement(framework, oracle, seed, number):
+    """What is wrong with program `number`, with the program; None if both agree."""
+    lines = generate(random.Random(seed * 10**9 + number))
+    ours, theirs = run(framework, lines), run(oracle, lines)
+    problem = same(theirs, ours)
+    return problem and (problem, lines, theirs[0], ours[0])
 
 
 def main():
@@ -223,16 +273,15 @@ def main():
 
     bad = 0
     for i in range(options.programs):
-        lines = generate(random.Random(options.seed * 10**9 + i))
-        ours, theirs = run(rushlight, lines), run(torch, lines)
-        problem = same(theirs, ours)
-        if problem:
+        found = disagreement(rushlight, torch, options.seed, i)
+        if found:
             bad += 1
             if bad <= options.show:
+                problem, lines, theirs, ours = found
                 print(f"program {i}: {problem} (torch first)")
                 for line in lines:
                     print("   ", line)
-                print("    torch:", theirs[0], "\n    ours: ", ours[0])
+                print("    torch:", theirs, "\n    ours: ", ours, flush=True)
     print(f"{options.programs} programs, {bad} disagree")
     return 1 if bad else 0
 

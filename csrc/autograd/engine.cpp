@@ -6,6 +6,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
+#include "autograd/profile.h"
 #include "autograd/record.h"
 
 namespace rl {
@@ -23,6 +24,7 @@ namespace {
 
 uint64_t g_runs = 0;
 thread_local int t_depth = 0;
+thread_local uint64_t t_run = 0;
 thread_local std::vector<PyObject*> t_callbacks;
 
 struct Later {
@@ -54,6 +56,8 @@ class Run {
       s.node->incoming = std::move(s.incoming);
     }
   }
+
+  uint64_t id() const { return id_; }
 
   Tensors go() {
     site_ = Site::here();
@@ -88,6 +92,7 @@ class Run {
       e.node->captured = true;
       captures_.push_back({e.node, e.nr, i});
     }
+    std::sort(captures_.begin(), captures_.end(), [](const Capture& a, const Capture& b) { return a.node < b.node; });
   }
 
   void enter(Node* n) {
@@ -201,6 +206,7 @@ class Run {
   }
 
   Grads call_backward(Node& n, const Grads& dy) {
+    Profiled timed(n.type->name, ProfileKind::Backward, &n.site, n.scope);
     try {
       return n.type->backward(n, dy);
     } catch (Error& e) {
@@ -247,17 +253,19 @@ class Run {
   }
 
   void take_captures(Node& n, const Grads& dy) {
-    for (Capture& c : captures_)
-      if (c.node == &n && !call_.accumulate && c.nr < dy.size()) results_[c.input] = dy[c.nr];
-    if (!call_.accumulate) return;
-    // backward(inputs=...) into a non-leaf: its gradient accumulates there.
-    for (Capture& c : captures_)
-      if (c.node == &n && n.type != &NodeTypeOf<AccumulateGrad>::type && dy[c.nr].defined()) {
-        TensorObject* t = call_.inputs[c.input].get();
-        Tensor sum = t->grad ? g_engine_ops.add(Tensor::borrow(t->grad), dy[c.nr]) : dy[c.nr];
+    auto first = std::lower_bound(captures_.begin(), captures_.end(), &n,
+                                  [](const Capture& c, const Node* node) { return c.node < node; });
+    for (auto c = first; c != captures_.end() && c->node == &n; ++c) {
+      if (c->nr >= dy.size()) continue;
+      if (!call_.accumulate) results_[c->input] = dy[c->nr];
+      // backward(inputs=...) into a non-leaf: its gradient accumulates there.
+      else if (n.type != &NodeTypeOf<AccumulateGrad>::type && dy[c->nr].defined()) {
+        TensorObject* t = call_.inputs[c->input].get();
+        Tensor sum = t->grad ? g_engine_ops.add(Tensor::borrow(t->grad), dy[c->nr]) : dy[c->nr];
         TensorObject* old = std::exchange(t->grad, reinterpret_cast<TensorObject*>(sum.release()));
         Py_XDECREF(old);
       }
+    }
   }
 
   void check_nan(Node& n, const Grads& dx);
@@ -333,6 +341,10 @@ Tensors run_backward(const BackwardCall& call) {
   {
     Depth depth;
     Run run(call);
+    struct Numbered {
+      uint64_t outer;
+      ~Numbered() { t_run = outer; }
+    } numbered{std::exchange(t_run, run.id())};
     results = run.go();
   }
   if (t_depth == 0 && !t_callbacks.empty()) {
@@ -351,6 +363,7 @@ Tensors run_backward(const BackwardCall& call) {
 }
 
 bool in_backward() { return t_depth > 0; }
+uint64_t current_backward() { return t_run; }
 void queue_callback(PyObject* f) { t_callbacks.push_back(Py_NewRef(f)); }
 
 // dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.

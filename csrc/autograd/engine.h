@@ -18,6 +18,8 @@ Tensors run_backward(const BackwardCall& call);
 
 // True while a backward runs in this thread.
 bool in_backward();
+// The number of the backward that runs in this thread (the innermost), 0 outside; nodes it will reach carry it.
+uint64_t current_backward();
 // Runs f when the current backward ends (DDP-style callbacks).
 void queue_callback(PyObject* f);
 

@@ -29,6 +29,7 @@ void destroy_node(Node* node) {
   PyTypeObject* type = Py_TYPE(node);
   if (node->weakrefs) PyObject_ClearWeakRefs(reinterpret_cast<PyObject*>(node));
   Py_CLEAR(node->dict);
+  Py_CLEAR(node->scope);
   if (NodeHooks* h = std::exchange(node->hooks, nullptr)) {
     for (auto& t : h->tensor_hooks) Py_XDECREF(t.hook);
     for (auto& t : h->retain_grad) Py_XDECREF(t.hook);
@@ -72,6 +73,7 @@ int node_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Node* node = reinterpret_cast<Node*>(self);
   Py_VISIT(node->dict);
+  Py_VISIT(node->scope);
   for (Edge& e : node->edges) Py_VISIT(reinterpret_cast<PyObject*>(e.node));
   for (Tensor& t : node->incoming) Py_VISIT(t.object());
   if (NodeHooks* h = node->hooks) {
@@ -105,6 +107,7 @@ struct ReleaseFields final : FieldVisitor {
 int node_clear(PyObject* self) {
   Node* node = reinterpret_cast<Node*>(self);
   Py_CLEAR(node->dict);
+  Py_CLEAR(node->scope);
   ReleaseFields fields;
   node->type->fields(*node, fields);
   node->edges.clear();
@@ -165,7 +168,7 @@ Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
   Node* node = reinterpret_cast<Node*>(raw);
   Py_SET_REFCNT(reinterpret_cast<PyObject*>(node), 1);
   reinterpret_cast<PyObject*>(node)->ob_type = python;
-  node->dict = node->weakrefs = nullptr;
+  node->dict = node->weakrefs = node->scope = nullptr;
   node->type = &type;
   node->hooks = nullptr;
   node->released = false;

@@ -130,6 +130,7 @@ struct Node {
   SmallVector<ResultMeta, 1> results;
   Site site;         // the line that recorded it
   Site freed;        // the line whose backward freed the saved tensors
+  PyObject* scope;   // the module call that recorded it (autograd/module_scope.h), or null; owned
   NodeHooks* hooks;  // null mostly
   bool released;     // what was saved is gone
   uint64_t done;     // the sequence number that the next call had when backward last ran through here; 0: never

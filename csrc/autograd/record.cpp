@@ -1,9 +1,11 @@
 #include "autograd/record.h"
 
 #include <cstring>
+#include <string>
 
 #include "autograd/destination.h"
 #include "autograd/meta.h"
+#include "autograd/module_scope.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -44,6 +46,7 @@ struct CopySlices : Node {
   Grads backward(const Grads& dy);
   ~CopySlices() { Py_XDECREF(reinterpret_cast<PyObject*>(fn)); }
   void fields(FieldVisitor& visit) {
+    visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
     if (fn) fn->type->fields(*fn, visit);
   }
 };
@@ -147,6 +150,7 @@ void attach_result(Node* node, const Tensor& y) {
 void finish_node(Node* node) {
   node->sequence = next_sequence();
   node->site = Site::here();
+  if (t_module_call) node->scope = Py_XNewRef(module_scope());
   track_node(node);
   if (t_destination.pending_history.node == node) {
     Edge edge = std::move(t_destination.pending_history);
@@ -171,7 +175,7 @@ void mark_view(const Tensor& y, const Tensor& of, ViewOrigin origin) {
 namespace {
 struct NotDifferentiable : Node {
   static constexpr const char* kName = "NotImplemented";
-  const char* op = "";
+  std::string op;
   Grads backward(const Grads&) { fail(ErrorKind::Runtime, "derivative for ", op, " is not implemented"); }
 };
 }  // namespace
@@ -248,6 +252,7 @@ void rebase_history(const Tensor& t, Edge edge) {
   slices->fn_nr = edge.nr;
   slices->sequence = next_sequence();
   slices->site = edge.node->site;
+  slices->scope = Py_XNewRef(edge.node->scope);
   track_node(slices);
   set_history(base, slices, 0);
   t->view_version = t.version() - 1;  // stale: the view's own node is rebuilt from the base

@@ -160,15 +160,23 @@ static Tensor heaviside(const Tensor& a, const Tensor& b) {
   return record_not_differentiable("heaviside", binary("heaviside", Pointwise::Heaviside, a, b), {a, b});
 }
 
-// logaddexp: y = log(e^a + e^b)        da = dy e^(a - y), db = dy e^(b - y)
+// a - b, and 0 where both are the same infinity, so that a log of a sum of two zeros has a derivative.
+static Tensor distance(const Tensor& a, const Tensor& b) { return where(eq(a, b), Scalar(0), sub(a, b)); }
+
+// logaddexp: y = log(e^a + e^b)        da = dy sigmoid(a - b), db = dy sigmoid(b - a)
 struct LogaddexpBackward : Node {
   static constexpr const char* kName = "LogaddexpBackward0";
   Saved self, other;
   Grads backward(const Grads& dy) {
     Tensor a = self.unpack(*this), b = other.unpack(*this);
     Grads dx(2);
-    if (needs(0)) dx[0] = div(dy[0], conj(add(exp(sub(b, a)), 1)));
-    if (needs(1)) dx[1] = div(dy[0], conj(add(exp(sub(a, b)), 1)));
+    if (a.is_complex() || b.is_complex()) {
+      if (needs(0)) dx[0] = div(dy[0], conj(add(exp(sub(b, a)), 1)));
+      if (needs(1)) dx[1] = div(dy[0], conj(add(exp(sub(a, b)), 1)));
+      return dx;
+    }
+    if (needs(0)) dx[0] = mul(dy[0], sigmoid(distance(a, b)));
+    if (needs(1)) dx[1] = mul(dy[0], sigmoid(distance(b, a)));
     return dx;
   }
   FIELDS(self, other)
@@ -181,15 +189,15 @@ static Tensor logaddexp(const Tensor& a, const Tensor& b) {
   });
 }
 
-// logaddexp2: y = log2(2^a + 2^b)        da = dy / (1 + 2^(b - a)), db = dy / (1 + 2^(a - b))
+// logaddexp2: y = log2(2^a + 2^b)        da = dy sigmoid((a - b) log 2), db = dy sigmoid((b - a) log 2)
 struct Logaddexp2Backward : Node {
   static constexpr const char* kName = "Logaddexp2Backward0";
   Saved self, other;
   Grads backward(const Grads& dy) {
     Tensor a = self.unpack(*this), b = other.unpack(*this);
     Grads dx(2);
-    if (needs(0)) dx[0] = div(dy[0], add(exp2(sub(b, a)), 1));
-    if (needs(1)) dx[1] = div(dy[0], add(exp2(sub(a, b)), 1));
+    if (needs(0)) dx[0] = mul(dy[0], sigmoid(mul(distance(a, b), M_LN2)));
+    if (needs(1)) dx[1] = mul(dy[0], sigmoid(mul(distance(b, a), M_LN2)));
     return dx;
   }
   FIELDS(self, other)

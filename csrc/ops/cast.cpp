@@ -114,7 +114,8 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
     bool b;
   } call{self, src, non_blocking};
   bool overlaps = src.storage() == self.storage();
-  bool same = src.is(self);
+  bool same = src.is(self) || (overlaps && src->offset == self->offset && src.sizes() == self.sizes() &&
+                               src.strides() == self.strides() && src.dtype() == self.dtype());
   if (overlaps && !same) {
     check_inplace(self);
     check_overlap(self.get(), &value, 1);

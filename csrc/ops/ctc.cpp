@@ -14,6 +14,30 @@ struct CtcArguments {
   }
 };
 
+// The gradient as a function that can be differentiated again: composed in Python, for it is rare and long.
+static Tensor differentiable_gradient(const CtcArguments& a, const Tensor& x, const Tensor& dy, bool zero_infinity) {
+  auto list = [](const int64_t* values, int64_t n, PyObject* into) {
+    for (int64_t i = 0; into && i < n; ++i) {
+      PyObject* v = PyLong_FromLongLong(values[i]);
+      if (!v || PyList_Append(into, v) < 0) Py_CLEAR(into);
+      Py_XDECREF(v);
+    }
+    return into;
+  };
+  PyObject* targets = PyList_New(0);
+  for (int64_t n = 0; n < a.batch; ++n) targets = list(a.labels.data() + a.start[n], a.target_length[n], targets);
+  PyObject *inputs = list(a.input_length.data(), a.batch, PyList_New(0)),
+           *lengths = list(a.target_length.data(), a.batch, PyList_New(0));
+  PyObject* module = PyImport_ImportModule("rushlight._ops.ctc");
+  PyObject* g = module && targets && inputs && lengths
+                    ? PyObject_CallMethod(module, "gradient", "OOOOOLO", x.object(), dy.object(), targets, inputs,
+                                          lengths, static_cast<long long>(a.blank), zero_infinity ? Py_True : Py_False)
+                    : nullptr;
+  for (PyObject* o : {targets, inputs, lengths, module}) Py_XDECREF(o);
+  if (!g) throw Error(ErrorKind::Runtime, "");  // the Python error is set
+  return Tensor::own(reinterpret_cast<TensorObject*>(g));
+}
+
 // ctc_loss: -log of the probability of all alignments        the gradient is by the scores before log_softmax, as
 // everybody uses it
 struct CtcLossBackward : Node {
@@ -22,7 +46,10 @@ struct CtcLossBackward : Node {
   CtcArguments arguments;
   bool zero_infinity = false;
   Grads backward(const Grads& dy) {
-    Tensor x = log_probs.unpack(*this), grad = empty(x.sizes(), x.dtype(), x.device());
+    Tensor x = log_probs.unpack(*this);
+    if (grad_enabled() && (x.requires_grad() || dy[0].requires_grad()) && !x.device().is_meta() && x.numel())
+      return {differentiable_gradient(arguments, x, dy[0], zero_infinity)};
+    Tensor grad = empty(x.sizes(), x.dtype(), x.device());
     {
       NoGrad raw;
       Tensor xc = contiguous(x), factor = contiguous(dy[0]);
@@ -30,7 +57,7 @@ struct CtcLossBackward : Node {
         g_cpu->loss->ctc_grad(arguments.shape(), zero_infinity, grad.view(), factor.view(),
                               result0.unpack(*this).view(), result1.unpack(*this).view(), xc.view());
     }
-    return {record_not_differentiable("_ctc_loss_backward", grad, {dy[0], x})};
+    return {grad};
   }
   FIELDS(log_probs, result0, result1)
 };
@@ -139,9 +166,9 @@ static Tensor ctc_tensors(const Tensor& log_probs, const Tensor& targets, const 
 
 static const Register registered([](Ops& ops) {
   const char* args = "log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False";
-  ops.def("ctc_loss", ctc_tensors, args, kNoOut,
+  ops.def("ctc_loss", ctc_tensors, args, kNoOut | kCastFull,
           "Connectionist temporal classification of log probabilities (steps, batch, classes).");
-  ops.def("ctc_loss", ctc_lists, args, kNoOut);
+  ops.def("ctc_loss", ctc_lists, args, kNoOut | kCastFull);
 });
 
 }  // namespace rl::ops

@@ -189,13 +189,13 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 struct MatmulBackward : Node {
   static constexpr const char* kName = "MatmulBackward0";
   Saved self, other;
+  bool shared = false;  // b is a matrix, and the same for the whole batch
   Grads backward(const Grads& dy) {
     Grads dx(2);
-    Tensor b = other.unpack(*this);
-    if (needs(0)) dx[0] = matmul(dy[0], mH(b));
+    if (needs(0)) dx[0] = matmul(dy[0], mH(other.unpack(*this)));
     if (needs(1)) {
       Tensor a = self.unpack(*this);
-      if (b.dim() == 2 && a.dim() > 2)
+      if (shared)
         dx[1] = mm(mH(reshape(a, {-1, a.sizes()[a.dim() - 1]})), reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}));
       else dx[1] = matmul(mH(a), dy[0]);
     }
@@ -221,7 +221,8 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
   }
   return record<MatmulBackward>(product(wide[0], wide[1]), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
-    n.other = save(b);
+    if (n.needs(0)) n.other = save(b);
+    n.shared = b.dim() == 2 && a.dim() > 2;
   });
 }
 Tensor matmul(const Tensor& a, const Tensor& b) {

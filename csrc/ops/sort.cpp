@@ -198,11 +198,17 @@ static Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const 
 }
 
 // bincount: how often each of 0, 1, 2, ... stands in the input, or the sum of its weights
+// bincount: y_k = sum of w_i with x_i = k        dw_i = dy at x_i
+struct BincountBackward : Node {
+  static constexpr const char* kName = "BincountBackward0";
+  Saved self;
+  Grads backward(const Grads& dy) { return {index_select(dy[0], 0, self.unpack(*this))}; }
+  FIELDS(self)
+};
 static Tensor bincount(const Tensor& input, const OptTensor& weights, int64_t minlength) {
   CHECK(is_integral(input.dtype()), NotImplemented, "\"bincount_cpu\" not implemented for '",
         info(input.dtype()).legacy, "'");
   CHECK(minlength >= 0, Runtime, "minlength should be >= 0");
-  NoGrad raw;
   if (input.dim() == 1 && input.numel() == 0) return zeros({minlength}, DType::Int64);
   CHECK(input.dim() == 1, Runtime, "bincount only supports 1-d non-negative integral inputs.");
   CHECK(item(amin(input)).to_int() >= 0, Runtime, "bincount only supports 1-d non-negative integral inputs.");
@@ -219,7 +225,12 @@ static Tensor bincount(const Tensor& input, const OptTensor& weights, int64_t mi
   Tensor w = cast(weights, DType::Float64), y = zeros({bins}, DType::Float64);
   View view = w.view();
   g_cpu->reduce->bincount(y.view(), x.view(), &view);
+  y = record<BincountBackward>(y, {w}, [&](auto& n) { n.self = save(x); });
   return weights.dtype() == DType::Float32 ? cast(y, DType::Float32) : y;
+}
+
+static Tensor no_derivative(const Tensor& result, const std::string& name, const Tensor& input) {
+  return record_not_differentiable(name.c_str(), result, {input});
 }
 
 // A named tuple for ops written in Python: torch.return_types.<name> with these fields.
@@ -244,6 +255,8 @@ static const Register registered([](Ops& ops) {
           "The k largest or smallest along a dimension, and their places.", both);
   ops.def("_unique_flat", unique_flat, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_unique_rows", unique_rows, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
+  ops.def("_no_derivative", no_derivative, "result, name, input", kNoOut,
+          "For ops in Python: the result, whose backward says that the op has no derivative.");
   ops.def("_named_tuple", named_tuple, "name, fields, items", kNoOut | kNotDifferentiable);
   ops.def("searchsorted", searchsorted,
           "sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None", kNotDifferentiable,
@@ -252,7 +265,7 @@ static const Register registered([](Ops& ops) {
           "The number of the bucket each element falls into.");
   ops.def("histc", histc, "input, bins=100, min=0, max=0", kMethod | kNotDifferentiable,
           "How many elements fall into each of equal parts of a range.");
-  ops.def("bincount", bincount, "input, weights=None, minlength=0", kMethod | kNoOut | kNotDifferentiable,
+  ops.def("bincount", bincount, "input, weights=None, minlength=0", kMethod | kNoOut,
           "How often each non-negative integer stands in the input.");
 });
 

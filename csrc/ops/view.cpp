@@ -536,7 +536,7 @@ static const Register registered([](Ops& ops) {
   ops.def("squeeze", squeeze_dims, "input, dim", kMethod | kView);
   ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, "A view with a new dimension of size 1.");
   ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, "Several dimensions joined to one.");
-  ops.def("detach", detach, "input", kMethod | kView, "The same memory outside the graph.");
+  ops.def("detach", detach, "input", kMethod | kView | kNotDifferentiable, "The same memory outside the graph.");
   ops.def("alias", alias_op, "input", kView, "The same memory, with the identity as its history.");
   ops.def("sum_to_size", sum_to_op, "input, size...", kMethod | kNoFunction | kNoOut,
           "Sums over dimensions until the tensor has these sizes.");

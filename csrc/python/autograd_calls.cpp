@@ -3,7 +3,8 @@
 #include "autograd/meta.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
-#include "python/op_object.h"
+#include "python/node_type.h"
+#include "python/override.h"
 #include "tensor/cut.h"
 
 namespace rl {
@@ -51,11 +52,6 @@ std::string no_grad_reason(const Tensor& t) {
   return "\n  nothing it was computed from asks for gradients (requires_grad=True), or the graph was cut: by "
          "no_grad(), "
          "detach(), .data, .item(), NumPy, or an op with an integer result";
-}
-
-PyObject* site_object(const Site& s) {
-  if (!s) return Py_NewRef(Py_None);
-  return Py_BuildValue("(siss)", s.file().c_str(), s.line(), s.function().c_str(), s.source().c_str());
 }
 
 // (kind, op, site, where grad mode was switched off, the text of the error), or None.
@@ -115,6 +111,41 @@ void pop_saved_hooks() {
   Py_DECREF(h.unpack);
 }
 
+// Makes saving hooks an error with that message; None allows them again. The message that was set before.
+NewObject disable_saved_hooks(Object message) {
+  static auto* held = new std::string;
+  PyObject* before = t_saved_hooks_disabled ? PyUnicode_FromString(t_saved_hooks_disabled) : Py_NewRef(Py_None);
+  const char* given = message.p == Py_None ? nullptr : PyUnicode_AsUTF8(message.p);
+  if (message.p != Py_None && !given) return {nullptr};
+  CHECK(!given || !t_saved_hooks || t_saved_hooks->empty(), Runtime, given);
+  *held = given ? given : "";
+  t_saved_hooks_disabled = given ? held->c_str() : nullptr;
+  return {before};
+}
+
+int64_t backward_run() { return static_cast<int64_t>(current_backward()); }
+bool edge_in_run(const Tensor& t, int64_t run) {
+  Edge e = gradient_edge(t.get());
+  return e.node && e.node->run == static_cast<uint64_t>(run) && e.node->needed;
+}
+
+// A tensor that stands for result output_nr of a node where only its place in the graph matters.
+Tensor edge_tensor(Object o, int64_t nr) {
+  CHECK(PyObject_TypeCheck(o.p, g_node_type), Type, "expected a node of the graph, got ", Py_TYPE(o.p)->tp_name);
+  auto* node = reinterpret_cast<Node*>(o.p);
+  if (node->type == &NodeTypeOf<AccumulateGrad>::type) return static_cast<AccumulateGrad*>(node)->variable;
+  CHECK(nr >= 0 && nr < node->results.size(), Index, node->type->name, " has no output ", nr);
+  const ResultMeta& meta = node->results[nr];
+  NoGrad raw;
+  Tensor t = ops::expand(ops::zeros({}, meta.dtype, meta.device), meta.sizes);
+  Py_CLEAR(t->base);
+  Py_INCREF(reinterpret_cast<PyObject*>(node));
+  t->grad_fn = node;
+  t->output_nr = static_cast<uint32_t>(nr);
+  t->requires_grad = true;
+  return t;
+}
+
 NewObject gradient_edge_op(const Tensor& t) {
   Edge e = gradient_edge(t.get());
   return {Py_BuildValue("(OI)", e.node ? reinterpret_cast<PyObject*>(e.node) : Py_None, e.nr)};
@@ -136,11 +167,7 @@ void set_sparse_type(Object type) {
   g_sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.p));
 }
 
-bool set_overrides(bool on) {
-  bool before = torch_function_enabled();
-  set_torch_function_enabled(on);
-  return before;
-}
+bool set_overrides(bool on) { return std::exchange(t_overrides, on); }
 
 }  // namespace
 
@@ -161,6 +188,10 @@ static const Register registered([](Ops& ops) {
   ops.def("_why_no_grad", why_no_grad, "input", kNoOut);
   ops.def("_set_sparse_type", set_sparse_type, "type", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
+  ops.def("_disable_saved_hooks", disable_saved_hooks, "message=None", kNoOut);
+  ops.def("_backward_run", backward_run, "", kNoOut);
+  ops.def("_edge_in_run", edge_in_run, "input, run", kNoOut);
+  ops.def("_edge_tensor", edge_tensor, "node, output_nr", kNoOut);
   ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
 });
 

@@ -1,12 +1,14 @@
 #include "python/indexing.h"
 
+#include "autograd/module_scope.h"
+#include "autograd/profile.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
 #include "python/bridge.h"
 #include "python/errors.h"
 #include "python/note_result.h"
-#include "python/op_object.h"
+#include "python/override.h"
 
 namespace rl {
 
@@ -231,7 +233,10 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       return;
     }
     Tensor source = trimmed(value.tensor, target.dim());
-    Tensor wide = ops::expand(source, target.sizes());  // says in its own words when it does not fit
+    ops::expand(source, target.sizes());  // says in its own words when it does not fit
+    if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
+    // x[:] = x[0]: the row is read again and again while it is written.
+    if (source.storage() == target.storage() && !(source.sizes() == target.sizes())) source = ops::clone(source);
     ops::copy_(target, source, false);
     return;
   }
@@ -272,56 +277,20 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       &call);
 }
 
-// An index, or an item of one, that is no Tensor and overrides ops (a traced value): borrowed, or null.
-PyObject* overriding_index(PyObject* index) {
-  auto foreign = [](PyObject* o) {
-    return !is_tensor(o) && !PyLong_Check(o) && o != Py_None && !PySlice_Check(o) && !PyTuple_Check(o) &&
-           !PyList_Check(o) && o != Py_Ellipsis &&
-           PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "__torch_function__");
-  };
-  if (!PyTuple_Check(index)) return foreign(index) ? index : nullptr;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
-    if (foreign(PyTuple_GET_ITEM(index, i))) return PyTuple_GET_ITEM(index, i);
-  return nullptr;
-}
-
-// Subclasses that override ops override indexing too.
-PyObject* overridden(PyObject* self, const char* name, PyObject* args) {
-  if (Py_TYPE(self) == g_tensor_type || !torch_function_enabled()) return nullptr;
-  PyObject* method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(self)), "__torch_function__");
-  if (!method) {
-    PyErr_Clear();
-    return nullptr;
-  }
-  if (method == g_disabled_torch_function) {
-    Py_DECREF(method);
-    return nullptr;
-  }
-  PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);
-  PyObject* result = function ? PyObject_CallFunction(method, "O(O)O{}", function, Py_TYPE(self), args) : nullptr;
-  Py_XDECREF(function);
-  Py_DECREF(method);
-  if (!result) python_error();
-  return result;
-}
-
 }  // namespace
+
+// Plain indexing skips the look for overrides.
+static bool simple(PyObject* o) {
+  return Py_TYPE(o) == g_tensor_type || PyLong_CheckExact(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis;
+}
 
 PyObject* tensor_getitem(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
-    if (Py_TYPE(self) != g_tensor_type) {
-      PyObject* args = PyTuple_Pack(2, self, index);
-      PyObject* result = overridden(self, "__getitem__", args);
-      Py_DECREF(args);
-      if (result) return result;
+    if (!simple(self) || !simple(index) || watched()) {
+      PyObject* args[] = {self, index};
+      if (PyObject* result = slot_override("__getitem__", args, 2)) return result;
     }
-    if (!PyLong_CheckExact(index) && !PySlice_Check(index))
-      if (PyObject* other = overriding_index(index)) {
-        PyObject* args = PyTuple_Pack(2, self, index);
-        PyObject* result = overridden(other, "__getitem__", args);
-        Py_DECREF(args);
-        if (result) return result;
-      }
+    Profiled timed("aten::__getitem__", ProfileKind::Op, nullptr, module_scope());
     Tensor y = get(Tensor::borrow(self), index);
     note_result(y.object(), "__getitem__", &self, 1);
     return y.release();
@@ -331,15 +300,14 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
 int tensor_setitem(PyObject* self, PyObject* index, PyObject* value) {
   return guarded_int([&] {
     CHECK(value, Type, "Tensor does not support deleting items");
-    if (Py_TYPE(self) != g_tensor_type) {
-      PyObject* args = PyTuple_Pack(3, self, index, value);
-      PyObject* result = overridden(self, "__setitem__", args);
-      Py_DECREF(args);
-      if (result) {
+    if (!simple(self) || !simple(index) || !simple(value) || watched()) {
+      PyObject* args[] = {self, index, value};
+      if (PyObject* result = slot_override("__setitem__", args, 3)) {
         Py_DECREF(result);
         return 0;
       }
     }
+    Profiled timed("aten::__setitem__", ProfileKind::Op, nullptr, module_scope());
     set(Tensor::borrow(self), index, value);
     PyObject* args[] = {self, value};
     note_result(self, "__setitem__", args, 2);

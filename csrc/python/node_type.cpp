@@ -52,12 +52,9 @@ PyObject* input_metadata(PyObject* s, void*) {
   }
   return t;
 }
-// (file, line, function, text) of the call that recorded the node, or None.
-PyObject* site(PyObject* s, void*) {
-  const Site& at = cast(s)->site;
-  if (!at) Py_RETURN_NONE;
-  return Py_BuildValue("(siss)", at.file().c_str(), at.line(), at.function().c_str(), at.source().c_str());
-}
+PyObject* site(PyObject* s, void*) { return site_object(cast(s)->site); }
+// (outer scope or None, weak reference to the module, its class) of the module call that recorded it, or None.
+PyObject* scope(PyObject* s, void*) { return Py_NewRef(cast(s)->scope ? cast(s)->scope : Py_None); }
 PyObject* variable(PyObject* s, void*) {
   if (cast(s)->type != &NodeTypeOf<AccumulateGrad>::type) {
     PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute 'variable'", cast(s)->type->name);
@@ -155,6 +152,7 @@ PyGetSetDef kGetSet[] = {{"next_functions", next_functions, nullptr, nullptr, nu
                          {"metadata", metadata, nullptr, nullptr, nullptr},
                          {"_input_metadata", input_metadata, nullptr, nullptr, nullptr},
                          {"_site", site, nullptr, nullptr, nullptr},
+                         {"_scope", scope, nullptr, nullptr, nullptr},
                          {"variable", variable, nullptr, nullptr, nullptr},
                          {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -167,6 +165,26 @@ PyMemberDef kMembers[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Node, dict), R
                           {nullptr, 0, 0, 0, nullptr}};
 
 }  // namespace
+
+PyObject* site_object(const Site& site) {
+  if (!site) Py_RETURN_NONE;
+  struct Entry {
+    Site site;  // owned, so that the address of the code stays its own
+    int line = 0;
+    PyObject* tuple = nullptr;
+  };
+  static Entry* cache = new Entry[64];  // reading the text of a line is slow, and graphs repeat few lines
+  int line = site.line();
+  Entry& e = cache[((reinterpret_cast<uintptr_t>(site.code()) >> 4) ^ static_cast<uintptr_t>(line) * 7) & 63];
+  if (!e.tuple || e.site.code() != site.code() || e.line != line) {
+    PyObject* made = Py_BuildValue("(siss)", site.file().c_str(), line, site.function().c_str(), site.source().c_str());
+    if (!made) return nullptr;
+    Py_XSETREF(e.tuple, made);
+    e.site = site;
+    e.line = line;
+  }
+  return Py_NewRef(e.tuple);
+}
 
 int install_node_type(PyObject* module) {
   PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("One recorded call in the graph: what grad_fn is.")},

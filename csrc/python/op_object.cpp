@@ -10,17 +10,18 @@
 
 #include "autograd/destination.h"
 #include "autograd/meta.h"
+#include "autograd/module_scope.h"
+#include "autograd/profile.h"
 #include "autograd/record.h"
 #include "backend/backend.h"
 #include "ops/registry.h"
 #include "python/autocast.h"
 #include "python/errors.h"
 #include "python/note_result.h"
+#include "python/override.h"
 #include "tensor/promote.h"
 
 namespace rl {
-
-PyObject* g_disabled_torch_function = nullptr;
 
 namespace {
 
@@ -401,91 +402,6 @@ PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
   return Py_NewRef(out);
 }
 
-// __torch_function__
-
-thread_local bool t_overrides = true;
-thread_local PyObject* t_mode = nullptr;  // what TorchFunctionMode put in the way of all calls in this thread
-PyObject* g_override_name = nullptr;
-
-bool overrides(PyObject* o) {
-  PyTypeObject* t = Py_TYPE(o);
-  if (t == g_tensor_type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || o == Py_None ||
-      t == &PyUnicode_Type)
-    return false;
-  if (t == &PyTuple_Type || t == &PyList_Type) {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-      if (Py_TYPE(item) == &PyLong_Type) return false;
-      if (!PyTuple_Check(item) && !PyList_Check(item) && overrides(item)) return true;
-    }
-    return false;
-  }
-  PyObject* f = _PyType_Lookup(t, g_override_name);
-  return f && f != g_disabled_torch_function;
-}
-
-PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-  PyObject* types = PyList_New(0);
-  std::vector<PyObject*> found;
-  auto look = [&](PyObject* o) {
-    if (!overrides(o)) return;
-    for (PyObject* f : found)
-      if (Py_TYPE(f) == Py_TYPE(o)) return;
-    // Subclasses before their bases.
-    size_t at = 0;
-    while (at < found.size() && !PyType_IsSubtype(Py_TYPE(o), Py_TYPE(found[at]))) ++at;
-    found.insert(found.begin() + static_cast<long>(at), o);
-  };
-  for (Py_ssize_t i = 0; i < nargs + nkw; ++i) {
-    if (PyTuple_Check(args[i]) || PyList_Check(args[i])) {
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[i]); ++k) {
-        PyObject* item = PySequence_Fast_GET_ITEM(args[i], k);
-        if (!PyTuple_Check(item) && !PyList_Check(item)) look(item);
-      }
-    } else {
-      look(args[i]);
-    }
-  }
-  for (PyObject* f : found) PyList_Append(types, reinterpret_cast<PyObject*>(Py_TYPE(f)));
-  PyObject* type_tuple = PyList_AsTuple(types);
-  Py_DECREF(types);
-  PyObject* pos = PyTuple_New(nargs);
-  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(pos, i, Py_NewRef(args[i]));
-  PyObject* kw = PyDict_New();
-  for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
-  PyObject* result = nullptr;
-  for (PyObject* f : found) {
-    PyObject* method = PyObject_GetAttr(f, g_override_name);
-    result = method ? PyObject_CallFunctionObjArgs(method, callable, type_tuple, pos, kw, nullptr) : nullptr;
-    Py_XDECREF(method);
-    if (!result || result != Py_NotImplemented) break;
-    Py_CLEAR(result);
-  }
-  Py_DECREF(type_tuple);
-  Py_DECREF(pos);
-  Py_DECREF(kw);
-  if (!result && !PyErr_Occurred())
-    PyErr_Format(PyExc_TypeError, "no implementation found for '%s' on types that implement __torch_function__",
-                 reinterpret_cast<OpObject*>(callable)->def->name.c_str());
-  return result;
-}
-
-// mode(function, types, args, kwargs)
-PyObject* call_mode(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-  PyObject* types = PyTuple_New(0);
-  PyObject* pos = PyTuple_New(nargs);
-  for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(pos, i, Py_NewRef(args[i]));
-  PyObject* kw = PyDict_New();
-  for (Py_ssize_t k = 0; k < nkw; ++k) PyDict_SetItem(kw, PyTuple_GET_ITEM(kwnames, k), args[nargs + k]);
-  PyObject* mode = Py_NewRef(t_mode);
-  PyObject* result = PyObject_CallFunctionObjArgs(mode, callable, types, pos, kw, nullptr);
-  for (PyObject* o : {mode, types, pos, kw}) Py_DECREF(o);
-  return result;
-}
-
 struct InplaceCall {
   Overload* overload;
   PyObject* const* slots;
@@ -577,6 +493,11 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   }
   Tensor self = Tensor::borrow(b.slots[0]);
   InplaceCall call{&o, b.slots};
+  // Before anything is written: a view among the operands may have lost its history.
+  if (grad_enabled())
+    for (size_t i = 1; i < o.params.size(); ++i)
+      if (b.slots[i] && is_tensor(b.slots[i]))
+        if (auto* t = reinterpret_cast<TensorObject*>(b.slots[i]); t->base && t->wants_grad()) grad_fn_of(t);
   InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
                        (o.spec.flags & kOverlapOk) != 0};
   Tensor y = apply_inplace(
@@ -600,27 +521,76 @@ PyObject* invoke_cast(OpObject* op, Overload& o, Bound& b) {
   return invoke(op, o, b);
 }
 
+PyObject* op_call(OpObject* op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  if (op->form != Form::Function)
+    CHECK(nargs > 0 && is_tensor(args[0]), Type, "descriptor '", op->def->name,
+          "' for 'torch.Tensor' objects needs a Tensor as its first argument");
+  for (Overload& o : op->def->overloads) {
+    Bound b;
+    if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr))
+      return g_autocast_regions ? invoke_cast(op, o, b) : invoke(op, o, b);
+    if (PyErr_Occurred()) PyErr_Clear();
+  }
+  no_overload(*op->def, op->form, args, nargs, kwnames);
+}
+
+bool has_tensor(PyObject* o) {
+  if (PyTuple_Check(o) || PyList_Check(o))
+    return PySequence_Fast_GET_SIZE(o) && has_tensor(PySequence_Fast_GET_ITEM(o, 0));
+  return is_tensor(o);
+}
+
+// The shape of each positional tensor, () for other arguments; null if nobody asked for them.
+PyObject* argument_shapes(PyObject* const* args, Py_ssize_t nargs) {
+  if (!profile_wants_shapes()) return nullptr;
+  PyObject* shapes = PyTuple_New(nargs);
+  for (Py_ssize_t i = 0; shapes && i < nargs; ++i)
+    PyTuple_SET_ITEM(shapes, i, is_tensor(args[i]) ? size_object(Tensor::borrow(args[i]).sizes()) : PyTuple_New(0));
+  return shapes;
+}
+
+// aten::relu, aten::linalg_inv: the names that PyTorch's profiler shows.
+std::string profiled_name(const OpObject* op) {
+  std::string name = op->def->name;
+  if (name == "_run_backward") return "backward";
+  size_t dot = name.rfind('.');
+  if (dot != std::string::npos) {
+    std::string space = name.substr(0, dot);
+    bool shown = space == "linalg" || space == "fft" || space == "special";
+    name = (shown ? space + "_" : "") + name.substr(dot + 1);
+  }
+  return "aten::" + name + (op->form == Form::Inplace ? "_" : "");
+}
+
+// A call that the profiler times. Queries without tensors are not worth a row.
+[[gnu::noinline]] PyObject* profiled_call(OpObject* op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  if (op->def->name.compare(0, 9, "_profile_") == 0) return op_call(op, args, nargs, kwnames);
+  std::string name = profiled_name(op);
+  PyObject* shapes = argument_shapes(args, nargs);
+  struct Timed {
+    ProfileHandle event;
+    bool keep = false;
+    ~Timed() { keep ? profile_end(event) : profile_drop(event); }
+  } timed{profile_begin(name.c_str(), ProfileKind::Op, nullptr, module_scope(), shapes)};
+  Py_XDECREF(shapes);
+  for (Py_ssize_t i = 0; i < nargs && !timed.keep; ++i) timed.keep = has_tensor(args[i]);
+  PyObject* result = op_call(op, args, nargs, kwnames);
+  timed.keep = timed.keep || has_tensor(result);
+  return result;
+}
+
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* op = reinterpret_cast<OpObject*>(callable);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
     if (t_overrides) {
-      if (__builtin_expect(t_mode != nullptr, 0) && op->def->name[0] != '_')  // private ops are steps of others
-        return call_mode(callable, args, nargs, kwnames);
+      // Private ops are steps of others.
+      if (watched() && function_mode() && op->def->name[0] != '_') return call_override(callable, args, nargs, kwnames);
       Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
       for (Py_ssize_t i = 0; i < all; ++i)
         if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
     }
-    if (op->form != Form::Function)
-      CHECK(nargs > 0 && is_tensor(args[0]), Type, "descriptor '", op->def->name,
-            "' for 'torch.Tensor' objects needs a Tensor as its first argument");
-    for (Overload& o : op->def->overloads) {
-      Bound b;
-      if (bind(*op->def, o, op->form, args, nargs, kwnames, b, nullptr))
-        return g_autocast_regions ? invoke_cast(op, o, b) : invoke(op, o, b);
-      if (PyErr_Occurred()) PyErr_Clear();
-    }
-    no_overload(*op->def, op->form, args, nargs, kwnames);
+    return profiling() ? profiled_call(op, args, nargs, kwnames) : op_call(op, args, nargs, kwnames);
   });
 }
 
@@ -745,11 +715,6 @@ void install(PyObject* ops, const std::string& name, OpDef* def) {
 
 }  // namespace
 
-bool torch_function_enabled() { return t_overrides; }
-void set_torch_function_enabled(bool on) { t_overrides = on; }
-PyObject* function_mode() { return t_mode; }
-void set_function_mode(PyObject* mode) { Py_XSETREF(t_mode, Py_XNewRef(mode)); }
-
 void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
   OpDef*& def = table()[name];
   if (!def) {
@@ -767,7 +732,6 @@ void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
 void define_alias(const char* alias, const char* name) { aliases().push_back({alias, name}); }
 
 void install_ops(PyObject* module, PyObject* ops) {
-  g_override_name = PyUnicode_InternFromString("__torch_function__");
   if (ready(kFunctionType, "rushlight._C.Op", false) < 0 || ready(kMethodType, "rushlight._C.OpMethod", true) < 0)
     return;
   PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(&kFunctionType));

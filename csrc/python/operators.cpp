@@ -1,5 +1,6 @@
 #include "python/operators.h"
 
+#include "autograd/profile.h"
 #include "ops/elementwise.h"
 #include "python/errors.h"
 #include "python/note_result.h"
@@ -44,14 +45,14 @@ PyObject* direct(Op op, const char* name, PyObject* a, PyObject* b) {
 PyObject* op_compare(PyObject* a, PyObject* b, int which) {
   static constexpr Op kOps[] = {ops::lt, ops::le, ops::eq, ops::ne, ops::gt, ops::ge};  // in the order of Py_LT ...
   static constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  if (plain(a) && plain(b) && !function_mode()) return direct(kOps[which], kNames[which], a, b);
+  if (plain(a) && plain(b) && !watched()) return direct(kOps[which], kNames[which], a, b);
   if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;
   return by_name(kNames[which], a, b);
 }
 
 PyObject* op_power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  if (plain(a) && plain(b) && !function_mode()) return direct(ops::pow, "pow", a, b);
+  if (plain(a) && plain(b) && !watched()) return direct(ops::pow, "pow", a, b);
   return either_way(a, b, "pow", "__rpow_op__");
 }
 PyObject* op_floor_divide(PyObject* a, PyObject* b) { return either_way(a, b, "floor_divide", "__rfloordiv_op__"); }

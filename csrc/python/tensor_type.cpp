@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/meta.h"
+#include "autograd/profile.h"
 #include "autograd/record.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
@@ -13,6 +14,7 @@
 #include "python/note_result.h"
 #include "python/op_object.h"
 #include "python/operators.h"
+#include "python/override.h"
 #include "tensor/cut.h"
 
 namespace rl {
@@ -545,7 +547,7 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
 
 template <Tensor (*Op)(const Value&, const Value&)>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected) {
-  if (plain(a) && plain(b) && !function_mode()) return direct<Op>(a, b, name);
+  if (plain(a) && plain(b) && !watched()) return direct<Op>(a, b, name);
   if (!operand(a) || !operand(b)) {
     if (!is_tensor(a) || !PyObject_HasAttrString(b, "__torch_function__")) Py_RETURN_NOTIMPLEMENTED;
   }
@@ -560,7 +562,7 @@ PyObject* n_matmul(PyObject* a, PyObject* b) {
   return by_name("matmul", a, b);
 }
 PyObject* n_neg(PyObject* a) {
-  if (Py_TYPE(a) == g_tensor_type && !function_mode())
+  if (Py_TYPE(a) == g_tensor_type && !watched())
     return guarded([&] {
       Tensor y = ops::neg(handle(a));
       note_result(y.object(), "neg", &a, 1);

@@ -19,7 +19,9 @@ struct FileKind {
 };
 FileKind g_files[256];
 
-bool is_library(PyCodeObject* code) {
+}  // namespace
+
+bool Site::is_library(PyCodeObject* code) {
   PyObject* file = code->co_filename;
   FileKind& slot = g_files[(reinterpret_cast<uintptr_t>(file) >> 4) & 255];
   if (slot.file == file) return slot.library;
@@ -32,6 +34,8 @@ bool is_library(PyCodeObject* code) {
   slot = {file, library};
   return library;
 }
+
+namespace {
 
 std::string utf8(PyObject* text) {
   const char* s = text ? PyUnicode_AsUTF8(text) : nullptr;

@@ -27,6 +27,7 @@ class Site {
   static bool enabled();
   // Code under this folder is the library's, not the user's.
   static void set_library_prefix(const char* path);
+  static bool is_library(PyCodeObject* code);
 
   explicit operator bool() const { return code_ != nullptr; }
   bool operator==(const Site& o) const { return code_ == o.code_ && offset_ == o.offset_; }

@@ -1,7 +1,8 @@
 """Ops written in Python: composed of other ops, differentiable for free.
 
 `@op(...)` in a module under `rushlight._ops` makes a function of the package; `method`, `inplace` and `out` derive the
-other forms, as a registration in C++ does. `name` puts it in a namespace ("linalg.cond").
+other forms, as a registration in C++ does. `name` puts it in a namespace ("linalg.cond"). `differentiable=False` says
+that its results have no history by intent.
 """
 
 import functools
@@ -14,10 +15,27 @@ from ._C import Tensor
 _composed = {}
 
 
-def op(function=None, *, method=False, inplace=False, out=False, name=None, alias=(), spread=False):
+def op(
+    function=None,
+    *,
+    method=False,
+    inplace=False,
+    out=False,
+    name=None,
+    alias=(),
+    spread=False,
+    differentiable=True,
+):
     if function is None:
         return functools.partial(
-            op, method=method, inplace=inplace, out=out, name=name, alias=alias, spread=spread
+            op,
+            method=method,
+            inplace=inplace,
+            out=out,
+            name=name,
+            alias=alias,
+            spread=spread,
+            differentiable=differentiable,
         )
     name = name or function.__name__
     short = name.rsplit(".", 1)[-1]
@@ -25,6 +43,7 @@ def op(function=None, *, method=False, inplace=False, out=False, name=None, alia
     overridable = _overridable(function, spread)
     if out:
         overridable = _with_out(overridable)
+    overridable._differentiable = differentiable
     space = name.rpartition(".")[0]
     overridable.__module__ = f"rushlight.{space}" if space else "rushlight"  # where it is found, for pickles
     overridable.__name__ = overridable.__qualname__ = short

@@ -54,6 +54,7 @@ HOMES = {
     "get_autocast_gpu_dtype": "amp.autocast_mode",
     "get_device_module": "_rare",
     "get_printoptions": "_tensor_str",
+    "graph": "_picture",
     "gru": "nn._functional.recurrent",
     "gru_cell": "nn._functional.recurrent",
     "iinfo": "_type_info",

@@ -1,14 +1,237 @@
 """vmap: a function of single samples as a function of batches.
 
-The function runs once per sample and the results are stacked: right for every function, autograd included,
-though it is no faster than the loop it replaces.
+Inside, a mapped tensor looks like one sample (`Batched`, whose value has the batch as its first dimension). Each op
+that meets one is given to a rule (rushlight._vmap_rules), which runs it once for the whole batch; an op without a rule
+runs once per sample. Composed functions simply run, on batched tensors.
 """
+
+import threading
 
 import rushlight as rl
 
+from . import _C
+from .overrides import TorchFunctionMode
 from .utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 __all__ = ["vmap"]
+
+Tensor = _C.Tensor
+_switch = _C.ops["_set_torch_function"]
+RANDOM = 256  # csrc/ops/registry.h: kRandom
+
+
+class _Levels(threading.local):
+    def __init__(self):
+        self.stack = []  # of _Level, outermost first
+
+
+class _Level:
+    def __init__(self, number, size, randomness):
+        self.number, self.size, self.randomness = number, size, randomness
+
+
+_levels = _Levels()
+
+
+class _Plain:
+    """Inside, a Batched is the plain tensor that it is made of: one sample's shape and type."""
+
+    def __enter__(self):
+        self.before = _switch(False)
+
+    def __exit__(self, *exc):
+        _switch(self.before)
+
+
+_DATA = (
+    "vmap: It looks like you're {}. We don't support vmap over it, please try to rewrite what you're doing to not "
+    "need the values of single samples."
+)
+
+
+def _refuse(what):
+    def method(self, *args, **kwargs):
+        raise RuntimeError(_DATA.format(what))
+
+    return method
+
+
+def _through(name):
+    """A property that belongs to the value."""
+    return property(lambda self: getattr(self._value, name))
+
+
+class Batched(Tensor):
+    """One sample of many. `_value` holds all of them along dimension 0; `_level` is the number of its vmap."""
+
+    requires_grad = property(
+        lambda self: self._value.requires_grad, lambda self, on: self._value.requires_grad_(on)
+    )
+    grad_fn, is_leaf, _version = _through("grad_fn"), _through("is_leaf"), _through("_version")
+    data = property(lambda self: self.detach())
+    T = property(lambda self: self.permute(*range(self.dim() - 1, -1, -1)))
+    mT = property(lambda self: self.transpose(-2, -1))
+    H = property(lambda self: self.conj().transpose(-2, -1))
+    mH = property(lambda self: self.conj().transpose(-2, -1))
+    real = property(lambda self: rl.real(self))
+    imag = property(lambda self: rl.imag(self))
+    grad = property(
+        lambda self: wrap(self._value.grad, self._level) if self._value.grad is not None else None
+    )
+    item = _refuse("calling .item() on a Tensor")
+    tolist = _refuse("calling .tolist() on a Tensor")
+    numpy = __array__ = _refuse("converting a Tensor to NumPy")
+    __bool__ = is_nonzero = _refuse("attempting to use a Tensor in some data-dependent control flow")
+    __int__ = __float__ = __index__ = __complex__ = _refuse("converting a Tensor to a Python number")
+    backward = _refuse("calling .backward() on a Tensor")
+
+    def requires_grad_(self, requires_grad=True):
+        self._value.requires_grad_(requires_grad)
+        return self
+
+    def detach_(self):
+        self._value.detach_()
+        return self
+
+    def register_hook(self, hook):
+        return self._value.register_hook(hook)
+
+    def __repr__(self, *, tensor_contents=None):
+        return f"Batched(level={self._level}, value={self._value!r})"
+
+    def __deepcopy__(self, memo):
+        return wrap(self._value.clone(), self._level)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from ._vmap_rules import apply
+
+        return apply(func, args, kwargs or {})
+
+
+from . import autograd as _autograd  # noqa: E402
+from .autograd import function as _function  # noqa: E402
+
+_autograd._Batched = _function._Batched = Batched  # they meet batched tensors only once this module is loaded
+
+
+def wrap(value, level):
+    """value, with the batch as dimension 0, seen as one sample."""
+    with _Plain():
+        if value.shape[0]:
+            sample = value.detach().select(0, 0)
+        else:
+            sample = _C.ops["zeros"](value.shape[1:], dtype=value.dtype, device=value.device)
+        sample = sample.as_subclass(Batched)
+    sample._value, sample._level = value, level
+    return sample
+
+
+def batched_at(x, level):
+    return type(x) is Batched and x._level == level
+
+
+def physical(x, level, size):
+    """All samples of x along dimension 0, also where x is the same for all."""
+    if batched_at(x, level):
+        return x._value
+    return x.unsqueeze(0).expand(size, *x.shape)
+
+
+def innermost(x):
+    """The plain tensor that holds the values of x."""
+    while type(x) is Batched:
+        x = x._value
+    return x
+
+
+def spread(x):
+    """x as a tensor of its own for each sample of every vmap that is running: what a gradient per sample needs."""
+    for level in _levels.stack:
+        if not any(batched_at(y, level.number) for y in _chain(x)):
+            x = _inserted(x, level)
+    return x
+
+
+def _chain(x):
+    while type(x) is Batched:
+        yield x
+        x = x._value
+
+
+def _inserted(x, level):
+    """x batched at `level`, below the levels further in that it already has."""
+    if type(x) is Batched and x._level > level.number:
+        inner = _inserted(x._value.movedim(0, -1), level)
+        return wrap(inner.movedim(-1, 0), x._level)
+    return wrap(physical(x, level.number, level.size), level.number)
+
+
+def gradients(roots, wanted, grad_outputs, *options):
+    """autograd.grad of batched tensors: samples do not mix, so one backward of the batch is all of theirs."""
+    from .autograd import grad
+
+    number = max(x._level for x in (*roots, *wanted) if type(x) is Batched)
+    (level,) = [v for v in _levels.stack if v.number == number] or [None]
+    if level is None:
+        raise RuntimeError("vmap: a batched tensor was used after its vmap had ended")
+    for x in wanted:
+        if not batched_at(x, number):
+            raise RuntimeError(
+                "vmap: autograd.grad by a tensor that is the same for all samples: its gradient per sample is not "
+                "recorded. Use torch.func.grad, or pass the tensor as a mapped argument."
+            )
+    full, seeds = [], []
+    for k, root in enumerate(roots):
+        seed = None if grad_outputs is None else grad_outputs[k]
+        if seed is None:
+            if root.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            seed = rl.ones_like(root).detach()
+        full.append(physical(root, number, level.size))
+        seeds.append(physical(seed, number, level.size))
+    found = grad(full, [x._value for x in wanted], seeds, *options)
+    return tuple(None if g is None else wrap(g, number) for g in found)
+
+
+def call_function(cls, args, kwargs):
+    """autograd.Function.apply on batched tensors: by its vmap rule, else sample by sample."""
+    from ._vmap_rules import per_sample
+
+    number = max(x._level for x in args if type(x) is Batched)
+    level = next(v for v in _levels.stack if v.number == number)
+    rule = getattr(cls, "vmap", None)
+    if rule is None:
+        return per_sample(cls.apply, args, kwargs, level)
+    in_dims = tuple(0 if batched_at(x, number) else None for x in args)
+
+    class info:
+        batch_size, randomness = level.size, level.randomness
+
+    out, dims = rule(info, in_dims, *(x._value if batched_at(x, number) else x for x in args), **kwargs)
+    many = isinstance(out, tuple)
+    outs, dims = (out, dims if isinstance(dims, tuple) else (dims,) * len(out)) if many else ((out,), (dims,))
+    made = tuple(o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, dims, strict=True))
+    return made if many else made[0]
+
+
+class _Watch(TorchFunctionMode):
+    """Sees the random functions that are called inside: those without a tensor reach no rule."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if getattr(func, "_flags", 0) & RANDOM and _levels.stack:
+            from ._vmap_rules import random
+
+            return random(func, args, kwargs or {}, _levels.stack[-1])
+        if hasattr(func, "__wrapped__"):  # a composed function: what it calls is seen, too
+            from ._vmap_rules import apply
+
+            mapped = any(type(a) is Batched for a in (*args, *(kwargs or {}).values()))
+            with _Watch():
+                return (
+                    apply(func, args, kwargs or {}) if mapped else func.__wrapped__(*args, **(kwargs or {}))
+                )
+        return func(*args, **(kwargs or {}))
 
 
 def _flat_dims(in_dims, args, spec, leaves):
@@ -23,9 +246,8 @@ def _flat_dims(in_dims, args, spec, leaves):
         raise ValueError(
             f"vmap: in_dims {in_dims} is not compatible with the structure of the inputs {spec}."
         )
-    result = []
     for leaf, dim in zip(leaves, dims, strict=True):
-        if dim is not None and not isinstance(leaf, rl.Tensor):
+        if dim is not None and not isinstance(leaf, Tensor):
             raise ValueError(
                 f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap "
                 "over non-Tensor arguments, please use None as the respective in_dim"
@@ -35,8 +257,7 @@ def _flat_dims(in_dims, args, spec, leaves):
                 f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
                 f"{leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
             )
-        result.append(dim)
-    return result
+    return dims
 
 
 def _batch_size(leaves, dims):
@@ -51,57 +272,83 @@ def _batch_size(leaves, dims):
     return sizes[0]
 
 
-def _sample(leaves, dims, i):
-    return [leaf if dim is None else leaf.select(dim, i) for leaf, dim in zip(leaves, dims, strict=True)]
+def _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness):
+    """One run of func on the whole batch: (results, their dims, spec)."""
+    level = _Level(len(_levels.stack) + 1, size, randomness)
+    mapped = [
+        leaf if dim is None else wrap(leaf.movedim(dim, 0), level.number)
+        for leaf, dim in zip(leaves, dims, strict=True)
+    ]
+    _levels.stack.append(level)
+    try:
+        with _Watch():
+            flat, out_spec = tree_flatten(func(*tree_unflatten(mapped, spec), **kwargs))
+            targets = _broadcast_to_and_flatten(out_dims, out_spec, is_leaf=lambda d: d is None)
+            if targets is None:
+                raise ValueError(
+                    f"vmap: out_dims {out_dims} is not compatible with the structure of the outputs"
+                )
+            results = [_leave(value, dim, level) for value, dim in zip(flat, targets, strict=True)]
+    finally:
+        _levels.stack.pop()
+    return results, targets, out_spec
+
+
+def _leave(value, dim, level):
+    if not isinstance(value, Tensor):
+        raise ValueError(
+            f"vmap(...): `func` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= to "
+            "None for output?"
+        )
+    if dim is None:
+        if batched_at(value, level.number):
+            raise ValueError(
+                "vmap(...): `func` can not return a BatchedTensor when out_dim is None: each sample has its own."
+            )
+        return value
+    full = physical(value, level.number, level.size)
+    if not -full.dim() <= dim < full.dim():
+        raise IndexError(f"vmap: out_dims={dim} is out of range for an output of {value.dim()} dimensions")
+    return full.movedim(0, dim)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """A function that maps func over a dimension of its inputs and stacks the results along out_dims.
+    """A function that maps func over a dimension of its inputs, all samples at once.
 
-    `randomness="same"` gives every sample the same random numbers.
+    Args:
+        in_dims, out_dims: where the batch is, one for all or one per input or output; None is not mapped.
+        randomness: "error" refuses random functions inside, "different" and "same" say what samples get.
+        chunk_size: so many samples at a time, to bound the memory.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(
             f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
         )
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     def wrapper(*args, **kwargs):
         leaves, spec = tree_flatten(args)
         dims = _flat_dims(in_dims, args, spec, leaves)
         size = _batch_size(leaves, dims)
+        if chunk_size is None or chunk_size >= size:
+            results, _, out_spec = _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness)
+            return tree_unflatten(results, out_spec)
         state = rl.get_rng_state() if randomness == "same" else None
-        results, out_spec = [], None
-        for i in range(size or 1):
+        parts = []
+        for at in range(0, size, chunk_size):
             if state is not None:
                 rl.set_rng_state(state)
-            if size:
-                sample = _sample(leaves, dims, i)
-            else:  # nothing to map over: one run on zeros tells the shapes
-                sample = [
-                    leaf if dim is None else leaf.new_zeros(leaf.shape[:dim] + leaf.shape[dim:][1:])
-                    for leaf, dim in zip(leaves, dims, strict=True)
-                ]
-            flat, out_spec = tree_flatten(func(*tree_unflatten(sample, spec), **kwargs))
-            for value in flat:
-                if not isinstance(value, rl.Tensor):
-                    raise ValueError(
-                        f"vmap(...): `func` must only return Tensors, got type {type(value)}. Did you mean "
-                        "to "
-                        "set out_dims= to None for output?"
-                    )
-            results.append(flat)
-        targets = _broadcast_to_and_flatten(out_dims, out_spec, is_leaf=lambda d: d is None)
-        if targets is None:
-            raise ValueError(f"vmap: out_dims {out_dims} is not compatible with the structure of the outputs")
-        stacked = []
-        for k, dim in enumerate(targets):
-            column = [flat[k] for flat in results]
-            if dim is None:
-                stacked.append(column[0])
-            elif size:
-                stacked.append(rl.stack(column, dim))
-            else:
-                stacked.append(rl.stack(column, dim).narrow(dim, 0, 0))
-        return tree_unflatten(stacked, out_spec)
+            length = min(chunk_size, size - at)
+            piece = [
+                leaf if dim is None else leaf.narrow(dim, at, length)
+                for leaf, dim in zip(leaves, dims, strict=True)
+            ]
+            parts.append(_map(func, piece, dims, spec, length, kwargs, out_dims, randomness))
+        joined = [
+            column[0] if dim is None else rl.cat(column, dim)
+            for dim, *column in zip(parts[0][1], *(p[0] for p in parts), strict=True)
+        ]
+        return tree_unflatten(joined, parts[0][2])
 
     return wrapper

@@ -8,7 +8,7 @@ parameters), the transform's own result stays differentiable with respect to tho
 import rushlight as rl
 
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from ._vmap import vmap
+from ._vmap import innermost, spread, vmap
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
@@ -38,6 +38,7 @@ def _fresh(tree):
             raise RuntimeError(
                 f"Only tensors of floating point or complex dtype can be differentiated, got {leaf.dtype}"
             )
+        leaf = spread(leaf)
         fresh.append(leaf.view_as(leaf) if leaf.requires_grad else leaf.detach().requires_grad_())
     return tree_unflatten(fresh, spec), fresh
 
@@ -46,8 +47,8 @@ def _reaches_outside(outputs, inputs):
     """Whether outputs depend on tensors that require grad other than these inputs."""
     if any(not x.is_leaf for x in inputs):
         return True
-    own = {id(x) for x in inputs}
-    if any(o.requires_grad and o.grad_fn is None and id(o) not in own for o in outputs):
+    own = {id(innermost(x)) for x in inputs}
+    if any(o.requires_grad and o.grad_fn is None and id(innermost(o)) not in own for o in outputs):
         return True
     stack = [o.grad_fn for o in outputs if o.grad_fn is not None]
     seen = set(stack)

@@ -54,7 +54,6 @@ SPECS = [
             Sample(randn(65, 70), randn(70, 66)),
         ],
         np.matmul,
-        gradgrad=False,
         out=True,
         errors=mismatched,
     ),

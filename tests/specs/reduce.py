@@ -243,7 +243,6 @@ SPECS = [
         lambda: [Sample(randn(3, 9), 4, 1), Sample(randn(2000), 7, 0), Sample(ints(30, high=9), 30, 0)],
         check=topk_check,
         errors=lambda: [(RuntimeError, Sample(randn(3), 4))],
-        gradgrad=False,
     ),
     OpSpec(
         "searchsorted",

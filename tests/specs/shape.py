@@ -255,7 +255,7 @@ SPECS = [
     ),
     OpSpec(
         "view_as_real",
-        lambda: [Sample(rl.tensor([1 + 2j, 3 - 1j]))],
+        lambda: [Sample(rl.tensor([1 + 2j, 3 - 1j], dtype=rl.complex128))],
         lambda x: np.stack([x.real, x.imag], -1),
         method=False,
     ),

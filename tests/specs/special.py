@@ -4,6 +4,8 @@ import numpy as np
 import scipy.special as sp
 from opspec import OpSpec, Sample, ints, rand
 
+import rushlight as rl
+
 
 def between(low, high):
     return lambda: [
@@ -47,6 +49,8 @@ def third_kind(n, x, sign):
     return sp.eval_chebyu(n, x) + sign * np.where(n > 0, sp.eval_chebyu(n - 1, x), 0)
 
 
+FIRST = rl.tensor(1.7, dtype=rl.float64)
+
 SPECS = [
     both("erf", sp.erf, -3, 3),
     both("erfc", sp.erfc, -3, 5),
@@ -66,9 +70,17 @@ SPECS = [
         lambda: [Sample(rand(3, low=2, high=4), 3)],
         lambda x, p: np.vectorize(lambda v: sp.multigammaln(v, p))(x),
     ),
-    OpSpec("igamma", pairs(0.3, 5), sp.gammainc, grad=False, out=True),
-    OpSpec("igammac", pairs(0.3, 5), sp.gammaincc, grad=False, out=True),
-    OpSpec("special.zeta", pairs(1.5, 5), sp.zeta, method=False, grad=False, out=True),
+    # By the second argument: there is no derivative by the first.
+    OpSpec("igamma", pairs(0.3, 5), sp.gammainc, derive=lambda a, x: rl.igamma(FIRST, x), out=True),
+    OpSpec("igammac", pairs(0.3, 5), sp.gammaincc, derive=lambda a, x: rl.igammac(FIRST, x), out=True),
+    OpSpec(
+        "special.zeta",
+        pairs(1.5, 5),
+        sp.zeta,
+        method=False,
+        derive=lambda s, q: rl.special.zeta(FIRST, q),
+        out=True,
+    ),
     OpSpec("special.xlog1py", pairs(0.2, 2), sp.xlog1py, method=False, out=True),
     only("erfcx", sp.erfcx, -2, 30),
     only("ndtr", sp.ndtr, -3, 3),

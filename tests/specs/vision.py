@@ -264,6 +264,9 @@ SPECS = [
         ctc_samples,
         lambda *args, reduction: alignments(*args),
         method=False,
-        grad=False,  # PyTorch's derivative takes log_probs to be normalised: see test_ctc.py
+        # The derivative takes log_probs to be normalised; targets that do not fit have none.
+        derive=lambda x, *args, **options: rl.ctc_loss(
+            x.log_softmax(-1), *args, **options, zero_infinity=True
+        ),
     ),
 ]

@@ -38,7 +38,7 @@ def _define(name):
 
     copied.__name__ = copied.__qualname__ = name + "_copy"
     copied.__doc__ = f"A copy of what {name} would show."
-    op(copied, out=True)
+    op(copied, out=True, differentiable=name != "detach")
 
 
 for _name in _VIEWS:

@@ -50,7 +50,7 @@ def _unique(input, return_inverse, return_counts, dim, consecutive):
             rows, bool(return_inverse), bool(return_counts), consecutive
         )
         values = x.index_select(dim, first) if x.dim() else x.reshape(1)
-    result = [values]
+    result = [_ops["_no_derivative"](values, "unique_consecutive" if consecutive else "unique", input)]
     if return_inverse:
         result.append(inverse)
     if return_counts:
@@ -101,6 +101,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
             )
         weight = weight.reshape(-1)
     hist, edges = _histogramdd("histogram", flat, [bins], range, weight, density)
+    hist = _ops["_no_derivative"](hist, "histogram", input)
     return named("histogram", "hist, bin_edges", (hist, edges[0]))
 
 
@@ -126,6 +127,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
             )
         weight = weight.reshape(-1)
     hist, edges = _histogramdd("histogramdd", input.detach().reshape(-1, n), bins, range, weight, density)
+    hist = _ops["_no_derivative"](hist, "histogramdd", input)
     return named("histogramdd", "hist, bin_edges", (hist, tuple(edges)))
 
 

@@ -143,7 +143,9 @@ def _euclidean_dist(x1, x2):
 def _safe_softmax(input, dim, dtype=None):
     """softmax that is 0, not NaN, where everything is -inf."""
     x = input if dtype is None else input.to(dtype)
-    return x.softmax(dim).masked_fill((x == float("-inf")).all(dim, keepdim=True), 0)
+    nothing = (x == float("-inf")).all(dim, keepdim=True)
+    # Such rows are zeros before softmax, too: their NaN would otherwise be a factor of the gradient.
+    return x.masked_fill(nothing, 0).softmax(dim).masked_fill(nothing, 0)
 
 
 @op(method=True)

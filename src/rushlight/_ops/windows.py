@@ -29,7 +29,7 @@ def _arguments(dtype=None, layout=None, device=None, pin_memory=False, requires_
     return dtype, layout, device, requires_grad
 
 
-@op
+@op(differentiable=False)
 def hann_window(window_length, periodic=True, **options):
     """1/2 - 1/2 cos(2 pi n / (N - 1))."""
     return _window(
@@ -41,7 +41,7 @@ def hann_window(window_length, periodic=True, **options):
     )
 
 
-@op
+@op(differentiable=False)
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, **options):
     """alpha - beta cos(2 pi n / (N - 1))."""
     return _window(
@@ -53,7 +53,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, **option
     )
 
 
-@op
+@op(differentiable=False)
 def blackman_window(window_length, periodic=True, **options):
     """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
 
@@ -64,7 +64,7 @@ def blackman_window(window_length, periodic=True, **options):
     return _window("blackman_window", window_length, periodic, *_arguments(**options), values)
 
 
-@op
+@op(differentiable=False)
 def bartlett_window(window_length, periodic=True, **options):
     """A triangle: 1 - |2 n / (N - 1) - 1|."""
     return _window(
@@ -76,7 +76,7 @@ def bartlett_window(window_length, periodic=True, **options):
     )
 
 
-@op
+@op(differentiable=False)
 def kaiser_window(window_length, periodic=True, beta=12.0, **options):
     """i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1."""
 

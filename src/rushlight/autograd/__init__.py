@@ -28,10 +28,23 @@ def _is_checkpoint_valid():
 
 
 Tensor = _C.Tensor
+_Batched = None  # vmap's class of tensors, when vmap is in use
 
 
 def _tuple(x):
-    return (x,) if isinstance(x, Tensor) else tuple(x)
+    """Tensors, or gradient edges that stand for them (autograd.graph), as a tuple of tensors."""
+    if isinstance(x, Tensor):
+        return (x,)
+    if _is_edge(x):
+        return (_edge_tensor(*x[:2]),)
+    return tuple(_edge_tensor(*t[:2]) if _is_edge(t) else t for t in x)
+
+
+_edge_tensor = _C.ops["_edge_tensor"]
+
+
+def _is_edge(x):
+    return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], _C.Node)
 
 
 def backward(
@@ -79,6 +92,20 @@ def grad(
         grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
         if len(grad_outputs) != len(roots):
             raise RuntimeError(f"got {len(roots)} tensors and {len(grad_outputs)} gradients")
+    if _Batched is not None and any(type(t) is _Batched for t in (*roots, *wanted)):
+        from .._vmap import gradients
+
+        return gradients(
+            roots,
+            wanted,
+            grad_outputs,
+            retain,
+            create_graph,
+            True,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
     if is_grads_batched:
         return _batched(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads)
     found = _run(roots, grad_outputs, retain, bool(create_graph), wanted, False)

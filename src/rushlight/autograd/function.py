@@ -6,6 +6,7 @@ from .. import _C
 from .._grad_mode import no_grad, set_grad_enabled
 
 Tensor = _C.Tensor
+_Batched = None  # vmap's class of tensors, when vmap is in use
 
 
 def _register(hooks, hook):
@@ -110,6 +111,10 @@ class Function:
     @classmethod
     def apply(cls, *args, **kwargs):
         """Runs forward, and records backward if an input asks for gradients."""
+        if _Batched is not None and any(type(a) is _Batched for a in args):
+            from .._vmap import call_function
+
+            return call_function(cls, args, kwargs)
         ctx = _C._new_function_node(cls._node_class())
         inputs = tuple(a for a in args if isinstance(a, Tensor))
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)

@@ -201,7 +201,108 @@ def _check_dtypes(outputs, inputs):
                 raise GradcheckError("Gradient has dtype mismatch")
 
 
-def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes):
+def _direction(t):
+    """A random direction of length 1 in the space of t."""
+    with rl.no_grad():
+        parts = [rl.rand(t.shape, dtype=rl.float64) * 2 - 1 for _ in range(2 if t.dtype.is_complex else 1)]
+        v = (rl.complex(*parts) if len(parts) == 2 else parts[0]).to(t.dtype)
+        return v / v.abs().square().sum().sqrt()
+
+
+def _dot(a, b):
+    """The real part of <a, b>: how much of the real-valued function with gradient a changes along b."""
+    product = a.conj() * b
+    return float((product.real if product.dtype.is_complex else product).sum())
+
+
+def _along(func, inputs, x, u, eps, picked):
+    """Central difference of all picked outputs when x moves along u."""
+    original = x.detach().clone()
+    ends = []
+    try:
+        for sign in (1, -1):
+            with rl.no_grad():
+                x.data.copy_(original + sign * eps * u)
+                outputs = _tensors(func(*inputs))
+                ends.append([outputs[i].detach().clone() for i in picked])
+    finally:
+        with rl.no_grad():
+            x.data.copy_(original)
+    return [(a - b) / (2 * eps) for a, b in zip(*ends, strict=True)]
+
+
+def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol):
+    """v^T J u for one random u of each input and one random v of each output."""
+    for number, x in zip(numbers, variable, strict=True):
+        if not x.numel():
+            continue
+        u = _direction(x)
+        moved = _along(func, inputs, x, u, eps, [i for i, _ in outputs])
+        for (out_number, output), slope in zip(outputs, moved, strict=True):
+            if not output.numel():
+                continue
+            v = _direction(output)
+            (g,) = rl.autograd.grad(output, x, v, retain_graph=True, allow_unused=True)
+            analytical = 0.0 if g is None else _dot(g, u)
+            numerical = _dot(v, slope)
+            if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {out_number} with respect to input {number},\n"
+                    f"numerical:{numerical}\nanalytical:{analytical}\n"
+                    "These are sums over a random direction (fast mode): fast_mode=False names the entry.\n"
+                )
+        if nondet_tol < float("inf"):
+            for _, output in outputs:
+                v = _direction(output)
+                first, second = (
+                    rl.autograd.grad(output, x, v, retain_graph=True, allow_unused=True)[0] for _ in range(2)
+                )
+                if first is not None and float((first - second).abs().max()) > nondet_tol:
+                    raise GradcheckError(
+                        "Backward is not reentrant: it gave different values when run twice."
+                    )
+
+
+def _check_batched(variable, outputs):
+    """Several gradients at once must be what each gives alone."""
+    for out_number, output in outputs:
+        rows = [_direction(output) for _ in range(2)]
+        together = rl.autograd.grad(
+            output, variable, rl.stack(rows), retain_graph=True, allow_unused=True, is_grads_batched=True
+        )
+        for k, v in enumerate(rows):
+            alone = rl.autograd.grad(output, variable, v, retain_graph=True, allow_unused=True)
+            for a, b in zip(alone, together, strict=True):
+                if (a is None) != (b is None) or (a is not None and not rl.allclose(a, b[k])):
+                    raise GradcheckError(
+                        f"While computing batched gradients of output {out_number}: row {k} is not what it is alone."
+                    )
+
+
+def _check_forward(func, inputs, variable, numbers, eps, atol, rtol):
+    """Forward mode against differences, along one random direction of each input."""
+    from . import forward_ad
+
+    for number, x in zip(numbers, variable, strict=True):
+        if not x.numel():
+            continue
+        u = _direction(x)
+        picked = [i for i, _ in _outputs(func, inputs)]
+        slopes = _along(func, inputs, x, u, eps, picked)
+        with forward_ad.dual_level():
+            args = tuple(forward_ad.make_dual(y.detach(), u) if y is x else y for y in inputs)
+            found = _tensors(func(*args))
+            tangents = [forward_ad.unpack_dual(found[i]).tangent for i in picked]
+        for i, slope, tangent in zip(picked, slopes, tangents, strict=True):
+            tangent = rl.zeros_like(slope) if tangent is None else tangent.detach()
+            if not rl.allclose(tangent, slope, rtol, atol):
+                raise GradcheckError(
+                    f"Jacobian computed with forward mode mismatch for output {i} with respect to input {number},\n"
+                    f"numerical:{slope}\nanalytical:{tangent}\n"
+                )
+
+
+def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, options):
     inputs = _tensors(inputs)
     _check_inputs(inputs)
     numbers = [i for i, x in enumerate(inputs) if _is_differentiable(x)]
@@ -210,8 +311,17 @@ def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes):
     if not outputs:
         _check_no_path(func, inputs, variable, eps)
         return
+    if options["forward"]:
+        _check_forward(func, inputs, variable, numbers, eps, atol, rtol)
+    if options["batched"]:
+        _check_batched(variable, outputs)
+    if not options["backward"]:
+        return
     if check_grad_dtypes:
         _check_dtypes(outputs, variable)
+    if options["fast"]:
+        _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
+        return
     picked = [i for i, _ in outputs]
     numerical = [_numerical_jacobians(func, inputs, x, picked, eps) if x.numel() else None for x in variable]
     for k, (out_number, output) in enumerate(outputs):
@@ -249,12 +359,18 @@ def gradcheck(
 
     Returns True, or raises GradcheckError with the offending jacobians and entry (False with
     `raise_exception=False`). Outputs are differentiated one at a time, so backward also meets undefined
-    gradients. The whole jacobian is always checked: `fast_mode` is accepted and changes nothing.
+    gradients. `fast_mode` checks one random direction instead of every entry of the jacobian.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    options = {
+        "forward": check_forward_ad,
+        "backward": check_backward_ad,
+        "batched": check_batched_grad,
+        "fast": fast_mode,
+    }
     try:
-        _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes)
+        _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, options)
     except GradcheckError:
         if raise_exception:
             raise

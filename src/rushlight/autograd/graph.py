@@ -1,10 +1,21 @@
 """The graph seen from Python: its nodes, and hooks on what they save."""
 
+import threading
+
 import rushlight as rl
 
 from .. import _C
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 Node = _C.Node
 
@@ -51,3 +62,76 @@ def get_gradient_edge(tensor):
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
     return GradientEdge(*_C.ops["_gradient_edge"](tensor))
+
+
+def increment_version(tensor):
+    """Says that a tensor (or several) was changed in a way that autograd did not see."""
+    for t in (tensor,) if isinstance(tensor, rl.Tensor) else tuple(tensor):
+        t._bump_version()
+
+
+class disable_saved_tensors_hooks:
+    """Context manager: setting hooks on saved tensors inside is an error with this message."""
+
+    def __init__(self, error_message):
+        self.error_message = error_message
+
+    def __enter__(self):
+        self._before = _C.ops["_disable_saved_hooks"](self.error_message)
+
+    def __exit__(self, *exc):
+        _C.ops["_disable_saved_hooks"](self._before)
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Calls fn when the gradients of several tensors are known.
+
+    Args:
+        tensors: those that require grad.
+        fn: with mode "all", fn(list of gradients, None where a tensor took no part), once per backward; with mode
+            "any", fn(gradient) for the first that is there.
+        mode: "all" or "any".
+    """
+    from ..utils.hooks import RemovableHandle
+
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = tuple(tensors)
+    lock = threading.Lock()
+    state = {"run": None, "count": 0, "grads": []}
+
+    def arrived(k, grad):
+        """What to hand to fn now, or nothing."""
+        with lock:
+            run = _C.ops["_backward_run"]()
+            if state["run"] != run:  # a new backward: which of the tensors does it reach?
+                state.update(run=run, count=0, grads=[None] * len(tensors), wanted=_reached(tensors, run))
+            state["count"] += 1
+            state["grads"][k] = grad
+            if mode == "any":
+                return grad if state["count"] == 1 else None
+            return state["grads"] if state["count"] == state["wanted"] else None
+
+    def hook_of(k):
+        def hook(grad):
+            now = arrived(k, grad)
+            if now is not None:
+                fn(now)
+
+        return hook
+
+    handles = [t.register_hook(hook_of(k)) for k, t in enumerate(tensors)]
+
+    class Handle(RemovableHandle):
+        def __init__(self):
+            super().__init__({})
+
+        def remove(self):
+            for handle in handles:
+                handle.remove()
+
+    return Handle()
+
+
+def _reached(tensors, run):
+    return sum(1 for t in tensors if _C.ops["_edge_in_run"](t, run))

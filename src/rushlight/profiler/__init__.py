@@ -1,4 +1,4 @@
-"""A profiler of regions: wall-clock time of the parts that record_function names."""
+"""How long ops, backward nodes and named regions take, and which lines and modules they belong to."""
 
 from rushlight.profiler.profiler import (
     ProfilerAction as ProfilerAction,

@@ -2,10 +2,15 @@
 
 import contextlib
 import enum
-import json
 import os
-import threading
 import time
+
+from rushlight import _C
+
+from ._events import EventList as EventList
+from ._events import FunctionEvent as FunctionEvent
+from ._events import FunctionEventAvg as FunctionEventAvg
+from ._events import from_rows
 
 
 class ProfilerActivity(enum.Enum):
@@ -52,104 +57,41 @@ def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wai
     return action
 
 
-_active = []  # profiles that are recording
+_begin, _end = _C.ops["_profile_begin"], _C.ops["_profile_end"]
 
 
 class record_function(contextlib.ContextDecorator):
-    """Names a region (with block or decorator) for the profiles that are running."""
+    """Names a region (with block or decorator) for the profile that is running, if any."""
 
     def __init__(self, name, args=None):
         self.name = name
         self.args = args
-        self._starts = []
+        self._open = []
 
     def __enter__(self):
-        self._starts.append(time.perf_counter_ns())
+        self._open.append(_begin(self.name))
         return self
 
     def __exit__(self, *exc):
-        start = self._starts.pop()
-        if _active:
-            event = FunctionEvent(self.name, start, time.perf_counter_ns(), threading.get_ident())
-            for profiler in _active:
-                profiler._events.append(event)
+        _end(self._open.pop())
         return False
 
 
-class FunctionEvent:
-    """One run of a region. Times are in microseconds."""
-
-    def __init__(self, name, start, end, thread):
-        self.name = self.key = name
-        self.start, self.end, self.thread = start / 1e3, end / 1e3, thread
-        self.count = 1
-        self.cpu_time = self.cpu_time_total = self.self_cpu_time_total = self.end - self.start
-        self.cuda_time = self.cuda_time_total = self.device_time = self.device_time_total = 0.0
-        self.input_shapes = []
-
-
-class EventList(list):
-    """Events, or averages of them."""
-
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0):
-        groups = {}
-        for event in self:
-            groups.setdefault(event.key, []).append(event)
-        averages = EventList()
-        for events in groups.values():
-            mean = FunctionEvent(events[0].name, 0, 0, events[0].thread)
-            mean.count = len(events)
-            mean.cpu_time_total = mean.self_cpu_time_total = sum(e.cpu_time_total for e in events)
-            mean.cpu_time = mean.cpu_time_total / mean.count
-            averages.append(mean)
-        return averages
-
-    def total_average(self):
-        total = FunctionEvent("Total", 0, 0, 0)
-        total.count = sum(e.count for e in self)
-        total.cpu_time_total = total.self_cpu_time_total = sum(e.cpu_time_total for e in self)
-        return total
-
-    def table(self, sort_by=None, row_limit=100, max_name_column_width=55, **kwargs):
-        """A text table of names, times and counts; row_limit -1 shows all."""
-        key = {"count": "count", "cpu_time": "cpu_time"}.get(sort_by, "cpu_time_total")
-        rows = sorted(self, key=lambda e: getattr(e, key), reverse=True) if sort_by else list(self)
-        rows = rows if row_limit < 0 else rows[:row_limit]
-        width = min(max([len(e.name) for e in rows] + [4]), max_name_column_width)
-        line = f"{'-' * width}  {'-' * 12}  {'-' * 12}  {'-' * 10}"
-        out = [line, f"{'Name':>{width}}  {'CPU total':>12}  {'CPU time avg':>12}  {'# of Calls':>10}", line]
-        for e in rows:
-            times = f"{_time(e.cpu_time_total):>12}  {_time(e.cpu_time):>12}"
-            out.append(f"{e.name[:width]:>{width}}  {times}  {e.count:>10}")
-        return "\n".join([*out, line])
-
-    def export_chrome_trace(self, path):
-        events = [
-            {
-                "name": e.name,
-                "ph": "X",
-                "ts": e.start,
-                "dur": e.end - e.start,
-                "pid": os.getpid(),
-                "tid": e.thread,
-            }
-            for e in self
-        ]
-        with open(path, "w") as f:
-            json.dump({"traceEvents": events}, f)
-
-    def __str__(self):
-        return self.table()
-
-
-def _time(us):
-    return f"{us / 1e6:.3f}s" if us >= 1e6 else f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+_RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+_running = None  # the profile that is recording: there is one clock for the process
 
 
 class profile:
-    """with profile(schedule=..., on_trace_ready=...) as p: ...; p.step().
+    """with profile() as p: ...; print(p.key_averages().table(sort_by="self_cpu_time_total")).
 
-    Times the regions that record_function names.
+    Times every op, every backward node and the regions that record_function names. `p.by_line()` and
+    `p.by_module()` sum the same times by line of source and by module, forward and backward together.
+
+    Args:
+        schedule, on_trace_ready: what to record at which `p.step()`, and what is called with a finished record.
+        record_shapes: keep the shapes of inputs.
+        profile_memory: show how much memory each op left allocated.
+        with_stack: keep all lines that led to a call, not only the innermost.
     """
 
     def __init__(
@@ -164,12 +106,20 @@ class profile:
         with_stack=False,
         with_flops=False,
         with_modules=False,
-        **options,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events=False,
+        use_cuda=None,
+        use_device=None,
+        use_kineto=False,
+        use_cpu=True,
+        custom_trace_id_callback=None,
     ):
         self.activities = set(activities) if activities else supported_activities()
-        self.schedule = schedule
-        self.on_trace_ready = on_trace_ready
+        self.schedule, self.on_trace_ready = schedule, on_trace_ready
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.step_num = 0
+        self.metadata = {}
         self._enabled = enabled
         self._events = EventList()
         self._step = None
@@ -178,45 +128,56 @@ class profile:
     def current_action(self):
         return self.schedule(self.step_num) if self.schedule else ProfilerAction.RECORD
 
-    def _follow(self):
-        wanted = self._enabled and self.current_action in (
-            ProfilerAction.RECORD,
-            ProfilerAction.RECORD_AND_SAVE,
-        )
-        if wanted and self not in _active:
-            self._events = EventList()
-            _active.append(self)
-        elif not wanted and self in _active:
-            _active.remove(self)
+    @property
+    def profiler(self):
+        return self
 
-    def start(self):
-        self._follow()
+    def _begin(self):
+        global _running
+        if not self._enabled or self.current_action not in _RECORDING or _running is self:
+            return
+        if _running is not None:
+            raise RuntimeError("Profiler is already enabled: another profile is recording")
+        _running = self
+        _C.ops["_profile_start"](bool(self.record_shapes), bool(self.with_stack))
+
+    def _finish(self):
+        """Ends the recording, if there is one; what it found is handed to on_trace_ready."""
+        global _running
+        if _running is not self:
+            return
+        _running = None
+        columns = ("memory",) if self.profile_memory else ()
+        self._events = EventList(from_rows(_C.ops["_profile_stop"]()), columns)
+        if self.on_trace_ready:
+            self.on_trace_ready(self)
+
+    def _open_step(self):
         if self.schedule:
             self._step = record_function(f"ProfilerStep#{self.step_num}").__enter__()
 
-    def stop(self):
-        recording = self in _active
+    def _close_step(self):
         if self._step:
             self._step.__exit__(None, None, None)
             self._step = None
-        if recording:
-            _active.remove(self)
-            if self.on_trace_ready:
-                self.on_trace_ready(self)
+
+    def start(self):
+        self._begin()
+        self._open_step()
+
+    def stop(self):
+        self._close_step()
+        self._finish()
 
     def step(self):
         """Ends one step of the schedule and begins the next."""
-        if self._step:
-            self._step.__exit__(None, None, None)
-        save = self.schedule and self.current_action is ProfilerAction.RECORD_AND_SAVE
-        if save and self in _active:
-            _active.remove(self)
-            if self.on_trace_ready:
-                self.on_trace_ready(self)
+        self._close_step()
+        before = self.current_action
         self.step_num += 1
-        self._follow()
-        if self.schedule:
-            self._step = record_function(f"ProfilerStep#{self.step_num}").__enter__()
+        if before is ProfilerAction.RECORD_AND_SAVE or self.current_action not in _RECORDING:
+            self._finish()
+        self._begin()
+        self._open_step()
 
     def __enter__(self):
         self.start()
@@ -233,27 +194,65 @@ class profile:
     def function_events(self):
         return self._events
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **kwargs):
-        return self._events.key_averages()
+    @property
+    def self_cpu_time_total(self):
+        return self._events.self_cpu_time_total
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+        """One row per op; on wish also per shapes of its inputs, or per innermost lines that called it."""
+        return self._events.key_averages(group_by_input_shape, group_by_stack_n)
+
+    def by_line(self):
+        """One row per line of source: the time of its ops and of their backward."""
+        return self._events.by_line()
+
+    def by_module(self):
+        """One row per module: the time of the ops that its own forward ran, and of their backward."""
+        return self._events.by_module()
 
     def total_average(self):
         return self._events.total_average()
 
-    def table(self, **kwargs):
-        return self._events.table(**kwargs)
+    def table(self, *args, **kwargs):
+        return self._events.table(*args, **kwargs)
 
     def export_chrome_trace(self, path):
+        """Writes a file for chrome://tracing or ui.perfetto.dev."""
         self._events.export_chrome_trace(path)
 
     def export_stacks(self, path, metric="self_cpu_time_total"):
-        with open(path, "w") as f:
-            for event in self.key_averages():
-                f.write(f"{event.name} {int(event.cpu_time_total)}\n")
+        """Writes folded stacks for flame graphs; profile with with_stack=True."""
+        self._events.export_stacks(path, metric)
 
     def add_metadata(self, key, value):
-        return None
+        """Keeps a note with the profile."""
+        self.metadata[key] = value
 
     add_metadata_json = add_metadata
+
+    def __str__(self):
+        return str(self._events)
+
+
+class _Accepted(contextlib.ContextDecorator):
+    """A context for tools of other devices: accepted, and without effect here."""
+
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled = enabled
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+
+class emit_nvtx(_Accepted):
+    """Marks for NVIDIA's profiler: there is no such device."""
+
+
+class emit_itt(_Accepted):
+    """Marks for Intel's profiler: not written."""
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
@@ -262,6 +261,7 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
 
     def write(profiler):
         os.makedirs(dir_name, exist_ok=True)
-        profiler.export_chrome_trace(os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json"))
+        ending = ".gz" if use_gzip else ""
+        profiler.export_chrome_trace(os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json{ending}"))
 
     return write

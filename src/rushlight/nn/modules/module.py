@@ -4,8 +4,10 @@ import itertools
 import warnings
 import weakref
 from collections import OrderedDict, namedtuple
+from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
+from rushlight import _C
 from rushlight.nn.modules import _hooks
 from rushlight.nn.parameter import Buffer, Parameter, UninitializedTensorMixin
 from rushlight.utils.hooks import RemovableHandle
@@ -20,13 +22,11 @@ __all__ = [
 
 Tensor = rl.Tensor
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
-# Whether any call hook was ever registered in this process. Until then a call is one check and forward().
-_hooked = False
 
 
 def _register(table, hook, prepend=False, extra=(), call_hook=True):
-    global _hooked
-    _hooked = _hooked or call_hook
+    if call_hook:
+        _C._use_module_hooks()
     handle = RemovableHandle(table, extra_dict=list(extra))
     table[handle.id] = hook
     for each in extra:
@@ -180,6 +180,7 @@ class Module:
     _version = 1
     call_super_init = False
     _compiled_call_impl = None
+    _wrapped_call_impl: Any
 
     def __init__(self, *args, **kwargs):
         if not self.call_super_init:
@@ -218,28 +219,18 @@ class Module:
 
     # Calls
 
-    def __call__(self, *args, **kwargs):
-        try:
-            if _hooked:
-                return self._call_impl(*args, **kwargs)
-            return self.forward(*args, **kwargs)
-        except Exception as error:
-            from rushlight.nn.modules._error_notes import annotate
+    if TYPE_CHECKING:  # given below: it is C++
 
-            annotate(error, self, args, kwargs)
-            raise
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def _call_impl(self, *args, **kwargs):
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return _hooks.call(self, args, kwargs)
 
-    _wrapped_call_impl = __call__
-
     def compile(self, *args, **kwargs):
         """Compiles this module's calls, in place, with `rushlight.compile`."""
-        global _hooked
-        _hooked = True
+        _C._use_module_hooks()
         self.__dict__["_compiled_call_impl"] = rl.compile(
             lambda *a, **k: _hooks.call(self, a, k), *args, **kwargs
         )
@@ -820,7 +811,6 @@ class Module:
     # Attributes
 
     def __setstate__(self, state):
-        global _hooked
         self.__dict__.update(state)
         own = self.__dict__
         for name in (
@@ -839,7 +829,7 @@ class Module:
             or own["_backward_hooks"]
             or own["_backward_pre_hooks"]
         ):
-            _hooked = True
+            _C._use_module_hooks()
 
     def __getstate__(self):
         state = self.__dict__.copy()
@@ -958,6 +948,10 @@ class Module:
         if lines:
             return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
         return self._get_name() + "()"
+
+
+_C._give_module_call(Module)
+Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by
 
 
 def _forget(own, name, *tables):

@@ -1,0 +1,185 @@
+"""Forward mode, function modes, and the helpers of autograd.graph."""
+
+import pytest
+from specs import ALL
+from test_ops import parts
+
+import rushlight as rl
+from rushlight.autograd import forward_ad as fwAD
+from rushlight.autograd import graph
+from rushlight.overrides import BaseTorchFunctionMode, TorchFunctionMode
+
+
+def randn(*size):
+    return rl.randn(*size, dtype=rl.float64)
+
+
+def test_duals():
+    x, t = randn(3), randn(3)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        primal, tangent = fwAD.unpack_dual(dual)
+        assert rl.equal(primal, x) and rl.equal(tangent, t)
+        y = (dual.sin() * 2).sum()
+        primal, tangent = fwAD.unpack_dual(y)
+        assert not primal.requires_grad and not tangent.requires_grad
+        assert rl.allclose(tangent, (x.cos() * 2 * t).sum())
+        assert fwAD.unpack_dual(x).tangent is None
+        both = fwAD.make_dual(x, t) * fwAD.make_dual(x * 2, t * 3)
+        assert rl.allclose(fwAD.unpack_dual(both).tangent, t * x * 2 + x * t * 3)
+    assert fwAD.unpack_dual(x).tangent is None
+
+
+def test_duals_and_reverse_mode_together():
+    x, t = randn(3).requires_grad_(), randn(3)
+    with fwAD.dual_level():
+        tangent = fwAD.unpack_dual((fwAD.make_dual(x, t) ** 3).sum()).tangent
+        (g,) = rl.autograd.grad(tangent, x)
+    assert rl.allclose(g, 6 * x * t)  # a Hessian-vector product
+
+
+def test_duals_that_make_no_sense():
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fwAD.make_dual(randn(2), randn(2))
+    with fwAD.dual_level():
+        with pytest.raises(RuntimeError, match="different size"):
+            fwAD.make_dual(randn(2), randn(3))
+        with pytest.raises(ValueError, match="floating point"):
+            fwAD.make_dual(rl.tensor([1]), rl.tensor([1]))
+        with pytest.raises(RuntimeError, match="Nested"):
+            fwAD.enter_dual_level()
+    with pytest.raises(RuntimeError, match="no level is active"):
+        fwAD.exit_dual_level()
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.grad and s.gradgrad][::4], ids=str)
+def test_forward_mode_of_ops(spec):
+    for sample in list(spec.samples())[:1]:
+        inputs, call = parts(sample)
+        function = call(spec.derive or spec.function)
+        outputs = function(*inputs) if inputs else ()
+        if outputs and any(y.requires_grad for y in outputs) and sum(x.numel() for x in inputs) < 100:
+            assert rl.autograd.gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False)
+
+
+def test_gradcheck_of_wrong_derivatives():
+    class Wrong(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    x = randn(4).requires_grad_()
+    for options in ({}, {"fast_mode": True}, {"check_forward_ad": True, "check_backward_ad": False}):
+        with pytest.raises(rl.autograd.GradcheckError, match="mismatch"):
+            rl.autograd.gradcheck(Wrong.apply, x, **options)
+        assert rl.autograd.gradcheck(lambda v: v * 2, x, **options)
+    assert rl.autograd.gradcheck(lambda v: v.sin(), x, check_batched_grad=True)
+
+
+def test_modes_see_every_function():
+    seen = []
+
+    class Log(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = rl.ones(2, 2)
+    with Log():
+        y = (x + 1).exp() @ x
+        y[0]
+        rl.zeros(2)
+        rl.linalg.norm(y)
+        _ = x > 0
+        _ = -x
+    assert (
+        seen[:7] == ["add", "exp", "matmul", "__getitem__", "zeros", "linalg_norm", "gt"]
+        and seen[-1] == "neg"
+    )
+    seen.clear()
+    x + 1
+    assert not seen
+
+
+def test_modes_nest_and_replace():
+    class Twice(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            return result * 2 if func is rl.sin else result
+
+    x = rl.ones(1)
+    with Twice():
+        assert rl.allclose(rl.sin(x), x.sin() * 2)
+        with BaseTorchFunctionMode(), Twice():
+            assert rl.allclose(rl.sin(x), rl.tensor([4 * 0.8414709848]))
+    with pytest.raises(KeyError), Twice():
+        raise KeyError
+    assert rl.allclose(rl.sin(x), rl.tensor([0.8414709848]))
+
+
+def test_multi_grad_hooks():
+    x, y, z = (randn(2).requires_grad_() for _ in range(3))
+    seen, first = [], []
+    all_of = graph.register_multi_grad_hook(
+        (x, y, z), lambda grads: seen.append([g is not None for g in grads])
+    )
+    any_of = graph.register_multi_grad_hook((x, y), lambda g: first.append(tuple(g.shape)), mode="any")
+    (x * y * z).sum().backward()
+    assert seen == [[True] * 3] and first == [(2,)]
+    (x * z).sum().backward()
+    assert seen[1:] == [[True, False, True]] and len(first) == 2
+    (x * y).sum().backward(inputs=[x])
+    all_of.remove()
+    any_of.remove()
+    count = len(seen), len(first)
+    (x * y * z).sum().backward()
+    assert (len(seen), len(first)) == count
+    with pytest.raises(ValueError, match="mode"):
+        graph.register_multi_grad_hook((x,), print, mode="some")
+
+
+def test_saved_tensor_hooks_can_be_forbidden():
+    with graph.disable_saved_tensors_hooks("not here"):
+        with (
+            pytest.raises(RuntimeError, match="not here"),
+            graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+        ):
+            pass
+        with graph.disable_saved_tensors_hooks("nor here"):
+            pass
+        with pytest.raises(RuntimeError, match="not here"), graph.save_on_cpu():
+            pass
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+
+
+def test_gradient_edges_stand_for_tensors():
+    x = randn(3).requires_grad_()
+    y = x.exp()
+    z = (y * y).sum()
+    edge = graph.get_gradient_edge(y)
+    expected = 2 * y.detach()
+    (g,) = rl.autograd.grad(z, edge, retain_graph=True)
+    assert rl.allclose(g, expected)
+    root = graph.get_gradient_edge(z)
+    del z, y
+    (g,) = rl.autograd.grad(root, x, retain_graph=True)
+    assert rl.allclose(g, expected * x.detach().exp())
+    leaf = graph.get_gradient_edge(x)
+    a, b = rl.autograd.grad([root], [leaf, edge], retain_graph=True)
+    assert rl.allclose(a, g) and rl.allclose(b, expected)
+    rl.autograd.backward(root, inputs=[leaf])
+    assert rl.allclose(x.grad, g)
+
+
+def test_increment_version():
+    x = randn(2).requires_grad_()
+    w = randn(2)
+    y = (x * w).sum()
+    graph.increment_version(w)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()

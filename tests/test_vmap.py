@@ -1,0 +1,296 @@
+"""vmap gives what a loop over the samples gives, and runs each op once."""
+
+import pytest
+
+import rushlight as rl
+from rushlight import nn
+from rushlight.func import functional_call, grad, hessian, jacrev, jvp, vjp, vmap
+from rushlight.nn import functional as F
+from rushlight.profiler import profile
+
+
+def randn(*size):
+    return rl.randn(*size, dtype=rl.float64)
+
+
+W = randn(3, 4)
+BIG = randn(3, 3)
+INDEX = rl.tensor([2, 0])
+# Functions of one sample of shape (3, 4).
+ONE = {
+    "arithmetic": lambda x: (x * 2 - 1) / (x.abs() + 1) + x**2,
+    "with a constant": lambda x: x + W,
+    "smaller constant": lambda x: x * W[0],
+    "larger constant": lambda x: x + W.expand(2, 3, 4),
+    "reflected": lambda x: 1 / (2 - x.sigmoid()) - (3 - x),
+    "comparison": lambda x: rl.where(x > 0, x, x.exp()),
+    "where scalar": lambda x: rl.where(x > 0, x, 0.0),
+    "clamp": lambda x: x.clamp(-0.5, 0.5) + x.clamp(min=W),
+    "activations": lambda x: F.relu(x) + F.gelu(x) + F.silu(x) + F.softplus(x) + F.elu(x) + x.tanh(),
+    "sum": lambda x: x.sum(),
+    "sum dim": lambda x: x.sum(0),
+    "sum dims": lambda x: x.sum((0, -1), keepdim=True),
+    "mean": lambda x: x.mean(-1, keepdim=True),
+    "mean all": lambda x: x.mean(),
+    "prod": lambda x: x.prod() + x.prod(1).sum(),
+    "var": lambda x: x.var() + x.std(0) @ x.var(0, unbiased=False),
+    "max": lambda x: x.max() + x.max(0).values @ x.min(dim=0)[0],
+    "amax": lambda x: x.amax() + x.amin((0,)),
+    "argmax": lambda x: x.argmax() + x.argmax(1),
+    "norm": lambda x: x.norm() + x.norm(dim=1).sum() + rl.linalg.norm(x) + rl.linalg.vector_norm(x, 1),
+    "logsumexp": lambda x: x.logsumexp(0) + x.logsumexp((0, 1)),
+    "softmax": lambda x: x.softmax(-1) + F.log_softmax(x, 0) + rl.softmax(x, dim=1),
+    "cumsum": lambda x: x.cumsum(0) + x.cumprod(-1),
+    "sort": lambda x: x.sort(0)[0] + x.sort(descending=True).values,
+    "topk": lambda x: x.topk(2)[0].sum(0) * x.topk(2, dim=0).values[0, :2],
+    "any all": lambda x: (x > 0).any(),
+    "reshape": lambda x: x.reshape(-1) + x.view(12) + x.flatten() + x.ravel(),
+    "reshape 2": lambda x: x.reshape(2, 6).unflatten(1, (2, 3)),
+    "transpose": lambda x: x.T @ x + x.t() @ x.transpose(0, 1).mT + x.permute(1, 0) @ x.swapaxes(0, 1).transpose(0, 1),
+    "movedim": lambda x: x.unsqueeze(1).movedim(0, -1).squeeze() + x.unsqueeze(0).squeeze(0).T,
+    "expand": lambda x: x.unsqueeze(0).expand(2, -1, -1) + x.broadcast_to((2, 3, 4)),
+    "repeat": lambda x: x.repeat(2, 1, 1) + x.tile(2, 1, 1),
+    "split": lambda x: rl.cat(x.split(2, 1)[::-1], 1) + rl.cat(x.chunk(2, dim=1), dim=1),
+    "stack": lambda x: rl.stack([x, W, x * 2], 1) + rl.stack(x.unbind(0)).unsqueeze(1),
+    "cat": lambda x: rl.cat([x, W, x], -1),
+    "flip": lambda x: x.flip(0) + x.roll(1, 1) + x.roll(1),
+    "diagonal": lambda x: x[:, :3].diagonal() + rl.diag_embed(x.diagonal()).sum(0),
+    "tril": lambda x: x.tril() + x.triu(1),
+    "index int": lambda x: x[1] + x[-1, 2],
+    "index slice": lambda x: x[1:, ::2] + x[..., 1:3][1:],
+    "index none": lambda x: x[None, :, 1],
+    "index tensor": lambda x: x[INDEX] + x[:, INDEX].sum() + x.index_select(0, INDEX),
+    "index two": lambda x: x[INDEX, INDEX] + x[INDEX, :, None].sum(),
+    "index apart": lambda x: x.unsqueeze(1)[INDEX, :, INDEX],
+    "gather": lambda x: x.gather(1, x.argsort(1)),
+    "gather constant": lambda x: x.gather(0, INDEX.unsqueeze(1).expand(2, 4)),
+    "scatter": lambda x: rl.zeros(3, 4, dtype=x.dtype).scatter(1, x.argsort(1), x),
+    "mapped index": lambda x: W[x.argmax(0), x.argmin(0)] + x[x.argmax(0)].sum(),
+    "matmul": lambda x: x @ W.T + W @ x.T + x @ x.T,
+    "matvec": lambda x: (x @ x[0]).sum() + (W @ x[0]).sum() + x[0] @ x[1] + W[0] @ x[0] + (x[:, 0] @ W).sum(),
+    "matmul ranks": lambda x: x.expand(2, 3, 4) @ W.T + W.expand(2, 3, 4) @ x.T,
+    "dot": lambda x: rl.dot(x[0], x[1]) + rl.mv(x, x[0]).sum() + rl.mm(x, W.T).sum() + rl.outer(x[0], x[1]).sum(),
+    "einsum": lambda x: rl.einsum("ij,kj->ik", x, W),
+    "addmm": lambda x: rl.addmm(BIG, x, W.T) + rl.addmm(BIG, x, x.T, beta=0.5, alpha=2),
+    "linear": lambda x: F.linear(x, W) + F.linear(x, W, x[:, 0]) + F.linear(x, x, W[:, 0]),
+    "layer norm": lambda x: F.layer_norm(x, (4,), W[0], x[0]) + F.layer_norm(x, (3, 4)),
+    "linalg": lambda x: rl.linalg.inv(x @ x.T + BIG @ BIG.T + rl.eye(3)) + rl.linalg.det(x @ x.T),
+    "losses": lambda x: F.mse_loss(x, W) + F.l1_loss(x, W) + F.cross_entropy(x, rl.tensor([0, 1, 3])),
+    "ignored": lambda x: F.cross_entropy(x, rl.tensor([0, -100, 3]), reduction="mean"),
+    "in place": lambda x: x.clone().mul_(2).add_(W).relu_(),
+    "set items": lambda x: _written(x),
+    "likes": lambda x: rl.zeros_like(x) + rl.full_like(x, 2.0) + x.new_ones(3, 4) + x.new_zeros(4),
+    "casts": lambda x: x.float().double() + x.to(rl.float32).to(x.dtype),
+    "no rule": lambda x: rl.renorm(x, 2, 0, 1.0) + rl.cross(x[:, :3], W[:, :3], dim=1).sum(),
+    "conv": lambda x: F.conv1d(x.unsqueeze(0), BIG.unsqueeze(-1)) + F.conv1d(x, BIG.unsqueeze(-1)),
+    "conv mapped": lambda x: F.conv1d(W.unsqueeze(0), x[:, :3].unsqueeze(-1), x[:, 0]),
+    "pool": lambda x: F.max_pool1d(x.unsqueeze(0), 2) + F.avg_pool1d(x, 2),
+    "attention": lambda x: F.scaled_dot_product_attention(*(x.reshape(1, 1, 3, 4),) * 3),
+}  # fmt: skip
+
+
+def _written(x):
+    y = rl.zeros_like(x)
+    y[0] = x[1]
+    y[1:, 1] = 5.0
+    y[2, 1:] = W[0, 1:]
+    return y
+
+
+def looped(f, *args):
+    return rl.stack([f(*sample) for sample in zip(*(a.unbind(0) for a in args))])
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_equals_a_loop(name):
+    f, x = ONE[name], randn(5, 3, 4)
+    expected = looped(f, x)
+    actual = vmap(f)(x)
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
+    assert type(actual) is rl.Tensor
+    assert rl.allclose(actual, expected)
+    assert rl.allclose(vmap(f, in_dims=2, out_dims=-1)(x.movedim(0, 2)), expected.movedim(0, -1))
+    assert rl.allclose(vmap(f, chunk_size=2)(x), expected)
+    nested = vmap(vmap(f))(randn(2, 2, 3, 4))
+    assert nested.shape == (2, 2, *expected.shape[1:])
+
+
+@pytest.mark.parametrize("name", [n for n in ONE if n not in ("argmax", "any all", "likes")])
+def test_gradients_through_and_inside(name):
+    f, x = ONE[name], randn(4, 3, 4)
+
+    def total(y):
+        return f(y).square().sum()
+
+    expected = looped(grad(total), x)
+    assert rl.allclose(vmap(grad(total))(x), expected)
+    x.requires_grad_()
+    vmap(total)(x).sum().backward()
+    assert rl.allclose(x.grad, expected)
+
+
+def test_each_op_runs_once():
+    x = randn(50, 3, 4)
+    with profile() as p:
+        vmap(lambda x: ((x @ W.T).relu().softmax(-1)[1:] * 2).sum())(x)
+    found = {e.key: e.count for e in p.key_averages()}
+    for name in ("aten::matmul", "aten::relu", "aten::softmax", "aten::mul", "aten::sum"):
+        assert found[name] == 1, found
+
+
+def _per_sample(model, x, t):
+    params = {k: v.detach() for k, v in model.named_parameters()}
+
+    def loss(p, a, b):
+        return F.cross_entropy(functional_call(model, p, (a.unsqueeze(0),)), b.unsqueeze(0))
+
+    got = vmap(grad(loss), in_dims=(None, 0, 0))(params, x, t)
+    for i in range(len(x)):
+        model.zero_grad()
+        F.cross_entropy(model(x[i : i + 1]), t[i : i + 1]).backward()
+        for k, v in model.named_parameters():
+            assert rl.allclose(got[k][i], v.grad, atol=1e-5), k
+
+
+def test_per_sample_gradients_of_an_mlp():
+    model = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+    _per_sample(model, rl.randn(6, 4), rl.randint(0, 3, (6,)))
+
+
+def test_per_sample_gradients_of_a_cnn():
+    model = nn.Sequential(
+        nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3, groups=2), nn.GroupNorm(2, 4),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3),
+    )  # fmt: skip
+    _per_sample(model, rl.randn(5, 2, 8, 8), rl.randint(0, 3, (5,)))
+
+
+def test_per_sample_gradients_of_an_embedding():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.out = nn.Embedding(7, 4), nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.out(self.table(x).mean(1))
+
+    _per_sample(Net(), rl.randint(0, 7, (5, 6)), rl.randint(0, 3, (5,)))
+
+
+def test_ensembles():
+    from rushlight.func import stack_module_state
+
+    models = [nn.Linear(3, 2) for _ in range(4)]
+    params, buffers = stack_module_state(models)
+    x = rl.randn(5, 3)
+    got = vmap(lambda p, b: functional_call(models[0], (p, b), (x,)))(params, buffers)
+    assert rl.allclose(got, rl.stack([m(x) for m in models]), atol=1e-6)
+
+
+def test_jacobians_and_hessians():
+    x = randn(4, 3)
+    f = lambda v: (v.sin() * v[0]).cumsum(0)  # noqa: E731
+    assert rl.allclose(vmap(jacrev(f))(x), looped(jacrev(f), x))
+    g = lambda v: (v**3).sum() * v[0]  # noqa: E731
+    assert rl.allclose(vmap(hessian(g))(x), looped(hessian(g), x))
+    t = randn(4, 3)
+    got = vmap(lambda a, b: jvp(f, (a,), (b,))[1])(x, t)
+    assert rl.allclose(got, rl.stack([jvp(f, (a,), (b,))[1] for a, b in zip(x, t)]))
+    _, pull = vjp(f, x[0])
+    assert rl.allclose(vmap(lambda v: pull(v)[0])(rl.eye(3, dtype=rl.float64)), jacrev(f)(x[0]))
+
+
+def test_several_inputs_and_outputs():
+    x, y = randn(3, 2), randn(2, 3)
+    a, b = vmap(lambda p, q: (p + q["k"], {"s": p * 2}), in_dims=(0, {"k": 1}), out_dims=(1, 0))(x, {"k": y})
+    assert rl.allclose(a, (x + y.T).T) and rl.allclose(b["s"], x * 2)
+    assert rl.allclose(vmap(lambda p, q: p * q, (0, None))(x, y[:, 0]), x * y[:, 0])
+    constant = vmap(lambda p: rl.ones(2))(x)
+    assert constant.shape == (3, 2)
+    assert vmap(lambda p: rl.ones(2), out_dims=None)(x).shape == (2,)
+    assert vmap(lambda p: p.sum())(rl.zeros(0, 4)).shape == (0,)
+
+
+def test_randomness():
+    x = rl.ones(4, 100)
+    for f in (
+        lambda v: v + rl.randn(100),
+        lambda v: F.dropout(v),
+        lambda v: rl.rand_like(v),
+        lambda v: rl.bernoulli(v / 2),
+    ):
+        with pytest.raises(RuntimeError, match="randomness error mode"):
+            vmap(f)(x)
+        different = vmap(f, randomness="different")(x)
+        assert different.shape == (4, 100) and not rl.equal(different[0], different[1])
+        same = vmap(f, randomness="same")(x)
+        assert rl.equal(same[0], same[1]) and rl.equal(same[0], same[3]) and same.std() > 0
+    assert vmap(lambda v: F.dropout(v, training=False))(x).shape == (4, 100)
+
+
+def test_functions_of_ones_own():
+    class Square(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    class Ruled(Square):
+        @staticmethod
+        def vmap(info, in_dims, x):
+            assert info.batch_size == 4 and in_dims == (0,)
+            return Square.apply(x), 0
+
+    x = randn(4, 3)
+    for f in (Square, Ruled):
+        assert rl.allclose(vmap(f.apply)(x), x * x)
+    assert rl.allclose(vmap(grad(lambda v: Square.apply(v).sum()))(x), 2 * x)
+
+
+@pytest.mark.parametrize("f", [lambda x: x if x.sum() > 0 else -x, lambda x: x * x.sum().item(), lambda x: x.tolist(),
+                               lambda x: x * float(x[0]), lambda x: x.numpy()])  # fmt: skip
+def test_values_of_single_samples_are_refused(f):
+    with pytest.raises(RuntimeError, match="vmap: It looks like you're"):
+        vmap(f)(randn(4, 3))
+
+
+def test_mistakes():
+    x = randn(4, 3)
+    with pytest.raises(ValueError, match="same size in the mapped dimension"):
+        vmap(rl.add)(x, randn(3, 3))
+    with pytest.raises(ValueError, match="in_dim=5"):
+        vmap(rl.sin, in_dims=5)(x)
+    with pytest.raises(ValueError, match="must only return Tensors"):
+        vmap(lambda v: 3)(x)
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(rl.sin, randomness="maybe")
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        vmap(lambda v: rl.zeros(3, dtype=rl.float64).add_(v))(x)
+    with pytest.raises(RuntimeError, match="is not possible"):
+        vmap(lambda v: W.__setitem__(0, v[0]))(x)
+    with pytest.raises(IndexError):
+        vmap(lambda v: v.sum(1))(x)
+    with pytest.raises(ValueError, match="chunk_size"):
+        vmap(rl.sin, chunk_size=0)
+    kept = []
+    vmap(lambda v: kept.append(v) or v)(x)
+    with pytest.raises(RuntimeError, match="after its vmap had ended"):
+        kept[0] + 1
+    assert rl.allclose(vmap(rl.sin)(x), x.sin())  # nothing is left of the failures
+
+
+def test_against_torch():
+    torch = pytest.importorskip("torch")
+    x = rl.randn(4, 3)
+    t = torch.tensor(x.tolist())
+    for f in (lambda m, v: m.vmap(m.dot, (0, None))(v, v[0]),
+              lambda m, v: m.vmap(lambda a: a.softmax(0), out_dims=1)(v),
+              lambda m, v: m.vmap(m.vmap(lambda a, b: a * b, (None, 0)), (0, None))(v, v[0]),
+              lambda m, v: m.vmap(lambda a: m.stack([a, a * 2], 1))(v)):  # fmt: skip
+        ours, theirs = f(rl, x), f(torch, t)
+        assert tuple(ours.shape) == tuple(theirs.shape)
+        assert rl.allclose(ours, rl.tensor(theirs.tolist()), atol=1e-5)
