@@ -107,6 +107,12 @@ def teach(module):
 
 def no_module(name):
     """The error for `import torch.x` where there is no such module."""
+    if name.partition(".")[0] not in (
+        "rushlight",
+        "torch",
+    ):  # torchvision: one built for PyTorch must not be loaded
+        text = f"No module named {name!r}: rushlight stands for torch in this process, and has no {name} of its own"
+        return ModuleNotFoundError(text, name=name)
     return ModuleNotFoundError(explain(_path(name), kind="module"), name=name)
 
 

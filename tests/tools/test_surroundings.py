@@ -210,7 +210,7 @@ def test_profiler(tmp_path):
     with profiler.profile(schedule=plan, on_trace_ready=lambda p: ready.append(p.step_num)) as p:
         for _ in range(8):
             p.step()
-    assert ready == [3]
+    assert ready == [4]
     assert [plan(i).name for i in range(5)] == ["NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE"]
 
 

@@ -14,7 +14,11 @@ from rushlight._autocast import cast
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-_SHORT = {"cpu": rl.bfloat16, "cuda": rl.float16}  # the type of a region that names none
+# The type of a region that names none, by kind of device; regions for devices that are not here change nothing.
+_SHORT = {
+    **dict.fromkeys(("cuda", "xpu", "mps", "mtia", "ipu", "privateuseone"), rl.float16),
+    **dict.fromkeys(("cpu", "hpu", "xla", "maia"), rl.bfloat16),
+}
 _SUPPORTED = (rl.bfloat16, rl.float16)
 clear_autocast_cache = _C.ops["clear_autocast_cache"]
 
@@ -124,7 +128,7 @@ class autocast:
     """A region, as a with block or a decorator, in which ops choose their type.
 
     Args:
-        device_type: "cpu"; "cuda" warns and does nothing, since there is no such device.
+        device_type: "cpu"; any other does nothing ("cuda" warns), since there is no such device.
         dtype: the short type: bfloat16 (the CPU's default) or float16.
         enabled: False switches an outer region off.
         cache_enabled: a weight that is used several times is cast once.
