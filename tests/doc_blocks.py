@@ -18,6 +18,8 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+import rushlight
+
 
 class Block(NamedTuple):
     language: str
@@ -68,6 +70,7 @@ def run_page(path, folder):
                 _run_console(path, block, folder)
     finally:
         os.chdir(before)
+        rushlight.uninstall_as_torch()  # a page may show install_as_torch(); other tests must not see its effect
 
 
 def _adjacent(page, block, after):
