@@ -38,12 +38,17 @@ int64_t grain_of(int cost) {
   const int64_t grain = 32768 / (cost < 1 ? 1 : cost);
   return grain < 2048 ? 2048 : grain;
 }
+// Eight pieces as long as they are not too large: more would only be claimed for nothing.
+int64_t piece_of(int64_t n, int64_t grain) {
+  const int64_t eighth = n / 8;
+  return even_grain(n, eighth < grain ? grain : eighth > 8 * grain ? 8 * grain : eighth);
+}
 
 void run_flat(Loop loop, char* const* data, const int64_t* steps, int count, int64_t n, const LoopParams& params,
               int cost) {
   const int64_t grain = grain_of(cost);
   if (n <= grain) return loop(data, steps, n, params);
-  parallel_for(0, n, even_grain(n, grain), [&](int64_t first, int64_t last) {
+  parallel_for(0, n, piece_of(n, grain), [&](int64_t first, int64_t last) {
     char* at[kMaxOperands];
     for (int k = 0; k < count; ++k) at[k] = data[k] + first * steps[k];
     loop(at, steps, last - first, params);
@@ -90,7 +95,7 @@ void run_shape(Loop loop, const Shape& s, char* const* data, const LoopParams& p
   for (int d = 0; d < s.ndim; ++d) total *= s.sizes[d];
   const int64_t grain = grain_of(cost);
   if (total <= grain) return run_range(loop, s, data, 0, total, params);
-  parallel_for(0, total, even_grain(total, grain),
+  parallel_for(0, total, piece_of(total, grain),
                [&](int64_t first, int64_t last) { run_range(loop, s, data, first, last, params); });
 }
 
