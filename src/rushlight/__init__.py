@@ -33,7 +33,6 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from ._compose import compose as _compose  # noqa: E402
 
 _compose(globals())
-from . import storage as _storage  # noqa: E402  (gives UntypedStorage its Python methods)
 
 
 class _StandIns:
