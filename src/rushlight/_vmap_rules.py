@@ -7,8 +7,8 @@ from ._vmap import RANDOM, Batched, _levels, batched_at, physical, wrap
 from .utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
-RULES = {}
-_names = {}  # callable -> its name in the table of ops
+RULES: dict = {}
+_names: dict = {}  # callable -> its name in the table of ops
 
 
 def rule(*names):

@@ -97,7 +97,7 @@ def keystr(path):
     return "".join(str(key) for key in path)
 
 
-SUPPORTED_NODES = {}
+SUPPORTED_NODES: dict = {}
 
 
 def is_namedtuple_class(cls):
@@ -511,7 +511,6 @@ def arg_tree_leaves(*args, **kwargs):
 
 
 Context = object
-PyTree = object
 KeyEntry = KeyPath = object
 FlattenFunc = UnflattenFunc = object
 
