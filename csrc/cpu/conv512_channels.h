@@ -1,10 +1,11 @@
-// Products with a register of channels in each lane block. Included after conv512_lattice.h.
+// Products with a register of channels in each lane block. Included after a target pragma.
 //
 // Note [Channels in lanes]
 // Where planes are small or strides large, places of one row fill a register badly and have to be gathered. With
 // sixteen channels in a register instead, the other factor is single numbers of the lattice, broadcast from where they
 // are: a filter's tap sees its place by address alone. The price is to turn filters and results, sixteen by sixteen.
 #pragma once
+#include "cpu/conv512_lattice.h"
 
 namespace rl::cpu::conv512 {
 namespace {
