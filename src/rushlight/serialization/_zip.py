@@ -156,6 +156,8 @@ class ZipReader:
         info = self._info(entry)
         if info.compress_type != zipfile.ZIP_STORED:
             return None
+        if not 0 <= info.header_offset < self.size:
+            raise self._damaged(f"entry {shown(entry)} begins outside of the file")
         self.f.seek(info.header_offset)
         head = self.f.read(30)
         if len(head) < 30 or head[:4] != b"PK\3\4":
