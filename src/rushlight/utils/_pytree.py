@@ -547,6 +547,15 @@ def _dict_flatten_with_keys(d):
     return [(MappingKey(k), v) for k, v in d.items()], list(d)
 
 
+def _flattener(kind):
+    node = SUPPORTED_NODES[kind]
+    return node.flatten_fn, node.unflatten_fn
+
+
+_namedtuple_flatten, _namedtuple_unflatten = _flattener(_NamedTuple)
+_ordereddict_flatten, _ordereddict_unflatten = _odict_flatten, _odict_unflatten = _flattener(OrderedDict)
+_defaultdict_flatten, _defaultdict_unflatten = _flattener(defaultdict)
+_deque_flatten, _deque_unflatten = _flattener(deque)
 is_structseq_instance, is_namedtuple_instance = is_structseq, is_namedtuple
 
 
