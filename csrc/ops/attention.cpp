@@ -59,7 +59,12 @@ static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool 
         Runtime, "attention: the sizes are too large: ", to_text(q.sizes()), ", ", to_text(v.sizes()));
   Ints sizes(q.sizes());
   sizes[3] = v.sizes()[3];
-  Tensor y = empty(sizes, q.dtype(), q.device()),
+  // Heads that stand beside each other in memory stay so: y.transpose(1, 2) is then row-major, without a copy.
+  bool beside = q.strides()[1] < q.strides()[2] && sizes[1] > 1 && sizes[2] > 1;
+  int64_t all_heads = checked_mul(sizes[1], sizes[3]);
+  Tensor y = beside ? empty_strided(sizes, Ints{checked_mul(sizes[2], all_heads), sizes[3], all_heads, 1}, q.dtype(),
+                                    q.device())
+                    : empty(sizes, q.dtype(), q.device()),
          lse = empty(Ints{sizes[0], sizes[1], sizes[2]}, q.dtype(), q.device());
   if (!q.device().is_meta() && lse.numel()) {
     NoGrad raw;
