@@ -12,7 +12,7 @@ import os
 from . import _C
 from ._C import Tensor
 
-_composed = {}
+_composed: dict = {}
 
 
 def op(
@@ -69,7 +69,7 @@ _disabled = _C._disabled_torch_function_impl
 _overriding = {Tensor: False, int: False, float: False, bool: False, str: False, type(None): False}
 
 
-_modes = []  # one entry for each TorchFunctionMode that is on in any thread
+_modes: list = []  # one entry for each TorchFunctionMode that is on in any thread
 
 
 def _overrides(value):

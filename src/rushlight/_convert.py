@@ -2,7 +2,7 @@
 
 from . import _C
 from ._C import Tensor, device
-from ._tensor import method
+from ._tensor import attach, method
 
 _ops = _C.ops
 
@@ -59,7 +59,7 @@ def is_signed(input):
     return input.dtype.is_signed
 
 
-Tensor.is_signed = is_signed
+attach(is_signed=is_signed)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -166,7 +166,7 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
     return self.to(dtype)
 
 
-Tensor.type = _type
+attach(type=_type)
 
 
 @method
@@ -269,7 +269,7 @@ def _legacy_new(*args, **kwargs):
     return _legacy(_ops["get_default_dtype"](), args, kwargs, any_type=True)
 
 
-Tensor._legacy_new = staticmethod(_legacy_new)
+attach(_legacy_new=staticmethod(_legacy_new))
 
 
 class _TypedClass(type):

@@ -12,6 +12,12 @@ def method(function):
     return function
 
 
+def attach(**attributes):
+    """Gives Tensor attributes that are no functions, or methods under another name."""
+    for name, value in attributes.items():
+        setattr(Tensor, name, value)
+
+
 @method
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Gradients of this tensor with respect to the leaves of its graph, accumulated in their .grad."""
@@ -149,7 +155,7 @@ def __array__(self, dtype=None, copy=None):
 
 
 # NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
-Tensor.__array_priority__ = 1000
+attach(__array_priority__=1000)
 
 
 @method
@@ -257,7 +263,6 @@ def __reduce_ex__(self, protocol):
     return _rebuild, state
 
 
-@classmethod
 def __torch_function__(cls, func, types, args=(), kwargs=None):
     """Subclasses: results of ops have the subclass too."""
     for t in types:
@@ -281,7 +286,7 @@ def _convert(result, cls):
     return result
 
 
-Tensor.__torch_function__ = __torch_function__
+attach(__torch_function__=classmethod(__torch_function__))
 
 
 def _part(name):
@@ -294,4 +299,4 @@ def _part(name):
     return property(part, assign, doc=f"The {name} part, as a view.")
 
 
-Tensor.real, Tensor.imag = _part("real"), _part("imag")
+attach(real=_part("real"), imag=_part("imag"))

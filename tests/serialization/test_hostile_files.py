@@ -228,3 +228,18 @@ def test_byte_order():
             target.writestr(info.filename, b"big" if info.filename.endswith("byteorder") else body)
     loaded = load(out.getvalue())
     assert loaded["w"].tolist() == [0.0, 1.0, 2.0, 3.0] and loaded["z"].tolist() == [1 + 2j]
+
+
+def test_entries_that_begin_outside_of_the_file(tmp_path):
+    """A place that memory has no error for, but the system has."""
+    buffer = io.BytesIO()
+    rl.save(rl.ones(3), buffer)
+    data = bytearray(buffer.getvalue())
+    at = data.index(b"PK\1\2") + 42  # where the directory says that the first entry begins
+    for place in (0xFFFFFFF0, len(data), 1 << 20):
+        data[at : at + 4] = place.to_bytes(4, "little")
+        path = tmp_path / "w.pt"
+        path.write_bytes(data)
+        for source in (path, bytes(data)):
+            with pytest.raises(RuntimeError, match="damaged|zip archive"):
+                rl.load(source)

@@ -137,10 +137,9 @@ def storages_of(archive, reader, mapped=None, folder="data"):
             return rl.from_numpy(mapped[place : place + length])
         data = rl.empty(length, dtype=rl.uint8)
         if length:
-            array = data.numpy()
-            archive.read_into(entry, array)
+            archive.read_into(entry, data)
             if swap and item > 1:
-                rows = array[: length // item * item].reshape(-1, item)
+                rows = data.numpy()[: length // item * item].reshape(-1, item)
                 rows[:] = rows[:, ::-1].copy()
         return data
 

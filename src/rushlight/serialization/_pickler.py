@@ -45,7 +45,7 @@ class _Reference:
         self.identity = identity
 
 
-_names = {}
+_names: dict = {}
 
 
 def _name(module, name):
@@ -184,8 +184,6 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         self.memoize(obj)
 
-    dispatch[_Name] = _save_name
-
     def save_global(self, obj, name=None):
         module = getattr(obj, "__module__", None) or ""
         if module.split(".")[0] == "rushlight":
@@ -201,8 +199,7 @@ class _Pickler(_TensorPickling, pickle._Pickler):
             return super().save_type(obj)
         return self.save_global(obj)
 
-    dispatch[type] = save_type
-    dispatch[type(save)] = save_global
+    dispatch.update({_Name: _save_name, type: save_type, type(save): save_global})  # type: ignore[dict-item]
 
 
 def _foreign(pickle_module):
