@@ -51,7 +51,7 @@ class Muon(StepwiseOptimizer):
             for p in group["params"]:
                 check(
                     p.ndim == 2,
-                    f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}",
+                    f"Muon only supports 2D parameters, and one has size {tuple(p.shape)}: give it to AdamW",
                 )
 
     def _start(self, p, group):
@@ -80,8 +80,8 @@ def muon(
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")
     check(not has_complex, "Complex parameters are not supported")
-    check(ns_steps < 100, "Number of steps must be less than 100 for computational efficiency")
-    check(len(ns_coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
+    check(ns_steps < 100, f"Number of steps must be less than 100, got ns_steps={ns_steps}")
+    check(len(ns_coefficients) == 3, f"Coefficients must be a tuple of three, got {ns_coefficients}")
     options = (momentum, nesterov, *ns_coefficients, ns_steps, eps, adjust_lr_fn == "match_rms_adamw")
     run_fused("muon_step", params, grads, muon_momentum_bufs, number(lr), weight_decay, *options)
 
