@@ -41,7 +41,28 @@ struct Survey {
 constexpr const char* kRagged =
     "\n  The rows of a tensor are of one length: pad them (nn.utils.rnn.pad_sequence), or keep a list.";
 
-void survey(PyObject* o, int64_t depth, Survey& s) {
+// The sizes of a nest follow its first elements: a text among those counts as a deeper sequence.
+[[noreturn]] void not_a_number(PyObject* o, int64_t depth, bool first) {
+  const char* name = Py_TYPE(o)->tp_name;
+  const bool word = PyUnicode_Check(o);
+  if (PyBytes_Check(o) || (word && (depth == 0 || !first)))
+    fail(ErrorKind::Type, "new(): invalid data type '", name, "'");
+  if (word)
+    fail(ErrorKind::Value, "too many dimensions 'str'\n  A tensor holds numbers: give each word one, by a dictionary.");
+  fail(ErrorKind::Runtime, "Could not infer dtype of ", name, "\n  A tensor holds numbers, in lists of equal lengths.");
+}
+
+// scalar_from, with torch.tensor's class of error for integers beyond 64 bits.
+Scalar number_from(PyObject* o) {
+  if (PyLong_CheckExact(o)) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    CHECK(!overflow, Value, "Overflow when unpacking long long: the integer does not fit the 64 bits of an int64");
+  }
+  return scalar_from(o);
+}
+
+void survey(PyObject* o, int64_t depth, Survey& s, bool first = true) {
   CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
         kMaxDims);
   if (is_tensor(o)) {
@@ -52,14 +73,13 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
     return;
   }
   if (!is_sequence(o)) {
-    CHECK(is_number(o), Type,
-          PyUnicode_Check(o) && depth == 0 ? "new(): invalid data type 'str'" : text("not a sequence", ""), "");
+    if (!is_number(o)) not_a_number(o, depth, first);
     DType of_numpy;
     if (numpy_scalar_dtype(o, &of_numpy)) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
       s.has_typed = true;
     } else {
-      s.types.add(scalar_from(o));
+      s.types.add(number_from(o));
     }
     s.any = true;
     return;
@@ -74,7 +94,7 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
   if (s.sizes.size() == depth) s.sizes.push_back(n);
   CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
-  for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
+  for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s, first && i == 0);
 }
 
 // The sizes of a nest follow its first elements, as torch does.
@@ -105,9 +125,22 @@ void store(PyObject* o, char* at, DType dtype) {
       return;
     }
     PyErr_Clear();
+    int beyond = 0;
+    const bool negative = PyLong_AsLongLongAndOverflow(o, &beyond) < 0 && beyond <= 0;
+    fail(ErrorKind::Overflow,
+         negative ? "can't convert negative int to unsigned" : "int too big to convert: an uint64 ends at 2**64 - 1");
   }
   if (is_number(o) || is_tensor(o)) {
-    Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
+    int wide = 0;
+    if (PyLong_CheckExact(o)) PyLong_AsLongLongAndOverflow(o, &wide);
+    if (wide && dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
+    const bool as_float = wide && (is_float(dtype) || is_complex(dtype));
+    if (as_float) {  // floats hold integers of any size, rounded
+      const double value = PyLong_AsDouble(o);
+      if (value == -1.0 && PyErr_Occurred()) python_error();
+      return write_element(at, Scalar(value), dtype);
+    }
+    Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : number_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
     write_element(at, s, dtype);
     return;
