@@ -41,28 +41,26 @@ struct Survey {
 constexpr const char* kRagged =
     "\n  The rows of a tensor are of one length: pad them (nn.utils.rnn.pad_sequence), or keep a list.";
 
-// The sizes of a nest follow its first elements: a text among those counts as a deeper sequence.
-[[noreturn]] void not_a_number(PyObject* o, int64_t depth, bool first) {
+[[noreturn, gnu::cold]] void fail_no_number(PyObject* o, bool first_of_list) {
   const char* name = Py_TYPE(o)->tp_name;
-  const bool word = PyUnicode_Check(o);
-  if (PyBytes_Check(o) || (word && (depth == 0 || !first)))
-    fail(ErrorKind::Type, "new(): invalid data type '", name, "'");
-  if (word)
-    fail(ErrorKind::Value, "too many dimensions 'str'\n  A tensor holds numbers: give each word one, by a dictionary.");
-  fail(ErrorKind::Runtime, "Could not infer dtype of ", name, "\n  A tensor holds numbers, in lists of equal lengths.");
+  if (PyUnicode_Check(o) && first_of_list)
+    fail(ErrorKind::Value, "too many dimensions '", name, "': a tensor holds numbers, not text");
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) fail(ErrorKind::Type, "new(): invalid data type '", name, "'");
+  fail(ErrorKind::Runtime, "Could not infer dtype of ", name);
 }
 
-// scalar_from, with torch.tensor's class of error for integers beyond 64 bits.
-Scalar number_from(PyObject* o) {
-  if (PyLong_CheckExact(o)) {
-    int overflow = 0;
-    PyLong_AsLongLongAndOverflow(o, &overflow);
-    CHECK(!overflow, Value, "Overflow when unpacking long long: the integer does not fit the 64 bits of an int64");
-  }
-  return scalar_from(o);
+bool fits_int64(PyObject* integer) {
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(integer, &overflow);
+  return !overflow;
 }
 
-void survey(PyObject* o, int64_t depth, Survey& s, bool first = true) {
+void check_fits(PyObject* o) {
+  CHECK(!PyLong_CheckExact(o) || fits_int64(o), Value,
+        "Overflow when unpacking long long: the integer does not fit 64 bits");
+}
+
+void survey(PyObject* o, int64_t depth, Survey& s) {
   CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
         kMaxDims);
   if (is_tensor(o)) {
@@ -73,13 +71,14 @@ void survey(PyObject* o, int64_t depth, Survey& s, bool first = true) {
     return;
   }
   if (!is_sequence(o)) {
-    if (!is_number(o)) not_a_number(o, depth, first);
+    if (!is_number(o)) fail_no_number(o, depth && !s.any);
     DType of_numpy;
     if (numpy_scalar_dtype(o, &of_numpy)) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
       s.has_typed = true;
     } else {
-      s.types.add(number_from(o));
+      check_fits(o);
+      s.types.add(scalar_from(o));
     }
     s.any = true;
     return;
@@ -94,7 +93,7 @@ void survey(PyObject* o, int64_t depth, Survey& s, bool first = true) {
   if (s.sizes.size() == depth) s.sizes.push_back(n);
   CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
-  for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s, first && i == 0);
+  for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
 }
 
 // The sizes of a nest follow its first elements, as torch does.
@@ -117,7 +116,7 @@ void shape_of(PyObject* o, Ints& sizes) {
   Py_DECREF(at);
 }
 
-void store(PyObject* o, char* at, DType dtype) {
+void store(PyObject* o, char* at, DType dtype, bool in_list) {
   if (dtype == DType::UInt64 && PyLong_CheckExact(o)) {  // above what an int64 holds
     uint64_t wide = PyLong_AsUnsignedLongLong(o);
     if (!(wide == static_cast<uint64_t>(-1) && PyErr_Occurred())) {
@@ -130,28 +129,28 @@ void store(PyObject* o, char* at, DType dtype) {
     fail(ErrorKind::Overflow,
          negative ? "can't convert negative int to unsigned" : "int too big to convert: an uint64 ends at 2**64 - 1");
   }
+  if (PyLong_CheckExact(o) && !fits_int64(o)) {
+    if (dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
+    if (!is_differentiable(dtype)) check_fits(o);
+    double wide = PyLong_AsDouble(o);
+    if (wide == -1 && PyErr_Occurred()) python_error();
+    write_element(at, Scalar(wide), dtype);
+    return;
+  }
   if (is_number(o) || is_tensor(o)) {
-    int wide = 0;
-    if (PyLong_CheckExact(o)) PyLong_AsLongLongAndOverflow(o, &wide);
-    if (wide && dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
-    const bool as_float = wide && (is_float(dtype) || is_complex(dtype));
-    if (as_float) {  // floats hold integers of any size, rounded
-      const double value = PyLong_AsDouble(o);
-      if (value == -1.0 && PyErr_Occurred()) python_error();
-      return write_element(at, Scalar(value), dtype);
-    }
-    Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : number_from(o);
+    Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
     write_element(at, s, dtype);
     return;
   }
+  if (PyUnicode_Check(o)) fail_no_number(o, in_list);
   fail(ErrorKind::Type, "must be real number, not ", Py_TYPE(o)->tp_name);
 }
 
 void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data, DType dtype) {
   if (depth == sizes.size()) {
     CHECK(!is_sequence(o), Value, "expected a number at dim ", depth, ", got a sequence");
-    return store(o, data, dtype);
+    return store(o, data, dtype, depth > 0);
   }
   CHECK(is_sequence(o), Type, "not a sequence");
   PyObject* fast = PySequence_Fast(o, "not a sequence");

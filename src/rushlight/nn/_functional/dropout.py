@@ -65,10 +65,8 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
         )
     if ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
-            "behavior is desired "
-            "- input is interpreted as shape (N, C, L), where C is the channel dim. For (C, H, W), "
-            "unsqueeze it first",
+            "dropout2d: Received a 3D input to dropout2d, which is taken as (N, C, L); "
+            "a single (C, H, W) needs unsqueeze(0)",
             stacklevel=2,
         )
     return _drop_channels(input, p, training, inplace)

@@ -34,8 +34,8 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
 def _set_global_backward(full):
     if _hooks.global_backward_is_full[0] is (not full):
         raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
-            "Please use only one of them."
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook: "
+            "full ones serve for all"
         )
     _hooks.global_backward_is_full[0] = full
 
@@ -73,7 +73,7 @@ def register_module_parameter_registration_hook(hook):
     return _register(_hooks.global_parameter_registration, hook, call_hook=False)
 
 
-class _LoadHook:
+class _WrappedHook:
     """A load_state_dict pre-hook that may want the module, held weakly so that it can be freed and copied."""
 
     def __init__(self, hook, module=None):
@@ -171,7 +171,7 @@ def register_state_dict_pre_hook(self, hook):
 
 def _register_load_state_dict_pre_hook(self, hook, with_module=False):
     return _register(
-        self._load_state_dict_pre_hooks, _LoadHook(hook, self if with_module else None), call_hook=False
+        self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None), call_hook=False
     )
 
 

@@ -8,6 +8,7 @@ import rushlight as rl
 from rushlight import _C
 from rushlight.nn.modules import _hooks, _module_convert, _module_hooks, _module_state, _module_walk
 from rushlight.nn.modules._module_hooks import (
+    _WrappedHook,  # noqa: F401
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -172,10 +173,8 @@ class Module:
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                    "explicitly. "
-                    f"To express '{name}' as a function of another Tensor, compute the value in the "
-                    "forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}': it is the result of an operation. "
+                    f"Detach it for a parameter of its own, or compute {name} in forward()"
                 )
             param = _registered(_hooks.global_parameter_registration, self, name, param)
         self._parameters[name] = param
