@@ -26,7 +26,7 @@ class Transform:
     def __eq__(self, other):
         return other is self
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"{type(self).__name__}({self._shown()})"

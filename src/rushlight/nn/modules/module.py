@@ -456,10 +456,15 @@ class Module:
         return self._get_name() + "()"
 
 
+def _adopt(name: str, function: Any) -> None:
+    """Names a function of another room after the class it is a method of."""
+    function.__qualname__, function.__module__ = f"Module.{name}", __name__
+
+
 for _room in (_module_convert, _module_hooks, _module_state, _module_walk):
     for _name, _value in vars(_room).items():
         if callable(_value) and Module.__dict__.get(_name) is _value:
-            _value.__qualname__, _value.__module__ = f"Module.{_name}", __name__
+            _adopt(_name, _value)
 
 _C._give_module_call(Module)
 Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by
