@@ -23,7 +23,7 @@ _ALIGN = 64
 _IN_BAND = 16 * 1024
 _MOST_SEGMENTS = 32  # descriptors in one message; the system allows some 250
 
-_segments = {}  # address: descriptor, of tensors from shared_empty() that were not sent yet
+_segments: dict[int, int] = {}  # address: descriptor, of tensors from shared_empty() that were not sent yet
 
 
 def shared_empty(shape, dtype):
