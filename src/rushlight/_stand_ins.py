@@ -66,7 +66,7 @@ distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState batched_power
 distributed.algorithms.join: Join Joinable JoinHook
 distributed.algorithms.model_averaging:
 distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
-distributed.autograd: context backward get_gradients
+distributed.autograd: is_available=_missing.never context backward get_gradients
 distributed.checkpoint: FileSystemReader FileSystemWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner SavePlan SavePlanner Metadata StorageReader StorageWriter load load_state_dict save save_state_dict async_save
 distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner create_default_local_save_plan create_default_global_save_plan
 distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
@@ -96,7 +96,7 @@ distributed.launcher:
 distributed.launcher.api: LaunchConfig elastic_launch
 distributed.optim: DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer
 distributed.pipelining: Pipe PipelineStage Schedule1F1B ScheduleGPipe SplitPoint(BEGINNING END) build_stage pipe_split pipeline
-distributed.rpc: BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
+distributed.rpc: is_available=_missing.never BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
 distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all
 distributed.run: main run get_args_parser config_from_args
 distributed.tensor: DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
