@@ -19,10 +19,10 @@ _log_api_usage_once = _log_api_usage_metadata = _initExtension = _nothing
 _TensorMeta = type(_C.Tensor)
 _TensorBase = TensorBase = _C.Tensor
 ScriptFunction, ScriptModule = rl.jit.ScriptFunction, rl.jit.ScriptModule
-Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorType, JITException, PyTorchFileReader, PyTorchFileWriter, FileCheck = (
+Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorType, JITException, FileCheck = (
     _missing.absent(f"_C.{n}")
     for n in ("Graph", "Value", "Node", "Block", "ScriptMethod", "ScriptObject", "FunctionSchema", "TensorType",
-              "JITException", "PyTorchFileReader", "PyTorchFileWriter", "FileCheck")
+              "JITException", "FileCheck")
 )  # fmt: skip
 _get_tracing_state = _get_graph_executor_optimize = _nothing
 _is_tracing = _are_functorch_transforms_active = _no
@@ -176,4 +176,6 @@ _TorchFunctionMode = _Mode
 
 
 def __getattr__(name):
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        return getattr(rl, name)
     raise _missing.no_name("rushlight._C", name, depth=3)

@@ -173,7 +173,7 @@ def _is_whole(value):
 class _Bounded(Constraint):
     """Base of constraints between bounds; the repr shows them."""
 
-    _names = ()
+    _names: tuple[str, ...] = ()
 
     def __init__(self, *bounds, **named):
         given = dict(zip(self._names, bounds, strict=False)) | named

@@ -92,7 +92,7 @@ class Transform:
     def __eq__(self, other):
         return self is other
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __ne__(self, other):
         return not self.__eq__(other)
@@ -168,7 +168,7 @@ class _InverseTransform(Transform):
     def __eq__(self, other):
         return isinstance(other, _InverseTransform) and self._inv == other._inv
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"{type(self).__name__}({self._inv!r})"
@@ -198,7 +198,7 @@ class ComposeTransform(Transform):
     def __eq__(self, other):
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
@@ -389,7 +389,7 @@ class _Plain(Transform):
     def __eq__(self, other):
         return type(other) is type(self)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 class ExpTransform(_Plain):
@@ -433,7 +433,7 @@ class PowerTransform(Transform):
     def __eq__(self, other):
         return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all().item())
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def _call(self, x):
         return x.pow(self.exponent)
@@ -565,7 +565,7 @@ class AffineTransform(Transform):
 
         return same(self.loc, other.loc) and same(self.scale, other.scale)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def sign(self):

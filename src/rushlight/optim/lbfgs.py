@@ -1,7 +1,7 @@
 """L-BFGS: quasi-Newton steps from the last few changes of parameters and gradient."""
 
 import rushlight as rl
-from rushlight.optim._line_search import strong_wolfe
+from rushlight.optim._line_search import _cubic_minimum, _Point, strong_wolfe
 from rushlight.optim._stepwise import check, check_options
 from rushlight.optim.optimizer import Optimizer
 
@@ -160,3 +160,14 @@ class LBFGS(Optimizer):
             p = rl.view_as_real(p) if p.is_complex() else p
             p.add_(d[offset : offset + p.numel()].view_as(p), alpha=t)
             offset += p.numel()
+
+
+# The line search by the private names under which packages import it.
+def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """(loss, gradient, step, evaluations); obj_func(x, t, d) is the loss and the gradient at x + t d."""
+    return strong_wolfe(lambda t: obj_func(x, t, d), t, d, f, g, gtd, c1, c2, tolerance_change, max_ls)
+
+
+def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """Where the cubic through two points with slopes is least."""
+    return _cubic_minimum(_Point(x1, f1, None, g1), _Point(x2, f2, None, g2), bounds)

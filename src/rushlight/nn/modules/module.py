@@ -114,7 +114,7 @@ def _registered(hooks, module, name, value):
     return value
 
 
-class _LoadHook:
+class _WrappedHook:
     """A load_state_dict pre-hook that may want the module, held weakly so that it can be freed and copied."""
 
     def __init__(self, hook, module=None):
@@ -493,7 +493,9 @@ class Module:
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         return _register(
-            self._load_state_dict_pre_hooks, _LoadHook(hook, self if with_module else None), call_hook=False
+            self._load_state_dict_pre_hooks,
+            _WrappedHook(hook, self if with_module else None),
+            call_hook=False,
         )
 
     def register_load_state_dict_pre_hook(self, hook):

@@ -14,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 _cache_depth = 0
-_cache = {}
+_cache: dict = {}
 
 
 @contextlib.contextmanager
