@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "cpu/gemm.h"
+#include "cpu/instructions.h"
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
@@ -233,11 +234,7 @@ template <class T> void run(const Gemm<T>& g) {
 
 }  // namespace
 
-bool gemm_available() {
-  static const bool yes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return yes;
-}
+bool gemm_available() { return has_avx512(); }
 void gemm(const Gemm<float>& g) { run(g); }
 void gemm(const Gemm<double>& g) { run(g); }
 

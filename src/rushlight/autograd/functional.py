@@ -323,3 +323,24 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
         product = _fill(_grads(pulled, u, v, create_graph), inputs, strict, create_graph, "back_trick")
     return _finish(outputs, False, create_graph), _finish(product, many_in, create_graph)
+
+
+# Helpers that packages import by their private names.
+def _grad_postprocess(values, create_graph):
+    return _finish(values, True, create_graph)
+
+
+def _tuple_postprocess(values, unpack):
+    """Takes off the tuples that were put around single tensors: `unpack` says which level was a tuple already."""
+    if isinstance(unpack, tuple):
+        outer, inner = unpack
+        if not inner:
+            values = tuple(row[0] for row in values)
+        return values if outer else values[0]
+    return values if unpack else values[0]
+
+
+def _construct_standard_basis_for(tensors, tensor_numels):
+    """The rows of an identity matrix, cut into one (total, numel) block of columns for each tensor."""
+    blocks = rl.eye(sum(tensor_numels)).split(tuple(tensor_numels), 1)
+    return tuple(block.to(t) for block, t in zip(blocks, tensors, strict=True))

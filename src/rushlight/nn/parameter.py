@@ -1,5 +1,7 @@
 """Parameter and Buffer: tensors that a Module keeps, and their forms without a shape yet."""
 
+from typing import Any
+
 import rushlight as rl
 
 __all__ = [
@@ -15,7 +17,10 @@ Tensor = rl.Tensor
 _no_dispatch = getattr(rl._C, "_disabled_torch_function_impl", None)
 
 
-class _Kind(type(Tensor)):
+_TensorType: Any = type(Tensor)
+
+
+class _Kind(_TensorType):
     """isinstance() also holds for tensors of other classes that carry the mark of the kind."""
 
     def __instancecheck__(cls, instance):
@@ -48,9 +53,8 @@ class Parameter(Tensor, metaclass=_Kind):
         out = data.detach().requires_grad_(requires_grad)
         if type(out) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
-                f"returns an instance of the same type, but return type {type(out).__name__} was found "
-                "instead."
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that its detach() "
+                f"keeps the class: it returned a {type(out).__name__}"
             )
         out._is_param = True
         return out
