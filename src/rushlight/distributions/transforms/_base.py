@@ -130,7 +130,7 @@ class _InverseTransform(Transform):
     def __eq__(self, other):
         return type(other) is type(self) and other._inv == self._inv
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def _shown(self):
         return repr(self._inv)
@@ -157,7 +157,7 @@ class Plain(Transform):
     def __eq__(self, other):
         return type(other) is type(self)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 def need_dims(shape, count):

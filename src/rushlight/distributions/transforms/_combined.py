@@ -28,7 +28,7 @@ class ComposeTransform(Transform):
     def __eq__(self, other):
         return isinstance(other, ComposeTransform) and other.parts == self.parts
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def _shown(self):
         return "\n    " + ",\n    ".join(repr(part) for part in self.parts) + "\n"

@@ -142,7 +142,7 @@ class _Parametric(Transform):
         pairs = zip(self._parameters(), other._parameters(), strict=True)
         return all(a is b or bool(rl.as_tensor(a == b).all()) for a, b in pairs)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def forward_shape(self, shape):
         return rl.broadcast_shapes(shape, *(getattr(p, "shape", ()) for p in self._parameters()))

@@ -8,7 +8,7 @@ import rushlight as rl
 from rushlight import _C
 from rushlight.nn.modules import _hooks, _module_convert, _module_hooks, _module_state, _module_walk
 from rushlight.nn.modules._module_hooks import (
-    _WrappedHook,  # noqa: F401
+    _WrappedHook,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -465,6 +465,7 @@ for _room in (_module_convert, _module_hooks, _module_state, _module_walk):
     for _name, _value in vars(_room).items():
         if callable(_value) and Module.__dict__.get(_name) is _value:
             _adopt(_name, _value)
+_WrappedHook.__module__ = __name__  # files name it so
 
 _C._give_module_call(Module)
 Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by
