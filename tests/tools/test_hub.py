@@ -215,6 +215,26 @@ def test_the_workaround_of_old_notes_is_harmless():
     assert rl.hub._parse_repo_info("pytorch/vision:v0.10.0") == ("pytorch", "vision", "v0.10.0")
 
 
+def test_the_program_of_the_notes(server, monkeypatch):
+    """A model with its weights, loaded as written in programs of years ago."""
+    hubconf = (
+        "from rushlight import nn\n"
+        "def resnet18(pretrained=False):\n"
+        "    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())\n"
+        "    net.pretrained = pretrained\n"
+        "    return net\n"
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("vision-0.9.0/", "")
+        z.writestr("vision-0.9.0/hubconf.py", hubconf)
+    server.files["/pytorch/vision/archive/v0.9.0.zip"] = out.getvalue()
+    monkeypatch.setattr(rl.hub, "_validate_not_a_forked_repo", lambda a, b, c: True)
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # whether the repository is trusted
+    model = rl.hub.load("pytorch/vision:v0.9.0", "resnet18", pretrained=True)
+    assert model.pretrained and model(rl.ones(1, 3, 8, 8)).shape == (1, 4, 6, 6)
+
+
 def test_further_names(tmp_path, capsys):
     """Names that programs import from torch.hub."""
     from rushlight.hub import HTTPError, URLError, _Faketqdm, _load_local, tqdm, urlopen  # noqa: F401

@@ -48,7 +48,7 @@ class Wishart(ExponentialFamily):
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
             raise ValueError(
-                "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
+                f"{name} must be at least two-dimensional: batch dimensions and a matrix, got {matrix.shape}"
             )
         if is_number(df):
             df = rl.tensor(df, dtype=matrix.dtype, device=matrix.device)
@@ -57,15 +57,14 @@ class Wishart(ExponentialFamily):
         event_shape = matrix.shape[-2:]
         if bool(self.df.le(event_shape[-1] - 1).any()):
             raise ValueError(
-                f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}."
+                f"Value of df={df} expected to be greater than {event_shape[-1] - 1}, the matrix's size less one"
             )
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
         self._batch_shape, self._event_shape = batch_shape, event_shape  # arg_constraints needs them
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         if bool(self.df.lt(event_shape[-1]).any()):
             warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for "
-                "ndim - 1 < df < ndim.",
+                "Low df values detected: below the size of the matrix, draws are nearly always singular",
                 stacklevel=2,
             )
         if name == "scale_tril":

@@ -131,7 +131,7 @@ class _Parametric(Transform):
     """The parameters broadcast against the values; transforms with equal ones are equal."""
 
     bijective = True
-    _names = ()  # of the parameters
+    _names: tuple[str, ...] = ()  # of the parameters
 
     def _parameters(self):
         return [getattr(self, name) for name in self._names]

@@ -34,8 +34,8 @@ def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
 def _set_global_backward(full):
     if _hooks.global_backward_is_full[0] is (not full):
         raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
-            "Please use only one of them."
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook: "
+            "full ones serve for all"
         )
     _hooks.global_backward_is_full[0] = full
 

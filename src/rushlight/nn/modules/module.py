@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import rushlight as rl
 from rushlight import _C
 from rushlight.nn.modules import _hooks, _module_convert, _module_hooks, _module_state, _module_walk
-from rushlight.nn.modules._module_hooks import (  # noqa: F401  (_WrappedHook: packages import it from here)
+from rushlight.nn.modules._module_hooks import (
     _WrappedHook,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -173,10 +173,8 @@ class Module:
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                    "explicitly. "
-                    f"To express '{name}' as a function of another Tensor, compute the value in the "
-                    "forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}': it is the result of an operation. "
+                    f"Detach it for a parameter of its own, or compute {name} in forward()"
                 )
             param = _registered(_hooks.global_parameter_registration, self, name, param)
         self._parameters[name] = param
@@ -458,10 +456,16 @@ class Module:
         return self._get_name() + "()"
 
 
+def _adopt(name: str, function: Any) -> None:
+    """Names a function of another room after the class it is a method of."""
+    function.__qualname__, function.__module__ = f"Module.{name}", __name__
+
+
 for _room in (_module_convert, _module_hooks, _module_state, _module_walk):
     for _name, _value in vars(_room).items():
         if callable(_value) and Module.__dict__.get(_name) is _value:
-            _value.__qualname__, _value.__module__ = f"Module.{_name}", __name__
+            _adopt(_name, _value)
+_WrappedHook.__module__ = __name__  # files name it so
 
 _C._give_module_call(Module)
 Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by

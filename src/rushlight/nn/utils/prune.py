@@ -405,7 +405,9 @@ def remove(module, name):
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(
+        f"Parameter '{name}' of module {module} has to be pruned first: it has no mask to make permanent"
+    )
 
 
 def is_pruned(module):
