@@ -124,7 +124,9 @@ def test_namedtuples_are_taken_apart_by_private_names():
     from rushlight.utils._pytree import _namedtuple_flatten, _namedtuple_unflatten
 
     pair = namedtuple("pair", "a b")
-    assert _namedtuple_flatten(pair(1, 2)) == ([1, 2], pair) and _namedtuple_unflatten([3, 4], pair) == pair(3, 4)
+    assert _namedtuple_flatten(pair(1, 2)) == ([1, 2], pair) and _namedtuple_unflatten([3, 4], pair) == pair(
+        3, 4
+    )
 
 
 def test_private_names_of_the_core():
