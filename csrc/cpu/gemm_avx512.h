@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "cpu/turn512.h"
+
 namespace rl::cpu {
 namespace {
 
@@ -36,33 +38,7 @@ template <> struct Vec<float> {
                            _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
     store(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
   }
-  static void transpose(Reg* r) {
-    Reg t[16];
-    for (int i = 0; i < 8; ++i) {
-      t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-      t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-    }
-    for (int i = 0; i < 4; ++i) {
-      __m512d q[4];
-      for (int j = 0; j < 4; ++j) q[j] = _mm512_castps_pd(t[4 * i + j]);
-      r[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(q[0], q[2]));
-      r[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(q[0], q[2]));
-      r[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(q[1], q[3]));
-      r[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(q[1], q[3]));
-    }
-    for (int i = 0; i < 4; ++i) {
-      t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
-      t[4 + i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0xdd);
-      t[8 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0x88);
-      t[12 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0xdd);
-    }
-    for (int i = 0; i < 4; ++i) {
-      r[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
-      r[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
-      r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
-      r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
-    }
-  }
+  static void transpose(Reg* r) { turn(r); }
 };
 template <> struct Vec<double> {
   using Reg = __m512d;

@@ -133,8 +133,13 @@ void store(PyObject* o, char* at, DType dtype, bool in_list) {
       return;
     }
     PyErr_Clear();
+    int beyond = 0;
+    const bool negative = PyLong_AsLongLongAndOverflow(o, &beyond) < 0 && beyond <= 0;
+    fail(ErrorKind::Overflow,
+         negative ? "can't convert negative int to unsigned" : "int too big to convert: an uint64 ends at 2**64 - 1");
   }
   if (PyLong_CheckExact(o) && !fits_int64(o)) {
+    if (dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
     if (!is_differentiable(dtype)) check_fits(o);
     double wide = PyLong_AsDouble(o);
     if (wide == -1 && PyErr_Occurred()) python_error();

@@ -267,7 +267,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   Tensor values;
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
   else if (value.tensor.dim() == 0) values = ops::cast(value.tensor, target.dtype());
-  else values = value.tensor;
+  else values = trimmed(value.tensor, 0);  // leading dimensions of size 1 never count
   Write call{target, values, &indices};
   apply_inplace(
       "index_put_", target, InplaceTraits{true, true, true},

@@ -651,6 +651,12 @@ PyObject* op_signatures(PyObject* self, void*) {
   }
   return list;
 }
+// "values, indices" of an op that returns a named tuple; None of others.
+PyObject* op_results(PyObject* self, void*) {
+  for (Overload& o : reinterpret_cast<OpObject*>(self)->def->overloads)
+    if (o.spec.results) return PyUnicode_FromString(o.spec.results);
+  return Py_NewRef(Py_None);
+}
 PyObject* op_flags(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<OpObject*>(self)->def->flags); }
 PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("rushlight"); }
 PyObject* op_reduce(PyObject* self, PyObject*) {
@@ -672,6 +678,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
                            {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
+                           {"_results", op_results, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -823,6 +830,12 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     type = PyStructSequence_NewType(&desc);
     if (!type) python_error();
     type->tp_repr = named_tuple_repr;
+    // So that it can be pickled: no module has these classes under their names.
+    PyObject* module = PyImport_ImportModule("rushlight.return_types");
+    PyObject* done = module ? PyObject_CallMethod(module, "_register", "O", type) : nullptr;
+    Py_XDECREF(module);
+    if (!done) python_error();
+    Py_DECREF(done);
   }
   PyObject* t = PyStructSequence_New(type);
   for (int i = 0; i < count; ++i) PyStructSequence_SetItem(t, i, items[i]);

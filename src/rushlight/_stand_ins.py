@@ -31,7 +31,7 @@ _inductor.utils: fresh_inductor_cache
 _jit_internal:
 _prims_common:
 _subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedFakeTensorException!
-_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never
+_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never unset_fake_temporarily=_missing.block
 _subclasses.functional_tensor: FunctionalTensor
 _subclasses.meta_utils:
 _vmap_internals: vmap=_vmap.vmap _vmap=_vmap.vmap
@@ -66,7 +66,7 @@ distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState batched_power
 distributed.algorithms.join: Join Joinable JoinHook
 distributed.algorithms.model_averaging:
 distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
-distributed.autograd: context backward get_gradients
+distributed.autograd: is_available=_missing.never context backward get_gradients
 distributed.checkpoint: FileSystemReader FileSystemWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner SavePlan SavePlanner Metadata StorageReader StorageWriter load load_state_dict save save_state_dict async_save
 distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner create_default_local_save_plan create_default_global_save_plan
 distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
@@ -85,6 +85,7 @@ distributed.elastic.agent:
 distributed.elastic.multiprocessing: Std DefaultLogsSpecs
 distributed.elastic.multiprocessing.errors: ChildFailedError! ErrorHandler ProcessFailure
 distributed.elastic.utils:
+distributed.elastic.utils.distributed: get_free_port get_socket_with_port create_c10d_store
 distributed.fsdp: BackwardPrefetch(BACKWARD_PRE BACKWARD_POST) CPUOffload CPUOffloadPolicy FSDPModule FlatParameter FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType(PARAM_NAME PARAM_ID) ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy(FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2) StateDictConfig StateDictSettings StateDictType(FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT) fully_shard register_fsdp_forward_method
 distributed.fsdp._fully_shard: FSDPModule fully_shard
 distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup
@@ -96,7 +97,7 @@ distributed.launcher:
 distributed.launcher.api: LaunchConfig elastic_launch
 distributed.optim: DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer
 distributed.pipelining: Pipe PipelineStage Schedule1F1B ScheduleGPipe SplitPoint(BEGINNING END) build_stage pipe_split pipeline
-distributed.rpc: BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
+distributed.rpc: is_available=_missing.never BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
 distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all
 distributed.run: main run get_args_parser config_from_args
 distributed.tensor: DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
@@ -163,7 +164,6 @@ utils.data.datapipes.utils.common:
 utils.data.graph: traverse_dps
 utils.data.graph_settings: apply_shuffle_settings
 utils.file_baton: FileBaton
-utils.flop_counter: FlopCounterMode register_flop_formula
 utils.hipify:
 utils.hipify.hipify_python: hipify
 utils.mobile_optimizer: optimize_for_mobile

@@ -37,6 +37,8 @@ def saved(value=None, **kwargs):
         (b"\x1f\x8b\x08\x00", pickle.UnpicklingError, "gzip"),
         (b"\x40\x00\x00\x00\x00\x00\x00\x00{" + b" " * 80, pickle.UnpicklingError, "header cannot be read"),
         (b"hello world", pickle.UnpicklingError, "text"),
+        (b"\x08\x07\x12\x07pytorch\x1a\x03", pickle.UnpicklingError, "ONNX model"),
+        (bytes(5000), pickle.UnpicklingError, "first 5000 bytes are zeros"),
         (b"PK\x03\x04 and nothing else", RuntimeError, "truncated or damaged"),
         (pickle.dumps({"a": 1}, 2), RuntimeError, "magic number"),
     ],
@@ -243,3 +245,39 @@ def test_entries_that_begin_outside_of_the_file(tmp_path):
         for source in (path, bytes(data)):
             with pytest.raises(RuntimeError, match="damaged|zip archive"):
                 rl.load(source)
+
+
+def test_packages_and_other_zips():
+    def archive(*names):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as z:
+            for name in names:
+                z.writestr(name, b"x")
+        return buffer.getvalue()
+
+    with pytest.raises(RuntimeError, match="torch.package archive"):
+        load(archive("p/.data/extern_modules", "p/model/m.pkl"))
+    with pytest.raises(RuntimeError, match="its first entry is 'document.xml'"):
+        load(archive("word/document.xml"))
+
+
+def test_streams_of_several_archives():
+    """Only the last archive could be found: the first would be read as the second."""
+    data = saved(rl.zeros(1)) + saved(rl.ones(1))
+    with pytest.raises(RuntimeError, match="more than one archive"):
+        load(data)
+    stream = io.BytesIO(data)
+    stream.seek(len(saved(rl.zeros(1))))
+    assert rl.load(stream).item() == 1
+    stream = io.BytesIO(b"xyz" + saved(rl.ones(1)))
+    stream.seek(3)
+    assert rl.load(stream).item() == 1
+
+
+def test_arguments_that_make_no_sense():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'endcoding'"):
+        rl.load(io.BytesIO(saved()), endcoding="latin1")
+    with pytest.raises(TypeError, match="mode 'rb'"):
+        rl.load(io.StringIO("PK"))
+    with pytest.raises(ValueError, match="protocol 0"):
+        rl.save(rl.ones(1), io.BytesIO(), pickle_protocol=0)

@@ -17,13 +17,12 @@ class PyTorchFileReader:
 
     def __init__(self, file):
         is_path = isinstance(file, (str, os.PathLike))
-        self._file = open(file, "rb") if is_path else file  # noqa: SIM115  (lives as long as we do)
-        try:
-            self._archive = ZipReader(self._file, os.fspath(file) if is_path else type(file).__name__)
-        except BaseException:
-            if is_path:
-                self._file.close()
-            raise
+        self._own = open(file, "rb") if is_path else None  # noqa: SIM115  (closed by __del__)
+        self._archive = ZipReader(self._own or file, os.fspath(file) if is_path else type(file).__name__)
+
+    def __del__(self):
+        if getattr(self, "_own", None) is not None:
+            self._own.close()
 
     def get_all_records(self):
         return list(self._archive.entries)

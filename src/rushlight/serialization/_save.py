@@ -32,6 +32,10 @@ def save(
     parts of storages that no saved tensor looks at are left out (with a number: where more bytes than that are
     saved), and a warning says so.
     """
+    if pickle_protocol == 0:
+        raise ValueError(
+            "save: pickle protocol 0 has no way to refer to storages; use 2 (the default) or more"
+        )
     storages = _Storages()
     if compact_views is not False:
         from rushlight.serialization._compact import plan

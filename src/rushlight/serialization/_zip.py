@@ -115,6 +115,17 @@ class ZipReader:
         self.counted = set()  # entries, each counted once:
         self.in_file = self.in_memory = 0  # in bytes
 
+    def check_begins_at(self, start):
+        """Refuses several archives one after the other: only the last one could be found."""
+        first = min((i.header_offset for i in self.entries.values()), default=0)
+        if start <= first - 22 < self.size:
+            self.f.seek(first - 22)  # the length of the end of an archive
+            if self.f.read(4) == b"PK\5\6":
+                raise RuntimeError(
+                    f"{self.name} holds more than one archive, as when save() is called twice with one file: save a "
+                    "list, or use _use_new_zipfile_serialization=False, whose streams can follow one another"
+                )
+
     def __contains__(self, entry):
         return entry in self.entries
 
@@ -124,9 +135,16 @@ class ZipReader:
     def _info(self, entry):
         info = self.entries.get(entry)
         if info is None:
+            what = "the zip archive is not a checkpoint, or it is damaged"
+            if ".data/extern_modules" in self.entries:
+                what = (
+                    "it is a torch.package archive, which carries Python code; open it with PyTorch's "
+                    "package.PackageImporter and save the state_dict()"
+                )
+            elif entry == "data.pkl" and self.entries:
+                what += f" (its first entry is {shown(next(iter(self.entries)))})"
             raise RuntimeError(
-                f"PytorchStreamReader failed locating file {shown(entry)} in {self.name}: "
-                "the zip archive is not a checkpoint, or it is damaged"
+                f"PytorchStreamReader failed locating file {shown(entry)} in {self.name}: {what}"
             )
         if info.flag_bits & 1:
             raise RuntimeError(f"{self.name} is encrypted, which checkpoints never are")

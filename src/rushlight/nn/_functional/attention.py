@@ -223,11 +223,10 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
     src_len = k.size(2)
 
-    if key_padding_mask is not None:
-        if key_padding_mask.shape != (bsz, src_len):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
-            )
+    if key_padding_mask is not None and key_padding_mask.shape != (bsz, src_len):
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
+        )
     if attn_mask is not None:
         attn_mask = attn_mask.unflatten(0, (1, 1) if attn_mask.size(0) == 1 else (bsz, num_heads))
     if key_padding_mask is not None:
