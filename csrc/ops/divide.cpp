@@ -79,7 +79,9 @@ static const Register registered([](Ops& ops) {
   ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
   ops.alias("divide", "div");
   ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
+  ops.def("true_divide", number_first<div>, "input, other");
   ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
+  ops.def("floor_divide", number_first<floor_divide>, "input, other");
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
   ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
           "The remainder of division, with the sign of other (Python's %).");

@@ -160,7 +160,7 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
         if mode.startswith("nearest"):
             x = _nearest(x, dim, out[dim - 2], factor, exact)
         elif antialias:
-            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
+            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor).contiguous()
         elif mode == "bicubic":
             x = _cubic(x, dim, out[dim - 2], align_corners, factor)
         else:
