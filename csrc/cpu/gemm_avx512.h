@@ -23,6 +23,10 @@ template <> struct Vec<float> {
   static void store(float* p, Reg x) { _mm512_storeu_ps(p, x); }
   static void store(float* p, Reg x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  // sum += *x * b, the number read by the instruction itself
+  static void fma_from(Reg& sum, Reg b, const float* x) {
+    asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
+  }
   static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
   // out[i] = the sum of r[i]'s lanes, for W registers
   static void sums(const Reg* r, float* out) {
@@ -51,6 +55,9 @@ template <> struct Vec<double> {
   static void store(double* p, Reg x) { _mm512_storeu_pd(p, x); }
   static void store(double* p, Reg x, Mask m) { _mm512_mask_storeu_pd(p, m, x); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_pd(a, b, c); }
+  static void fma_from(Reg& sum, Reg b, const double* x) {
+    asm("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
+  }
   static Reg mul(Reg a, Reg b) { return _mm512_mul_pd(a, b); }
   static void sums(const Reg* r, double* out) {
     Reg t[4], u[2];
@@ -169,12 +176,21 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
   const T* base[kBases];
 #pragma GCC unroll 8
   for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * as;
+  // The fewer instructions, the less is lost to another thread on the same core. So of a packed a every other row is
+  // read by the multiplications themselves; all of them would be more reads than the core can do.
+  constexpr int kLoaded = (MR + 1) / 2;
+#pragma GCC unroll 4
   for (int64_t p = 0; p < k; ++p) {
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; ++r) {
+      if (!kInPlace && r >= kLoaded) {
+#pragma GCC unroll 2
+        for (int v = 0; v < NV; ++v) V::fma_from(acc[r][v], y[v], a + r);
+        continue;
+      }
       typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * as] : a[r]);
 #pragma GCC unroll 2
       for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);

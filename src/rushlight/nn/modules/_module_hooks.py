@@ -76,6 +76,8 @@ def register_module_parameter_registration_hook(hook):
 class _WrappedHook:
     """A load_state_dict pre-hook that may want the module, held weakly so that it can be freed and copied."""
 
+    __module__ = "rushlight.nn.modules.module"  # where files name it
+
     def __init__(self, hook, module=None):
         self.hook = hook
         self.with_module = module is not None
