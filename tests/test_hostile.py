@@ -187,3 +187,23 @@ def test_a_truth_that_raises():
 
     with pytest.raises(ValueError, match="neither"):
         rl.nn.Parameter(rl.ones(2), Untrue())
+
+
+def test_lists_that_hold_themselves():
+    own = [1]
+    own.append(own)
+    for call in (
+        lambda: rl.clamp(rl.ones(2), 0, out=[own, 1]),
+        lambda: rl.tensor(own),
+        lambda: rl.ones(2)[own],
+        lambda: rl.zeros(own),
+    ):
+        with pytest.raises(EXPECTED):
+            call()
+
+
+def test_a_power_that_is_no_integer():
+    for n in (float("nan"), 0.5, rl.tensor(float("nan")), "2"):
+        with pytest.raises(TypeError, match="int"):
+            rl.linalg.matrix_power(rl.eye(2), n)
+    assert rl.matrix_power(rl.eye(2) * 2, rl.tensor(3))[0, 0] == 8

@@ -128,7 +128,7 @@ def test_tensor_from_data(data, dtype, shape):
 def test_tensor_from_ragged_data():
     with pytest.raises(ValueError, match="expected sequence of length 2 at dim 1"):
         rl.tensor([[1, 2], [3]])
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="too many dimensions 'str'"):
         rl.tensor(["a"])
 
 

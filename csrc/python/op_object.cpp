@@ -412,8 +412,10 @@ struct InplaceCall {
 // Memory that a result may not be written to: places that are one and the same, or that an argument lies across.
 void check_out_memory(PyObject* out, PyObject* const* slots, int count, bool strict) {
   if (PyTuple_Check(out) || PyList_Check(out)) {
+    // One level: a list may hold itself.
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); ++i)
-      check_out_memory(PySequence_Fast_GET_ITEM(out, i), slots, count, strict);
+      if (PyObject* item = PySequence_Fast_GET_ITEM(out, i); is_tensor(item))
+        check_out_memory(item, slots, count, strict);
     return;
   }
   if (!is_tensor(out)) return;
@@ -548,7 +550,7 @@ PyObject* op_call(OpObject* op, PyObject* const* args, Py_ssize_t nargs, PyObjec
 
 bool has_tensor(PyObject* o) {
   if (PyTuple_Check(o) || PyList_Check(o))
-    return PySequence_Fast_GET_SIZE(o) && has_tensor(PySequence_Fast_GET_ITEM(o, 0));
+    return PySequence_Fast_GET_SIZE(o) && is_tensor(PySequence_Fast_GET_ITEM(o, 0));
   return is_tensor(o);
 }
 

@@ -176,6 +176,9 @@ def chain_matmul(*matrices):
 @takes("input")
 def matrix_power(input, n):
     """A multiplied with itself n times; the inverse is taken for negative n."""
+    if not hasattr(n, "__index__") or isinstance(n, bool):
+        raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    n = n.__index__()
     if input.dim() < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if input.shape[-1] != input.shape[-2]:
