@@ -13,6 +13,7 @@ import sys
 from rushlight._missing import absent, teach
 
 _TABLE = """
+_C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim _remove_batch_dim maybe_get_bdim maybe_get_level
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError!
 _dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
@@ -44,6 +45,7 @@ classes: load_library
 cuda.profiler: profile start stop
 cuda.graphs: CUDAGraph graph graph_pool_handle make_graphed_callables
 cuda.sparse:
+cuda.streams: Stream=cuda.Stream Event=cuda.Event ExternalStream
 distributed._composable: fully_shard replicate checkpoint
 distributed._composable.fsdp: FSDPModule MixedPrecisionPolicy CPUOffloadPolicy OffloadPolicy fully_shard register_fsdp_forward_method
 distributed._composable.fsdp.fully_shard: FSDPModule fully_shard
@@ -132,7 +134,6 @@ nn.intrinsic.qat:
 nn.qat: Conv2d Linear
 nn.quantized.dynamic: Linear LSTM GRU
 nn.quantized.modules:
-nn.utils._named_member_accessor: NamedMemberAccessor
 nn.utils._per_sample_grad: call_for_per_sample_grads
 numa:
 numa.binding: AffinityMode NumaOptions
