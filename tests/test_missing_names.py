@@ -156,6 +156,14 @@ def test_classes_of_named_tuples():
         kinds.no_such_name  # noqa: B018
 
 
+def test_classes_of_operators():
+    from rushlight import _ops
+
+    assert isinstance(rl.ops.aten, _ops._OpNamespace) and isinstance(rl.ops.aten.mm, _ops.OpOverloadPacket)
+    with pytest.raises(AttributeError, match="rushlight has no such name"):
+        _ops.no_such_name  # noqa: B018
+
+
 def test_batched_tensors_are_known():
     from rushlight._C._functorch import get_unwrapped, is_batchedtensor
 

@@ -2,29 +2,27 @@
 
 import rushlight as rl
 
-# Each class is made with the first result of its function: these are the smallest calls.
+# A class is made with the first result of its function, so that is asked for: arguments of the smallest call, m a matrix of
+# one element, p its pivot, digits themselves.
 _CALLS = {
-    **{n: (lambda n=n: getattr(rl, n)(rl.ones(1, 1), 0)) for n in ("cummax", "cummin", "max", "median", "min", "mode",
-                                                                  "nanmedian", "sort")},
-    **{n: (lambda n=n: getattr(rl, n)(rl.ones(1, 1), 1)) for n in ("kthvalue", "topk")},
-    **{n: (lambda n=n: getattr(rl, n)(rl.ones(1, 1))) for n in ("aminmax", "frexp", "geqrf", "qr", "slogdet", "svd")},
-    **{f"linalg_{n}": (lambda n=n: getattr(rl.linalg, n)(rl.ones(1, 1))) for n in (
-        "cholesky_ex", "eig", "eigh", "inv_ex", "ldl_factor", "ldl_factor_ex", "lu", "lu_factor", "lu_factor_ex", "qr",
-        "slogdet", "svd")},
-    **{f"linalg_{n}": (lambda n=n: getattr(rl.linalg, n)(rl.ones(1, 1), rl.ones(1, 1))) for n in ("lstsq", "solve_ex")},
-    "histogram": lambda: rl.histogram(rl.ones(1), 1),
-    "histogramdd": lambda: rl.histogramdd(rl.ones(1, 1), [1]),
-    "lu_unpack": lambda: rl.lu_unpack(rl.ones(1, 1), rl.ones(1, dtype=rl.int32)),
-    "triangular_solve": lambda: rl.triangular_solve(rl.ones(1, 1), rl.ones(1, 1)),
+    "aminmax": "m", "cummax": "m0", "cummin": "m0", "frexp": "m", "geqrf": "m", "histogram": "m1", "kthvalue": "m1",
+    "linalg_cholesky_ex": "m", "linalg_eig": "m", "linalg_eigh": "m", "linalg_inv_ex": "m", "linalg_ldl_factor": "m",
+    "linalg_ldl_factor_ex": "m", "linalg_lstsq": "mm", "linalg_lu": "m", "linalg_lu_factor": "m",
+    "linalg_lu_factor_ex": "m", "linalg_qr": "m", "linalg_slogdet": "m", "linalg_solve_ex": "mm", "linalg_svd": "m",
+    "lu_unpack": "mp", "max": "m0", "median": "m0", "min": "m0", "mode": "m0", "nanmedian": "m0", "qr": "m",
+    "slogdet": "m", "sort": "m0", "svd": "m", "topk": "m1", "triangular_solve": "mm",
 }  # fmt: skip
 __all__ = list(_CALLS)
 
 
 def __getattr__(name):
-    if name in _CALLS:
-        with rl.no_grad():
-            found = globals()[name] = type(_CALLS[name]())
-        return found
-    from rushlight._missing import no_name
+    if name not in _CALLS:
+        from rushlight._missing import no_name
 
-    raise no_name(__name__, name)
+        raise no_name(__name__, name)
+    made = {"m": lambda: rl.ones(1, 1), "p": lambda: rl.ones(1, dtype=rl.int32)}
+    arguments = [made[c]() if c in made else int(c) for c in _CALLS[name]]
+    short = name.removeprefix("linalg_")
+    function = getattr(rl if short == name else rl.linalg, short)
+    found = globals()[name] = type(function(*arguments))
+    return found

@@ -1,4 +1,4 @@
-"""backpack-for-pytorch, unfoldNd, einconv: per-sample gradients, curvature and variance beside backward."""
+"""backpack-for-pytorch, unfoldNd: per-sample gradients, curvature and variance beside backward."""
 
 import torch
 from backpack import backpack, extend
