@@ -175,7 +175,7 @@ def test_lists_of_sequences_are_tuples():
         ([0, 7], IndexError, "index 7 is out of bounds for dimension 0 with size 3"),
         ([True, False], IndexError, "The shape of the mask"),
         (([0, 1], [0, 1, 2]), IndexError, "could not be broadcast"),
-        (2**70, IndexError, "out of bounds"),
+        (2**70, ValueError, "64 bits"),
     ],
 )
 def test_errors(key, kind, words):

@@ -19,6 +19,7 @@ enum OpFlags : uint32_t {
   kExactOut = 4096,   // out= must have the result's own type and memory apart from the inputs
   kOverlapOk = 1024,  // in place also where several elements share memory
   kApartOut = 2048,   // out= may not share memory with an argument, not even be one
+  kOld = 65536,       // a form of PyTorch 1.4 and before: works, warns once, and is shown nowhere
   // Inside autocast, float arguments (not float64) become:
   kCastLow = 8192,      // the region's short type
   kCastFull = 16384,    // float32

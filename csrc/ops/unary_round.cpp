@@ -52,7 +52,7 @@ struct AbsBackward : SelfNode {
   Grads backward(const Grads& dy) { return {mul(dy[0], sgn(x()))}; }
 };
 Tensor abs(const Tensor& x) {
-  CHECK(x.dtype() != DType::Bool, Runtime, "\"abs_cpu\" not implemented for 'Bool'");
+  CHECK(x.dtype() != DType::Bool, NotImplemented, "\"abs_cpu\" not implemented for 'Bool'");
   return from_self<AbsBackward>(unary("abs", Pointwise::Abs, x, {.rule = Rule::Real}), x);
 }
 

@@ -139,7 +139,7 @@ class Walk {
     if (PyLong_CheckExact(o)) {
       int overflow;
       int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
-      CHECK(!overflow, Index, "an index is out of bounds: it does not fit 64 bits");
+      CHECK(!overflow, Value, "Overflow when unpacking long long: the index does not fit 64 bits");
       return add_integer(v);
     }
     if (PySlice_Check(o)) {
@@ -188,7 +188,8 @@ Tensor get(const Tensor& self, PyObject* index) {
   if (PyLong_CheckExact(index) && self.dim() > 0) {
     int overflow;
     int64_t i = PyLong_AsLongLongAndOverflow(index, &overflow), n = self.sizes()[0];
-    CHECK(!overflow && i >= -n && i < n, Index, "index ", i, " is out of bounds for dimension 0 with size ", n);
+    CHECK(!overflow, Value, "Overflow when unpacking long long: the index does not fit 64 bits");
+    CHECK(i >= -n && i < n, Index, "index ", i, " is out of bounds for dimension 0 with size ", n);
     return ops::select(self, 0, i);
   }
   Walk walk(self);

@@ -174,6 +174,26 @@ def __iter__(self):
 
 
 @method
+def __reversed__(self):
+    return self if self.dim() == 0 else self.flip(0)
+
+
+@method
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions from the farthest apart in memory to the nearest."""
+    steps = self.stride()
+    if ambiguity_check and len(set(steps)) < len(steps):
+        raise RuntimeError("The tensor does not have unique dim order: two of its dimensions have one stride")
+    return tuple(sorted(range(self.dim()), key=lambda d: -steps[d]))
+
+
+@method
+def is_distributed(self):
+    """False: no tensor is in several places."""
+    return False
+
+
+@method
 def __contains__(self, element):
     if isinstance(element, Tensor | int | float | complex | bool):
         return bool((self == element).any().item())

@@ -749,8 +749,10 @@ def _attention(func, args, kwargs, level):
     query, key, value, *rest = args
     if not all(batched_at(t, level.number) and t.dim() == 4 for t in (query, key, value)):
         return NotImplemented
+    if len(rest) > 2 or kwargs:  # a mask
+        return NotImplemented
     full = [t._value.reshape(-1, *t._value.shape[2:]) for t in (query, key, value)]
-    y = func(*full, *rest, **kwargs)
+    y = func(*full, *rest)
     return wrap(y.reshape(level.size, -1, *y.shape[1:]), level.number)
 
 

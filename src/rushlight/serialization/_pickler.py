@@ -60,7 +60,10 @@ class _TensorPickling:
 
     def reducer_override(self, obj):
         if isinstance(obj, rl.Tensor):
-            return self._tensor(obj)
+            is_made = not hasattr(type(obj), "materialize")  # parameters of lazy modules are not yet
+            return self._tensor(obj) if is_made else NotImplemented
+        if type(obj).__module__ == "torch.return_types" and self.name is _name:
+            return _name("torch.return_types", type(obj).__name__), (tuple(obj), {})
         if isinstance(obj, rl.dtype):
             return _name("torch", str(obj).rsplit(".", 1)[-1]) if self.name is _name else NotImplemented
         if isinstance(obj, rl.device):

@@ -8,7 +8,9 @@ import rushlight as rl
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
-_WRONG_TYPE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
 
 
 def _is_namedtuple(value):
@@ -21,7 +23,7 @@ def _numpy_kind(value):
         if base.__module__ == "numpy":
             if base.__name__ == "ndarray":
                 return "array"
-            if base.__name__ in ("generic", "number", "bool_", "bool"):
+            if base.__name__ in ("number", "bool_", "bool"):
                 return "scalar"
     return None
 
@@ -30,13 +32,38 @@ def _is_text(dtype):
     return dtype.kind in "SUO"
 
 
+shared_empty = None  # in a worker process: makes tensors in memory that the loader will map
+_SHARED_BYTES = 1 << 18  # from here on a file of its own is worth its system calls
+
+
+def _stacked_in_shared_memory(batch):
+    first = batch[0]
+    alike = all(
+        isinstance(t, rl.Tensor) and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad
+        for t in batch
+    )
+    out = None
+    if alike and first.device.type == "cpu" and first.nbytes * len(batch) >= _SHARED_BYTES:
+        out = shared_empty((len(batch), *first.shape), first.dtype)
+    if out is None:
+        return rl.stack(batch, 0)
+    for row, tensor in zip(out, batch, strict=True):
+        row.copy_(tensor)
+    return out
+
+
 def collate_tensor_fn(batch, *, collate_fn_map=None):
-    return rl.stack(batch, 0)
+    if batch[0].layout != rl.strided:
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a "
+            "custom collate_fn to handle them appropriately."
+        )
+    return _stacked_in_shared_memory(batch) if shared_empty is not None else rl.stack(batch, 0)
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if _is_text(batch[0].dtype):
-        raise TypeError(_WRONG_TYPE.format(batch[0].dtype))
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([rl.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
@@ -105,7 +132,7 @@ def collate(batch, *, collate_fn_map=None):
         columns = list(zip(*batch, strict=True))
         joined = [collate(column, collate_fn_map=collate_fn_map) for column in columns]
         return joined if isinstance(first, tuple) else _like_sequence(first, joined)
-    raise TypeError(_WRONG_TYPE.format(type(first)))
+    raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 
 def _like_mapping(first, joined):
