@@ -129,6 +129,68 @@ def test_namedtuples_are_taken_apart_by_private_names():
     )
 
 
+def test_functorch_is_ours_under_the_alias():
+    out = _run(
+        "import functorch, torch\n"
+        "print(functorch.__name__)\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))\n"
+        "f, params, buffers = functorch.make_functional_with_buffers(net.eval())\n"
+        "x = torch.ones(3, 2)\n"
+        "print(torch.equal(f(params, buffers, x), net(x)), len(params), len(buffers))\n"
+        "g, params = functorch.make_functional(torch.nn.Linear(2, 3))\n"
+        "rows = functorch.vmap(functorch.grad(lambda p, x: g(p, x).sum()), (None, 0))(params, x)\n"
+        "print(tuple(rows[0].shape))\n"
+        "h, params, buffers = functorch.combine_state_for_ensemble([torch.nn.Linear(2, 3) for _ in range(4)])\n"
+        "print(tuple(functorch.vmap(h, (0, 0, None))(params, buffers, x).shape))\n"
+    )
+    assert out[:4] == ["rushlight.functorch", "True 4 3", "(3, 3, 2)", "(4, 3, 3)"]
+
+
+def test_classes_of_named_tuples():
+    import rushlight.return_types as kinds
+
+    assert isinstance(rl.ones(2, 2).max(0), kinds.max) and not isinstance(rl.ones(2, 2).min(0), kinds.max)
+    for name in ("topk", "svd", "linalg_eigh", "linalg_slogdet", "aminmax"):
+        assert issubclass(getattr(kinds, name), tuple), name
+    with pytest.raises(AttributeError, match="rushlight has no such name"):
+        kinds.no_such_name  # noqa: B018
+
+
+def test_classes_of_operators():
+    from rushlight import _ops
+
+    assert isinstance(rl.ops.aten, _ops._OpNamespace) and isinstance(rl.ops.aten.mm, _ops.OpOverloadPacket)
+    with pytest.raises(AttributeError, match="rushlight has no such name"):
+        _ops.no_such_name  # noqa: B018
+
+
+def test_batched_tensors_are_known():
+    from rushlight._C._functorch import get_unwrapped, is_batchedtensor
+
+    seen = []
+    rl.vmap(lambda x: seen.append((is_batchedtensor(x), get_unwrapped(x).shape)) or x)(rl.ones(3, 2))
+    assert seen == [(True, (3, 2))] and not is_batchedtensor(rl.ones(1))
+
+
+def test_tensors_of_a_module_are_swapped():
+    from rushlight.nn.utils._named_member_accessor import swap_tensor
+
+    layer = rl.nn.Linear(2, 2)
+    weight, other = layer.weight, rl.zeros(2, 2)
+    assert swap_tensor(layer, "weight", other) is weight and layer.weight is other
+    assert swap_tensor(layer, "weight", weight) is other and isinstance(layer.weight, rl.nn.Parameter)
+    with pytest.raises(AttributeError, match="has no attribute 'scale'"):
+        swap_tensor(layer, "scale", other)
+    with pytest.raises(KeyError):
+        swap_tensor(layer, "a.b", other)
+
+
+def test_pythons_types_stand_for_dtypes_in_limits():
+    assert rl.finfo(float) == rl.finfo(rl.float64) and rl.iinfo(int) == rl.iinfo(rl.int64)
+    with pytest.raises(TypeError):
+        rl.finfo(str)
+
+
 def test_private_names_of_the_core():
     assert rl._C._log_api_usage_once("x") is None
     assert rl._C._nn.gelu is rl.nn.functional.gelu

@@ -60,6 +60,7 @@ def _c_name(name):
 
 
 vars(_C)["__getattr__"] = _c_name
+vars(_C)["__path__"] = []  # torch._C has submodules
 
 
 def __getattr__(name):

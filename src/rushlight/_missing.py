@@ -153,6 +153,10 @@ def block(*args, **kwargs):
     return contextlib.nullcontext()
 
 
+def nothing(*args, **kwargs):
+    return None
+
+
 def never(*args, **kwargs):
     return False
 

@@ -13,6 +13,7 @@ import sys
 from rushlight._missing import absent, teach
 
 _TABLE = """
+_C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim _remove_batch_dim maybe_get_bdim maybe_get_level
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError!
 _dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
@@ -22,7 +23,7 @@ _functorch:
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
 _functorch.vmap: vmap=_vmap.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
 _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
-_guards: TracingContext
+_guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
 _inductor:
 _inductor.config:
@@ -44,6 +45,7 @@ classes: load_library
 cuda.profiler: profile start stop
 cuda.graphs: CUDAGraph graph graph_pool_handle make_graphed_callables
 cuda.sparse:
+cuda.streams: Stream=cuda.Stream Event=cuda.Event ExternalStream
 distributed._composable: fully_shard replicate checkpoint
 distributed._composable.fsdp: FSDPModule MixedPrecisionPolicy CPUOffloadPolicy OffloadPolicy fully_shard register_fsdp_forward_method
 distributed._composable.fsdp.fully_shard: FSDPModule fully_shard
@@ -83,7 +85,7 @@ distributed.device_mesh: DeviceMesh init_device_mesh
 distributed.elastic:
 distributed.elastic.agent:
 distributed.elastic.multiprocessing: Std DefaultLogsSpecs
-distributed.elastic.multiprocessing.errors: ChildFailedError! ErrorHandler ProcessFailure
+distributed.elastic.multiprocessing.errors: ChildFailedError! ErrorHandler ProcessFailure record=_missing.unchanged
 distributed.elastic.utils:
 distributed.elastic.utils.distributed: get_free_port get_socket_with_port create_c10d_store
 distributed.fsdp: BackwardPrefetch(BACKWARD_PRE BACKWARD_POST) CPUOffload CPUOffloadPolicy FSDPModule FlatParameter FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType(PARAM_NAME PARAM_ID) ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy(FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2) StateDictConfig StateDictSettings StateDictType(FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT) fully_shard register_fsdp_forward_method
@@ -132,7 +134,6 @@ nn.intrinsic.qat:
 nn.qat: Conv2d Linear
 nn.quantized.dynamic: Linear LSTM GRU
 nn.quantized.modules:
-nn.utils._named_member_accessor: NamedMemberAccessor
 nn.utils._per_sample_grad: call_for_per_sample_grads
 numa:
 numa.binding: AffinityMode NumaOptions

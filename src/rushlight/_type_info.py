@@ -31,6 +31,8 @@ _INTS = {
 
 
 def _name(function, dtype):
+    if dtype in (float, int, bool, complex):  # Python's types stand for dtypes, as in every dtype=
+        dtype = {float: rl.float64, int: rl.int64, bool: rl.bool, complex: rl.complex128}[dtype]
     if not isinstance(dtype, rl.dtype):
         raise TypeError(
             f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(dtype).__name__}"

@@ -138,6 +138,16 @@ def physical(x, level, size):
     return x.unsqueeze(0).expand(size, *x.shape)
 
 
+def is_batchedtensor(x):
+    """Whether x is one sample of a vmap."""
+    return type(x) is Batched
+
+
+def get_unwrapped(x):
+    """All samples of x, as the level below sees them."""
+    return x._value if type(x) is Batched else x
+
+
 def innermost(x):
     """The plain tensor that holds the values of x."""
     while type(x) is Batched:

@@ -1,1 +1,12 @@
 """Ops composed in Python, one file per family. See rushlight/_compose.py."""
+
+# Classes that packages look for at this address, in torch.ops here.
+_CLASSES = {"_OpNamespace": "Namespace", "OpOverloadPacket": "Op", "OpOverload": "Overload"}
+
+
+def __getattr__(name):
+    from rushlight import _missing, ops
+
+    if name in _CLASSES:
+        return getattr(ops, _CLASSES[name])
+    raise _missing.no_name(__name__, name)

@@ -222,9 +222,9 @@ def __getattr__(name):
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):
         return import_module(f"{__name__}.{name}")
-    from rushlight._missing import no_name
+    from rushlight._missing import teach
 
-    raise no_name(__name__, name)
+    return teach(__name__)(name)
 
 
 _initialization_lock = threading.Lock()

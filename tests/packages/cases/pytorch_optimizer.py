@@ -1,4 +1,4 @@
-"""pytorch-optimizer: fourteen optimizers of the collection on a regression, by name."""
+"""pytorch-optimizer: fifteen optimizers of the collection on a regression, by name."""
 
 from common import regression
 from pytorch_optimizer import load_optimizer
@@ -24,4 +24,9 @@ def run():
             out[n] = regression(
                 lambda net, make=make, kwargs=kwargs: make(net.parameters(), lr=0.02, **kwargs)
             )
+    # SOAP: a side of 16 has more directions than a gradient of rank 5, and which basis of the rest eigh takes is
+    # rounding, in PyTorch too; sides of up to 8 are of full rank here.
+    soap = load_optimizer("soap")
+    options = {"lr": 0.02, "max_precondition_dim": 8, "precondition_frequency": 3}
+    out["soap"] = regression(lambda net: soap(net.parameters(), **options))
     return out

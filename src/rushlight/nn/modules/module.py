@@ -37,6 +37,14 @@ def _addindent(text, spaces):
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
+# The tables by the names under which packages look at them.
+_global_parameter_registration_hooks = _hooks.global_parameter_registration
+_global_buffer_registration_hooks = _hooks.global_buffer_registration
+_global_module_registration_hooks = _hooks.global_module_registration
+_global_forward_hooks, _global_forward_pre_hooks = _hooks.global_forward, _hooks.global_forward_pre
+_global_backward_hooks, _global_backward_pre_hooks = _hooks.global_backward, _hooks.global_backward_pre
+
+
 def _registered(hooks, module, name, value):
     for hook in hooks.values():
         changed = hook(module, name, value)

@@ -1,0 +1,43 @@
+"""Parameters, buffers and tensors of a module, exchanged by name without asking the module."""
+
+from rushlight._C import Tensor
+from rushlight._missing import stand_in as _stand_in
+from rushlight._missing import teach as _teach
+
+_MISSING = object()
+
+
+def _home(module, name):
+    """The dictionary that holds a member."""
+    if "." in name:
+        raise KeyError('tensor name can\'t contain "."')
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    for home in (module._parameters, module._buffers):
+        if name in home:
+            return home
+    return module.__dict__
+
+
+def swap_tensor(module, name, tensor, allow_missing=False):
+    """Puts a tensor (or None) in the place of another and returns that one."""
+    home = _home(module, name)
+    before = home.get(name, _MISSING)
+    if before is _MISSING and not allow_missing:
+        raise AttributeError(f"{type(module).__name__} has no attribute {name!r}")
+    if before is not _MISSING and not isinstance(before, Tensor) and before is not None:
+        raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
+    if tensor is _MISSING:
+        home.pop(name, None)
+    else:
+        home[name] = tensor
+    return before
+
+
+def set_tensor(module, name, tensor):
+    """Puts a tensor in the place of another, or of nothing."""
+    swap_tensor(module, name, tensor, allow_missing=True)
+
+
+_stand_in(globals(), "NamedMemberAccessor")
+__getattr__ = _teach(__name__)
