@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -16,7 +17,16 @@ struct AddBackward : Node {
     return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? dy[0] : mul(dy[0], alpha)};
   }
 };
+static void check_alpha(const Value& a, const Value& b, const Scalar& alpha) {
+  if (alpha.is_integral()) return;
+  auto whole = [](const Value& v) {
+    return v.is_tensor() ? is_integral(v.tensor.dtype(), true) : v.number.is_integral();
+  };
+  CHECK(!whole(a) || !whole(b), Runtime,
+        "For integral input tensors, argument alpha must not be a floating point number.");
+}
 Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
+  check_alpha(a, b, alpha);
   Value operands[] = {a, b};
   Tensor y = pointwise_scaled("add", Pointwise::Add, operands, 2, alpha);
   return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
@@ -31,6 +41,7 @@ struct SubBackward : Node {
   }
 };
 Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
+  check_alpha(a, b, alpha);
   auto is_bool = [](const Value& v) {
     return v.is_tensor() ? v.tensor.dtype() == DType::Bool : v.number.kind() == Scalar::Kind::Bool;
   };
@@ -149,7 +160,13 @@ Tensor conj(const Tensor& a) {
 static Tensor radd(const Tensor& a, const Value& b) { return add(b, a); }
 static Tensor rsub(const Tensor& a, const Value& b) { return sub(b, a); }
 static Tensor rmul(const Tensor& a, const Value& b) { return mul(b, a); }
-static Tensor rdiv(const Tensor& a, const Value& b) { return div(b, a); }
+// 2 / x: PyTorch's, bit by bit, and x itself is not needed for the derivative
+static Tensor rdiv(const Tensor& a, const Value& b) {
+  if (b.is_tensor()) return div(b, a);
+  Tensor y = reciprocal(a);
+  return !b.number.is_complex() && b.number.equals(1) ? y : mul(y, b);
+}
+Tensor divide(const Value& a, const Value& b) { return a.is_tensor() ? div(a, b) : rdiv(b.tensor, a); }
 
 static const Register registered([](Ops& ops) {
   const uint32_t in_place = kMethod | kInplace | kElementwise;
@@ -159,7 +176,7 @@ static const Register registered([](Ops& ops) {
   ops.def("mul", mul, "input, other", in_place, "input * other.");
   ops.alias("multiply", "mul");
   ops.def("div", div, "input, other", in_place, "input / other.");
-  ops.def("neg", neg, "input", in_place | kKeepsInput, "-input.");
+  ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, "-input.");
   ops.alias("negative", "neg");
   ops.def("conj", conj, "input", kMethod | kNoOut, "The complex conjugate.");
   ops.def("__radd_op__", radd, "input, other", kMethod | kNoFunction);

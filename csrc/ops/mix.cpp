@@ -95,12 +95,15 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   return record<LerpBackward>(y, {start, end, weight}, fill);
 }
 
+static Tensor lerp_by_tensor(const Tensor& x, const Tensor& end, const Tensor& weight) { return lerp(x, end, weight); }
+
 static const Register registered([](Ops& ops) {
   ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
           "input + value * tensor1 * tensor2.");
   ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
           "input + value * tensor1 / tensor2.");
-  ops.def("lerp", lerp, "input, end, weight", kUnary, "input + weight * (end - input).");
+  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).");
+  ops.def("lerp", lerp, "input, end, weight", kUnary);
 });
 
 }  // namespace rl::ops

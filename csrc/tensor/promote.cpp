@@ -79,6 +79,7 @@ DType ResultType::get() const {
   auto combine = [](bool has_high, DType high, bool has_low, DType low) {
     if (!has_high) return low;
     if (!has_low) return high;
+    if (kind(high) == 2 && kind(low) == 3) return complex_of(high);  // as precise as the floats are
     return kind(low) > kind(high) ? promote_types(high, low) : high;
   };
   DType tensors = combine(has_dim_, dim_, has_zero_, zero_);

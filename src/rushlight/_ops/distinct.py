@@ -58,7 +58,7 @@ def _unique(input, return_inverse, return_counts, dim, consecutive):
     return result[0] if len(result) == 1 else tuple(result)
 
 
-@op(out=True)
+@op(out="exact")
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each element is among the test elements."""
     if not isinstance(elements, _C.Tensor):
