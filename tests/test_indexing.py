@@ -175,7 +175,7 @@ def test_lists_of_sequences_are_tuples():
         ([0, 7], IndexError, "index 7 is out of bounds for dimension 0 with size 3"),
         ([True, False], IndexError, "The shape of the mask"),
         (([0, 1], [0, 1, 2]), IndexError, "could not be broadcast"),
-        (2**70, IndexError, "out of bounds"),
+        (2**70, ValueError, "64 bits"),
     ],
 )
 def test_errors(key, kind, words):
@@ -191,6 +191,25 @@ def test_writing_refuses_what_is_no_number():
         x[:] = rl.ones(4)
     with pytest.raises(IndexError):
         rl.tensor(1.0)[0]
+
+
+def test_leading_ones_of_a_value_do_not_count():
+    at = rl.tensor([0, 2])
+    for key in (at, rl.tensor([True, False, True])):
+        for shape in ((1, 2), (1, 1, 2), (1, 1), (1, 1, 1)):
+            x, value = rl.zeros(3), rl.ones(shape, requires_grad=True)
+            x[key] = value
+            assert x.tolist() == [1.0, 0.0, 1.0]
+            x.sum().backward()
+            assert value.grad.shape == value.shape and value.grad.sum() == 2
+    x = rl.zeros(3, 3)
+    x[:, at] = rl.ones(1, 3, 2)
+    x[at, at] = rl.full((1, 2), 2.0)
+    assert x.tolist() == [[2, 0, 1], [1, 0, 1], [1, 0, 2]]
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        x[at] = rl.ones(2, 1, 3)
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        rl.zeros(3).index_put_((at,), rl.ones(1, 2))
 
 
 def test_a_write_reads_its_source_first():

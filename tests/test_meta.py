@@ -7,7 +7,7 @@ import rushlight as rl
 
 # The result, or its size, depends on the values: these may say so.
 DATA = {
-    "allclose", "argwhere", "bincount", "ctc_loss", "equal", "masked_select", "nonzero", "repeat_interleave", "unique",
+    "allclose", "argwhere", "bincount", "ctc_loss", "equal", "nn.functional.embedding_bag", "segment_reduce", "masked_select", "nonzero", "repeat_interleave", "unique",
     "unique_consecutive",
 }  # fmt: skip
 # Not differentiable by their first argument, which the test asks for.
@@ -54,8 +54,11 @@ def test_forward(spec):
             continue
         try:
             result = spec.function(*given, **keywords)
-        except NotImplementedError:
+        except RuntimeError:  # NotImplementedError, or from item()
             assert spec.name in DATA
+            continue
+        if spec.name == "linalg.matrix_exp":  # how often it squares, and so its layout, depends on the values
+            assert result.shape == expected.shape and result.dtype == expected.dtype
             continue
         assert described(result) == described(expected)
         assert all(t.device.type == "meta" for t in tensors(result))

@@ -43,6 +43,18 @@ def test_stand_ins_import_and_refuse():
         importlib.import_module("rushlight.utils.cpp_extension").load("x", [])
 
 
+def test_exceptions_that_nothing_raises_can_be_caught():
+    from rushlight._dynamo.exc import TorchDynamoException, Unsupported
+
+    with pytest.raises(ZeroDivisionError):
+        try:
+            1 / 0  # noqa: B018
+        except (TorchDynamoException, Unsupported):
+            pass
+    assert issubclass(rl._dynamo.exc.UserError, RuntimeError)
+    assert issubclass(rl._subclasses.DynamicOutputShapeException, RuntimeError)
+
+
 def test_every_stand_in_module_loads():
     from rushlight._stand_ins import MODULES
 
@@ -89,6 +101,32 @@ def test_under_the_name_torch():
         "True True",
         "torch.no_such_module True",
     ]
+
+
+def test_private_helpers_of_autograd():
+    from rushlight.autograd.functional import (
+        _construct_standard_basis_for,
+        _grad_postprocess,
+        _tuple_postprocess,
+    )
+
+    a, b = _construct_standard_basis_for((rl.ones(2), rl.ones(1, dtype=rl.float64)), (2, 1))
+    assert a.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]] and b.tolist() == [[0.0], [0.0], [1.0]]
+    assert a.dtype == rl.float32 and b.dtype == rl.float64
+    x = rl.ones(1, requires_grad=True) * 2
+    assert not _grad_postprocess(((x,),), False)[0][0].requires_grad and _grad_postprocess((x,), True)[0] is x
+    assert _tuple_postprocess(((x,),), (False, False)) is x and _tuple_postprocess((x,), True) == (x,)
+
+
+def test_namedtuples_are_taken_apart_by_private_names():
+    from collections import namedtuple
+
+    from rushlight.utils._pytree import _namedtuple_flatten, _namedtuple_unflatten
+
+    pair = namedtuple("pair", "a b")
+    assert _namedtuple_flatten(pair(1, 2)) == ([1, 2], pair) and _namedtuple_unflatten([3, 4], pair) == pair(
+        3, 4
+    )
 
 
 def test_private_names_of_the_core():

@@ -56,6 +56,38 @@ def layers():
     return [t.numpy().tobytes() for t in (*(r.detach() for r in results), x.grad, grid.grad, table.grad)]
 
 
+def products(check=False):
+    """Products of all layouts, with sizes around the edges of blocks, panels, slices and tiles."""
+    rl.manual_seed(0)
+    results = []
+    shapes = [(500, 300, 97), (1030, 257, 65), (130, 512, 520), (96, 700, 1), (25, 600, 500), (700, 40, 16)]
+    for m, k, n in [*shapes, (13, 513, 33), (260, 512, 700)]:
+        for turn_a in (False, True):
+            for turn_b in (False, True):
+                a = rl.randn(k, m).t() if turn_a else rl.randn(m, k)
+                b = rl.randn(n, k).t() if turn_b else rl.randn(k, n)
+                row, full = rl.randn(n), rl.randn(m, n)
+                got = (a @ b, rl.addmm(row, a, b), rl.addmm(full, a, b, beta=0.5, alpha=2))
+                results += got
+                if check:
+                    exact = a.double() @ b.double()
+                    for y, want in zip(got, (exact, exact + row, 2 * exact + 0.5 * full), strict=True):
+                        assert float((y - want).abs().max()) < 2e-4, (m, k, n, turn_a, turn_b)
+    q, k, v = (rl.randn(2, 3, 200, 40, requires_grad=True) for _ in range(3))
+    for causal in (False, True):
+        results.append(rl.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
+        results[-1].square().sum().backward()
+    return [t.detach().numpy().tobytes() for t in (*results, q.grad, k.grad, v.grad)]
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_products_do_not_depend_on_threads(n):
+    rl.set_num_threads(1)
+    expected = products(check=n == 2)
+    rl.set_num_threads(n)
+    assert products() == expected
+
+
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_layers_do_not_depend_on_threads(n):
     rl.set_num_threads(1)

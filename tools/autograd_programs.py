@@ -267,8 +267,13 @@ def setitem(T, x, y, z, k):
         x[...] = y if k % 2 else 2.0
         return
     value = y if k % 2 else (1.5, True, 2)[k % 3]
+    x[place(x, k)] = value
+
+
+def place(x, k):
+    """Where `setitem` writes."""
     part, at = slice(k % 2, None, 1 + k // 2 % 2), _index(x, k)
-    x[(at, part, ..., (..., at), (part, part), None)[k // 2 % 6]] = value
+    return (at, part, ..., (..., at), (part, part), None)[k // 2 % 6]
 
 
 @step("write", 2)

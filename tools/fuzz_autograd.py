@@ -11,7 +11,7 @@ import random
 import sys
 import warnings
 
-from autograd_programs import STEPS, generate
+from autograd_programs import STEPS, generate, place
 
 ERRORS = (RuntimeError, IndexError, ValueError, TypeError, AttributeError)
 
@@ -86,9 +86,11 @@ def _order_matters(step, tensors):
     n = len(tensors)
     x, y, z = tensors[i % n], tensors[j % n], tensors[l % n]
     target, *others = (z, x, y) if kind == "out" else (x, y, z)
-    if kind == "write" and name == "setitem" and k % 2:
-        others = [y]
     target = target.detach()
+    if name == "setitem" and x.dim():
+        others = [y] if k % 2 else []
+        with contextlib.suppress(IndexError):
+            target = target[place(x, k)]
     if not target.is_contiguous() and name != "fill_":
         places = _places(target)
         if len(set(places)) != len(places):

@@ -152,13 +152,23 @@ def reset_peak():
         f.write("5")
 
 
-def attempt(rl, data):
+def reader_of(rl, data, i, path):
+    """One of the ways to load: from memory, from a file, from a mapped file."""
+    if data[:2] == b"PK" and len(data) % 3 == 0:
+        return lambda: rl.jit.load(io.BytesIO(data))
+    if i % 4 > 1:
+        return lambda: rl.load(io.BytesIO(data))
+    path.write_bytes(data)
+    return lambda: rl.load(path, mmap=i % 4 == 1)
+
+
+def attempt(rl, load):
     """The kind of failure, or None; a load may end in a value or in an expected exception."""
     global watching
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of processor time: the machine may be busy
     watching = True
     try:
-        value = (rl.jit.load if data[:2] == b"PK" and len(data) % 3 == 0 else rl.load)(io.BytesIO(data))
+        value = load()
         watching = False
         use(value)
         return None, True
@@ -204,6 +214,7 @@ def work(seed, first, last, status):
     sanitized = "libasan" in os.environ.get("LD_PRELOAD", "")
     loaded = failures = 0
     largest = 0
+    path = pathlib.Path(f"{status}.pt")
     with open(status, "r+b", buffering=0) as progress:
         for i in range(first, last):
             progress.seek(0)
@@ -213,7 +224,7 @@ def work(seed, first, last, status):
             if watch_memory:
                 reset_peak()
                 before = peak_bytes()
-            failure, was_loaded = attempt(rl, data)
+            failure, was_loaded = attempt(rl, reader_of(rl, data, i, path))
             loaded += was_loaded
             if watch_memory:
                 grown = peak_bytes() - before
@@ -277,7 +288,8 @@ def run(total, seed, chunk, quiet):
                 f"{count} inputs, {loaded} loaded, {failures} failures, {time.time() - start:.0f} s",
                 flush=True,
             )
-    status.unlink()
+    for left in (status, pathlib.Path(f"{status}.pt")):
+        left.unlink(missing_ok=True)
     ran = pathlib.Path("/tmp/rushlight-fuzz-ran")
     if ran.exists():
         print("a command of a file was run")

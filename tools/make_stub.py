@@ -9,10 +9,27 @@ import sys
 
 HEADER = '''"""The C++ core of rushlight. Made by tools/make_stub.py from the registered ops."""
 
-from collections.abc import Sequence
+import builtins
 from typing import Any
 
 '''
+
+BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def load(folder):
@@ -104,45 +121,19 @@ def main(folder, output):
             lines.append(function(name, value, "    ", method=True))
     lines.append("    def __getattr__(self, name: str) -> Any: ...\n")
     lines.append("    def __setattr__(self, name: str, value: Any) -> None: ...\n")
-    for operator in [
-        "add",
-        "radd",
-        "sub",
-        "rsub",
-        "mul",
-        "rmul",
-        "truediv",
-        "rtruediv",
-        "floordiv",
-        "rfloordiv",
-        "mod",
-        "pow",
-        "rpow",
-        "matmul",
-        "and",
-        "or",
-        "xor",
-        "lshift",
-        "rshift",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "getitem",
-    ]:
+    own = {name for name, value in vars(core.Tensor).items() if not isinstance(value, core.OpMethod)}
+    operators = [form + name for name in BINARY for form in ("", "r", "i") if f"__{form}{name}__" in own]
+    for operator in (*operators, *COMPARISONS, "getitem"):
         ignore = "  # type: ignore[override]" if operator in ("eq", "ne") else ""
         lines.append(f"    def __{operator}__(self, other: Any) -> Tensor: ...{ignore}\n")
     for operator in ("neg", "pos", "invert", "abs"):
         lines.append(f"    def __{operator}__(self) -> Tensor: ...\n")
-    lines.append(
-        "    def __setitem__(self, index: Any, value: Any) -> None: ...\n    def __len__(self) -> int: ...\n"
-    )
-    lines.append(
-        "    def __iter__(self) -> Any: ...\n    def __bool__(self) -> bool: ...\n    def __float__(self) -> float: ...\n    def __int__(self) -> int: ...\n"
-    )
-    pathlib.Path(output).write_text("".join(lines).replace("from collections.abc import Sequence\n", ""))
+    lines.append("    def __setitem__(self, index: Any, value: Any) -> None: ...\n")
+    lines.append("    def __iter__(self) -> Any: ...\n")
+    # Tensor has methods by the names of these types.
+    for name, result in (("len", "int"), ("bool", "bool"), ("float", "float"), ("int", "int")):
+        lines.append(f"    def __{name}__(self) -> builtins.{result}: ...\n")
+    pathlib.Path(output).write_text("".join(lines))
 
 
 if __name__ == "__main__":

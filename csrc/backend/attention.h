@@ -8,13 +8,15 @@ namespace rl {
 
 // q, k, v and their gradients are (batch, heads, length, width) of one type, float or double, with rows of unit stride
 // and rows at least as far apart as they are long; `out`, `dout` too. lse (batch, heads, queries) is contiguous: the
-// logarithm of each row's sum of exponentials.
+// logarithm of each row's sum of exponentials, inf for a row that sees nothing. mask, or null, is (batch, heads,
+// queries, keys) with any strides: booleans that say which keys a query sees, or numbers of the same type to add to the
+// scores.
 struct AttentionKernels {
   // causal: query i sees the keys up to i.
   void (*forward)(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k,
-                  const View& v);
+                  const View& v, const View* mask);
   void (*backward)(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
-                   const View& out, const View& lse, const View& q, const View& k, const View& v);
+                   const View& out, const View& lse, const View& q, const View& k, const View& v, const View* mask);
 };
 
 }  // namespace rl

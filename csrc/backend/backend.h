@@ -45,6 +45,6 @@ struct Backend {
 // The backend of a device; an error naming the device if it has none.
 const Backend& backend(Device device);
 extern const Backend* g_cpu;
-const char* cpu_isa();  // "avx2" or "baseline": what was chosen at import
+const char* cpu_isa();  // "avx512", "avx2" or "baseline": what was chosen at import
 
 }  // namespace rl

@@ -6,7 +6,9 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "cpu/attention.h"
 #include "cpu/blas.h"
+#include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
 #include "cpu/simd_math.h"
@@ -38,6 +40,21 @@ template <class T> void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, 
 // Keys that the queries [q0, q1) can see.
 int64_t seen(bool causal, int64_t q1, int64_t keys) { return causal ? std::min(q1, keys) : keys; }
 
+// What is added to the scores of one head; of a boolean mask, -inf where it is false.
+template <class T> void apply_mask(const View* mask, int64_t head, int64_t query, int64_t count, T* row) {
+  if (!mask) return;
+  int64_t step = mask->strides[3], at = head / mask->sizes[1] * mask->strides[0] +
+                                        head % mask->sizes[1] * mask->strides[1] + query * mask->strides[2];
+  if (mask->dtype == DType::Bool) {
+    const bool* m = mask->as<bool>() + at;
+    for (int64_t j = 0; j < count; ++j)
+      if (!m[j * step]) row[j] = -std::numeric_limits<T>::infinity();
+  } else {
+    const T* m = mask->as<T>() + at;
+    for (int64_t j = 0; j < count; ++j) row[j] += m[j * step];
+  }
+}
+
 // In place: e^(x - max) of a row, 0 beyond `count`; returns max and the sum.
 template <class T> void exponentials(T* __restrict row, int64_t count, int64_t width, T* top, T* sum) {
   T lanes[16];
@@ -64,40 +81,42 @@ template <class T> void exponentials(T* __restrict row, int64_t count, int64_t w
   *sum = total;
 }
 
-template <class T>
-void forward_of(bool causal, T scale, const View& out, const View& lse, const View& q, const View& k, const View& v) {
+template <class T> void forward_of(bool causal, T scale, const View& out, const View& lse, const View& q, const View& k,
+                                   const View& v, const View* mask) {
   int64_t heads = q.sizes[0] * q.sizes[1], queries = q.sizes[2], keys = k.sizes[2],
           blocks = (queries + kBlock - 1) / kBlock;
   double work = static_cast<double>(kBlock) * keys * (q.sizes[3] + v.sizes[3]) + 1;
-  parallel_for(0, heads * blocks, std::max<int64_t>(1, static_cast<int64_t>(1e6 / work)),
-               [&](int64_t first, int64_t last) {
-                 Scratch<T> scores(kBlock * std::max<int64_t>(keys, 1));
-                 for (int64_t t = first; t < last; ++t) {
-                   int64_t h = t / blocks, q0 = t % blocks * kBlock, q1 = std::min(queries, q0 + kBlock),
-                           width = seen(causal, q1, keys);
-                   Head<T> hq(q, h), hk(k, h), hv(v, h), ho(out, h);
-                   T* s = scores.get();
-                   gemm(false, true, q1 - q0, width, hq.width, scale, hq.data + q0 * hq.step, hq.step, hk.data, hk.step,
-                        T(0), s, width);
-                   T inverse[kBlock];
-                   for (int64_t r = 0; r < q1 - q0; ++r) {
-                     T top, sum;
-                     exponentials(s + r * width, causal ? std::min(q0 + r + 1, keys) : keys, width, &top, &sum);
-                     inverse[r] = T(1) / sum;
-                     lse.as<T>()[h * queries + q0 + r] = top + std::log(sum);
-                   }
-                   T* o = ho.data + q0 * ho.step;
-                   gemm(false, false, q1 - q0, hv.width, width, T(1), s, width, hv.data, hv.step, T(0), o, ho.step);
-                   for (int64_t r = 0; r < q1 - q0; ++r)
-                     for (int64_t c = 0; c < hv.width; ++c) o[r * ho.step + c] *= inverse[r];
-                 }
-               });
+  parallel_for(
+      0, heads * blocks, std::max<int64_t>(1, static_cast<int64_t>(1e6 / work)), [&](int64_t first, int64_t last) {
+        Scratch<T> scores(kBlock * std::max<int64_t>(keys, 1));
+        for (int64_t t = first; t < last; ++t) {
+          int64_t h = t / blocks, q0 = t % blocks * kBlock, q1 = std::min(queries, q0 + kBlock),
+                  width = seen(causal, q1, keys);
+          Head<T> hq(q, h), hk(k, h), hv(v, h), ho(out, h);
+          T* s = scores.get();
+          gemm(false, true, q1 - q0, width, hq.width, scale, hq.data + q0 * hq.step, hq.step, hk.data, hk.step, T(0), s,
+               width);
+          T inverse[kBlock];
+          for (int64_t r = 0; r < q1 - q0; ++r) {
+            T top, sum;
+            const int64_t count = causal ? std::min(q0 + r + 1, keys) : keys;
+            apply_mask(mask, h, q0 + r, count, s + r * width);
+            exponentials(s + r * width, count, width, &top, &sum);
+            inverse[r] = sum == T(0) ? T(0) : T(1) / sum;  // a query that sees nothing gets nothing
+            lse.as<T>()[h * queries + q0 + r] = sum == T(0) ? std::numeric_limits<T>::infinity() : top + std::log(sum);
+          }
+          T* o = ho.data + q0 * ho.step;
+          gemm(false, false, q1 - q0, hv.width, width, T(1), s, width, hv.data, hv.step, T(0), o, ho.step);
+          for (int64_t r = 0; r < q1 - q0; ++r)
+            for (int64_t c = 0; c < hv.width; ++c) o[r * ho.step + c] *= inverse[r];
+        }
+      });
 }
 
 // P = e^(S - lse), dV = P' dO, dP = dO V', dS = P (dP - row sums of dO O), dQ = scale dS K, dK = scale dS' Q
 template <class T> void backward_of(bool causal, T scale, const View& dq, const View& dk, const View& dv,
                                     const View& dout, const View& out, const View& lse, const View& q, const View& k,
-                                    const View& v) {
+                                    const View& v, const View* mask) {
   int64_t heads = q.sizes[0] * q.sizes[1], queries = q.sizes[2], keys = k.sizes[2];
   parallel_for(0, heads, 1, [&](int64_t first, int64_t last) {
     int64_t room = kBlock * std::max<int64_t>(keys, 1);
@@ -120,6 +139,7 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
           for (int64_t c = 0; c < hv.width; ++c) dot += d[r * go.step + c] * o[c];
           int64_t count = causal ? std::min(q0 + r + 1, keys) : keys;
           T* __restrict pr = p + r * width, * __restrict gr = g + r * width;
+          apply_mask(mask, h, q0 + r, count, pr);
           for (int64_t j = 0; j < count; ++j) {
             T w = exp(pr[j] - shift);
             pr[j] = w;
@@ -137,17 +157,22 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
   });
 }
 
-void forward(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k, const View& v) {
+void forward(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k, const View& v,
+             const View* mask) {
+  if (q.dtype == DType::Float32 && cpu::gemm_available())
+    return cpu::attention_forward(causal, static_cast<float>(scale), out, lse, q, k, v, mask);
   blas::single_threaded();
-  if (q.dtype == DType::Float32) forward_of<float>(causal, static_cast<float>(scale), out, lse, q, k, v);
-  else forward_of<double>(causal, scale, out, lse, q, k, v);
+  if (q.dtype == DType::Float32) forward_of<float>(causal, static_cast<float>(scale), out, lse, q, k, v, mask);
+  else forward_of<double>(causal, scale, out, lse, q, k, v, mask);
 }
 void backward(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
-              const View& out, const View& lse, const View& q, const View& k, const View& v) {
+              const View& out, const View& lse, const View& q, const View& k, const View& v, const View* mask) {
+  if (q.dtype == DType::Float32 && cpu::gemm_available())
+    return cpu::attention_backward(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v, mask);
   blas::single_threaded();
   if (q.dtype == DType::Float32)
-    backward_of<float>(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v);
-  else backward_of<double>(causal, scale, dq, dk, dv, dout, out, lse, q, k, v);
+    backward_of<float>(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v, mask);
+  else backward_of<double>(causal, scale, dq, dk, dv, dout, out, lse, q, k, v, mask);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // The CPU's backend: kernels of the best instruction set that this machine has.
-#include <cstdlib>
-#include <string_view>
 
 #include "backend/backend.h"
+#include "cpu/instructions.h"
 
 namespace rl {
 
@@ -43,15 +42,10 @@ struct Choice {
   const Backend* backend;
 };
 
-// RUSHLIGHT_ISA=baseline forces the plain kernels, for tests.
 Choice choose() {
-#ifdef RL_BASELINE
-  const char* forced = std::getenv("RUSHLIGHT_ISA");
-  if (forced && std::string_view(forced) == "baseline") return {"baseline", &baseline::backend};
-#endif
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-    return {"avx2", &avx2::backend};
+  if (cpu::instructions() == cpu::Instructions::Avx512) return {"avx512", &avx2::backend};
+  if (cpu::instructions() == cpu::Instructions::Avx2) return {"avx2", &avx2::backend};
 #endif
 #ifdef RL_BASELINE
   return {"baseline", &baseline::backend};

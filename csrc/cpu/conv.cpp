@@ -290,8 +290,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
       if (is_product(s)) return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
       if (conv512::winograd_serves(s)) {
         if (conv512::winograd(s, py, px, pw, pb, false)) return;
-      } else if (winograd_serves(s)) {
-        return winograd(s, py, px, pw, pb, false);
+      } else if (winograd_serves(s) && winograd(s, py, px, pw, pb, false)) {
+        return;
       }
     }
     if constexpr (std::is_same_v<T, float>)
@@ -314,8 +314,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
       bool fits = turned(s, r);
       if (fits && conv512::winograd_serves(r)) {
         if (conv512::winograd(r, px, py, pw, nullptr, true)) return;
-      } else if (fits && winograd_serves(r)) {
-        return winograd(r, px, py, pw, nullptr, true);
+      } else if (fits && winograd_serves(r) && winograd(r, px, py, pw, nullptr, true)) {
+        return;
       }
     }
     if constexpr (std::is_same_v<T, float>)

@@ -97,10 +97,11 @@ void add_columns(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t
 }
 
 // Winograd's F(4x4, 3x3) for float (conv_winograd.cpp). `flipped` takes w as (C, O, 3, 3) turned by 180 degrees: the
-// gradient by the input as a convolution of dy.
+// gradient by the input as a convolution of dy. False, with nothing written, if a value is so large (or no number) that
+// it would show in its neighbours.
 bool winograd_serves(const ConvShape& s);
 int64_t winograd_workspace(const ConvShape& s);  // bytes for the transformed filters
-void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
+bool winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
 
 // One filter per channel (conv_depthwise.cpp).
 bool depthwise_serves(const ConvShape& s);

@@ -10,6 +10,7 @@
 // GCC 12's own intrinsics start from undefined registers and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/conv512_channels.h"
 #include "cpu/conv512_lattice.h"
 #include "cpu/conv512_slabs.h"
 
@@ -19,6 +20,10 @@ namespace {
 using BlockFn = void (*)(int64_t, Strided, Rows, float*, int64_t, bool);
 template <int R>
 constexpr BlockFn kBlocks[kVecs] = {block<R, 1, Strided, Rows>, block<R, 2, Strided, Rows>, block<R, 3, Strided, Rows>};
+
+template <int V> constexpr TapsFn kTapTiles[8] = {taps_tile<1, V>, taps_tile<2, V>, taps_tile<3, V>, taps_tile<4, V>,
+                                                  taps_tile<5, V>, taps_tile<6, V>, taps_tile<7, V>, taps_tile<8, V>};
+constexpr const TapsFn* kTiles[kMostVecs] = {kTapTiles<1>, kTapTiles<2>, kTapTiles<3>, kTapTiles<4>};
 
 constexpr int64_t kSum = 192;   // places summed in one go: their block of taps stays in the first-level cache
 constexpr int64_t kSides = 64;  // channels of dy held at a time
@@ -31,7 +36,9 @@ struct WeightSums {
   Lattice lattice;
   Slabs slabs;
   int64_t share = 1, shares = 1, runs = 1;  // channels of one piece; pieces along the channels, along the slabs
+  int64_t sides = 1;                        // pieces along the channels of dy
   int64_t width = 0;                        // taps of a share, in whole registers
+  bool by_channels = false;                 // See Note [Channels in lanes].
   std::vector<int32_t> offsets;
 
   explicit WeightSums(const ConvShape& shape) : s(shape) {}
@@ -47,6 +54,15 @@ struct WeightSums {
                     static_cast<double>(in);
       if (cost < best - 1e-9) best = cost, share = c;
     }
+    double waste = static_cast<double>(ChannelBlocks(out).vecs * W) / static_cast<double>(out);
+    by_channels = waste < 1.5 * best;
+    if (by_channels) {
+      // More taps, so that dy is turned less often; but enough pieces.
+      int64_t least = (in * taps + 383) / 384, most = in * taps / 128;
+      int64_t count =
+          std::clamp<int64_t>(std::clamp((kPieces + s.groups - 1) / s.groups, least, std::max(least, most)), 1, in);
+      share = (in + count - 1) / count;
+    }
     shares = (in + share - 1) / share;
     width = (share * taps + W - 1) / W * W;
   }
@@ -58,8 +74,13 @@ struct WeightSums {
     lattice.plain = single_places(s);
     for (int d = 0; d < 3; ++d) slabs.low[d] = 0, slabs.high[d] = s.out[d];
     choose_share();
-    slabs.plan(lattice, s.batch, share, 96, 384);
-    int64_t pieces = shares * s.groups;
+    slabs.plan(lattice, s.batch, share, 96, by_channels ? 128 : 384);
+    if (by_channels) {
+      ChannelBlocks blocks(out);
+      int64_t wanted = lattice.plain ? blocks.count : (kPieces + shares * s.groups - 1) / (shares * s.groups);
+      sides = std::min(blocks.count, wanted);
+    }
+    int64_t pieces = shares * s.groups * sides;
     if (pieces < kPieces) runs = std::min(slabs.count, (kPieces + pieces - 1) / pieces);
     for (int64_t c = 0; c < share; ++c)
       for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
@@ -125,6 +146,78 @@ struct WeightSums {
     }
   }
 
+  // side (places, vecs registers): dy of some channels at the places.
+  void turn_sides(const Ground& ground, const float* dy, int64_t channels, int64_t vecs, float* rows,
+                  float* side) const {
+    int64_t places = (ground.count + W - 1) / W * W, step = places + W, plane = s.out_plane();
+    for (int64_t v = 0; v < vecs; ++v) {
+      int64_t n = std::min<int64_t>(W, channels - v * W);
+      for (int64_t o = 0; o < n; ++o)
+        for (const Ground::Run& run : ground.spans) {
+          const float* from = dy + (v * W + o) * plane + run.to;
+          float* to = rows + o * step + run.place;
+          for (int64_t j = 0; j < run.count; j += W)
+            store(to + j, _mm512_maskz_loadu_ps(lanes(run.count - j), from + j));
+        }
+      for (int64_t p = 0; p < places; p += W) {
+        Reg r[W];
+        for (int i = 0; i < W; ++i) r[i] = i < n ? load(rows + i * step + p) : _mm512_setzero_ps();
+        turn(r);
+        for (int i = 0; i < W; ++i) store(side + ((p + i) * vecs + v) * W, r[i]);
+      }
+    }
+  }
+
+  // The same with channels of dy in lanes, for one of their `sides`.
+  void sum_by_channels(int64_t g, int64_t c0, int64_t part, int64_t first, int64_t last, const float* dy,
+                       float* dw) const {
+    int64_t channels = std::min(share, in - c0), count = channels * taps;
+    int64_t most = (slabs.most_places() + W - 1) / W * W;
+    ChannelBlocks blocks(out);
+    int64_t block0 = blocks.count * part / sides, block1 = blocks.count * (part + 1) / sides;
+    Scratch<float> memory(lattice.plain ? 1 : lattice.size(share)), rows(W * (most + W) + W),
+        side(most * kMostVecs * W), sums(count * (blocks.first(block1) - blocks.first(block0)) * W);
+    auto sums_of = [&](int64_t b) { return sums.get() + (blocks.first(b) - blocks.first(block0)) * W * count; };
+    Scratch<int64_t> places(most);
+    std::vector<Plot> plots;
+    Ground ground;
+    const int64_t step[3] = {1, 1, 1}, start[3] = {0, 0, 0};
+    for (int64_t slab = first; slab < last; ++slab) {
+      slabs.plots(slab, plots);
+      auto n = static_cast<int64_t>(plots.size());
+      const float* from = lattice.source.data + (g * in + c0) * lattice.channel;
+      if (!lattice.plain) {
+        lattice.fill_all(plots.data(), n, g * in + c0, channels, true, memory.get());
+        from = memory.get();
+      }
+      ground.describe(lattice, plots.data(), n, slabs.low, slabs.high, s.out, step, start,
+                      s.out_channels * s.out_plane());
+      for (const Ground::Run& run : ground.rows)
+        for (int64_t i = 0; i < run.count; ++i) places[run.place + i] = run.from + i;
+      for (int64_t b = block0; b < block1; ++b) {
+        int64_t o = blocks.first(b) * W, vecs = blocks.width(b), tile = kTileRows[vecs - 1];
+        turn_sides(ground, dy + (g * out + o) * s.out_plane(), std::min(out - o, vecs * W), vecs, rows.get(),
+                   side.get());
+        for (int64_t k = 0; k < count; k += tile)
+          kTiles[vecs - 1][std::min(tile, count - k) - 1](ground.count, from, offsets.data() + k, places.get(),
+                                                          side.get(), sums_of(b) + k * vecs * W, vecs * W,
+                                                          slab > first);
+      }
+    }
+    for (int64_t b = block0; b < block1; ++b)
+      for (int64_t v = 0; v < blocks.width(b); ++v)
+        for (int64_t k = 0; k < count; k += W) {
+          int64_t o = (blocks.first(b) + v) * W;
+          const float* from = sums_of(b) + v * W;
+          Reg r[W];
+          for (int i = 0; i < W; ++i)
+            r[i] = k + i < count ? load(from + (k + i) * blocks.width(b) * W) : _mm512_setzero_ps();
+          turn(r);
+          float* to = dw + ((g * out + o) * in + c0) * taps + k;
+          for (int i = 0; i < W && o + i < out; ++i) _mm512_mask_storeu_ps(to + i * in * taps, lanes(count - k), r[i]);
+        }
+  }
+
   // One group's filters for a share of its channels, over the slabs [first, last).
   void sum(int64_t g, int64_t c0, int64_t first, int64_t last, const float* dy, float* dw) const {
     int64_t channels = std::min(share, in - c0), count = channels * taps;
@@ -164,16 +257,19 @@ void direct_weight(const ConvShape& shape, float* dw, const float* dy, const flo
   ConvShape s = flattened(shape);
   WeightSums w(s);
   w.plan(x);
-  int64_t pieces = w.shares * s.groups, size = s.out_channels * w.in * w.taps;
+  int64_t pieces = w.shares * s.groups * w.sides, size = s.out_channels * w.in * w.taps;
   Scratch<float> parts((w.runs - 1) * size);
   double work = 2.0 * static_cast<double>(s.batch * s.out_plane()) * static_cast<double>(w.out * w.share * w.taps) /
-                static_cast<double>(w.runs);
+                static_cast<double>(w.runs * w.sides);
   int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(2e6 / (work + 1)));
   parallel_for(0, pieces * w.runs, grain, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      int64_t run = i / pieces, g = i % pieces / w.shares, c = i % w.shares * w.share;
-      w.sum(g, c, w.slabs.count * run / w.runs, w.slabs.count * (run + 1) / w.runs, dy,
-            run ? parts.get() + (run - 1) * size : dw);
+      int64_t run = i / pieces, side = i % w.sides, c = i / w.sides % w.shares * w.share;
+      int64_t g = i % pieces / w.sides / w.shares;
+      int64_t slab0 = w.slabs.count * run / w.runs, slab1 = w.slabs.count * (run + 1) / w.runs;
+      float* to = run ? parts.get() + (run - 1) * size : dw;
+      if (w.by_channels) w.sum_by_channels(g, c, side, slab0, slab1, dy, to);
+      else w.sum(g, c, slab0, slab1, dy, to);
     }
   });
   if (w.runs == 1) return;

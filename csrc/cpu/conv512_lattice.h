@@ -111,53 +111,86 @@ struct Lattice {
     return ((d.phase * heights + h.phase) * widths + w.phase) * plane + h.shift * pitch + w.shift;
   }
 
-  // One channel of a plot.
-  void fill(const Plot& p, int64_t c, float* to) const {
-    const float* image = source.data + p.image * source.image + c * source.channel;
-    int64_t rows = p.rows + height->reach, step = width->step, size_w = source.size[kWidth];
-    for (int64_t sd : depth->start) {
-      int64_t d = p.depth * depth->step + sd;
+  static void clear(float* to, int64_t count) {
+    for (int64_t i = 0; i < count; i += W) _mm512_mask_storeu_ps(to + i, lanes(count - i), _mm512_setzero_ps());
+  }
+  // What of a plane comes from the source: rows [r0, r1), places [a, b) of each; the rest is zeros.
+  struct Patch {
+    int64_t r0, r1, a, b;
+    int64_t from;  // in a channel of the source: place 0 of row r0
+  };
+  void fill_patch(const Patch& p, const float* from, int64_t rows, float* to) const {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    int64_t step = width->step, row_step = height->step * source.size[kWidth];
+    clear(to, p.r0 * pitch);
+    float* row = to + p.r0 * pitch;
+    from += p.from;
+    if (step <= 2)
+      for (int64_t i = 0; i < pitch; i += W) {
+        // Of what is read, the last place wanted is the last that there may be.
+        int64_t begin = step * (p.a - i), end = step * (p.b - i - 1) + 1;
+        auto low = static_cast<__mmask16>(lanes(end) & ~lanes(begin)),
+             high = static_cast<__mmask16>(lanes(end - W) & ~lanes(begin - W)), out = lanes(pitch - i);
+        const float* x = from + i * step;
+        float* at = row + i;
+        if (step == 1)
+          for (int64_t t = p.r0; t < p.r1; ++t, x += row_step, at += pitch)
+            _mm512_mask_storeu_ps(at, out, _mm512_maskz_loadu_ps(low, x));
+        else
+          for (int64_t t = p.r0; t < p.r1; ++t, x += row_step, at += pitch)
+            _mm512_mask_storeu_ps(
+                at, out,
+                _mm512_permutex2var_ps(_mm512_maskz_loadu_ps(low, x), even, _mm512_maskz_loadu_ps(high, x + W)));
+      }
+    else
+      for (int64_t t = p.r0; t < p.r1; ++t, from += row_step) {
+        float* at = row + (t - p.r0) * pitch;
+        clear(at, pitch);
+        for (int64_t i = p.a; i < p.b; ++i) at[i] = from[i * step];
+      }
+    clear(to + p.r1 * pitch, std::min(plane, rows * pitch + width->reach + W * kVecs) - p.r1 * pitch);
+  }
+
+  // The patches of a plot's planes, in their order.
+  void describe(const Plot& p, std::vector<Patch>& patches) const {
+    patches.clear();
+    // Of `count` places, those that lie in the source: first + i * step in [0, size).
+    auto inside = [](int64_t first, int64_t step, int64_t size, int64_t count, int64_t* a, int64_t* b) {
+      *a = first >= 0 ? 0 : std::min(count, (-first + step - 1) / step);
+      *b = first >= size ? *a : std::max(*a, std::min(count, (size - 1 - first) / step + 1));
+    };
+    for (int64_t sd : depth->start)
       for (int64_t sh : height->start)
         for (int64_t sw : width->start) {
-          float* row = to;
-          int64_t first = p.col * step + sw;  // source column of the first place
-          int64_t a = first >= 0 ? 0 : std::min(pitch, (-first + step - 1) / step);
-          int64_t b = first >= size_w ? 0 : std::min(pitch, (size_w - 1 - first) / step + 1);
-          for (int64_t t = 0; t < rows; ++t, row += pitch) {
-            int64_t h = (p.row + t) * height->step + sh;
-            if (d < 0 || d >= source.size[kDepth] || h < 0 || h >= source.size[kHeight] || b <= a) {
-              std::fill(row, row + pitch, 0.0f);
-              continue;
-            }
-            const float* from = image + (d * source.size[kHeight] + h) * size_w + first;
-            for (int64_t i = 0; i < a; ++i) row[i] = 0;
-            if (step == 1) {
-              for (int64_t i = a; i < b; i += W) {
-                __mmask16 m = lanes(b - i);
-                _mm512_mask_storeu_ps(row + i, m, _mm512_maskz_loadu_ps(m, from + i));
-              }
-            } else if (step == 2) {
-#pragma GCC ivdep
-              for (int64_t i = a; i < b; ++i) row[i] = from[2 * i];
-            } else {
-              for (int64_t i = a; i < b; ++i) row[i] = from[i * step];
-            }
-            for (int64_t i = b; i < pitch; ++i) row[i] = 0;
-          }
-          std::fill(row, std::min(to + plane, row + width->reach + W * kVecs), 0.0f);
-          to += plane;
+          Patch patch;
+          int64_t d = p.depth * depth->step + sd, h = p.row * height->step + sh, w = p.col * width->step + sw;
+          inside(h, height->step, source.size[kHeight], p.rows + height->reach, &patch.r0, &patch.r1);
+          inside(w, width->step, source.size[kWidth], pitch, &patch.a, &patch.b);
+          if (d < 0 || d >= source.size[kDepth] || patch.a == patch.b) patch.r0 = patch.r1 = 0;
+          patch.from = (d * source.size[kHeight] + h + patch.r0 * height->step) * source.size[kWidth] + w;
+          patches.push_back(patch);
         }
-    }
   }
 
   // Channels from c0 on, of several plots; `last`: no others follow them.
   void fill_all(const Plot* plots, int64_t count, int64_t c0, int64_t channels, bool last, float* memory) const {
+    std::vector<Patch> patches;
+    for (int64_t i = 0; i < count; ++i) {
+      const Plot& p = plots[i];
+      const Plot* before = i ? &plots[i - 1] : nullptr;
+      if (!before || p.depth != before->depth || p.row != before->row || p.rows != before->rows || p.col != before->col)
+        describe(p, patches);
+      for (int64_t c = 0; c < channels; ++c) {
+        const float* from = source.data + p.image * source.image + (c0 + c) * source.channel;
+        float* to = memory + c * channel + i * plot;
+        for (const Patch& patch : patches) fill_patch(patch, from, p.rows + height->reach, to), to += plane;
+      }
+    }
     for (int64_t c = 0; c < channels; ++c) {
       float *to = memory + c * channel, *rest = to + count * plot;
-      for (int64_t i = 0; i < count; ++i) fill(plots[i], c0 + c, to + i * plot);
-      std::fill(rest, std::min(to + channel, rest + W * kVecs), 0.0f);
+      clear(rest, std::min<int64_t>(to + channel - rest, W * kVecs));
     }
-    if (last) std::fill(memory + channels * channel, memory + channels * channel + W * kVecs, 0.0f);
+    if (last) clear(memory + channels * channel, W * kVecs);
   }
 };
 

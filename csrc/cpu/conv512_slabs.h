@@ -1,5 +1,6 @@
-// How the places of a result are cut into slabs, each worked on as a whole. Included after conv512_lattice.h.
+// How the places of a result are cut into slabs, each worked on as a whole. Included after a target pragma.
 #pragma once
+#include "cpu/conv512_lattice.h"
 
 namespace rl::cpu::conv512 {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "cpu/conv512.h"
+#include "cpu/instructions.h"
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
@@ -170,11 +171,7 @@ bool run_by_channels(const Plan& plan, const Filters& f, float* y, const float* 
 
 }  // namespace
 
-bool available() {
-  static const bool yes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return yes;
-}
+bool available() { return has_avx512(); }
 
 bool winograd_serves(const ConvShape& s) {
   if (!available() || s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 || s.stride[0] != 1)

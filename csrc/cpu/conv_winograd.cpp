@@ -2,6 +2,8 @@
 //   Y = A' [ sum over channels of (G g G') . (B' d B) ] A
 // Tiles of one row of tiles lie side by side, so that both transforms run over vectors of tiles, and the sums over
 // channels are 36 products of matrices (O, C) @ (C, tiles).
+#include <atomic>
+
 #include "cpu/conv.h"
 
 namespace rl::RL_ISA {
@@ -45,6 +47,21 @@ void transform_weights(const ConvShape& s, const float* w, bool flipped, float* 
         for (int p = 0; p < kPoints; ++p) std::copy(r[p], r[p] + n, u + p * step + o * C + c0);
       }
   });
+}
+
+bool any_too_large(const float* values, int64_t count) {
+  constexpr uint32_t kMagnitude = 0x7fffffffu, kLarge = 0x5d5e0b6bu;  // bits of 1e18
+  std::atomic<bool> found{false};
+  parallel_for(0, count, 1 << 16, [&](int64_t first, int64_t last) {
+    uint32_t largest = 0;
+    for (int64_t i = first; i < last; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, values + i, sizeof bits);
+      largest = std::max(largest, bits & kMagnitude);
+    }
+    if (largest > kLarge) found = true;
+  });
+  return found;
 }
 
 // B' along one axis: six rows of n values.
@@ -147,7 +164,9 @@ int64_t winograd_workspace(const ConvShape& s) {
   return kPoints * filter_step(s) * static_cast<int64_t>(sizeof(float));
 }
 
-void winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
+bool winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
+  if (any_too_large(x, s.batch * s.in_channels * s.in_plane()) || any_too_large(w, s.out_channels * s.in_channels * 9))
+    return false;
   Plan plan{s};
   int64_t O = s.out_channels, C = s.in_channels, u_step = filter_step(s);
   Scratch<float> own;
@@ -184,6 +203,7 @@ void winograd(const ConvShape& s, float* y, const float* x, const float* w, cons
                         y + (r / plan.high * O + o) * s.out_plane(), r % plan.high, work.get());
     });
   }
+  return true;
 }
 
 }  // namespace rl::RL_ISA

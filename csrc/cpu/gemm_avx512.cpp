@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "cpu/gemm.h"
+#include "cpu/instructions.h"
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
@@ -95,146 +96,119 @@ template <class T> void narrow(const Gemm<T>& g) {
   });
 }
 
-constexpr int64_t kSum = 256;                        // length of the packed slices of the sum
-constexpr int64_t kTileRows = 240, kTileCols = 512;  // what fits the second cache, packed
-constexpr int64_t kPackedBytes = int64_t{8} << 20;   // of all slices packed at once
-constexpr double kLarge = 1e8;                       // products from which on packing is shared
+constexpr int64_t kSum = 256;  // longest slice of the sum: a packed panel of b stays in the first cache
+constexpr int64_t kSliceBytes = int64_t{1} << 20;  // of the rows that one panel meets: they stay in the second cache
+constexpr int64_t kOwnRows = 192;                  // rows of a thread from which on it packs all of b for itself
 
-struct Tile {
-  int64_t rows, cols;
-};
-// Cuts the result into at least `wanted` tiles of about equal sizes. An element's sum is the same in any tile, so the
-// cut may depend on the number of threads.
-Tile choose_tile(int64_t m, int64_t n, int64_t wanted, Tile most, int64_t panel, bool by_columns) {
-  auto even = [](int64_t total, int64_t tiles, int64_t step) {
-    return ((total + tiles - 1) / tiles + step - 1) / step * step;
-  };
-  int64_t tm = (m + most.rows - 1) / most.rows, tn = (n + most.cols - 1) / most.cols;
-  while (tm * tn < wanted) {
-    const int64_t rows = m / tm, cols = n / tn;
-    if (cols >= 2 * panel && (by_columns || cols >= 2 * rows || rows < 2 * kBlockRows)) ++tn;
-    else if (rows >= 2 * kBlockRows) ++tm;
-    else break;
+// How the result is cut into tiles. An element's sum is the same in any tile, so the cut may depend on the number of
+// threads. Threads own whole rows where there are enough of them: what precedes and follows a product mostly goes row
+// by row too, and then finds its data in the same core's cache.
+struct Tiles {
+  int64_t rows, cols, down, across;
+
+  Tiles(int64_t m, int64_t n, int64_t most_rows, int64_t panel, double macs, bool packs_a) {
+    const int64_t threads = macs < 8e5 ? 1 : num_threads();
+    int64_t by_rows = threads;  // threads along the rows; the others stand side by side
+    while (by_rows > 1 && (threads % by_rows || m / by_rows < kOwnRows)) --by_rows;
+    down = by_rows * ((m + by_rows * most_rows - 1) / (by_rows * most_rows));
+    const int64_t side = threads / by_rows;
+    // More tiles than threads, so that who ends early can help; but not where a narrower tile would pack a once more.
+    const auto wanted = static_cast<int64_t>(std::min(macs / 4e5, threads * std::clamp(macs / 2e7, 1.0, 4.0)));
+    const int64_t least = (packs_a ? 32 : 4) * panel;
+    across = side;
+    while (across * down + side * down <= wanted && n / (across + side) >= least) across += side;
+    across = std::min(across, (n + panel - 1) / panel);
+    auto even = [](int64_t total, int64_t tiles, int64_t step) {
+      return ((total + tiles - 1) / tiles + step - 1) / step * step;
+    };
+    rows = even(m, down, kBlockRows), cols = even(n, across, panel);
+    if (across < side) {  // too few columns for the threads
+      const int64_t more = std::clamp<int64_t>(wanted / across, 1, std::max<int64_t>(1, m / (2 * kBlockRows)));
+      rows = std::min(rows, even(m, more, kBlockRows));
+    }
+    down = (m + rows - 1) / rows, across = (n + cols - 1) / cols;
   }
-  return {even(m, tm, kBlockRows), even(n, tn, panel)};
-}
+};
 
-// The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time.
+// The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. Each
+// tile packs what it reads for itself: no thread waits for, or reads from the cache of, another.
 template <class T> struct Blocked {
-  static constexpr int64_t kPanel = 2 * Vec<T>::W;
+  static constexpr int W = Vec<T>::W;
+  static constexpr int64_t kPanel = 2 * W;
   const Gemm<T>& g;
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all
 
   explicit Blocked(const Gemm<T>& gemm) : g(gemm) {
-    packs_a = g.acs != 1;
+    packs_a = g.acs != 1 || (g.n >= 256 && collide(g.ars));
     if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
     // Rows of b are read in place when there are too few rows of a to pay for packing it.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
   }
 
-  void pack_a(int64_t i, int64_t rows, int64_t p, int64_t len, T* to) const {
-    pack_panel(g.a + i * g.ars + p * g.acs, g.ars, g.acs, len, rows, rows, rows, to);
+  // Whether rows at this distance fall on the same few lines of the first cache.
+  static bool collide(int64_t step) {
+    const int64_t bytes = step * static_cast<int64_t>(sizeof(T)) % 2048;
+    return bytes < 128 || bytes > 2048 - 128;
   }
-  void pack_b(int64_t j, int64_t p, int64_t len, T* to) const {
-    pack_panel(g.b + p * g.brs + j * g.bcs, g.bcs, g.brs, len, std::min(kPanel, g.n - j), kPanel, kPanel, to);
-  }
-  // Rows [i0, i1) by the panel of columns at j. `a` and `b` are packed, or null.
-  void multiply(int64_t i0, int64_t i1, int64_t j, int64_t p, int64_t len, const T* a, const T* b, bool add) const {
-    const auto m0 = first_lanes<T>(g.n - j), m1 = first_lanes<T>(g.n - j - Vec<T>::W);
-    const bool masked = !b && j + kPanel > g.n;
-    const int64_t ldb = b ? kPanel : g.brs;
-    const T* start = p == 0 && bias ? bias + j : nullptr;
-    if (!b) b = g.b + p * g.brs + j;
-    const BlockFn<T>* blocks = a ? (masked ? Blocks<T, true, false>::kAll : Blocks<T, false, false>::kAll)
-                                 : (masked ? Blocks<T, true, true>::kAll : Blocks<T, false, true>::kAll);
+
+  void pack_a(int64_t i0, int64_t i1, int64_t p, int64_t len, T* to) const {
+    const T* from = g.a + p * g.acs;
+    if (g.ars == 1) return pack_columns<kBlockRows>(from + i0, g.acs, len, i1 - i0, to);
     for (int64_t i = i0; i < i1; i += kBlockRows) {
       const int64_t rows = std::min<int64_t>(kBlockRows, i1 - i);
-      blocks[rows](len, a ? a + (i - i0) * len : g.a + i * g.ars + p, g.ars, b, ldb, g.c + i * g.crs + j, g.crs,
-                   g.alpha, add, start, m0, m1);
+      pack_panel(from + i * g.ars, g.ars, g.acs, len, rows, rows, rows, to + (i - i0) * len);
+    }
+  }
+  void pack_b(int64_t j, int64_t width, int64_t p, int64_t len, T* to) const {
+    pack_panel(g.b + p * g.brs + j * g.bcs, g.bcs, g.brs, len, std::min(width, g.n - j), width, width, to);
+  }
+  // Rows [i0, i1) by the panel of columns at j. `a` and `b` are packed, or null.
+  void multiply(int64_t i0, int64_t i1, int64_t j, int64_t width, int64_t p, int64_t len, const T* a, const T* b,
+                bool add) const {
+    const auto last = first_lanes<T>(g.n - j - (width - W));
+    const bool masked = !b && j + width > g.n;
+    const int64_t ldb = b ? width : g.brs;
+    const T* start = p == 0 && bias ? bias + j : nullptr;
+    if (!b) b = g.b + p * g.brs + j;
+    const BlockFn<T>* blocks = width > W ? blocks_of<T, 2>(masked, !a) : blocks_of<T, 1>(masked, !a);
+    for (int64_t i = i0; i < i1; i += kBlockRows) {
+      const int64_t rows = std::min<int64_t>(kBlockRows, i1 - i);
+      blocks[rows](len, a ? a + (i - i0) * len : g.a + i * g.ars + p, a ? rows : g.ars, b, ldb, g.c + i * g.crs + j,
+                   g.crs, g.alpha, add, start, last);
     }
   }
 
-  // Each tile packs what it reads for itself: no thread waits for, or reads from the cache of, another.
-  void run_apart() const {
-    const double macs = 1.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-    const auto wanted = static_cast<int64_t>(std::min(macs / 4e5, num_threads() * std::clamp(macs / 2e7, 1.0, 4.0)));
-    const Tile tile = choose_tile(g.m, g.n, wanted, {2 * kTileRows, kTileCols}, kPanel, !packs_a);
-    const int64_t tiles_m = (g.m + tile.rows - 1) / tile.rows, tiles_n = (g.n + tile.cols - 1) / tile.cols;
-    parallel_for(0, tiles_m * tiles_n, 1, [&](int64_t first, int64_t last) {
-      Scratch<T> packed(kSum * ((packs_a ? tile.rows : 0) + kPanel));
-      T *panel = packed.get(), *rows = panel + kSum * kPanel;
+  void run() const {
+    const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+    const int64_t slices = std::max<int64_t>(1, (g.k + kSum - 1) / kSum), slice = (g.k + slices - 1) / slices;
+    const Tiles tile(g.m, g.n, kSliceBytes / kSum / static_cast<int64_t>(sizeof(T)), kPanel, macs, packs_a);
+    parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
+      Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kPanel));
+      T *panel = packed.get(), *rows = panel + slice * kPanel;
       for (int64_t t = first; t < last; ++t) {
-        const int64_t i0 = t % tiles_m * tile.rows, j0 = t / tiles_m * tile.cols;
+        const int64_t i0 = t / tile.across * tile.rows, j0 = t % tile.across * tile.cols;
         const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
         bool add = !bias && prepare(g, i0, i1 - i0, j0, j1 - j0);
-        for (int64_t p = 0; p < g.k; p += kSum, add = true) {
-          const int64_t len = std::min(kSum, g.k - p);
-          for (int64_t i = i0; packs_a && i < i1; i += kBlockRows)
-            pack_a(i, std::min<int64_t>(kBlockRows, i1 - i), p, len, rows + (i - i0) * len);
+        for (int64_t p = 0; p < g.k; p += slice, add = true) {
+          const int64_t len = std::min(slice, g.k - p);
+          if (packs_a) pack_a(i0, i1, p, len, rows);
           for (int64_t j = j0; j < j1; j += kPanel) {
-            if (packs_b) pack_b(j, p, len, panel);
-            multiply(i0, i1, j, p, len, packs_a ? rows : nullptr, packs_b ? panel : nullptr, add);
+            const int64_t width = j1 - j > W ? kPanel : W;
+            if (packs_b) pack_b(j, width, p, len, panel);
+            multiply(i0, i1, j, width, p, len, packs_a ? rows : nullptr, packs_b ? panel : nullptr, add);
           }
         }
       }
     });
   }
-
-  // All is packed once, by all threads, before the tiles begin.
-  void run_shared() const {
-    const int64_t panels_a = packs_a ? (g.m + kBlockRows - 1) / kBlockRows : 0;
-    const int64_t panels_b = packs_b ? (g.n + kPanel - 1) / kPanel : 0, panels = panels_a + panels_b;
-    const int64_t rows_a = packs_a ? g.m : 0, slice_size = kSum * std::max<int64_t>(1, rows_a + panels_b * kPanel);
-    const int64_t slices = (g.k + kSum - 1) / kSum;
-    const int64_t at_once = std::clamp<int64_t>(kPackedBytes / static_cast<int64_t>(sizeof(T)) / slice_size, 1, slices);
-    Scratch<T> packed(checked_mul(at_once, slice_size));
-    const Tile tile = choose_tile(g.m, g.n, 4 * num_threads(), {kTileRows, kTileCols}, kPanel, false);
-    const int64_t tiles_m = (g.m + tile.rows - 1) / tile.rows, tiles_n = (g.n + tile.cols - 1) / tile.cols;
-    for (int64_t s0 = 0; s0 < slices; s0 += at_once) {
-      const int64_t group = std::min(at_once, slices - s0);
-      parallel_for(0, group * panels, 8, [&](int64_t first, int64_t last) {
-        for (int64_t t = first; t < last; ++t) {
-          int64_t s = t / panels, index = t % panels, p = (s0 + s) * kSum, len = std::min(kSum, g.k - p);
-          T* slice = packed.get() + s * slice_size;
-          if (index < panels_a) {
-            int64_t i = index * kBlockRows;
-            pack_a(i, std::min<int64_t>(kBlockRows, g.m - i), p, len, slice + i * len);
-          } else {
-            int64_t j = (index - panels_a) * kPanel;
-            pack_b(j, p, len, slice + rows_a * kSum + j * len);
-          }
-        }
-      });
-      parallel_for(0, tiles_m * tiles_n, 1, [&](int64_t first, int64_t last) {
-        for (int64_t t = first; t < last; ++t) {
-          const int64_t i0 = t % tiles_m * tile.rows, j0 = t / tiles_m * tile.cols;
-          const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
-          bool add = s0 > 0 || (!bias && prepare(g, i0, i1 - i0, j0, j1 - j0));
-          for (int64_t s = 0; s < group; ++s, add = true) {
-            const int64_t p = (s0 + s) * kSum, len = std::min(kSum, g.k - p);
-            const T* slice = packed.get() + s * slice_size;
-            for (int64_t j = j0; j < j1; j += kPanel)
-              multiply(i0, i1, j, p, len, packs_a ? slice + i0 * len : nullptr,
-                       packs_b ? slice + rows_a * kSum + j * len : nullptr, add);
-          }
-        }
-      });
-    }
-  }
 };
-
-template <class T> void blocked(const Gemm<T>& g) {
-  const bool large =
-      static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) >= kLarge && g.m >= kTileRows;
-  large ? Blocked<T>(g).run_shared() : Blocked<T>(g).run_apart();
-}
 
 constexpr int64_t kThin = 24, kNarrow = 64;
 
 template <class T> void run(const Gemm<T>& g) {
   bool few_rows = g.m <= kNarrow && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kThin && g.acs == 1 && g.ars != 1;
-  if (g.k < 32 || !(few_rows || few_cols)) return blocked(g);
+  if (g.k < 32 || !(few_rows || few_cols)) return Blocked<T>(g).run();
   Gemm<T> t = g;
   if (!few_rows) {  // c^T = b^T @ a^T
     t = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
@@ -251,11 +225,7 @@ template <class T> void run(const Gemm<T>& g) {
 
 }  // namespace
 
-bool gemm_available() {
-  static const bool yes = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  return yes;
-}
+bool gemm_available() { return has_avx512(); }
 void gemm(const Gemm<float>& g) { run(g); }
 void gemm(const Gemm<double>& g) { run(g); }
 

@@ -1,5 +1,5 @@
 // Vectors of 512 bits, the blocks they multiply, and how matrices are packed for them.
-// Included by gemm_avx512.cpp alone, after its target pragma.
+// Included after the target pragma of the files that compute with them.
 #pragma once
 #include <immintrin.h>
 
@@ -144,57 +144,93 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
   }
 }
 
-// MR rows by two vectors of c, from rows of b that are ldb apart. a is packed as [k][MR], or (kInPlace) has unit stride
-// along the sum and rows that are ars apart. The sums start from the row `start`, or from zero where it is null.
-template <int MR, bool kMasked, bool kInPlace, class T>
-void block(int64_t k, const T* a, int64_t ars, const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
-           const T* start, typename Vec<T>::Mask m0, typename Vec<T>::Mask m1) {
+// Rows of `count` columns, `step` apart, to panels of P columns: dst[i * k + p * width] for the panel at column i,
+// which is P wide, or what is left in the last one. Four rows at a time: each is read on from where it was, and what is
+// written are whole lines.
+template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t k, int64_t count, T* dst) {
   using V = Vec<T>;
-  typename V::Reg acc[MR][2];
-  typename V::Reg s0 = start ? V::load(start, m0) : V::zero(), s1 = start ? V::load(start + V::W, m1) : V::zero();
+  static_assert(P <= 2 * V::W);
+  for (int64_t p = 0; p < k; p += 4) {
+    const int64_t rows = k - p < 4 ? k - p : 4;
+    for (int64_t i = 0; i < count; i += P) {
+      const int64_t width = count - i < P ? count - i : P;
+      const auto m0 = first_lanes<T>(width), m1 = first_lanes<T>(width - V::W);
+      const T* from = src + p * step + i;
+      T* to = dst + i * k + p * width;
+      for (int64_t r = 0; r < rows; ++r, from += step, to += width) {
+        V::store(to, V::load(from, m0), m0);
+        if (P > V::W) V::store(to + V::W, V::load(from + V::W, m1), m1);
+      }
+    }
+  }
+}
+
+// MR rows by NV vectors of c, from rows of b that are ldb apart. a has unit stride along the sum and rows that are `as`
+// apart (kInPlace), or unit stride along the rows and steps of the sum that are `as` apart. The sums start from the row
+// `start`, or from zero where it is null. `last` is the mask of the last vector of columns.
+template <int MR, int NV, bool kMasked, bool kInPlace, class T>
+void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
+           const T* start, typename Vec<T>::Mask last) {
+  using V = Vec<T>;
+  const auto full = static_cast<typename V::Mask>(~0u);
+  auto mask = [&](int v) { return v == NV - 1 ? last : full; };
+  typename V::Reg acc[MR][NV];
+  // c is wanted when the sums are there: by then its lines have come.
+  const T* line = c;
+#pragma GCC unroll 1
+  for (int r = 0; r < MR; ++r, line += ldc) {
+    __builtin_prefetch(line, 1);
+    if (NV > 1) __builtin_prefetch(line + V::W, 1);
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < NV; ++v) {
+    typename V::Reg s = start ? V::load(start + v * V::W, mask(v)) : V::zero();
 #pragma GCC unroll 16
-  for (int r = 0; r < MR; ++r) acc[r][0] = s0, acc[r][1] = s1;
+    for (int r = 0; r < MR; ++r) acc[r][v] = s;
+  }
   // Three rows a pointer: what the processor's addresses can express.
   constexpr int kBases = (MR + 2) / 3;
   const T* base[kBases];
 #pragma GCC unroll 8
-  for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * ars;
+  for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * as;
   for (int64_t p = 0; p < k; ++p) {
-    typename V::Reg b0 = kMasked ? V::load(b, m0) : V::load(b),
-                    b1 = kMasked ? V::load(b + V::W, m1) : V::load(b + V::W);
+    typename V::Reg y[NV];
+#pragma GCC unroll 2
+    for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; ++r) {
-      typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * ars] : a[r]);
-      acc[r][0] = V::fma(x, b0, acc[r][0]);
-      acc[r][1] = V::fma(x, b1, acc[r][1]);
+      typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * as] : a[r]);
+#pragma GCC unroll 2
+      for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);
     }
-    if (!kInPlace) a += MR;
+    if (!kInPlace) a += as;
     b += ldb;
   }
   typename V::Reg scale = V::all(alpha);
 #pragma GCC unroll 16
-  for (int r = 0; r < MR; ++r) {
-    T* row = c + r * ldc;
-    if (add) {
-      V::store(row, V::fma(acc[r][0], scale, V::load(row, m0)), m0);
-      if (m1) V::store(row + V::W, V::fma(acc[r][1], scale, V::load(row + V::W, m1)), m1);
-    } else {
-      V::store(row, V::mul(acc[r][0], scale), m0);
-      if (m1) V::store(row + V::W, V::mul(acc[r][1], scale), m1);
+  for (int r = 0; r < MR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < NV; ++v) {
+      T* to = c + r * ldc + v * V::W;
+      V::store(to, add ? V::fma(acc[r][v], scale, V::load(to, mask(v))) : V::mul(acc[r][v], scale), mask(v));
     }
-  }
 }
 
 inline constexpr int kBlockRows = 12;
 
 template <class T> using BlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
-                                            const T*, typename Vec<T>::Mask, typename Vec<T>::Mask);
+                                            const T*, typename Vec<T>::Mask);
 // The blocks of 0 to kBlockRows rows.
-template <class T, bool kMasked, bool kInPlace, class = std::make_integer_sequence<int, kBlockRows>> struct Blocks;
-template <class T, bool kMasked, bool kInPlace, int... kRows>
-struct Blocks<T, kMasked, kInPlace, std::integer_sequence<int, kRows...>> {
-  static constexpr BlockFn<T> kAll[] = {nullptr, &block<kRows + 1, kMasked, kInPlace, T>...};
+template <class T, int NV, bool kMasked, bool kInPlace, class = std::make_integer_sequence<int, kBlockRows>>
+struct Blocks;
+template <class T, int NV, bool kMasked, bool kInPlace, int... kRows>
+struct Blocks<T, NV, kMasked, kInPlace, std::integer_sequence<int, kRows...>> {
+  static constexpr BlockFn<T> kAll[] = {nullptr, &block<kRows + 1, NV, kMasked, kInPlace, T>...};
 };
+template <class T, int NV> const BlockFn<T>* blocks_of(bool masked, bool in_place) {
+  if (in_place) return masked ? Blocks<T, NV, true, true>::kAll : Blocks<T, NV, false, true>::kAll;
+  return masked ? Blocks<T, NV, true, false>::kAll : Blocks<T, NV, false, false>::kAll;
+}
 
 // NV vectors of columns by MR rows of a that lie `ars` apart with unit stride along the sum; b is packed as
 // [k][NV * W]. The result goes to tile[MR][NV * W].

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "backend/pointwise.h"
+#include "cpu/instructions.h"
 #include "cpu/isa.h"
 #include "cpu/simd_math.h"
 
@@ -78,10 +79,7 @@ template <auto F, class T, class A>
 // more than its way from memory. Chosen when the table of loops is filled.
 #if defined(__AVX2__) && !defined(__AVX512F__)
 #define RL_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
-inline bool has_wide() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
+inline bool has_wide() { return cpu::has_avx512(); }
 #else
 #define RL_WIDE
 inline bool has_wide() { return false; }

@@ -64,16 +64,16 @@ template <class T> RL_INLINE T shift_right(T x, T n) {
 
 template <class T> RL_INLINE T maximum(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
-    const T m = x > y ? x : y;  // y when either is NaN
-    return x != x ? x : m;
+    const T m = x < y ? y : x;  // x when either is NaN, and of two zeros
+    return y != y ? y : m;
   } else {
     return x > y ? x : y;
   }
 }
 template <class T> RL_INLINE T minimum(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
-    const T m = x < y ? x : y;
-    return x != x ? x : m;
+    const T m = x > y ? y : x;
+    return y != y ? y : m;
   } else {
     return x < y ? x : y;
   }

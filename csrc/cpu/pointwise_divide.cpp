@@ -133,10 +133,14 @@ template <class T> void pow_loop(char* const* data, const int64_t* strides, int6
     const T e = *reinterpret_cast<const T*>(data[2]);
     if (e == T(2)) return loop1<[](auto x) { return mul_(x, x); }, T>(data, strides, n, params);
     if (e == T(3)) return loop1<[](auto x) { return mul_(mul_(x, x), x); }, T>(data, strides, n, params);
+    // Roots are exact to the last bit, and of -inf they are NaN.
+    if (e == T(0.5)) return loop1<[](auto x) { return std::sqrt(x); }, T>(data, strides, n, params);
+    if (e == T(-0.5)) return loop1<[](auto x) { return 1 / std::sqrt(x); }, T>(data, strides, n, params);
+    if (e == T(-1)) return loop1<[](auto x) { return 1 / x; }, T>(data, strides, n, params);
+    if (e == T(-2)) return loop1<[](auto x) { return 1 / mul_(x, x); }, T>(data, strides, n, params);
   }
-  static const bool kWide = has_wide();
   constexpr auto kPow = [](auto x, auto y) { return pow_of(x, y); };
-  kWide ? loop2_wide<kPow, T>(data, strides, n, params) : loop2<kPow, T, false>(data, strides, n, params);
+  has_wide() ? loop2_wide<kPow, T>(data, strides, n, params) : loop2<kPow, T, false>(data, strides, n, params);
 }
 
 template <class T> RL_INLINE T gcd(T x, T y) {

@@ -9,6 +9,26 @@
 
 namespace rl::ops {
 
+// The factor of add and sub is of the result's kind or a lower one.
+static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const Value& b, const Scalar& alpha) {
+  Value operands[] = {a, b};
+  return pointwise(
+      name, op, operands, 2, {},
+      [](LoopParams& p, DType d, const void* c) {
+        const Scalar& alpha = *static_cast<const Scalar*>(c);
+        if (!alpha.equals(1) || alpha.kind() != Scalar::Kind::Int) {
+          CHECK(alpha.kind() != Scalar::Kind::Bool || d == DType::Bool, Runtime,
+                "Boolean alpha only supported for Boolean results.");
+          CHECK(is_differentiable(d) || alpha.is_integral(), Runtime,
+                "For integral input tensors, argument alpha must not be a floating point number.");
+          CHECK(is_complex(d) || !alpha.is_complex(), Runtime,
+                "For non-complex input tensors, argument alpha must not be a complex number.");
+        }
+        write_compute(p.s0, alpha, d);
+      },
+      &alpha);
+}
+
 // add: y = a + alpha b        da = dy, db = alpha dy
 struct AddBackward : Node {
   static constexpr const char* kName = "AddBackward0";
@@ -17,18 +37,8 @@ struct AddBackward : Node {
     return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? dy[0] : mul(dy[0], alpha)};
   }
 };
-static void check_alpha(const Value& a, const Value& b, const Scalar& alpha) {
-  if (alpha.is_integral()) return;
-  auto whole = [](const Value& v) {
-    return v.is_tensor() ? is_integral(v.tensor.dtype(), true) : v.number.is_integral();
-  };
-  CHECK(!whole(a) || !whole(b), Runtime,
-        "For integral input tensors, argument alpha must not be a floating point number.");
-}
 Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
-  check_alpha(a, b, alpha);
-  Value operands[] = {a, b};
-  Tensor y = pointwise_scaled("add", Pointwise::Add, operands, 2, alpha);
+  Tensor y = with_alpha("add", Pointwise::Add, a, b, alpha);
   return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
@@ -41,7 +51,6 @@ struct SubBackward : Node {
   }
 };
 Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
-  check_alpha(a, b, alpha);
   auto is_bool = [](const Value& v) {
     return v.is_tensor() ? v.tensor.dtype() == DType::Bool : v.number.kind() == Scalar::Kind::Bool;
   };
@@ -51,8 +60,7 @@ Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
   CHECK(!is_bool(a) && !is_bool(b), Runtime,
         "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
         "the `~` or `logical_not()` operator instead.");
-  Value operands[] = {a, b};
-  Tensor y = pointwise_scaled("sub", Pointwise::Sub, operands, 2, alpha);
+  Tensor y = with_alpha("sub", Pointwise::Sub, a, b, alpha);
   return record<SubBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
@@ -157,6 +165,8 @@ Tensor conj(const Tensor& a) {
   return record<ConjBackward>(unary("conj", Pointwise::Conj, a), {a});
 }
 
+static Tensor add_scaled(const Tensor& a, const Scalar& alpha, const Value& b) { return add(a, b, alpha); }
+static Tensor sub_scaled(const Tensor& a, const Scalar& alpha, const Value& b) { return sub(a, b, alpha); }
 static Tensor radd(const Tensor& a, const Value& b) { return add(b, a); }
 static Tensor rsub(const Tensor& a, const Value& b) { return sub(b, a); }
 static Tensor rmul(const Tensor& a, const Value& b) { return mul(b, a); }
@@ -172,6 +182,8 @@ static const Register registered([](Ops& ops) {
   const uint32_t in_place = kMethod | kInplace | kElementwise;
   ops.def("add", add, "input, other, *, alpha=1", in_place | kKeepsInput, "input + alpha * other.");
   ops.def("sub", sub, "input, other, *, alpha=1", in_place | kKeepsInput, "input - alpha * other.");
+  ops.def("add", add_scaled, "input, alpha, other", in_place | kKeepsInput | kOld);
+  ops.def("sub", sub_scaled, "input, alpha, other", in_place | kKeepsInput | kOld);
   ops.alias("subtract", "sub");
   ops.def("mul", mul, "input, other", in_place, "input * other.");
   ops.alias("multiply", "mul");

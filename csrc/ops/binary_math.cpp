@@ -55,6 +55,8 @@ Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && b.number.is_integral() && b.number.to_int() < 0) {
     CHECK(!is_integral(type_of(a, b), true), Runtime, "Integers to negative integer powers are not allowed.");
   }
+  if (!b.is_tensor() && a.is_tensor() && type_of(a, b) == DType::Bool)
+    return b.number.to_bool() ? clone(a.tensor) : eq(a.tensor, a.tensor);  // x^1 and x^0
   Tensor y = binary("pow", Pointwise::Pow, a, b, {.cost = 16});
   auto fill = [&](auto& n) {
     n.self = save(a);

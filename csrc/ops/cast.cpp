@@ -175,7 +175,7 @@ static const Register registered([](Ops& ops) {
   ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut, "A copy in memory of its own.");
   ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut,
           "The tensor in row-major memory; itself if it is already.");
-  ops.def("copy_", copy_, "input, src, non_blocking=False", kMethod | kNoFunction | kNoOut,
+  ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut,
           "Writes src (broadcast and cast) into the tensor.");
   ops.def("copy", copy, "input, src, non_blocking=False", kNoOut,
           "The tensor with its elements replaced by those of src.");

@@ -10,19 +10,25 @@ struct DivModeBackward : Node {
     return {needs(0) ? zeros_like(dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
   }
 };
-static Tensor divide_rounded(Pointwise op, const char* name, const Value& a, const Value& b) {
-  return record<DivModeBackward>(binary(name, op, a, b, {.cost = 8}), {a, b});
+// A number that divides short floats down is not rounded to their type.
+static Tensor floor_quotient(const char* name, const Value& a, const Value& b) {
+  bool number = a.is_tensor() && !b.is_tensor() && !b.number.is_complex();
+  if (number && (a.tensor.dtype() == DType::Float16 || a.tensor.dtype() == DType::BFloat16)) {
+    NoGrad raw;
+    Value wide = cast(a.tensor, DType::Float32);
+    return cast(binary(name, Pointwise::FloorDiv, wide, b, {.cost = 8}), a.tensor.dtype());
+  }
+  return binary(name, Pointwise::FloorDiv, a, b, {.cost = 8});
 }
 Tensor div_mode(const Value& a, const Value& b, const std::optional<std::string>& rounding_mode) {
   if (!rounding_mode) return div(a, b);
-  if (*rounding_mode == "floor") return divide_rounded(Pointwise::FloorDiv, "div_floor", a, b);
+  if (*rounding_mode == "floor") return record<DivModeBackward>(floor_quotient("div_floor", a, b), {a, b});
   CHECK(*rounding_mode == "trunc", Runtime,
         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *rounding_mode, "'");
-  return divide_rounded(Pointwise::TruncDiv, "div_trunc", a, b);
+  return record<DivModeBackward>(binary("div_trunc", Pointwise::TruncDiv, a, b, {.cost = 8}), {a, b});
 }
 Tensor floor_divide(const Value& a, const Value& b) {
-  return record_not_differentiable("floor_divide", binary("floor_divide", Pointwise::FloorDiv, a, b, {.cost = 8}),
-                                   {a, b});
+  return record_not_differentiable("floor_divide", floor_quotient("floor_divide", a, b), {a, b});
 }
 static Tensor rfloordiv(const Tensor& b, const Value& a) { return floor_divide(a, b); }
 
@@ -69,7 +75,9 @@ static const Register registered([](Ops& ops) {
   ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
   ops.alias("divide", "div");
   ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
+  ops.def("true_divide", number_first<div>, "input, other");
   ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
+  ops.def("floor_divide", number_first<floor_divide>, "input, other");
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
   ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
           "The remainder of division, with the sign of other (Python's %).");

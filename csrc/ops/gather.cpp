@@ -14,7 +14,7 @@ Ints lifted_strides(const Tensor& t) { return t.dim() ? Ints(t.strides()) : Ints
 Tensor writable(const Tensor& input, bool will_be_recorded) {
   Tensor y = take_destination(input.sizes(), input.dtype(), will_be_recorded);
   if (!y.defined()) {
-    y = empty_like(input);
+    y = empty(input.sizes(), input.dtype(), input.device());
     copy_into(y, input);
     return y;
   }

@@ -33,7 +33,7 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
 Ints lifted_sizes(const Tensor& t);
 Ints lifted_strides(const Tensor& t);
 
-// What a functional op with an in-place form writes into: the offered tensor, or a copy of the input.
+// What a functional op with an in-place form writes into: the offered tensor, or a row-major copy of the input.
 Tensor writable(const Tensor& input, bool will_be_recorded);
 
 // A tensor and an index along one of its dimensions, seen with the sizes of the dense operand. See Note [Places].

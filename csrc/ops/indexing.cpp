@@ -196,7 +196,19 @@ struct IndexPutBackward : Node {
   }
   FIELDS(indices, accumulate)
 };
+// One value under one mask fills it, whatever the value's type.
+static bool fills_mask(const IndexList& indices, const Tensor& values, bool accumulate) {
+  const Tensor* mask = nullptr;
+  for (const Tensor& t : indices) {
+    if (!t.defined()) continue;
+    if (mask || t.dtype() != DType::Bool) return false;
+    mask = &t;
+  }
+  return mask && values.numel() == 1 && !accumulate;
+}
 Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& values, bool accumulate) {
+  if ((input.dtype() != values.dtype() || values.dim() > 0) && fills_mask(given, values, accumulate))
+    return index_put(input, given, cast(reshape(values, Ints{}), input.dtype()), accumulate);
   CHECK(input.dtype() == values.dtype(), Runtime, "Index put requires the source and destination dtypes match, got ",
         info(input.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy, " for the source.");
   Tensor y = writable(input, will_record({input, values}));

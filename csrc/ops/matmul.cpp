@@ -393,6 +393,32 @@ static Tensor addr(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
   return add(scaled, beta.equals(1) ? c : mul(c, beta));
 }
 
+// The factors where programs of PyTorch 1.4 and before have them: as functions beta first of all, as methods after
+// self.
+using AddProduct = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&, const Scalar&);
+template <AddProduct F> struct OldForms {
+  static Tensor function(const Scalar& beta, const Tensor& c, const Tensor& a, const Tensor& b) {
+    return F(c, a, b, beta, Scalar(1));
+  }
+  static Tensor function_both(const Scalar& beta, const Tensor& c, const Scalar& alpha, const Tensor& a,
+                              const Tensor& b) {
+    return F(c, a, b, beta, alpha);
+  }
+  static Tensor method(const Tensor& c, const Scalar& beta, const Tensor& a, const Tensor& b) {
+    return F(c, a, b, beta, Scalar(1));
+  }
+  static Tensor method_both(const Tensor& c, const Scalar& beta, const Scalar& alpha, const Tensor& a,
+                            const Tensor& b) {
+    return F(c, a, b, beta, alpha);
+  }
+  static void define(Ops& ops, const char* name, uint32_t flags) {
+    ops.def(name, function, "beta, input, a, b", flags | kOld);
+    ops.def(name, function_both, "beta, input, alpha, a, b", flags | kOld);
+    ops.def(name, method, "input, beta, a, b", kMethod | kInplace | flags | kOld);
+    ops.def(name, method_both, "input, beta, alpha, a, b", kMethod | kInplace | flags | kOld);
+  }
+};
+
 static Tensor linear_op(const Tensor& x, const Tensor& w, const OptTensor& b) { return linear(x, w, b); }
 static Tensor matmul_swapped(const Tensor& a, const Tensor& b) { return matmul(b, a); }
 
@@ -422,6 +448,11 @@ static const Register registered([](Ops& ops) {
           "beta * input + alpha * mat @ vec.");
   ops.def("addr", addr, "input, vec1, vec2, *, beta=1, alpha=1", kMethod | kInplace,
           "beta * input + alpha * the outer product of the vectors.");
+  OldForms<addmm>::define(ops, "addmm", kCastLow);
+  OldForms<baddbmm>::define(ops, "baddbmm", kCastLow);
+  OldForms<addbmm>::define(ops, "addbmm", kCastLow);
+  OldForms<addmv>::define(ops, "addmv", 0);
+  OldForms<addr>::define(ops, "addr", 0);
 });
 
 }  // namespace rl::ops

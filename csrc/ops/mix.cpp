@@ -96,12 +96,18 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
 }
 
 static Tensor lerp_by_tensor(const Tensor& x, const Tensor& end, const Tensor& weight) { return lerp(x, end, weight); }
+using Mix = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&);
+template <Mix F> static Tensor value_first(const Tensor& x, const Scalar& value, const Tensor& a, const Tensor& b) {
+  return F(x, a, b, value);
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
           "input + value * tensor1 * tensor2.");
+  ops.def("addcmul", value_first<addcmul>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
   ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
           "input + value * tensor1 / tensor2.");
+  ops.def("addcdiv", value_first<addcdiv>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
   ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).");
   ops.def("lerp", lerp, "input, end, weight", kUnary);
 });

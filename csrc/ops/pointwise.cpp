@@ -148,7 +148,14 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   Device device = common_device(name, operands, count);
   const PointwiseKernels& kernels = *g_cpu->pointwise;  // also says for meta tensors whether the type has a loop
   Loop loop = kernels.loop(op, common);
-  if (!loop) no_kernel(name, common);
+  if (!loop) {
+    if (t_destination.wanted) {
+      DType wanted = t_destination.wanted->dtype;
+      CHECK(can_cast(out_dtype, wanted), Runtime, "result type ", info(out_dtype).legacy,
+            " can't be cast to the desired output type ", info(wanted).legacy);
+    }
+    no_kernel(name, common);
+  }
   LoopParams params = options.params;
   if (fill_params) fill_params(params, common, context);
   bool will_be_recorded = recorded(operands, count);

@@ -18,7 +18,7 @@ static Tensor scan_input(const Tensor& input, std::optional<DType> dtype) {
   return cast(input, dtype ? *dtype : is_integral(input.dtype(), true) ? DType::Int64 : input.dtype());
 }
 static Tensor scan_raw(Scan op, const Tensor& x, int64_t dim) {
-  Tensor y = empty_like(x);
+  Tensor y = empty(x.sizes(), x.dtype(), x.device());
   if (!x.device().is_meta()) backend(x.device()).reduce->scan(op, y.view(), x.view(), static_cast<int>(dim));
   return y;
 }

@@ -116,7 +116,7 @@ static Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bo
   CHECK(input.dim() >= 2, Runtime, op, ": input tensor must have at least 2 dimensions, got shape ",
         to_text(input.sizes()));
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
-  if (!y.defined()) y = empty_like(input);
+  if (!y.defined()) y = empty(input.sizes(), input.dtype(), input.device());
   if (!y.device().is_meta() && y.numel()) g_cpu->copy->triangle(y.view(), input.view(), diagonal, upper);
   return y;
 }

@@ -25,7 +25,7 @@ static Tensor softmax_gradient(bool log, const Tensor& dy, const Tensor& y, int6
 static Tensor softmax_raw(bool log, const char* name, const Tensor& x, int64_t dim) {
   CHECK(x.is_float(), NotImplemented, "\"", name, "_lastdim_kernel_impl\" not implemented for '",
         info(x.dtype()).legacy, "'");
-  Tensor y = empty_like(x);
+  Tensor y = empty(x.sizes(), x.dtype(), x.device());  // row-major, whatever the input's order
   if (!x.device().is_meta()) backend(x.device()).reduce->softmax(log, y.view(), x.view(), static_cast<int>(dim));
   return y;
 }

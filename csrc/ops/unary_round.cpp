@@ -52,7 +52,8 @@ struct AbsBackward : SelfNode {
   Grads backward(const Grads& dy) { return {mul(dy[0], sgn(x()))}; }
 };
 Tensor abs(const Tensor& x) {
-  CHECK(!x.is_complex() || !t_destination.op, Runtime, "In-place abs is not supported for complex tensors.");
+  CHECK(!x.is_complex() || !t_destination.op || t_destination.wanted != x.get(), Runtime,
+        "In-place abs is not supported for complex tensors.");
   CHECK(x.dtype() != DType::Bool, NotImplemented, "\"abs_cpu\" not implemented for 'Bool'");
   return from_self<AbsBackward>(unary("abs", Pointwise::Abs, x, {.rule = Rule::Real}), x);
 }

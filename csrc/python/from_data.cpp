@@ -41,6 +41,25 @@ struct Survey {
 constexpr const char* kRagged =
     "\n  The rows of a tensor are of one length: pad them (nn.utils.rnn.pad_sequence), or keep a list.";
 
+[[noreturn, gnu::cold]] void fail_no_number(PyObject* o, bool first_of_list) {
+  const char* name = Py_TYPE(o)->tp_name;
+  if (PyUnicode_Check(o) && first_of_list)
+    fail(ErrorKind::Value, "too many dimensions '", name, "': a tensor holds numbers, not text");
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) fail(ErrorKind::Type, "new(): invalid data type '", name, "'");
+  fail(ErrorKind::Runtime, "Could not infer dtype of ", name);
+}
+
+bool fits_int64(PyObject* integer) {
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(integer, &overflow);
+  return !overflow;
+}
+
+void check_fits(PyObject* o) {
+  CHECK(!PyLong_CheckExact(o) || fits_int64(o), Value,
+        "Overflow when unpacking long long: the integer does not fit 64 bits");
+}
+
 void survey(PyObject* o, int64_t depth, Survey& s) {
   CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
         kMaxDims);
@@ -52,13 +71,13 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
     return;
   }
   if (!is_sequence(o)) {
-    CHECK(is_number(o), Type,
-          PyUnicode_Check(o) && depth == 0 ? "new(): invalid data type 'str'" : text("not a sequence", ""), "");
+    if (!is_number(o)) fail_no_number(o, depth && !s.any);
     DType of_numpy;
     if (numpy_scalar_dtype(o, &of_numpy)) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
       s.has_typed = true;
     } else {
+      check_fits(o);
       s.types.add(scalar_from(o));
     }
     s.any = true;
@@ -97,7 +116,7 @@ void shape_of(PyObject* o, Ints& sizes) {
   Py_DECREF(at);
 }
 
-void store(PyObject* o, char* at, DType dtype) {
+void store(PyObject* o, char* at, DType dtype, bool in_list) {
   if (dtype == DType::UInt64 && PyLong_CheckExact(o)) {  // above what an int64 holds
     uint64_t wide = PyLong_AsUnsignedLongLong(o);
     if (!(wide == static_cast<uint64_t>(-1) && PyErr_Occurred())) {
@@ -106,19 +125,27 @@ void store(PyObject* o, char* at, DType dtype) {
     }
     PyErr_Clear();
   }
+  if (PyLong_CheckExact(o) && !fits_int64(o)) {
+    if (!is_differentiable(dtype)) check_fits(o);
+    double wide = PyLong_AsDouble(o);
+    if (wide == -1 && PyErr_Occurred()) python_error();
+    write_element(at, Scalar(wide), dtype);
+    return;
+  }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
     write_element(at, s, dtype);
     return;
   }
+  if (PyUnicode_Check(o)) fail_no_number(o, in_list);
   fail(ErrorKind::Type, "must be real number, not ", Py_TYPE(o)->tp_name);
 }
 
 void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data, DType dtype) {
   if (depth == sizes.size()) {
     CHECK(!is_sequence(o), Value, "expected a number at dim ", depth, ", got a sequence");
-    return store(o, data, dtype);
+    return store(o, data, dtype, depth > 0);
   }
   CHECK(is_sequence(o), Type, "not a sequence");
   PyObject* fast = PySequence_Fast(o, "not a sequence");

@@ -140,7 +140,7 @@ class Walk {
     if (PyLong_CheckExact(o)) {
       int overflow;
       int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
-      CHECK(!overflow, Index, "an index is out of bounds: it does not fit 64 bits");
+      CHECK(!overflow, Value, "Overflow when unpacking long long: the index does not fit 64 bits");
       return add_integer(v);
     }
     if (PySlice_Check(o)) {
@@ -189,7 +189,8 @@ Tensor get(const Tensor& self, PyObject* index) {
   if (PyLong_CheckExact(index) && self.dim() > 0) {
     int overflow;
     int64_t i = PyLong_AsLongLongAndOverflow(index, &overflow), n = self.sizes()[0];
-    CHECK(!overflow && i >= -n && i < n, Index, "index ", i, " is out of bounds for dimension 0 with size ", n);
+    CHECK(!overflow, Value, "Overflow when unpacking long long: the index does not fit 64 bits");
+    CHECK(i >= -n && i < n, Index, "index ", i, " is out of bounds for dimension 0 with size ", n);
     return ops::select(self, 0, i);
   }
   Walk walk(self);
@@ -269,7 +270,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   }
   Tensor values;
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
-  else values = trimmed(value.tensor, 0);
+  else values = trimmed(value.tensor, 0);  // leading dimensions of size 1 never count
   bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
   if (!masked || values.numel() != 1) check_no_overlap(target, values);
   for (const Tensor& i : indices)

@@ -40,7 +40,7 @@ struct Overload {
   std::string results;  // "max:values, indices"
   std::vector<Param> params;
   int positional = 0;
-  bool parsed = false;
+  bool parsed = false, warned = false;
 };
 
 struct OpDef {
@@ -304,7 +304,8 @@ std::string signature_text(const OpDef& def, const Overload& o) { return def.nam
 
 [[noreturn]] void no_overload(OpDef& def, Form form, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   std::string why;
-  if (def.overloads.size() == 1) {
+  auto shown = [](const Overload& o) { return !(o.spec.flags & kOld); };
+  if (std::count_if(def.overloads.begin(), def.overloads.end(), shown) == 1) {
     Bound b;
     bind(def, def.overloads[0], form, args, nargs, kwnames, b, &why);
     fail(ErrorKind::Type, why);
@@ -317,6 +318,7 @@ std::string signature_text(const OpDef& def, const Overload& o) { return def.nam
            type_name(args[nargs + k]);
   std::string expected;
   for (Overload& o : def.overloads) {
+    if (!shown(o)) continue;
     Bound b;
     bind(def, o, form, args, nargs, kwnames, b, &why);
     expected += "\n * (" + std::string(o.spec.signature) + ")\n      here: " + why;
@@ -500,7 +502,17 @@ void check_read_write(const Bound& b, int count, PyObject* result) {
     }
 }
 
+[[gnu::cold]] void warn_old(const OpObject* op, Overload& o) {
+  const OverloadSpec& now = op->def->overloads[0].spec;
+  o.warned = true;
+  if (PyErr_WarnFormat(
+          PyExc_UserWarning, 1, "This overload of %s%s is deprecated. Factors go by name, after the tensors: %s(%s)",
+          op->def->name.c_str(), op->form == Form::Inplace ? "_" : "", op->def->name.c_str(), now.signature) < 0)
+    python_error();
+}
+
 PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
+  if ((o.spec.flags & kOld) && !o.warned) warn_old(op, o);
   if (op->form != Form::Inplace) {
     int count = static_cast<int>(o.params.size());
     if (b.out) {
@@ -658,6 +670,7 @@ PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   std::string s;
   for (Overload& o : def->overloads) {
+    if (o.spec.flags & kOld) continue;
     std::string line = signature_text(*def, o) + "\n";
     if (s.find(line) == std::string::npos) s += line;  // overloads may differ in types only
   }
@@ -677,11 +690,18 @@ PyObject* op_signatures(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
   PyObject* list = PyList_New(0);
   for (Overload& o : def->overloads) {
+    if (o.spec.flags & kOld) continue;
     PyObject* s = PyUnicode_FromString(o.spec.signature);
     PyList_Append(list, s);
     Py_DECREF(s);
   }
   return list;
+}
+// "values, indices" of an op that returns a named tuple; None of others.
+PyObject* op_results(PyObject* self, void*) {
+  for (Overload& o : reinterpret_cast<OpObject*>(self)->def->overloads)
+    if (o.spec.results) return PyUnicode_FromString(o.spec.results);
+  return Py_NewRef(Py_None);
 }
 PyObject* op_flags(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<OpObject*>(self)->def->flags); }
 PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("rushlight"); }
@@ -704,6 +724,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
                            {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
+                           {"_results", op_results, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -768,7 +789,7 @@ void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
     def->name = name;
   }
   if (doc && *doc) def->doc = doc;
-  def->flags |= spec.flags;
+  def->flags |= spec.flags & ~static_cast<uint32_t>(kOld);
   Overload o;
   o.spec = spec;
   if (spec.results) o.results = std::string(name) + ":" + spec.results;
@@ -844,8 +865,10 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     std::string all = names;
     size_t colon = all.find(':');
     // The descriptors must outlive the class, which lives as long as the process.
+    std::string op = all.substr(0, colon);
+    bool linalg = op.starts_with("linalg.");
     auto* full =
-        new std::string("torch.return_types." + all.substr(0, colon).substr(all.substr(0, colon).rfind('.') + 1));
+        new std::string((linalg ? "torch.return_types.linalg_" : "torch.return_types.") + op.substr(op.rfind('.') + 1));
     auto* fields = new std::vector<PyStructSequence_Field>;
     std::string rest = all.substr(colon + 1) + ",";
     for (size_t at = 0; (colon = rest.find(',', at)) != std::string::npos; at = colon + 1)
@@ -855,6 +878,12 @@ PyObject* named_tuple(const char* names, PyObject** items, int count) {
     type = PyStructSequence_NewType(&desc);
     if (!type) python_error();
     type->tp_repr = named_tuple_repr;
+    // So that it can be pickled: no module has these classes under their names.
+    PyObject* module = PyImport_ImportModule("rushlight.return_types");
+    PyObject* done = module ? PyObject_CallMethod(module, "_register", "O", type) : nullptr;
+    Py_XDECREF(module);
+    if (!done) python_error();
+    Py_DECREF(done);
   }
   PyObject* t = PyStructSequence_New(type);
   for (int i = 0; i < count; ++i) PyStructSequence_SetItem(t, i, items[i]);

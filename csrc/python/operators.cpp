@@ -2,6 +2,7 @@
 
 #include "autograd/profile.h"
 #include "ops/elementwise.h"
+#include "python/bridge.h"
 #include "python/errors.h"
 #include "python/note_result.h"
 #include "python/op_object.h"
@@ -42,11 +43,20 @@ PyObject* direct(Op op, const char* name, PyObject* a, PyObject* b) {
 
 }  // namespace
 
+// NumPy leaves == and != to the tensor: element by element, as with a tensor of the same numbers.
+static PyObject* compare_array(PyObject* a, PyObject* array, const char* name) {
+  return guarded([&] { return by_name(name, a, tensor_from_array(array, false).object()); });
+}
+
 PyObject* op_compare(PyObject* a, PyObject* b, int which) {
   static constexpr Op kOps[] = {ops::lt, ops::le, ops::eq, ops::ne, ops::gt, ops::ge};  // in the order of Py_LT ...
   static constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
   if (plain(a) && plain(b) && !watched()) return direct(kOps[which], kNames[which], a, b);
-  if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (!operand(b)) {
+    if ((which == Py_EQ || which == Py_NE) && is_array_like(b) && !PyBytes_Check(b) && !PyByteArray_Check(b))
+      return compare_array(a, b, kNames[which]);
+    Py_RETURN_NOTIMPLEMENTED;
+  }
   return by_name(kNames[which], a, b);
 }
 
@@ -68,7 +78,13 @@ PyObject* op_or(PyObject* a, PyObject* b) { return either_way(a, b, "bitwise_or"
 PyObject* op_xor(PyObject* a, PyObject* b) { return either_way(a, b, "bitwise_xor", "bitwise_xor"); }
 PyObject* op_lshift(PyObject* a, PyObject* b) { return either_way(a, b, "bitwise_left_shift", "__rlshift_op__"); }
 PyObject* op_rshift(PyObject* a, PyObject* b) { return either_way(a, b, "bitwise_right_shift", "__rrshift_op__"); }
-PyObject* op_invert(PyObject* a) { return by_name("bitwise_not", a, nullptr); }
+PyObject* op_invert(PyObject* a) {
+  return guarded([&] {
+    CHECK(Py_TYPE(a) != g_tensor_type || is_integral(reinterpret_cast<TensorObject*>(a)->dtype, true), Type,
+          "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return by_name("bitwise_not", a, nullptr);
+  });
+}
 PyObject* op_absolute(PyObject* a) { return by_name("abs", a, nullptr); }
 PyObject* op_positive(PyObject* a) { return by_name("positive", a, nullptr); }
 

@@ -2,6 +2,7 @@
 // what is written in Python by rushlight/_tensor.py.
 #include "python/tensor_type.h"
 
+#include <cstring>
 #include <vector>
 
 #include "autograd/hooks.h"
@@ -558,7 +559,17 @@ PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflect
 PyObject* n_add(PyObject* a, PyObject* b) { return binary<add1>(a, b, "add", "__radd_op__"); }
 PyObject* n_sub(PyObject* a, PyObject* b) { return binary<sub1>(a, b, "sub", "__rsub_op__"); }
 PyObject* n_mul(PyObject* a, PyObject* b) { return binary<ops::mul>(a, b, "mul", "__rmul_op__"); }
-PyObject* n_div(PyObject* a, PyObject* b) { return binary<ops::divide>(a, b, "div", "__rdiv_op__"); }
+// array / tensor: by the reciprocal, whose product with an array NumPy takes.
+PyObject* array_over(PyObject* array, PyObject* t) {
+  PyObject* reciprocal = PyObject_CallMethod(t, "reciprocal", nullptr);
+  PyObject* result = reciprocal ? PyNumber_Multiply(reciprocal, array) : nullptr;
+  Py_XDECREF(reciprocal);
+  return result;
+}
+PyObject* n_div(PyObject* a, PyObject* b) {
+  if (!operand(a) && is_tensor(b) && std::strcmp(Py_TYPE(a)->tp_name, "numpy.ndarray") == 0) return array_over(a, b);
+  return binary<ops::divide>(a, b, "div", "__rdiv_op__");
+}
 PyObject* n_matmul(PyObject* a, PyObject* b) {
   if (!is_tensor(a) || (!is_tensor(b) && !PyObject_HasAttrString(b, "__torch_function__"))) Py_RETURN_NOTIMPLEMENTED;
   return by_name("matmul", a, b);

@@ -136,12 +136,27 @@ Device parse_device(const char* text) {
   fail(ErrorKind::Runtime, "Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: ", name);
 }
 
+// The device that is named, with the index of the name.
+Device named_device(PyObject* o) {
+  if (Py_TYPE(o) == g_device_type) return reinterpret_cast<DeviceObject*>(o)->device;
+  if (PyUnicode_Check(o)) {
+    const char* s = PyUnicode_AsUTF8(o);
+    if (!s) python_error();
+    return parse_device(s);
+  }
+  CHECK(PyLong_Check(o), Type, "device(): argument 'type' must be str, int or torch.device, not ", Py_TYPE(o)->tp_name);
+  int64_t i = PyLong_AsLongLong(o);
+  if (i == -1 && PyErr_Occurred()) python_error();
+  CHECK(i >= 0 && i < 1000, Runtime, "Device index must not be negative");
+  return {DeviceType::Cuda, static_cast<int16_t>(i)};
+}
+
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     PyObject *type = nullptr, *index = nullptr;
     static const char* names[] = {"type", "index", nullptr};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) return nullptr;
-    Device d = device_from(type);
+    Device d = named_device(type);
     if (index && index != Py_None) {
       CHECK(d.index < 0, Runtime,
             "type (string) must not include an index because index was passed explicitly: ", to_text(d));
@@ -302,18 +317,10 @@ PyObject* device_object(Device d) {
 bool is_device_like(PyObject* o) {
   return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
 }
+// Where tensors can be: there is one CPU, "cpu:0" too.
 Device device_from(PyObject* o) {
-  if (Py_TYPE(o) == g_device_type) return reinterpret_cast<DeviceObject*>(o)->device;
-  if (PyUnicode_Check(o)) {
-    const char* s = PyUnicode_AsUTF8(o);
-    if (!s) python_error();
-    return parse_device(s);
-  }
-  CHECK(PyLong_Check(o), Type, "device(): argument 'type' must be str, int or torch.device, not ", Py_TYPE(o)->tp_name);
-  int64_t i = PyLong_AsLongLong(o);
-  if (i == -1 && PyErr_Occurred()) python_error();
-  CHECK(i >= 0 && i < 1000, Runtime, "Device index must not be negative");
-  return {DeviceType::Cuda, static_cast<int16_t>(i)};
+  Device d = named_device(o);
+  return d.is_cpu() ? Device() : d;
 }
 
 PyObject* size_object(IntSpan sizes) {
@@ -366,6 +373,7 @@ int install_value_types(PyObject* m) {
                               {Py_tp_repr, reinterpret_cast<void*>(size_repr)},
                               {Py_tp_methods, kSizeMethods},
                               {Py_sq_concat, reinterpret_cast<void*>(size_concat)},
+                              {Py_nb_add, reinterpret_cast<void*>(size_concat)},  // (1,) + size is a Size too
                               {Py_sq_repeat, reinterpret_cast<void*>(size_repeat)},
                               {Py_mp_subscript, reinterpret_cast<void*>(size_subscript)},
                               {0, nullptr}};

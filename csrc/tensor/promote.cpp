@@ -79,8 +79,10 @@ DType ResultType::get() const {
   auto combine = [](bool has_high, DType high, bool has_low, DType low) {
     if (!has_high) return low;
     if (!has_low) return high;
-    if (kind(high) == 2 && kind(low) == 3) return complex_of(high);  // as precise as the floats are
-    return kind(low) > kind(high) ? promote_types(high, low) : high;
+    if (kind(low) <= kind(high)) return high;
+    // A complex number among longer tensors says only that the result is complex; those say how wide.
+    if (kind(low) == 3 && kind(high) == 2 && high != DType::Float16) return complex_of(high);
+    return promote_types(high, low);
   };
   DType tensors = combine(has_dim_, dim_, has_zero_, zero_);
   return combine(has_dim_ || has_zero_, tensors, has_number_, number_);

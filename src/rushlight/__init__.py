@@ -20,7 +20,7 @@ _C.ops["_set_library_path"](_os.path.dirname(_os.path.abspath(__file__)) + _os.s
 # Every op that was registered without a namespace is a function of the package.
 globals().update({name: op for name, op in _C.ops.items() if "." not in name})
 
-del ops  # the table; rushlight.ops is the module of PyTorch's names  # noqa: F821
+del globals()["ops"]  # the table; rushlight.ops is the module of PyTorch's names
 
 from ._names import *  # noqa: E402, F403
 from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
@@ -28,7 +28,7 @@ from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
 from . import storage  # noqa: E402  (gives storages their Python methods)
 from ._convert import *  # noqa: E402, F403
 from . import autograd  # noqa: E402
-from . import ops  # noqa: E402  (torch.ops.aten)
+from . import ops  # type: ignore[assignment]  # noqa: E402  (torch.ops.aten)
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
 from ._compose import compose as _compose  # noqa: E402
 
@@ -59,7 +59,7 @@ def _c_name(name):
     return getattr(_c_names, name)
 
 
-_C.__getattr__ = _c_name
+vars(_C)["__getattr__"] = _c_name
 
 
 def __getattr__(name):

@@ -19,10 +19,10 @@ _log_api_usage_once = _log_api_usage_metadata = _initExtension = _nothing
 _TensorMeta = type(_C.Tensor)
 _TensorBase = TensorBase = _C.Tensor
 ScriptFunction, ScriptModule = rl.jit.ScriptFunction, rl.jit.ScriptModule
-Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorType, JITException, PyTorchFileReader, PyTorchFileWriter, FileCheck = (
+Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorType, JITException, FileCheck = (
     _missing.absent(f"_C.{n}")
     for n in ("Graph", "Value", "Node", "Block", "ScriptMethod", "ScriptObject", "FunctionSchema", "TensorType",
-              "JITException", "PyTorchFileReader", "PyTorchFileWriter", "FileCheck")
+              "JITException", "FileCheck")
 )  # fmt: skip
 _get_tracing_state = _get_graph_executor_optimize = _nothing
 _is_tracing = _are_functorch_transforms_active = _no
@@ -136,21 +136,9 @@ _VariableFunctions = _VariableFunctionsClass = _Functions("")
 
 def _parse_to(*args, **kwargs):
     """The (device, dtype, non_blocking, memory_format) that the arguments of `.to(...)` mean."""
-    device, dtype = kwargs.get("device"), kwargs.get("dtype")
-    rest = [kwargs.get("non_blocking", False), kwargs.get("copy", False)]
-    flags = []
-    for a in args:
-        if isinstance(a, rl.Tensor):
-            device, dtype = a.device, a.dtype
-        elif isinstance(a, rl.dtype):
-            dtype = a
-        elif isinstance(a, bool):
-            flags.append(a)
-        elif a is not None:
-            device = a
-    if flags:
-        rest[0] = flags[0]
-    return (None if device is None else rl.device(device), dtype, rest[0], kwargs.get("memory_format"))
+    from rushlight.nn.modules._module_convert import _parse_to as parse
+
+    return parse(*args, **kwargs)
 
 
 class _functorch:
@@ -176,4 +164,6 @@ _TorchFunctionMode = _Mode
 
 
 def __getattr__(name):
+    if name in ("PyTorchFileReader", "PyTorchFileWriter"):
+        return getattr(rl, name)
     raise _missing.no_name("rushlight._C", name, depth=3)

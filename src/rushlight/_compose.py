@@ -12,7 +12,7 @@ import os
 from . import _C
 from ._C import Tensor
 
-_composed = {}
+_composed: dict = {}
 
 
 def op(
@@ -69,7 +69,7 @@ _disabled = _C._disabled_torch_function_impl
 _overriding = {Tensor: False, int: False, float: False, bool: False, str: False, type(None): False}
 
 
-_modes = []  # one entry for each TorchFunctionMode that is on in any thread
+_modes: list = []  # one entry for each TorchFunctionMode that is on in any thread
 
 
 def _overrides(value):
@@ -84,15 +84,28 @@ def _overrides(value):
     return found
 
 
+# NumPy's names of parameters, which torch accepts too.
+_SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+
+
+def _spelled(name, names):
+    other = _SPELLINGS.get(name)
+    return other if other in names and name not in names else name
+
+
 def _overridable(function, spread=False):
     """Lets classes with __torch_function__ take over (subclasses of Tensor, and others), as for ops in C++.
 
     `spread`: f(x, [a, b]) counts as f(x, a, b), also for those who take over.
     """
     plain = _overriding
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
+        if kwargs and not _SPELLINGS.keys().isdisjoint(kwargs):
+            kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
         if spread and len(args) == 2 and type(args[1]) in (list, tuple):
             args = (args[0], *args[1])
         if _modes:

@@ -2,7 +2,7 @@
 
 from . import _C
 from ._C import Tensor, device
-from ._tensor import method
+from ._tensor import attach, method
 
 _ops = _C.ops
 
@@ -45,6 +45,8 @@ def is_inference(input):
 
 def numel(input):
     """The number of elements."""
+    if not isinstance(input, Tensor) and not hasattr(type(input), "__torch_function__"):
+        raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return input.numel()
 
 
@@ -57,7 +59,7 @@ def is_signed(input):
     return input.dtype.is_signed
 
 
-Tensor.is_signed = is_signed
+attach(is_signed=is_signed)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -164,7 +166,7 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
     return self.to(dtype)
 
 
-Tensor.type = _type
+attach(type=_type)
 
 
 @method
@@ -231,7 +233,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
-def _legacy(dtype, args, kwargs):
+def _legacy(dtype, args, kwargs, any_type=False):
     """Tensor(2, 3) is uninitialised, Tensor([2, 3]) holds the numbers."""
     wanted = kwargs.pop("device", None)
     if wanted is not None and device(wanted).type != "cpu":
@@ -251,9 +253,11 @@ def _legacy(dtype, args, kwargs):
     first = args[0]
     if len(args) == 1:
         if isinstance(first, Tensor):
-            if first.dtype is not dtype:
+            if not any_type and first.dtype is not dtype:
                 raise TypeError(f"expected {dtype} (got {first.dtype})")
             return first.detach()
+        if isinstance(first, float | complex):
+            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
         if isinstance(first, _C.Size):
             return _ops["empty"](first, dtype=dtype)
         if not isinstance(first, int):
@@ -262,10 +266,10 @@ def _legacy(dtype, args, kwargs):
 
 
 def _legacy_new(*args, **kwargs):
-    return _legacy(_ops["get_default_dtype"](), args, kwargs)
+    return _legacy(_ops["get_default_dtype"](), args, kwargs, any_type=True)
 
 
-Tensor._legacy_new = staticmethod(_legacy_new)
+attach(_legacy_new=staticmethod(_legacy_new))
 
 
 class _TypedClass(type):

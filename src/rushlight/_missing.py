@@ -90,16 +90,22 @@ def no_name(module, name, depth=2):
     return AttributeError(f"module '{module}' has no attribute '{name}'. {message}", name=name)
 
 
-def teach(module):
-    """A `__getattr__` for a module: `__getattr__ = teach(__name__)`."""
+def teach(module, helpers=None):
+    """A `__getattr__` for a module: `__getattr__ = teach(__name__)`. `helpers` names a module with further names,
+    imported when a program asks for one that is not there.
+    """
 
     def __getattr__(name):
+        import importlib
+
         from rushlight._stand_ins import MODULES
 
         if f"{_path(module)}.{name}" in MODULES:
-            import importlib
-
             return importlib.import_module(f"{module}.{name}")
+        if helpers and not name.startswith("__"):
+            found = vars(importlib.import_module(helpers))
+            if name in found:
+                return found[name]
         raise no_name(module, name)
 
     return __getattr__

@@ -177,9 +177,8 @@ quantize_per_tensor, quantize_per_channel, dequantize, quantize_per_tensor_dynam
     _absent(f"ao.{n}")
     for n in ("quantize_per_tensor", "quantize_per_channel", "dequantize", "quantize_per_tensor_dynamic")
 )
-PyTorchFileReader, PyTorchFileWriter, DeviceObjType, TensorType, Tag, Generic = (
-    _absent(n)
-    for n in ("PyTorchFileReader", "PyTorchFileWriter", "DeviceObjType", "TensorType", "Tag", "Generic")
+DeviceObjType, TensorType, Tag, Generic = (
+    _absent(n) for n in ("DeviceObjType", "TensorType", "Tag", "Generic")
 )
 FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleType, OptionalType = (
     _absent(f"jit.{n}")

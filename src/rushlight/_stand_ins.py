@@ -1,7 +1,7 @@
 """Modules of PyTorch that rushlight has in name only: programs import them and may never use them.
 
 Each line: a module, and its names. `Name(A B)` is an enumeration with those members, `name=` a function or class found
-elsewhere, anything else a class whose use raises NotImplementedError with an explanation (see _missing.absent).
+elsewhere, `Name!` an exception that nothing raises and programs catch, anything else a class whose use raises NotImplementedError with an explanation (see _missing.absent).
 """
 
 import enum
@@ -13,6 +13,7 @@ import sys
 from rushlight._missing import absent, teach
 
 _TABLE = """
+_dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError!
 _dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
 _dynamo.utils:
@@ -25,14 +26,19 @@ _guards: TracingContext
 _higher_order_ops:
 _inductor:
 _inductor.config:
+_inductor.inductor_prims:
 _inductor.utils: fresh_inductor_cache
 _jit_internal:
 _prims_common:
-_subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException UnsupportedFakeTensorException
+_subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedFakeTensorException!
 _subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never
 _subclasses.functional_tensor: FunctionalTensor
 _subclasses.meta_utils:
+_vmap_internals: vmap=_vmap.vmap _vmap=_vmap.vmap
 _weights_only_unpickler:
+ao.quantization.fake_quantize: FakeQuantize=ao.quantization.FakeQuantize FakeQuantizeBase=ao.quantization.FakeQuantizeBase default_fake_quant=ao.quantization.default_fake_quant disable_fake_quant=ao.quantization.disable_fake_quant disable_observer=ao.quantization.disable_observer enable_fake_quant=ao.quantization.enable_fake_quant enable_observer=ao.quantization.enable_observer
+ao.quantization.observer: HistogramObserver=ao.quantization.HistogramObserver MinMaxObserver=ao.quantization.MinMaxObserver MovingAverageMinMaxObserver=ao.quantization.MovingAverageMinMaxObserver ObserverBase=ao.quantization.ObserverBase PerChannelMinMaxObserver=ao.quantization.PerChannelMinMaxObserver PlaceholderObserver=ao.quantization.PlaceholderObserver default_observer=ao.quantization.default_observer default_weight_observer=ao.quantization.default_weight_observer
+ao.quantization.qconfig: QConfig=ao.quantization.QConfig default_qconfig=ao.quantization.default_qconfig default_dynamic_qconfig=ao.quantization.default_dynamic_qconfig get_default_qconfig=ao.quantization.get_default_qconfig get_default_qat_qconfig=ao.quantization.get_default_qat_qconfig
 autograd.profiler_legacy: profile
 classes: load_library
 cuda.profiler: profile start stop
@@ -60,7 +66,7 @@ distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState batched_power
 distributed.algorithms.join: Join Joinable JoinHook
 distributed.algorithms.model_averaging:
 distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
-distributed.autograd: context backward get_gradients
+distributed.autograd: is_available=_missing.never context backward get_gradients
 distributed.checkpoint: FileSystemReader FileSystemWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner SavePlan SavePlanner Metadata StorageReader StorageWriter load load_state_dict save save_state_dict async_save
 distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner create_default_local_save_plan create_default_global_save_plan
 distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
@@ -77,7 +83,7 @@ distributed.device_mesh: DeviceMesh init_device_mesh
 distributed.elastic:
 distributed.elastic.agent:
 distributed.elastic.multiprocessing: Std DefaultLogsSpecs
-distributed.elastic.multiprocessing.errors: ChildFailedError ErrorHandler ProcessFailure
+distributed.elastic.multiprocessing.errors: ChildFailedError! ErrorHandler ProcessFailure
 distributed.elastic.utils:
 distributed.fsdp: BackwardPrefetch(BACKWARD_PRE BACKWARD_POST) CPUOffload CPUOffloadPolicy FSDPModule FlatParameter FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType(PARAM_NAME PARAM_ID) ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy(FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2) StateDictConfig StateDictSettings StateDictType(FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT) fully_shard register_fsdp_forward_method
 distributed.fsdp._fully_shard: FSDPModule fully_shard
@@ -90,7 +96,7 @@ distributed.launcher:
 distributed.launcher.api: LaunchConfig elastic_launch
 distributed.optim: DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer
 distributed.pipelining: Pipe PipelineStage Schedule1F1B ScheduleGPipe SplitPoint(BEGINNING END) build_stage pipe_split pipeline
-distributed.rpc: BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
+distributed.rpc: is_available=_missing.never BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
 distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all
 distributed.run: main run get_args_parser config_from_args
 distributed.tensor: DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
@@ -109,7 +115,7 @@ export.graph_signature:
 fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
-fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
+fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
 fx.passes:
 fx.passes.infra:
 fx.passes.infra.pass_base: PassBase PassResult
@@ -134,6 +140,9 @@ onnx.symbolic_opset10:
 onnx.symbolic_opset11:
 onnx.symbolic_opset12:
 onnx.utils:
+quantization.fake_quantize: =ao.quantization.fake_quantize
+quantization.observer: =ao.quantization.observer
+quantization.qconfig: =ao.quantization.qconfig
 testing._internal:
 testing._internal.common_utils: TestCase
 testing._internal.distributed:
@@ -167,7 +176,7 @@ MODULES = dict(line.split(":", 1) for line in _TABLE.strip().splitlines())
 def _names(path):
     """{name: value} of a stand-in module."""
     space = {}
-    for name, members, other in re.findall(r"(\w*)(?:\(([^)]*)\))?(?:=([\w.]+))?", MODULES[path]):
+    for name, thrown, members, other in re.findall(r"(\w*)(!)?(?:\(([^)]*)\))?(?:=([\w.]+))?", MODULES[path]):
         if other and not name:
             space.update(_names(other))
         elif other:
@@ -175,6 +184,8 @@ def _names(path):
             space[name] = getattr(importlib.import_module("rushlight." + home if home else "rushlight"), last)
         elif members:
             space[name] = enum.Enum(name, members.split(), module="rushlight." + path)
+        elif thrown:
+            space[name] = type(name, (RuntimeError,), {"__module__": "rushlight." + path})
         elif name:
             space[name] = absent(f"{path}.{name}")
     return space

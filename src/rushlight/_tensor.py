@@ -12,6 +12,12 @@ def method(function):
     return function
 
 
+def attach(**attributes):
+    """Gives Tensor attributes that are no functions, or methods under another name."""
+    for name, value in attributes.items():
+        setattr(Tensor, name, value)
+
+
 @method
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Gradients of this tensor with respect to the leaves of its graph, accumulated in their .grad."""
@@ -149,7 +155,7 @@ def __array__(self, dtype=None, copy=None):
 
 
 # NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
-Tensor.__array_priority__ = 1000
+attach(__array_priority__=1000)
 
 
 @method
@@ -165,6 +171,26 @@ def __iter__(self):
     if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
     return iter(self.unbind(0))
+
+
+@method
+def __reversed__(self):
+    return self if self.dim() == 0 else self.flip(0)
+
+
+@method
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions from the farthest apart in memory to the nearest."""
+    steps = self.stride()
+    if ambiguity_check and len(set(steps)) < len(steps):
+        raise RuntimeError("The tensor does not have unique dim order: two of its dimensions have one stride")
+    return tuple(sorted(range(self.dim()), key=lambda d: -steps[d]))
+
+
+@method
+def is_distributed(self):
+    """False: no tensor is in several places."""
+    return False
 
 
 @method
@@ -237,7 +263,6 @@ def __reduce_ex__(self, protocol):
     return _rebuild, state
 
 
-@classmethod
 def __torch_function__(cls, func, types, args=(), kwargs=None):
     """Subclasses: results of ops have the subclass too."""
     for t in types:
@@ -261,7 +286,7 @@ def _convert(result, cls):
     return result
 
 
-Tensor.__torch_function__ = __torch_function__
+attach(__torch_function__=classmethod(__torch_function__))
 
 
 def _part(name):
@@ -274,4 +299,4 @@ def _part(name):
     return property(part, assign, doc=f"The {name} part, as a view.")
 
 
-Tensor.real, Tensor.imag = _part("real"), _part("imag")
+attach(real=_part("real"), imag=_part("imag"))

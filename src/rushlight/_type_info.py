@@ -49,7 +49,7 @@ class _Info:
     def __eq__(self, other):
         return self.dtype == other.dtype if type(other) is type(self) else NotImplemented
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def _fill(self, **values):
         for name, value in values.items():

@@ -7,8 +7,8 @@ from ._vmap import RANDOM, Batched, Unmapped, _levels, batched_at, physical, wra
 from .utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
-RULES = {}
-_names = {}  # callable -> its name in the table of ops
+RULES: dict = {}
+_names: dict = {}  # callable -> its name in the table of ops
 
 
 def rule(*names):
@@ -746,8 +746,10 @@ def _attention(func, args, kwargs, level):
     query, key, value, *rest = args
     if not all(batched_at(t, level.number) and t.dim() == 4 for t in (query, key, value)):
         return NotImplemented
+    if len(rest) > 2 or kwargs:  # a mask
+        return NotImplemented
     full = [t._value.reshape(-1, *t._value.shape[2:]) for t in (query, key, value)]
-    y = func(*full, *rest, **kwargs)
+    y = func(*full, *rest)
     return wrap(y.reshape(level.size, -1, *y.shape[1:]), level.number)
 
 

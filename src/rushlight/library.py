@@ -19,7 +19,7 @@ __all__ = [
     "triton_op",
 ]
 
-_defined = {}  # "space::name" -> CustomOpDef
+_defined: dict = {}  # "space::name" -> CustomOpDef
 
 
 def _split(name):

@@ -145,7 +145,7 @@ def load_library(path):
     )
 
 
-loaded_libraries = set()
+loaded_libraries: set = set()
 
 
 def __getattr__(name):

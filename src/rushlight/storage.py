@@ -142,8 +142,6 @@ def _is_shared(self):
     return False
 
 
-@_method("from_file")
-@staticmethod
 def _from_file(filename, shared=False, nbytes=0):
     """The bytes of a file, mapped into memory: a private copy on write, or (shared) the file itself, made longer if it
     must."""
@@ -165,15 +163,15 @@ def _from_file(filename, shared=False, nbytes=0):
     return _over(mapped)
 
 
-@_method("from_buffer")
-@staticmethod
 def _from_buffer(buffer, byte_order="native", *, count=-1, offset=0, dtype=None):
     """A copy of the bytes of an object."""
     data = memoryview(buffer).cast("B")[offset:]
     return _over(bytearray(data if count < 0 else data[:count]))
 
 
-_item = UntypedStorage.__getitem__
+_method("from_file")(staticmethod(_from_file))
+_method("from_buffer")(staticmethod(_from_buffer))
+_item = vars(UntypedStorage)["__getitem__"]
 
 
 def _getitem(self, index):
@@ -186,7 +184,7 @@ def _getitem(self, index):
     return _over(memoryview(self)[start : max(start, stop)])
 
 
-UntypedStorage.__getitem__ = _getitem
+setattr(UntypedStorage, "__getitem__", _getitem)  # noqa: B010
 
 
 def _over(buffer):

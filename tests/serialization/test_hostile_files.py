@@ -37,6 +37,8 @@ def saved(value=None, **kwargs):
         (b"\x1f\x8b\x08\x00", pickle.UnpicklingError, "gzip"),
         (b"\x40\x00\x00\x00\x00\x00\x00\x00{" + b" " * 80, pickle.UnpicklingError, "header cannot be read"),
         (b"hello world", pickle.UnpicklingError, "text"),
+        (b"\x08\x07\x12\x07pytorch\x1a\x03", pickle.UnpicklingError, "ONNX model"),
+        (bytes(5000), pickle.UnpicklingError, "first 5000 bytes are zeros"),
         (b"PK\x03\x04 and nothing else", RuntimeError, "truncated or damaged"),
         (pickle.dumps({"a": 1}, 2), RuntimeError, "magic number"),
     ],
@@ -228,3 +230,54 @@ def test_byte_order():
             target.writestr(info.filename, b"big" if info.filename.endswith("byteorder") else body)
     loaded = load(out.getvalue())
     assert loaded["w"].tolist() == [0.0, 1.0, 2.0, 3.0] and loaded["z"].tolist() == [1 + 2j]
+
+
+def test_entries_that_begin_outside_of_the_file(tmp_path):
+    """A place that memory has no error for, but the system has."""
+    buffer = io.BytesIO()
+    rl.save(rl.ones(3), buffer)
+    data = bytearray(buffer.getvalue())
+    at = data.index(b"PK\1\2") + 42  # where the directory says that the first entry begins
+    for place in (0xFFFFFFF0, len(data), 1 << 20):
+        data[at : at + 4] = place.to_bytes(4, "little")
+        path = tmp_path / "w.pt"
+        path.write_bytes(data)
+        for source in (path, bytes(data)):
+            with pytest.raises(RuntimeError, match="damaged|zip archive"):
+                rl.load(source)
+
+
+def test_packages_and_other_zips():
+    def archive(*names):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as z:
+            for name in names:
+                z.writestr(name, b"x")
+        return buffer.getvalue()
+
+    with pytest.raises(RuntimeError, match="torch.package archive"):
+        load(archive("p/.data/extern_modules", "p/model/m.pkl"))
+    with pytest.raises(RuntimeError, match="its first entry is 'document.xml'"):
+        load(archive("word/document.xml"))
+
+
+def test_streams_of_several_archives():
+    """Only the last archive could be found: the first would be read as the second."""
+    data = saved(rl.zeros(1)) + saved(rl.ones(1))
+    with pytest.raises(RuntimeError, match="more than one archive"):
+        load(data)
+    stream = io.BytesIO(data)
+    stream.seek(len(saved(rl.zeros(1))))
+    assert rl.load(stream).item() == 1
+    stream = io.BytesIO(b"xyz" + saved(rl.ones(1)))
+    stream.seek(3)
+    assert rl.load(stream).item() == 1
+
+
+def test_arguments_that_make_no_sense():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'endcoding'"):
+        rl.load(io.BytesIO(saved()), endcoding="latin1")
+    with pytest.raises(TypeError, match="mode 'rb'"):
+        rl.load(io.StringIO("PK"))
+    with pytest.raises(ValueError, match="protocol 0"):
+        rl.save(rl.ones(1), io.BytesIO(), pickle_protocol=0)

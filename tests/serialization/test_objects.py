@@ -2,6 +2,7 @@
 
 import collections
 import io
+import pathlib
 import pickle
 
 import numpy as np
@@ -98,6 +99,32 @@ OBJECTS = {
     "state dict": remembered,
     "schedules": schedules,
     "random state": lambda fw: fw.get_rng_state(),
+    "generator's state": lambda fw: fw.Generator().manual_seed(3).get_state(),
+    "devices": lambda fw: [fw.device("meta"), fw.device("cuda"), fw.device("mps")],
+    "layouts": lambda fw: [fw.sparse_coo, fw.sparse_csr, fw.sparse_csc, fw.strided],
+    "shapes": lambda fw: [fw.ones(2, 3).shape, fw.ones(2, 3).stride()],
+    "no strides": lambda fw: fw.ones(1).expand(3, 4)[1:],
+    "permuted": lambda fw: fw.arange(24.0).view(2, 3, 4).permute(2, 0, 1),
+    "overlapping": lambda fw: fw.arange(10.0).as_strided((2, 2), (1, 1), 3),
+    "one element": lambda fw: fw.arange(4.0)[2],
+    "nothing of much": lambda fw: fw.arange(10.0)[3:3],
+    "conjugate, transposed": lambda fw: fw.tensor([[1 + 2j, 2]]).conj().t(),
+    "pairs of reals": lambda fw: fw.view_as_real(fw.tensor([1 + 2j])),
+    "hybrid": lambda fw: fw.sparse_coo_tensor(fw.tensor([[0, 2]]), fw.ones(2, 3), (4, 3)),
+    "coo, empty": lambda fw: fw.sparse_coo_tensor(fw.empty(1, 0, dtype=fw.int64), fw.empty(0), (4,)),
+    "csr, int32": lambda fw: fw.sparse_csr_tensor(
+        *(fw.tensor(i, dtype=fw.int32) for i in ([0, 1, 2], [0, 1])), fw.ones(2), (2, 2)
+    ),
+    "parameter and data": lambda fw: (lambda p: [p, p.data, p, p.detach()[:1]])(fw.nn.Parameter(fw.ones(3))),
+    "parameter on meta": lambda fw: fw.nn.Parameter(fw.empty(2, device="meta")),
+    "buffer": lambda fw: fw.nn.Buffer(fw.ones(2)),
+    "counter": lambda fw: collections.Counter("aab"),
+    "long": lambda fw: ["x" * 70000, b"\0" * 70000, [2**31, -(2**31) - 1, 2**63, 255, 256, 65535, 65536]],
+    "floats": lambda fw: [float("nan"), float("inf"), -0.0, 1e-320],
+    "keys": lambda fw: {None: 1, True: 2, 1.5: 3, (1, 2): 4, b"x": 5},
+    "parametrized": lambda fw: fw.nn.utils.parametrizations.weight_norm(fw.nn.Linear(2, 2)).state_dict(),
+    "averaged": lambda fw: fw.optim.swa_utils.AveragedModel(fw.nn.Linear(1, 1)).state_dict(),
+    "scaler": lambda fw: fw.amp.GradScaler("cpu").state_dict(),
     **{f"optimizer {n}": lambda fw, n=n: optimizer_state(fw, n) for n in OPTIMIZERS},
 }
 
@@ -285,3 +312,84 @@ def test_other_pickle_modules():
         rl.save({"w": rl.ones(2), "f": lambda x: x + 1, "dtype": rl.float16}, buffer, pickle_module=module)
         loaded = rl.load(buffer.getvalue(), pickle_module=module if name == "dill" else pickle)
         assert loaded["f"](1) == 2 and loaded["w"].tolist() == [1.0, 1.0] and loaded["dtype"] is rl.float16
+
+
+class Ordered(collections.OrderedDict):
+    pass
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Ordered(a=1),
+        collections.defaultdict(list),
+        Pair(1, 2),
+        collections.deque([1]),
+        range(3),
+        pathlib.PurePosixPath("a"),
+        len,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_weights_are_not(value):
+    """Classes outside of the allow-list are refused by name, as by PyTorch."""
+    for writer in (torch, rl):
+        buffer = io.BytesIO()
+        writer.save([value, writer.ones(1)], buffer)
+        for reader in (torch, rl):
+            with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+                reader.load(io.BytesIO(buffer.getvalue()))
+            loaded = reader.load(io.BytesIO(buffer.getvalue()), weights_only=False)[0]
+            assert loaded == value and type(loaded) is type(value)
+
+
+def _forward_hook(module, args, output):
+    return output + 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_modules_with_hooks():
+    for writer, reader in ((torch, rl), (rl, torch), (rl, rl)):
+        module = writer.nn.Sequential(writer.nn.Linear(2, 2))
+        module[0].register_forward_hook(_forward_hook)
+        module[0].weight.note = {"scale": 2}
+        buffer = io.BytesIO()
+        writer.save(module, buffer)
+        buffer.seek(0)
+        loaded = reader.load(buffer, weights_only=False)
+        assert loaded[0].weight.note == {"scale": 2}
+        expected = module(writer.ones(1, 2)).tolist()
+        np.testing.assert_allclose(loaded(reader.ones(1, 2)).tolist(), expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lazy_modules():
+    for writer, reader in ((torch, rl), (rl, torch), (rl, rl)):
+        buffer = io.BytesIO()
+        writer.save(writer.nn.LazyLinear(3), buffer)
+        buffer.seek(0)
+        loaded = reader.load(buffer, weights_only=False)
+        assert type(loaded.weight) is reader.nn.UninitializedParameter
+        assert loaded(reader.ones(4, 2)).shape == (4, 3)
+
+
+@pytest.mark.parametrize("name", ["max", "sort", "linalg.slogdet"])
+def test_results_with_names(name):
+    def result(fw):
+        function = fw
+        for part in name.split("."):
+            function = getattr(function, part)
+        return function(fw.eye(2), 0) if name != "linalg.slogdet" else function(fw.eye(2))
+
+    for writer, reader in ((torch, rl), (rl, torch), (rl, rl)):
+        buffer = io.BytesIO()
+        writer.save(result(writer), buffer)
+        loaded = reader.load(io.BytesIO(buffer.getvalue()), weights_only=False)
+        assert [v.tolist() for v in loaded] == [v.tolist() for v in result(reader)]
+        assert type(loaded).__match_args__ == type(result(reader)).__match_args__
+    copy = pickle.loads(pickle.dumps(result(rl)))
+    assert type(copy).__name__ == name.rpartition(".")[2] and copy[0].tolist() == result(rl)[0].tolist()
+    assert isinstance(rl.ones(2, 2).max(0), rl.return_types.max)

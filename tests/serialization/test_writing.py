@@ -9,7 +9,9 @@ import stat
 import subprocess
 import sys
 import warnings
+import zlib
 
+import numpy as np
 import pytest
 
 import rushlight as rl
@@ -167,3 +169,56 @@ def test_alignment_is_a_setting():
         and data.index(ones, first + 1) % 4096 == 0
         and rl.load(data)["b"].tolist() == [1.0] * 3
     )
+
+
+def test_checksums():
+    """All lengths around those where another way of computing begins."""
+    data = np.random.default_rng(0).integers(0, 256, (3 << 20) + 100, dtype=np.uint8)
+    crc32 = rl._C.ops["_crc32"]
+    for length in [*range(200), *((n << 20) + d for n in (1, 2, 3) for d in (-1, 0, 1, 99))]:
+        for start in (0, 1):
+            part = data[start : start + length].copy()
+            assert crc32(rl.from_numpy(part)) == zlib.crc32(part), length
+    for wrong in (rl.ones(3), rl.zeros(2, 2, dtype=rl.uint8), rl.zeros(4, dtype=rl.uint8)[::2]):
+        with pytest.raises(TypeError, match="contiguous bytes"):
+            crc32(wrong)
+
+
+def test_files_are_read_by_all_threads(tmp_path):
+    read_file = rl._C.ops["_read_file"]
+    data = bytes(range(256)) * (1 << 14)
+    path = tmp_path / "bytes"
+    path.write_bytes(data)
+    with open(path, "rb") as f:
+        found = rl.empty(len(data) - 100, dtype=rl.uint8)
+        assert read_file(found, f.fileno(), 100, True) == zlib.crc32(data[100:])
+        assert found.numpy().tobytes() == data[100:] and read_file(found, f.fileno(), 0, False) == 0
+        with pytest.raises(RuntimeError, match="ends too early"):
+            read_file(found, f.fileno(), 101, True)
+    with pytest.raises(RuntimeError, match="Bad file descriptor"):
+        read_file(found, 10**6, 0, True)
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_waiting_for_the_disk_is_a_choice(tmp_path, monkeypatch, sync):
+    from rushlight.utils.serialization import config
+
+    calls = []
+    monkeypatch.setattr(config.save, "sync", sync)
+    monkeypatch.setattr(os, "fsync", calls.append)
+    rl.save(rl.ones(3), tmp_path / "a.pt")
+    assert len(calls) == (2 if sync else 0)  # of the file and of its folder
+
+
+def test_files_that_are_not_what_their_descriptor_says(tmp_path):
+    """A GzipFile has the descriptor of the compressed file."""
+    import gzip
+
+    with gzip.open(tmp_path / "w.pt.gz", "wb", 1) as f:
+        rl.save(rl.arange(100_000.0), f)
+    with gzip.open(tmp_path / "w.pt.gz", "rb") as f:
+        assert rl.load(f).tolist() == list(range(100_000))
+    rl.save(rl.arange(100_000.0), tmp_path / "w.pt")
+    for buffering in (0, -1):
+        with open(tmp_path / "w.pt", "rb", buffering) as f:
+            assert rl.load(f).sum() == rl.arange(100_000.0).sum()

@@ -88,18 +88,6 @@ def mark_static_address(t, guard=True):
     return None
 
 
-class _Exceptions:
-    """torch._dynamo.exc."""
-
-    class TorchDynamoException(RuntimeError):
-        """An error of the tracer."""
-
-    Unsupported = InternalTorchDynamoError = BackendCompilerFailed = UserError = TorchDynamoException
-
-
-exc = _Exceptions
-
-
 class OptimizedModule:
     """What PyTorch's torch.compile returns for a module; modules stay themselves here."""
 

@@ -59,8 +59,12 @@ def _unique(input, return_inverse, return_counts, dim, consecutive):
 
 
 @op(out="exact")
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+def isin(
+    elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None
+):
     """Whether each element is among the test elements."""
+    elements = element if elements is None else elements  # numbers are named in the singular
+    test_elements = test_element if test_elements is None else test_elements
     if not isinstance(elements, _C.Tensor):
         if not isinstance(test_elements, _C.Tensor):
             raise TypeError("isin(): one of elements and test_elements must be a Tensor")

@@ -35,33 +35,33 @@ def _wrap(dim, ndim):
 
 
 @op(name="linalg.matrix_norm", out="exact")
-@takes("A")
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+@takes("input")
+def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
-    _check_matrix("linalg.matrix_norm", A)
-    _check_float("linalg.matrix_norm", A)
+    _check_matrix("linalg.matrix_norm", input)
+    _check_float("linalg.matrix_norm", input)
     if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
-    rows, cols = (_wrap(d, A.dim()) for d in dim)
+    rows, cols = (_wrap(d, input.dim()) for d in dim)
     if rows == cols:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if dtype is not None:
-        A = A.to(dtype)
+        input = input.to(dtype)
     if isinstance(ord, str):
         if ord == "fro":
-            return _ops["linalg.vector_norm"](A, 2, (rows, cols), keepdim)
+            return _ops["linalg.vector_norm"](input, 2, (rows, cols), keepdim)
         if ord != "nuc":
             raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     elif abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
-        values = _ops["linalg.svdvals"](A.movedim((rows, cols), (-2, -1)))
+        values = _ops["linalg.svdvals"](input.movedim((rows, cols), (-2, -1)))
         empty = values.shape[-1] == 0 and ord != "nuc" and ord > 0  # the largest of no values
         result = values.sum(-1) if ord == "nuc" or empty else values.amax(-1) if ord > 0 else values.amin(-1)
     else:
         if abs(ord) == math.inf:
             rows, cols = cols, rows
-        sums = A.abs().sum(rows, keepdim=True)
+        sums = input.abs().sum(rows, keepdim=True)
         if sums.shape[cols] == 0 and ord > 0:  # the largest of no sums
             result = sums.sum(cols, keepdim=True)
         else:
@@ -75,21 +75,21 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
 
 @op(name="linalg.norm", out=True)
-@takes("A")
-def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+@takes("input")
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     """The norm of vectors or matrices, by the number of dimensions."""
-    if ord is not None and dim is None and A.dim() not in (1, 2):
+    if ord is not None and dim is None and input.dim() not in (1, 2):
         raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.dim()}D."
         )
-    count = A.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
+    count = input.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
     if dim is not None and ord is not None and count not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if ord is not None and count == 2:
-        return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+        return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(ord, str):
         raise RuntimeError(f"linalg.norm: the order {ord!r} is one of matrices, got {count} dimension")
-    return _ops["linalg.vector_norm"](A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+    return _ops["linalg.vector_norm"](input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
 @op(out=True)
@@ -107,18 +107,18 @@ def frobenius_norm(input, dim=(), keepdim=False):
 
 
 @op(name="linalg.cond", out=True)
-@takes("A")
-def cond(A, p=None):
+@takes("input")
+def cond(input, p=None):
     """How much A and its inverse together can stretch a vector."""
-    _check_matrix("linalg.cond", A)
-    _check_float("linalg.cond", A)
+    _check_matrix("linalg.cond", input)
+    _check_float("linalg.cond", input)
     if p is None or p in (2, -2):
-        values = _ops["linalg.svdvals"](A)
+        values = _ops["linalg.svdvals"](input)
         if values.numel() == 0:
-            return values.new_zeros(A.shape[:-2])
+            return values.new_zeros(input.shape[:-2])
         large, small = values[..., 0], values[..., -1]
         return small / large if p == -2 else large / small
-    _check_square("linalg.cond", A)
+    _check_square("linalg.cond", input)
     if (
         not isinstance(p, str)
         and abs(p) not in (1, math.inf)
@@ -126,36 +126,38 @@ def cond(A, p=None):
         and p not in ("fro", "nuc")
     ):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    if A.numel() == 0:
-        return A.abs().new_zeros(A.shape[:-2])
-    inverse, info = _ops["linalg.inv_ex"](A)
-    result = matrix_norm(A, p) * matrix_norm(inverse, p)
+    if input.numel() == 0:
+        return input.abs().new_zeros(input.shape[:-2])
+    inverse, info = _ops["linalg.inv_ex"](input)
+    result = matrix_norm(input, p) * matrix_norm(inverse, p)
     singular = info != 0
-    return result.masked_fill(singular, math.inf) if A.is_meta or bool(singular.any()) else result
+    return result.masked_fill(singular, math.inf) if input.is_meta or bool(singular.any()) else result
 
 
 @op(name="linalg.matrix_rank", out=True)
-@takes("A")
-def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False):
+@takes("input")
+def matrix_rank(input, tol=None, *, atol=None, rtol=None, hermitian=False):
     """The number of singular values above a tolerance."""
-    _check_matrix("linalg.matrix_rank", A)
+    _check_matrix("linalg.matrix_rank", input)
     if isinstance(tol, bool):  # matrix_rank(A, hermitian)
         tol, hermitian = None, tol
     if tol is not None:
         atol, rtol = tol, 0.0
     if hermitian:
-        _check_square("linalg.matrix_rank", A)
+        _check_square("linalg.matrix_rank", input)
     for name, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.is_complex():
             raise RuntimeError(
                 f"linalg.matrix_rank: {name} tensor of complex type is not supported. Got {value.dtype}"
             )
-    values = _ops["linalg.eigvalsh"](A.detach()).abs() if hermitian else _ops["linalg.svdvals"](A.detach())
+    values = (
+        _ops["linalg.eigvalsh"](input.detach()).abs() if hermitian else _ops["linalg.svdvals"](input.detach())
+    )
     if values.numel() == 0:
-        return _ops["zeros"](A.shape[:-2], dtype=_C.int64, device=A.device)
+        return _ops["zeros"](input.shape[:-2], dtype=_C.int64, device=input.device)
     largest = values.amax(-1)
     if rtol is None:
-        default = _epsilon(values.dtype) * max(A.shape[-1], A.shape[-2])
+        default = _epsilon(values.dtype) * max(input.shape[-1], input.shape[-2])
         if isinstance(atol, Tensor):
             rtol = _ops["where"](atol > 0, 0.0, default)
         else:
@@ -172,18 +174,18 @@ def _epsilon(dtype):
 
 
 @op(name="linalg.tensorinv", out=True)
-@takes("A")
-def tensorinv(A, ind=2):
+@takes("input")
+def tensorinv(input, ind=2):
     """The inverse of tensordot with A over its first `ind` dimensions."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    first, last = A.shape[:ind], A.shape[ind:]
+    first, last = input.shape[:ind], input.shape[ind:]
     if math.prod(first) != math.prod(last):
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
             f"but got {math.prod(last)} != {math.prod(first)}"
         )
-    return _ops["linalg.inv"](A.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
+    return _ops["linalg.inv"](input.reshape(math.prod(first), math.prod(last))).reshape(*last, *first)
 
 
 @op(name="linalg.tensorsolve", out=True)
@@ -256,19 +258,19 @@ _PADE_LIMIT = 5.371920351148152
 
 
 @op(name="linalg.matrix_exp")
-@takes("A")
-def matrix_exp(A):
+@takes("input")
+def matrix_exp(input):
     """The sum of A^k / k! over all k, by scaling, Pade's approximation and squaring."""
-    _check_square("linalg.matrix_exp", A)
-    _check_float("linalg.matrix_exp", A)
-    if A.numel() == 0:
-        return A.clone()
+    _check_square("linalg.matrix_exp", input)
+    _check_float("linalg.matrix_exp", input)
+    if input.numel() == 0:
+        return input.clone()
     with _C_no_grad():
-        size = A.detach().abs().sum(-2).amax(-1)
+        size = input.detach().abs().sum(-2).amax(-1)
         halvings = (size / _PADE_LIMIT).log2().ceil().clamp(min=0)
         most = halvings.amax()
-        most = int(most) if not A.is_meta and bool(most == most) and bool(most < 1100) else 0
-    scaled = A * (0.5**halvings).to(A.dtype)[..., None, None] if most else A
+        most = int(most) if not input.is_meta and bool(most == most) and bool(most < 1100) else 0
+    scaled = input * (0.5**halvings).to(input.dtype)[..., None, None] if most else input
     result = _pade(scaled)
     for k in range(most):
         squared = result @ result

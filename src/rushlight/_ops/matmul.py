@@ -173,31 +173,31 @@ def chain_matmul(*matrices):
 
 
 @op(name="linalg.matrix_power", out="exact")
-@takes("A")
-def matrix_power(A, n):
+@takes("input")
+def matrix_power(input, n):
     """A multiplied with itself n times; the inverse is taken for negative n."""
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
-    if A.shape[-1] != A.shape[-2]:
+    if input.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             "linalg.matrix_power: A must be batches of square matrices, but they are "
-            f"{A.shape[-2]} by {A.shape[-1]} matrices"
+            f"{input.shape[-2]} by {input.shape[-1]} matrices"
         )
     if n == 0:
         # an identity that depends on A, with a gradient of zero
-        one = _ops["eye"](A.shape[-1], dtype=A.dtype, device=A.device)
-        return _ops["where"](_ops["ones_like"](A, dtype=_C.bool), one, A)
+        one = _ops["eye"](input.shape[-1], dtype=input.dtype, device=input.device)
+        return _ops["where"](_ops["ones_like"](input, dtype=_C.bool), one, input)
     if n < 0:
-        A, n = _ops["linalg.inv"](A), -n
+        input, n = _ops["linalg.inv"](input), -n
     result = None
     while True:
         if n % 2:
-            result = A if result is None else _matmul(result, A)
+            result = input if result is None else _matmul(result, input)
         n //= 2
         if n == 0:
             break
-        A = _matmul(A, A)
-    return result.clone() if result is A else result
+        input = _matmul(input, input)
+    return result.clone() if result is input else result
 
 
 @op(name="matrix_power", method=True, out=True)

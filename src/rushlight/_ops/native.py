@@ -171,6 +171,12 @@ def is_same_size(input, other):
 
 
 @op
+def _has_compatible_shallow_copy_type(input, from_):
+    """Whether `input.data = from_` may keep the object: on the same kind of device and layout."""
+    return input.device.type == from_.device.type and input.layout == from_.layout
+
+
+@op
 def _shape_as_tensor(input):
     """The shape as a tensor of int64."""
     return _ops["tensor"](list(input.shape), dtype=_C.int64)

@@ -96,15 +96,13 @@ def _upsample(name, n, mode, antialias=False):
         sizes, factors = _target(name, n, input, output_size, scales)
         return resize(input, sizes, factors, mode, align_corners, antialias)
 
-    if mode.startswith("nearest"):
+    def nearest(input, output_size, *scales, **named):
+        return resized(input, output_size, None, scales, named)
 
-        def upsample(input, output_size, *scales, **named):
-            return resized(input, output_size, None, scales, named)
-    else:
+    def smooth(input, output_size, align_corners, *scales, **named):
+        return resized(input, output_size, bool(align_corners), scales, named)
 
-        def upsample(input, output_size, align_corners, *scales, **named):
-            return resized(input, output_size, bool(align_corners), scales, named)
-
+    upsample = nearest if mode.startswith("nearest") else smooth
     upsample.__name__ = upsample.__qualname__ = name
     upsample.__doc__ = f"interpolate(mode='{mode}') of {n + 2}-dimensional inputs."
     op(upsample, name="_nn." + name)

@@ -8,7 +8,7 @@ from .._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .function import Function
 
 _run_all = _C.ops["_run_backward"]
-_partial = set()  # threads inside a backward that was asked for the gradients of certain inputs only
+_partial: set = set()  # threads inside a backward that was asked for the gradients of certain inputs only
 
 
 def _run(roots, grads, retain, create_graph, inputs, accumulate):
@@ -28,7 +28,7 @@ def _is_checkpoint_valid():
 
 
 Tensor = _C.Tensor
-_Batched = None  # vmap's class of tensors, when vmap is in use
+_Batched: type | None = None  # vmap's class of tensors, when vmap is in use
 
 
 def _tuple(x):

@@ -26,7 +26,7 @@ class _Level:
         self.inputs = []  # duals made in this level: (recorded input, its tangent)
 
 
-_levels = []
+_levels: list = []
 
 
 def enter_dual_level():

@@ -1,12 +1,13 @@
 """autograd.Function: an op of one's own, with its backward, in Python."""
 
 import functools
+from typing import Any
 
 from .. import _C
 from .._grad_mode import no_grad, set_grad_enabled
 
 Tensor = _C.Tensor
-_Batched = None  # vmap's class of tensors, when vmap is in use
+_Batched: type | None = None  # vmap's class of tensors, when vmap is in use
 
 
 def _register(hooks, hook):
@@ -27,7 +28,8 @@ def register_prehook(node, hook):
     return _register(node._pre_hooks(), hook)
 
 
-_C.Node.register_hook, _C.Node.register_prehook = register_hook, register_prehook
+_Node: Any = _C.Node
+_Node.register_hook, _Node.register_prehook = register_hook, register_prehook
 
 
 class FunctionCtx(_C.FunctionNode):

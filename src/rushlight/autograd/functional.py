@@ -263,8 +263,8 @@ def _output_jacobian(output, number, inputs, create_graph, strict):
     for j in range(n):
         with rl.no_grad():
             flat[j] = 1
-        # a graph of the gradient may keep the basis vector: it must not change afterwards
-        seed = basis.clone() if create_graph else basis
+        # the gradient, or a graph of it, may share memory with the basis vector, which changes afterwards
+        seed = basis.clone()
         grads = _grads((output,), inputs, (seed,), create_graph, retain_graph=True)
         grads = _fill(grads, inputs, strict, create_graph, "back", number)
         for column, grad in zip(columns, grads, strict=True):
@@ -352,3 +352,24 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
         product = _fill(_grads(pulled, u, v, create_graph), inputs, strict, create_graph, "back_trick")
     return _finish(outputs, False, create_graph), _finish(product, many_in, create_graph)
+
+
+# Helpers that packages import by their private names.
+def _grad_postprocess(values, create_graph):
+    return _finish(values, True, create_graph)
+
+
+def _tuple_postprocess(values, unpack):
+    """Takes off the tuples that were put around single tensors: `unpack` says which level was a tuple already."""
+    if isinstance(unpack, tuple):
+        outer, inner = unpack
+        if not inner:
+            values = tuple(row[0] for row in values)
+        return values if outer else values[0]
+    return values if unpack else values[0]
+
+
+def _construct_standard_basis_for(tensors, tensor_numels):
+    """The rows of an identity matrix, cut into one (total, numel) block of columns for each tensor."""
+    blocks = rl.eye(sum(tensor_numels)).split(tuple(tensor_numels), 1)
+    return tuple(block.to(t) for block, t in zip(blocks, tensors, strict=True))

@@ -5,6 +5,7 @@ part) the gradient of a complex input z = x + iy is dL/dx + i dL/dy; both sides 
 """
 
 import sys
+import types
 
 import rushlight as rl
 
@@ -452,7 +453,7 @@ def gradgradcheck(
     )
 
 
-class _Module(type(sys)):
+class _Module(types.ModuleType):
     """`autograd.gradcheck` names this module and the function in it: the module can be called, too."""
 
     def __call__(self, *args, **kwargs):

@@ -32,6 +32,7 @@ class ReduceOp(enum.Enum):
 class Backend(str):
     """A backend's name, in lower case."""
 
+    default_device_backend_map = {"cpu": "gloo"}
     UNDEFINED = "undefined"
     GLOO = "gloo"
     NCCL = "nccl"
@@ -307,9 +308,8 @@ class _Store:
 
 
 Store = TCPStore = FileStore = HashStore = PrefixStore = _Store
-ReduceOp.RedOpType = ReduceOp
 reduce_op = ReduceOp
-Backend.default_device_backend_map = {"cpu": "gloo"}
+setattr(ReduceOp, "RedOpType", ReduceOp)  # noqa: B010
 ProcessGroupGloo = ProcessGroupNCCL = ProcessGroup
 send_object_list = recv_object_list = _alone
 

@@ -156,8 +156,7 @@ class Wishart(ExponentialFamily):
         return sample.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         nu, p, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         solved = rl.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (
@@ -168,20 +167,18 @@ class Wishart(ExponentialFamily):
         )
 
     def entropy(self):
-        nu, p = self.df, self._event_shape[-1]
-        return (
-            (p + 1) * (p * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril))
-            + rl.mvlgamma(nu / 2, p=p)
-            - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p)
-            + nu * p / 2
-        )
+        p, half_df = self._event_shape[-1], self.df / 2
+        scale = _half_log_det(self._unbroadcasted_scale_tril) + p / 2 * math.log(2)
+        from_gamma = rl.mvlgamma(half_df, p) - (half_df - (p + 1) / 2) * _mvdigamma(half_df, p)
+        return (p + 1) * scale + from_gamma + p * half_df
 
     @property
     def _natural_params(self):
-        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+        p = self._event_shape[-1]
+        return self.precision_matrix / -2, (self.df - (p + 1)) / 2
 
     def _log_normalizer(self, x, y):
         p = self._event_shape[-1]
-        return (y + (p + 1) / 2) * (-rl.linalg.slogdet(-2 * x).logabsdet + math.log(2) * p) + rl.mvlgamma(
-            y + (p + 1) / 2, p=p
-        )
+        half_df = y + (p + 1) / 2
+        log_det = p * math.log(2) - rl.linalg.slogdet(-2 * x).logabsdet
+        return rl.mvlgamma(half_df, p) + half_df * log_det

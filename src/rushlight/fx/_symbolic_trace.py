@@ -14,7 +14,7 @@ from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 from rushlight.fx.proxy import Proxy, TracerBase
 
-_wrapped = []  # (globals, name) of functions that stay one call
+_wrapped: list = []  # (globals, name) of functions that stay one call
 _tracing = False
 
 

@@ -105,15 +105,14 @@ for _name in (
     setattr(Proxy, f"__r{_name}__", _operator(_function, reverse=True))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "invert", "getitem"):
     setattr(Proxy, f"__{_name}__", _operator(getattr(operator, _name)))
-Proxy.__abs__ = _operator(abs)
-Proxy.__hash__ = object.__hash__
 
 
 def _setitem(self, index, value):
     self.tracer.create_proxy("call_function", operator.setitem, (self, index, value), {})
 
 
-setattr(Proxy, "__setitem__", _setitem)  # noqa: B010
+for _name, _method in (("abs", _operator(abs)), ("hash", object.__hash__), ("setitem", _setitem)):
+    setattr(Proxy, f"__{_name}__", _method)
 
 
 class TracerBase:

@@ -204,4 +204,4 @@ def _check_repo_is_trusted(owner, name, cached, trust_repo, calling_fn="load"):
             f.write(full + "\n")
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _teach(__name__, "rushlight.hub._helpers")

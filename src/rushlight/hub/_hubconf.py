@@ -106,7 +106,7 @@ def _pip_line(names):
     )
 
 
-_used_folders = set()
+_used_folders: set = set()
 
 
 def _forget_others(folder):

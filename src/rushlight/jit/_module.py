@@ -5,7 +5,7 @@ import os
 import rushlight as rl
 
 
-class _KindOfModule(type(rl.nn.Module)):
+class _KindOfModule(type):
     """Scripted modules are plain modules here, so no module is an instance of these classes by itself."""
 
 

@@ -12,7 +12,7 @@ from multiprocessing.reduction import DupFd, ForkingPickler
 import rushlight as rl
 
 # address of the mapping -> (descriptor, bytes); an entry lives as long as the mapping
-_files = {}
+_files: dict = {}
 
 
 class _Mapping(mmap.mmap):

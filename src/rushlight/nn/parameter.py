@@ -1,5 +1,7 @@
 """Parameter and Buffer: tensors that a Module keeps, and their forms without a shape yet."""
 
+from typing import Any
+
 import rushlight as rl
 
 __all__ = [
@@ -15,7 +17,10 @@ Tensor = rl.Tensor
 _no_dispatch = getattr(rl._C, "_disabled_torch_function_impl", None)
 
 
-class _Kind(type(Tensor)):
+_TensorType: Any = type(Tensor)
+
+
+class _Kind(_TensorType):
     """isinstance() also holds for tensors of other classes that carry the mark of the kind."""
 
     def __instancecheck__(cls, instance):

@@ -42,7 +42,7 @@ class StepwiseOptimizer(Optimizer):
     lists: tuple = ()
     not_negative: tuple = ("lr", "eps", "weight_decay")
     numbers: tuple = ("step",)  # state that is a 0-dim tensor, a plain number in old files
-    refuses_sparse = "{} does not support sparse gradients"  # None: they are welcome
+    refuses_sparse: str | None = "{} does not support sparse gradients"  # None: they are welcome
 
     def __init__(self, params, arguments):
         """`arguments`: the options by name; locals() of the subclass's __init__ will do."""

@@ -2,6 +2,7 @@
 
 from typing import Any, TypeAlias
 
+from rushlight._missing import teach as _teach
 from rushlight.serialization._allowed import add_safe_globals as add_safe_globals
 from rushlight.serialization._allowed import clear_safe_globals as clear_safe_globals
 from rushlight.serialization._allowed import get_safe_globals as get_safe_globals
@@ -50,8 +51,4 @@ __all__ = [
 MAP_LOCATION: TypeAlias = Any
 FILE_LIKE: TypeAlias = Any
 
-
-def __getattr__(name):
-    from rushlight._missing import no_name
-
-    raise no_name(__name__, name)
+__getattr__ = _teach(__name__, "rushlight.serialization._helpers")

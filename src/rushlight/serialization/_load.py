@@ -23,6 +23,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         mmap = _options.config.load.mmap and isinstance(f, (str, os.PathLike))
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
+    for name in pickle_load_args:
+        if pickle_module in (None, pickle) and name not in ("encoding", "errors", "fix_imports", "buffers"):
+            raise TypeError(f"load() got an unexpected keyword argument {name!r}")
     reader = Reader(map_location, weights_only, pickle_module or pickle, pickle_load_args)
     if isinstance(f, (bytes, bytearray, memoryview)):
         return _load_file(io.BytesIO(f), reader, f"the {len(f)} bytes given", False)
@@ -67,11 +70,15 @@ def _check_seekable(f):
             f"{e}. You can only torch.load from a file that is seekable. Please pre-load the data into a "
             "buffer like io.BytesIO and try to load from it instead."
         ) from None
+    if isinstance(f.read(0), str):
+        raise TypeError(f"{type(f).__name__} gives text, not bytes: open the file with mode 'rb'")
 
 
 def _load_file(f, reader, name, use_mmap):
     if is_zipfile(f):
+        start = f.tell()
         archive = ZipReader(f, name)
+        archive.check_begins_at(start)
         if "constants.pkl" in archive:
             return _load_script(f, archive, reader, name)
         if archive.is_npz:
@@ -137,10 +144,9 @@ def storages_of(archive, reader, mapped=None, folder="data"):
             return rl.from_numpy(mapped[place : place + length])
         data = rl.empty(length, dtype=rl.uint8)
         if length:
-            array = data.numpy()
-            archive.read_into(entry, array)
+            archive.read_into(entry, data)
             if swap and item > 1:
-                rows = array[: length // item * item].reshape(-1, item)
+                rows = data.numpy()[: length // item * item].reshape(-1, item)
                 rows[:] = rows[:, ::-1].copy()
         return data
 

@@ -3,7 +3,7 @@
 import rushlight as rl
 from rushlight.storage import TypedStorage, UntypedStorage
 
-_packages = []  # (priority, tag function, restore function)
+_packages: list = []  # (priority, tag function, restore function)
 
 
 def register_package(priority, tagger, deserializer):

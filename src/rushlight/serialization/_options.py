@@ -29,7 +29,8 @@ class config:
         mmap_flags=getattr(mmap, "MAP_PRIVATE", 2),
         calculate_storage_offsets=False,
     )
-    save = _Section(compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64)
+    # sync: whether save() waits until the disk has the file, which only a machine that loses its power needs.
+    save = _Section(compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64, sync=False)
 
 
 _local = threading.local()

@@ -45,7 +45,7 @@ class _Reference:
         self.identity = identity
 
 
-_names = {}
+_names: dict = {}
 
 
 def _name(module, name):
@@ -60,7 +60,10 @@ class _TensorPickling:
 
     def reducer_override(self, obj):
         if isinstance(obj, rl.Tensor):
-            return self._tensor(obj)
+            is_made = not hasattr(type(obj), "materialize")  # parameters of lazy modules are not yet
+            return self._tensor(obj) if is_made else NotImplemented
+        if type(obj).__module__ == "torch.return_types" and self.name is _name:
+            return _name("torch.return_types", type(obj).__name__), (tuple(obj), {})
         if isinstance(obj, rl.dtype):
             return _name("torch", str(obj).rsplit(".", 1)[-1]) if self.name is _name else NotImplemented
         if isinstance(obj, rl.device):
@@ -184,8 +187,6 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         self.memoize(obj)
 
-    dispatch[_Name] = _save_name
-
     def save_global(self, obj, name=None):
         module = getattr(obj, "__module__", None) or ""
         if module.split(".")[0] == "rushlight":
@@ -201,8 +202,7 @@ class _Pickler(_TensorPickling, pickle._Pickler):
             return super().save_type(obj)
         return self.save_global(obj)
 
-    dispatch[type] = save_type
-    dispatch[type(save)] = save_global
+    dispatch.update({_Name: _save_name, type: save_type, type(save): save_global})  # type: ignore[dict-item]
 
 
 def _foreign(pickle_module):

@@ -1,7 +1,11 @@
-"""Files that are replaced whole: a process killed while it writes leaves the old file or the new one."""
+"""Files that are replaced whole: a process killed while it writes leaves the old file or the new one. A machine that
+loses its power may lose the last file too, unless `utils.serialization.config.save.sync` makes saves wait for the disk.
+"""
 
 import contextlib
 import os
+
+from rushlight.serialization import _options
 
 
 @contextlib.contextmanager
@@ -22,7 +26,8 @@ def replacing(path):
         with _new_file(folder, temporary) as out:
             yield out
             out.flush()
-            os.fsync(out.fileno())
+            if _options.config.save.sync:
+                os.fsync(out.fileno())
             with contextlib.suppress(OSError):
                 os.fchmod(out.fileno(), os.stat(path).st_mode & 0o7777)
             _give_name(out, temporary)
@@ -31,6 +36,11 @@ def replacing(path):
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    if _options.config.save.sync:
+        _sync_folder(folder)
+
+
+def _sync_folder(folder):
     with contextlib.suppress(OSError):  # the new name must reach the disk too
         directory = os.open(folder, os.O_RDONLY)
         try:

@@ -10,7 +10,7 @@ from rushlight.serialization._legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from rushlight.serialization._location import location_tag
 from rushlight.serialization._pickler import pickled
 from rushlight.serialization._replace import replacing
-from rushlight.serialization._storage import bytes_of
+from rushlight.serialization._storage import tensor_over_storage
 from rushlight.serialization._zip import ZipWriter
 
 DEFAULT_PROTOCOL = 2
@@ -32,6 +32,10 @@ def save(
     parts of storages that no saved tensor looks at are left out (with a number: where more bytes than that are
     saved), and a warning says so.
     """
+    if pickle_protocol == 0:
+        raise ValueError(
+            "save: pickle protocol 0 has no way to refer to storages; use 2 (the default) or more"
+        )
     storages = _Storages()
     if compact_views is not False:
         from rushlight.serialization._compact import plan
@@ -89,12 +93,13 @@ def _write_legacy(obj, f, name, storages, pickle_module, protocol, without_byteo
     for tensor, item in storages.found:
         contents = _contents(tensor)
         f.write(struct.pack("<q", len(contents) // item))
-        f.write(memoryview(contents) if len(contents) else b"")
+        f.write(memoryview(contents.numpy()) if len(contents) else b"")
 
 
 def _contents(tensor):
-    contents = bytes_of(tensor)
-    return bytes(len(contents)) if _options.skips_data() else contents
+    """The whole storage of a tensor as a tensor of bytes."""
+    contents = tensor_over_storage(tensor.untyped_storage())
+    return contents.new_zeros(len(contents)) if _options.skips_data() else contents
 
 
 class _Storages:

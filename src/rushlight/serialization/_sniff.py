@@ -30,6 +30,10 @@ def explain(head, size):
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
+    if head[:1] == b"\x08" and b"pytorch" in head[:24]:
+        return "it is an ONNX model, which holds a graph (onnxruntime runs these)"
+    if len(head) > 64 and not any(head):
+        return f"its first {len(head)} bytes are zeros, as after a crash or a download that broke off: get it again"
     if head and all(32 <= b < 127 or b in b"\r\n\t" for b in head[:64]):
         return "it is text, beginning " + repr(head[:60].decode("ascii"))
     return None

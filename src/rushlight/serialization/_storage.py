@@ -42,11 +42,6 @@ def storage_name(dtype):
     return _NAMES_OF_DTYPES.get(str(dtype).rsplit(".", 1)[-1])
 
 
-def bytes_of(tensor):
-    """The whole storage of a tensor as a NumPy array of bytes that shares its memory."""
-    return tensor_over_storage(tensor.untyped_storage()).numpy()
-
-
 def tensor_over_storage(storage):
     """A byte tensor that looks at an untyped storage."""
     return rl.empty(0, dtype=rl.uint8).set_(storage, 0, (storage.nbytes(),), (1,))

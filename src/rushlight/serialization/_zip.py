@@ -2,17 +2,23 @@
 bytes.
 """
 
+import io
 import struct
 import zipfile
 import zlib
 
+import rushlight as rl
+from rushlight import _C
 from rushlight.serialization import _options
 from rushlight.serialization._vm import shown
 
 # What a compressed archive may grow to: this much, and so many times its size.
 _INFLATED_BYTES = 64 << 20
 _INFLATED_RATIO = 100
+_crc32, _read_file = _C.ops["_crc32"], _C.ops["_read_file"]
 _LIMIT = 0xFFFFFFFF
+# From this many bytes on, all threads read and sum.
+_LARGE = 1 << 18
 
 
 class ZipWriter:
@@ -27,11 +33,15 @@ class ZipWriter:
         self.at += len(data)
 
     def add(self, name, data, checksum=True):
-        """One entry; data is bytes or a flat array of bytes."""
+        """One entry; data is bytes or a tensor of bytes."""
         raw = name.encode()
-        data = memoryview(data).cast("B") if len(data) else b""
+        tensor = None if isinstance(data, bytes) else data
+        if tensor is not None:
+            data = memoryview(tensor.numpy()) if len(tensor) else b""
         size, start = len(data), self.at
-        crc = zlib.crc32(data) if self.checksums and checksum else 0
+        crc = 0
+        if self.checksums and checksum:
+            crc = _crc32(tensor) if tensor is not None and size >= _LARGE else zlib.crc32(data)
         big = size >= _LIMIT
         extra = struct.pack("<HHQQ", 1, 16, size, size) if big else b""
         padding = -(start + 30 + len(raw) + len(extra) + 4) % self.alignment
@@ -105,6 +115,17 @@ class ZipReader:
         self.counted = set()  # entries, each counted once:
         self.in_file = self.in_memory = 0  # in bytes
 
+    def check_begins_at(self, start):
+        """Refuses several archives one after the other: only the last one could be found."""
+        first = min((i.header_offset for i in self.entries.values()), default=0)
+        if start <= first - 22 < self.size:
+            self.f.seek(first - 22)  # the length of the end of an archive
+            if self.f.read(4) == b"PK\5\6":
+                raise RuntimeError(
+                    f"{self.name} holds more than one archive, as when save() is called twice with one file: save a "
+                    "list, or use _use_new_zipfile_serialization=False, whose streams can follow one another"
+                )
+
     def __contains__(self, entry):
         return entry in self.entries
 
@@ -114,9 +135,16 @@ class ZipReader:
     def _info(self, entry):
         info = self.entries.get(entry)
         if info is None:
+            what = "the zip archive is not a checkpoint, or it is damaged"
+            if ".data/extern_modules" in self.entries:
+                what = (
+                    "it is a torch.package archive, which carries Python code; open it with PyTorch's "
+                    "package.PackageImporter and save the state_dict()"
+                )
+            elif entry == "data.pkl" and self.entries:
+                what += f" (its first entry is {shown(next(iter(self.entries)))})"
             raise RuntimeError(
-                f"PytorchStreamReader failed locating file {shown(entry)} in {self.name}: "
-                "the zip archive is not a checkpoint, or it is damaged"
+                f"PytorchStreamReader failed locating file {shown(entry)} in {self.name}: {what}"
             )
         if info.flag_bits & 1:
             raise RuntimeError(f"{self.name} is encrypted, which checkpoints never are")
@@ -146,6 +174,8 @@ class ZipReader:
         info = self._info(entry)
         if info.compress_type != zipfile.ZIP_STORED:
             return None
+        if not 0 <= info.header_offset < self.size:
+            raise self._damaged(f"entry {shown(entry)} begins outside of the file")
         self.f.seek(info.header_offset)
         head = self.f.read(30)
         if len(head) < 30 or head[:4] != b"PK\3\4":
@@ -156,17 +186,24 @@ class ZipReader:
             raise self._damaged(f"entry {shown(entry)} reaches beyond the end of the file")
         return at
 
-    def read_into(self, entry, buffer):
-        """Reads a whole entry into a writable buffer of its length, and checks its sum."""
+    def read_into(self, entry, tensor):
+        """Reads a whole entry into a tensor of bytes of its length, and checks its sum."""
         info, at = self._info(entry), self.place(entry)
-        view = memoryview(buffer).cast("B") if len(buffer) else memoryview(b"")
-        if at is None:
-            self._inflate(view, entry, info)
+        sums = bool(info.CRC) and _options.get_crc32_options()  # zero means that the writer left sums out
+        if at is not None and len(tensor) >= _LARGE and _is_plain_file(self.f):
+            try:
+                found = _read_file(tensor, self.f.fileno(), at, sums)
+            except RuntimeError as e:
+                raise self._damaged(f"entry {shown(entry)}: {e}") from None
         else:
-            self.f.seek(at)
-            self._fill(view, self.f, entry)
-        # A sum of zero means that the writer left sums out.
-        if info.CRC and _options.get_crc32_options() and zlib.crc32(view) != info.CRC:
+            view = memoryview(tensor.numpy()) if len(tensor) else memoryview(b"")
+            if at is None:
+                self._inflate(view, entry, info)
+            else:
+                self.f.seek(at)
+                self._fill(view, self.f, entry)
+            found = zlib.crc32(view) if len(view) < _LARGE or not sums else _crc32(tensor)
+        if sums and found != info.CRC:
             raise self._damaged(
                 f"the bytes of entry {shown(entry)} do not match their checksum; get the file again (or, if it was "
                 "changed on purpose, as by a shared mapping, serialization.set_crc32_options(False) reads it)"
@@ -197,6 +234,11 @@ class ZipReader:
         length = self.length(entry)
         if most is not None and length > most:
             raise self._damaged(f"entry {shown(entry)} has {length} bytes")
-        buffer = bytearray(length)
-        self.read_into(entry, buffer)
-        return bytes(buffer)
+        tensor = rl.empty(length, dtype=rl.uint8)
+        self.read_into(entry, tensor)
+        return tensor.numpy().tobytes()
+
+
+def _is_plain_file(f):
+    """Whether the positions in f are those of its descriptor (those of a GzipFile, which has one too, are not)."""
+    return type(f) is io.FileIO or (type(f) is io.BufferedReader and type(f.raw) is io.FileIO)

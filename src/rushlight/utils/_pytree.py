@@ -97,7 +97,7 @@ def keystr(path):
     return "".join(str(key) for key in path)
 
 
-SUPPORTED_NODES = {}
+SUPPORTED_NODES: dict = {}
 
 
 def is_namedtuple_class(cls):
@@ -511,7 +511,6 @@ def arg_tree_leaves(*args, **kwargs):
 
 
 Context = object
-PyTree = object
 KeyEntry = KeyPath = object
 FlattenFunc = UnflattenFunc = object
 
@@ -548,6 +547,15 @@ def _dict_flatten_with_keys(d):
     return [(MappingKey(k), v) for k, v in d.items()], list(d)
 
 
+def _flattener(kind):
+    node = SUPPORTED_NODES[kind]
+    return node.flatten_fn, node.unflatten_fn
+
+
+_namedtuple_flatten, _namedtuple_unflatten = _flattener(_NamedTuple)
+_ordereddict_flatten, _ordereddict_unflatten = _odict_flatten, _odict_unflatten = _flattener(OrderedDict)
+_defaultdict_flatten, _defaultdict_unflatten = _flattener(defaultdict)
+_deque_flatten, _deque_unflatten = _flattener(deque)
 is_structseq_instance, is_namedtuple_instance = is_structseq, is_namedtuple
 
 

@@ -6,7 +6,7 @@ from rushlight._missing import teach as _teach
 
 CUDA_HOME = ROCM_HOME = HIP_HOME = CUDNN_HOME = SYCL_HOME = None
 IS_HIP_EXTENSION = False
-COMMON_NVCC_FLAGS = []
+COMMON_NVCC_FLAGS: list = []
 
 _stand_in(globals(), "CppExtension CUDAExtension SyclExtension load load_inline include_paths library_paths")
 

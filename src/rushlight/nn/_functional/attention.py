@@ -69,18 +69,26 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     return rl.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
+def _project(x, w, b):
+    """linear of (L, N, E), in the order in which x lies in memory: no copy where it is a turned (N, L, E)."""
+    turned = x.transpose(0, 1)
+    if turned.is_contiguous() and not x.is_contiguous():
+        return core.linear(turned, w, b).transpose(0, 1)
+    return core.linear(x, w, b)
+
+
 def _in_projection_packed(q, k, v, w, b=None):
     """q, k and v through one weight (3E, E); one product where they are the same tensor."""
     e = q.size(-1)
     if k is v:
         if q is k:
-            return core.linear(q, w, b).chunk(3, -1)
+            return _project(q, w, b).chunk(3, -1)
         w_q, w_kv = w.split([e, 2 * e])
         b_q, b_kv = (None, None) if b is None else b.split([e, 2 * e])
-        return (core.linear(q, w_q, b_q), *core.linear(k, w_kv, b_kv).chunk(2, -1))
+        return (_project(q, w_q, b_q), *_project(k, w_kv, b_kv).chunk(2, -1))
     w_q, w_k, w_v = w.chunk(3)
     b_q, b_k, b_v = (None, None, None) if b is None else b.chunk(3)
-    return core.linear(q, w_q, b_q), core.linear(k, w_k, b_k), core.linear(v, w_v, b_v)
+    return _project(q, w_q, b_q), _project(k, w_k, b_k), _project(v, w_v, b_v)
 
 
 def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
@@ -91,7 +99,7 @@ def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
     for name, w, x in (("key", w_k, k), ("value", w_v, v)):
         if w.shape != (e, x.size(-1)):
             raise AssertionError(f"expecting {name} weights shape of {(e, x.size(-1))}, but got {w.shape}")
-    return core.linear(q, w_q, b_q), core.linear(k, w_k, b_k), core.linear(v, w_v, b_v)
+    return _project(q, w_q, b_q), _project(k, w_k, b_k), _project(v, w_v, b_v)
 
 
 def _check_masks(attn_mask, key_padding_mask, need_weights, is_causal):
@@ -194,36 +202,35 @@ def multi_head_attention_forward(
     elif bias_k is not None or bias_v is not None:
         raise AssertionError("bias_k and bias_v must be given together")
 
-    # (N * heads, length, head_dim)
-    q = q.reshape(tgt_len, bsz * num_heads, head_dim).transpose(0, 1)
-    k = (
-        _static(static_k, "static_k", bsz * num_heads, head_dim)
-        if static_k is not None
-        else (k.reshape(k.shape[0], bsz * num_heads, head_dim).transpose(0, 1))
-    )
-    v = (
-        _static(static_v, "static_v", bsz * num_heads, head_dim)
-        if static_v is not None
-        else (v.reshape(v.shape[0], bsz * num_heads, head_dim).transpose(0, 1))
+    for t, fixed in ((k, static_k), (v, static_v)):
+        if fixed is None and t.shape[1] != bsz:
+            raise RuntimeError(
+                f"shape '[{t.shape[0]}, {bsz * num_heads}, {head_dim}]' is invalid for input of size {t.numel()}: "
+                f"query has a batch of {bsz}, key and value one of {t.shape[1]}"
+            )
+    # (N, heads, length, head_dim), read where the projections lie
+    q, k, v = (
+        t.unflatten(-1, (num_heads, head_dim)).permute(1, 2, 0, 3)
+        if fixed is None
+        else _static(fixed, name, bsz * num_heads, head_dim).unflatten(0, (bsz, num_heads))
+        for t, fixed, name in ((q, None, ""), (k, static_k, "static_k"), (v, static_v, "static_v"))
     )
     if add_zero_attn:
-        zero = (bsz * num_heads, 1, head_dim)
-        k = rl.cat([k, k.new_zeros(zero)], 1)
-        v = rl.cat([v, v.new_zeros(zero)], 1)
+        zero = (bsz, num_heads, 1, head_dim)
+        k = rl.cat([k, k.new_zeros(zero)], 2)
+        v = rl.cat([v, v.new_zeros(zero)], 2)
         attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else F.pad(key_padding_mask, (0, 1))
-    src_len = k.size(1)
+    src_len = k.size(2)
 
-    if key_padding_mask is not None:
-        if key_padding_mask.shape != (bsz, src_len):
-            raise AssertionError(
-                f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
-            )
-        key_padding_mask = (
-            key_padding_mask.view(bsz, 1, 1, src_len)
-            .expand(-1, num_heads, -1, -1)
-            .reshape(bsz * num_heads, 1, src_len)
+    if key_padding_mask is not None and key_padding_mask.shape != (bsz, src_len):
+        raise AssertionError(
+            f"expecting key_padding_mask shape of {(bsz, src_len)}, but got {key_padding_mask.shape}"
         )
+    if attn_mask is not None:
+        attn_mask = attn_mask.unflatten(0, (1, 1) if attn_mask.size(0) == 1 else (bsz, num_heads))
+    if key_padding_mask is not None:
+        key_padding_mask = key_padding_mask.view(bsz, 1, 1, src_len)
         attn_mask = key_padding_mask if attn_mask is None else attn_mask + key_padding_mask
     dropout_p = dropout_p if training else 0.0
 
@@ -234,23 +241,18 @@ def multi_head_attention_forward(
         weights = scores.softmax(-1)
         if dropout_p > 0.0:
             weights = F.dropout(weights, dropout_p)
-        out = (weights @ v).transpose(0, 1).reshape(tgt_len * bsz, embed_dim)
+        out = (weights @ v).permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)
         out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
-        weights = weights.view(bsz, num_heads, tgt_len, src_len)
         if average_attn_weights:
             weights = weights.mean(1)
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
 
-    if attn_mask is not None:
-        attn_mask = (
-            attn_mask.unsqueeze(0)
-            if attn_mask.size(0) == 1 and attn_mask.dim() == 3
-            else (attn_mask.view(bsz, num_heads, -1, src_len))
-        )
-    q, k, v = (t.unflatten(0, (bsz, num_heads)) for t in (q, k, v))
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-    out = out.permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)
-    out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+    if query.stride(0) < query.stride(1):  # a turned (N, L, E): the heads of out lie in that order too
+        out = core.linear(out.transpose(1, 2).flatten(2), out_proj_weight, out_proj_bias).transpose(0, 1)
+    else:
+        out = out.permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)
+        out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
     return (out if batched else out.squeeze(1)), None
 
 

@@ -43,15 +43,24 @@ def scaled_dot_product_attention(
     if scale is None:
         width = query.size(-1)
         scale = 1.0 / math.sqrt(width) if width else 0.0
-    plain = attn_mask is None and dropout_p == 0.0 and query.dim() == key.dim() == value.dim() == 4
+    mask_fits = attn_mask is None or (
+        not is_causal
+        and attn_mask.dtype in (rl.bool, query.dtype)
+        and not attn_mask.requires_grad
+        and attn_mask.dim() <= 4
+    )
     if (
-        plain
+        mask_fits
+        and dropout_p == 0.0
+        and query.dim() == key.dim() == value.dim() == 4
         and query.dtype in (rl.float32, rl.float64)
         and query.shape[:2] == key.shape[:2] == value.shape[:2]
         and query.size(3) == key.size(3)
         and 0 < key.size(2) == value.size(2)
     ):
-        return core.attention(query, key, value, is_causal, float(scale))
+        if attn_mask is None:
+            return core.attention(query, key, value, is_causal, float(scale))
+        return core.attention(query, key, value, is_causal, float(scale), attn_mask)
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")

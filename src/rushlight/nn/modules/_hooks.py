@@ -3,21 +3,22 @@
 import functools
 import warnings
 from collections import OrderedDict
+from typing import Any
 
 import rushlight as rl
 
 # Hooks on all modules; ids in insertion order, as in each module's own dictionaries.
-global_forward = OrderedDict()
-global_forward_with_kwargs = OrderedDict()
-global_forward_always = OrderedDict()
-global_forward_pre = OrderedDict()
-global_backward = OrderedDict()
-global_backward_pre = OrderedDict()
+global_forward: OrderedDict[int, Any] = OrderedDict()
+global_forward_with_kwargs: OrderedDict[int, Any] = OrderedDict()
+global_forward_always: OrderedDict[int, Any] = OrderedDict()
+global_forward_pre: OrderedDict[int, Any] = OrderedDict()
+global_backward: OrderedDict[int, Any] = OrderedDict()
+global_backward_pre: OrderedDict[int, Any] = OrderedDict()
 # None until the first backward hook decides: full hooks, or the old kind.
 global_backward_is_full = [None]
-global_buffer_registration = OrderedDict()
-global_module_registration = OrderedDict()
-global_parameter_registration = OrderedDict()
+global_buffer_registration: OrderedDict[int, Any] = OrderedDict()
+global_module_registration: OrderedDict[int, Any] = OrderedDict()
+global_parameter_registration: OrderedDict[int, Any] = OrderedDict()
 
 
 def call(self, args, kwargs):

@@ -12,7 +12,7 @@ class LazyModuleMixin:
     into.
     """
 
-    cls_to_become = None
+    cls_to_become: type | None = None
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

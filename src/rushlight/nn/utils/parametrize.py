@@ -14,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 _cache_depth = 0
-_cache = {}
+_cache: dict = {}
 
 
 @contextlib.contextmanager
@@ -55,11 +55,8 @@ class ParametrizationList(ModuleList):
         with rl.no_grad():
             new = original
             for module in reversed(self):
-                if hasattr(module, "right_inverse"):
-                    try:
-                        new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass
+                with contextlib.suppress(NotImplementedError):  # what cannot be inverted is left as it is
+                    new = module.right_inverse(new) if hasattr(module, "right_inverse") else new
         if not isinstance(new, rl.Tensor) and not isinstance(new, (list, tuple)):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "

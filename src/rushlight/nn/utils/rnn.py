@@ -9,7 +9,7 @@ __all__ = [
     "unpad_sequence", "pack_sequence", "unpack_sequence",
 ]  # fmt: skip
 
-_Fields = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
+_Fields = namedtuple("_Fields", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
 
 class PackedSequence(_Fields):

@@ -9,11 +9,14 @@ from .dataloader import _BaseDataLoaderIter, _DatasetKind
 
 class WorkerIter(_BaseDataLoaderIter):
     _crew = None
+    _SHARES = " Each worker iterates its own copy of the dataset: have it give its share only, by get_worker_info()."
 
     def __init__(self, loader):
+        if loader.prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         super().__init__(loader)
         self._num_workers = loader.num_workers
-        self._ahead = max(1, loader.prefetch_factor) * loader.num_workers
+        self._ahead = loader.prefetch_factor * loader.num_workers
         self._timeout = loader.timeout if loader.timeout > 0 else None
         self._in_order, self._persistent = loader.in_order, loader.persistent_workers
         config = WorkerConfig(
@@ -48,7 +51,7 @@ class WorkerIter(_BaseDataLoaderIter):
 
     def _reset(self, loader):
         """A new epoch of persistent workers; what they still owe from an abandoned one is thrown away."""
-        self._reported_length = loader._reported_length
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._num_yielded = 0
         self._sampler_iter = iter(self._index_sampler)
         waiting = set(range(self._num_workers))

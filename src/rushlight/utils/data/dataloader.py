@@ -22,6 +22,13 @@ class _DatasetKind:
     Map = 0
     Iterable = 1
 
+    @staticmethod
+    def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
+        """An object whose `fetch(index)` returns the collated batch at an index (or list of indices)."""
+        return _fetch.create_fetcher(
+            kind == _DatasetKind.Iterable, dataset, auto_collation, collate_fn, drop_last
+        )
+
 
 class _InfiniteConstantSampler(Sampler):
     """None for ever: the 'indices' of an iterable dataset."""
@@ -80,7 +87,6 @@ class DataLoader:
     """
 
     _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-    _iterator = None
     __initialized = False
     __multiprocessing_context = None
 
@@ -135,7 +141,7 @@ class DataLoader:
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.multiprocessing_context = multiprocessing_context
         self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
-        self._reported_length = None
+        self._IterableDataset_len_called = self._iterator = None
         self.__initialized = True
         self.check_worker_number_rationality()
 
@@ -206,7 +212,7 @@ class DataLoader:
     def __len__(self):
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._reported_length = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is not None:
             whole, rest = divmod(length, self.batch_size)
             length = whole + (rest > 0 and not self.drop_last)
@@ -233,11 +239,13 @@ class DataLoader:
 
 
 class _BaseDataLoaderIter:
+    _SHARES = ""  # what a wrong length may come from
+
     def __init__(self, loader):
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._index_sampler = loader._index_sampler
-        self._reported_length = loader._reported_length
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._num_yielded = 0
         self._sampler_iter = iter(self._index_sampler)
         # always drawn, workers or not: the same program keeps its random numbers when workers are added
@@ -252,12 +260,16 @@ class _BaseDataLoaderIter:
     def __next__(self):
         data = self._next_data()
         self._num_yielded += 1
-        if self._reported_length is not None and self._num_yielded > self._reported_length:
+        if (
+            self._IterableDataset_len_called is not None
+            and self._num_yielded > self._IterableDataset_len_called
+        ):
             import warnings
 
             warnings.warn(
-                f"Length of IterableDataset {self._dataset} was reported to be {self._reported_length} "
-                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched.",
+                f"Length of IterableDataset {self._dataset} was reported to be {self._IterableDataset_len_called} "
+                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been fetched."
+                + self._SHARES,
                 stacklevel=2,
             )
         return data
@@ -269,8 +281,10 @@ class _BaseDataLoaderIter:
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader):
         super().__init__(loader)
-        self._fetcher = _fetch.create_fetcher(
-            loader._dataset_kind == _DatasetKind.Iterable,
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0: nobody is waited for")
+        self._fetcher = _DatasetKind.create_fetcher(
+            loader._dataset_kind,
             loader.dataset,
             loader._auto_collation,
             loader.collate_fn,

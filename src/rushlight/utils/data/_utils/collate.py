@@ -8,7 +8,9 @@ import rushlight as rl
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
-_WRONG_TYPE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+default_collate_err_msg_format = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
 
 
 def _is_namedtuple(value):
@@ -21,7 +23,7 @@ def _numpy_kind(value):
         if base.__module__ == "numpy":
             if base.__name__ == "ndarray":
                 return "array"
-            if base.__name__ in ("generic", "number", "bool_", "bool"):
+            if base.__name__ in ("number", "bool_", "bool"):
                 return "scalar"
     return None
 
@@ -31,12 +33,17 @@ def _is_text(dtype):
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
+    if batch[0].layout != rl.strided:
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a "
+            "custom collate_fn to handle them appropriately."
+        )
     return rl.stack(batch, 0)
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if _is_text(batch[0].dtype):
-        raise TypeError(_WRONG_TYPE.format(batch[0].dtype))
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([rl.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
@@ -105,7 +112,7 @@ def collate(batch, *, collate_fn_map=None):
         columns = list(zip(*batch, strict=True))
         joined = [collate(column, collate_fn_map=collate_fn_map) for column in columns]
         return joined if isinstance(first, tuple) else _like_sequence(first, joined)
-    raise TypeError(_WRONG_TYPE.format(type(first)))
+    raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 
 def _like_mapping(first, joined):

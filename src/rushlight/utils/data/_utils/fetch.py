@@ -9,10 +9,16 @@ def _name_sample(error, index):
         error.add_note(f"while loading sample {index!r} of the dataset")
 
 
-class _MapFetcher:
+class _BaseDatasetFetcher:
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
-        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+        self.dataset, self.auto_collation = dataset, auto_collation
+        self.collate_fn, self.drop_last = collate_fn, drop_last
 
+    def fetch(self, possibly_batched_index):
+        raise NotImplementedError
+
+
+class _MapDatasetFetcher(_BaseDatasetFetcher):
     def _sample(self, index):
         try:
             return self.dataset[index]
@@ -30,23 +36,23 @@ class _MapFetcher:
         return self.collate_fn(data)
 
 
-class _IterableFetcher:
+class _IterableDatasetFetcher(_BaseDatasetFetcher):
     """Raises StopIteration when the stream is used up."""
 
     def __init__(self, dataset, auto_collation, collate_fn, drop_last):
-        self.iterator = iter(dataset)
-        self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
+        self.dataset_iter = iter(dataset)
         self.ended = False
 
     def fetch(self, index):
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return self.collate_fn(next(self.iterator))
+            return self.collate_fn(next(self.dataset_iter))
         data = []
         for _ in index:
             try:
-                data.append(next(self.iterator))
+                data.append(next(self.dataset_iter))
             except StopIteration:
                 self.ended = True
                 break
@@ -58,5 +64,5 @@ class _IterableFetcher:
 
 def create_fetcher(iterable, dataset, auto_collation, collate_fn, drop_last):
     """An object whose `fetch(index)` returns the collated batch at an index (or list of indices)."""
-    kind = _IterableFetcher if iterable else _MapFetcher
+    kind = _IterableDatasetFetcher if iterable else _MapDatasetFetcher
     return kind(dataset, auto_collation, collate_fn, drop_last)

@@ -137,6 +137,14 @@ def run_tasks(receive, send, worker_id, num_workers, seed, loader, info_setter, 
         del answer, task, index  # free the batch before waiting for the next task
 
 
+def _generate_state(base_seed, worker_id):
+    """The seed of NumPy's generator in a worker: 4 words."""
+    import numpy
+
+    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return numpy.random.SeedSequence(words).generate_state(4).tolist()
+
+
 def _seed_everything(base_seed, worker_id):
     import random
 
@@ -147,8 +155,7 @@ def _seed_everything(base_seed, worker_id):
         import numpy
     except ImportError:
         return
-    words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+    numpy.random.seed(_generate_state(base_seed, worker_id))
 
 
 def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):

@@ -1,0 +1,13 @@
+// What the processor can do, in the steps that kernels are written for.
+#pragma once
+
+namespace rl::cpu {
+
+enum class Instructions { Baseline, Avx2, Avx512 };  // each has all of those before it
+
+// The best that this processor has; RUSHLIGHT_ISA=baseline, avx2 or avx512 in the environment takes less of it, so that
+// one machine can test what others run.
+Instructions instructions();
+inline bool has_avx512() { return instructions() == Instructions::Avx512; }
+
+}  // namespace rl::cpu

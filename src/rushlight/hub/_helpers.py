@@ -1,0 +1,118 @@
+"""Names of torch.hub that programs import besides the documented functions."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path as Path
+from urllib.error import HTTPError as HTTPError
+from urllib.error import URLError as URLError
+from urllib.request import Request as Request
+from urllib.request import urlopen as urlopen
+
+from rushlight.hub import _TRUSTED_OWNERS as _TRUSTED_REPO_OWNERS  # noqa: F401
+from rushlight.hub import _hubconf, _weights
+
+
+class _Faketqdm:
+    """A bar of progress in one line of text, for machines without the package tqdm."""
+
+    def __init__(self, total=None, disable=False, unit=None, *args, **kwargs):
+        self.total, self.disable, self.n = total, disable, 0
+
+    def update(self, n):
+        if self.disable:
+            return
+        self.n += n
+        done = f"{self.n:.1f} bytes" if self.total is None else f"{100 * self.n / self.total:.1f}%"
+        sys.stderr.write(f"\r{done}")
+        sys.stderr.flush()
+
+    def set_description(self, *args, **kwargs):
+        """A text before the bar, which this one has no place for."""
+
+    def write(self, text):
+        sys.stderr.write(f"{text}\n")
+
+    def close(self):
+        self.disable = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if not self.disable:
+            sys.stderr.write("\n")
+
+
+try:
+    from tqdm import tqdm as tqdm
+except ImportError:
+    tqdm = _Faketqdm
+
+
+@contextlib.contextmanager
+def _add_to_sys_path(path):
+    sys.path.insert(0, path)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(path)
+
+
+def _import_module(name, path):
+    """The module in a file."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _load_local(hubconf_dir, model, *args, **kwargs):
+    """What an entry point of a folder's hubconf.py returns."""
+    with _hubconf.hubconf(hubconf_dir) as module:
+        return _hubconf.entry(module, model, hubconf_dir)(*args, **kwargs)
+
+
+def _load_attr_from_module(module, func_name):
+    return getattr(module, func_name, None)
+
+
+def _load_entry_from_hubconf(m, model):
+    _check_dependencies(m)
+    return _hubconf.entry(m, model, os.path.dirname(getattr(m, "__file__", None) or ""))
+
+
+def _check_dependencies(m):
+    _hubconf._check_dependencies(getattr(m, _hubconf.VAR_DEPENDENCY, None) or [], m.__name__)
+
+
+def _check_module_exists(name):
+    return _hubconf._is_there(name)
+
+
+def _git_archive_link(repo_owner, repo_name, ref):
+    from rushlight.hub import _archive_urls
+
+    return _archive_urls(repo_owner, repo_name, ref)[0]
+
+
+def _read_url(url):
+    with urlopen(url) as answer:
+        return answer.read().decode(answer.headers.get_content_charset("utf-8"))
+
+
+def _remove_if_exists(path):
+    if os.path.isdir(path):
+        import shutil
+
+        shutil.rmtree(path)
+    elif os.path.exists(path):
+        os.remove(path)
+
+
+def _is_legacy_zip_format(filename):
+    """Whether a file is a zip archive around a checkpoint of the format before 1.6."""
+    return _weights._wrapped_file(filename) is not None

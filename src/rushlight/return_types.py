@@ -1,0 +1,28 @@
+"""The classes of results with named parts: `torch.return_types.max` is that of `x.max(dim)`."""
+
+import copyreg
+
+from rushlight import _C
+
+
+def _named(name, fields, items):
+    return _C.ops["_named_tuple"](name, fields, tuple(items))
+
+
+def _reduce(result):
+    return _named, (type(result).__name__, ", ".join(type(result).__match_args__), tuple(result))
+
+
+def _register(cls):
+    copyreg.pickle(cls, _reduce)
+
+
+def __getattr__(name):
+    for op_name in (name, name.replace("_", ".", 1)):
+        op = _C.ops.get(op_name)
+        fields = getattr(op, "_results", None)
+        if fields:
+            return type(_named(op_name, fields, [None] * len(fields.split(","))))
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)

@@ -1,0 +1,111 @@
+"""PyTorchFileReader and PyTorchFileWriter: the records of a checkpoint's archive, one by one, for programs that stream weights."""
+
+import contextlib
+import os
+import sys
+
+import rushlight as rl
+from rushlight.serialization import _options
+from rushlight.serialization._replace import replacing
+from rushlight.serialization._storage import tensor_over_storage
+from rushlight.serialization._zip import ZipReader, ZipWriter
+from rushlight.storage import TypedStorage
+
+
+class PyTorchFileReader:
+    """The records of the archive at a path or in a file that can seek."""
+
+    def __init__(self, file):
+        is_path = isinstance(file, (str, os.PathLike))
+        self._own = open(file, "rb") if is_path else None  # noqa: SIM115  (closed by __del__)
+        self._archive = ZipReader(self._own or file, os.fspath(file) if is_path else type(file).__name__)
+
+    def __del__(self):
+        if getattr(self, "_own", None) is not None:
+            self._own.close()
+
+    def get_all_records(self):
+        return list(self._archive.entries)
+
+    def has_record(self, name):
+        return name in self._archive
+
+    def get_record(self, name):
+        """The bytes of a record."""
+        return self._archive.read(name)
+
+    def get_record_size(self, name):
+        return self._archive.length(name)
+
+    def get_record_offset(self, name):
+        """Where the bytes of a record begin in the file."""
+        place = self._archive.place(name)
+        if place is None:
+            raise RuntimeError(f"record {name} is compressed, so it has no place of its own in the file")
+        return place
+
+    def get_record_header_offset(self, name):
+        return self._archive._info(name).header_offset
+
+    def get_storage_from_record(self, name, numel, dtype):
+        """An empty tensor over a new storage with the bytes of a record."""
+        data = rl.empty(self._archive.length(name), dtype=rl.uint8)
+        self._archive.read_into(name, data)
+        kind = dtype if isinstance(dtype, rl.dtype) else rl.uint8
+        return rl.empty(0, dtype=kind).set_(data.untyped_storage(), 0, (0,), (1,))
+
+    def serialization_id(self):
+        entry = ".data/serialization_id"
+        return self._archive.read(entry, most=1024).decode() if entry in self._archive else ""
+
+
+class PyTorchFileWriter:
+    """Writes an archive record by record; a path has the file after write_end_of_file(), and not before."""
+
+    def __init__(self, file, compute_crc32=True, storage_alignment=None):
+        self._names, self._version, self._open = set(), 3, contextlib.ExitStack()
+        self._folder = "archive"
+        if isinstance(file, (str, os.PathLike)):
+            self._folder = os.path.splitext(os.path.basename(os.fspath(file)))[0] or "archive"
+            file = self._open.enter_context(replacing(file))
+        alignment = _options.config.save.storage_alignment if storage_alignment is None else storage_alignment
+        self._writer = ZipWriter(file, compute_crc32, alignment)
+
+    def archive_name(self):
+        return self._folder
+
+    def get_all_written_records(self):
+        return set(self._names)
+
+    def set_min_version(self, version):
+        self._version = max(self._version, version)
+
+    def write_record(self, name, data, size):
+        """The first `size` bytes of text, bytes or a storage."""
+        if name in self._names:
+            raise RuntimeError(f"record {name} is written already")
+        if isinstance(data, str):
+            data = data.encode()
+        if isinstance(data, (TypedStorage, rl.UntypedStorage)):
+            data = tensor_over_storage(data.untyped())
+        elif not isinstance(data, bytes):
+            raise TypeError(f"a record must be text, bytes or a storage, not a {type(data).__name__}")
+        if not 0 <= size <= len(data):
+            raise ValueError(f"a record of {size} bytes cannot be made of {len(data)}")
+        self._writer.add(f"{self._folder}/{name}", data[:size])
+        self._names.add(name)
+
+    def write_end_of_file(self):
+        for name, text in (("version", f"{self._version}\n"), ("byteorder", sys.byteorder)):
+            if name not in self._names:
+                self.write_record(name, text, len(text))
+        self._writer.close()
+        self._open.close()
+        self._open = None
+
+    def __del__(self):
+        if getattr(self, "_open", None) is not None:
+            with contextlib.suppress(
+                Exception
+            ):  # what is thrown into replacing(), which leaves the path as it was
+                self._open.__exit__(RuntimeError, RuntimeError("not finished"), None)
