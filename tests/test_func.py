@@ -177,3 +177,48 @@ def test_argument_checks():
         ours.grad(lambda x: x.sum(), has_aux=True)(rl.ones(1))
     with pytest.raises(RuntimeError, match="tangent"):
         ours.jvp(lambda x: x, (rl.ones(2),), (rl.ones(3),))
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1, 4])
+def test_jacobians_at_once_are_those_row_by_row(chunk_size):
+    w = rl.randn(5, 3, dtype=rl.float64)
+
+    def f(x, y):
+        return rl.tanh(x @ w) * y, x.sum().reshape(1)
+
+    x, y = rl.randn(2, 5, dtype=rl.float64), rl.randn(3, dtype=rl.float64)
+    rows = rl.func.jacrev(f, (0, 1), chunk_size=chunk_size)(x, y)
+    columns = rl.func.jacfwd(f, (0, 1))(x, y)
+    expected = rl.autograd.functional.jacobian(f, (x, y))
+    at_once = rl.autograd.functional.jacobian(f, (x, y), vectorize=True)
+    forward = rl.autograd.functional.jacobian(f, (x, y), vectorize=True, strategy="forward-mode")
+    for i in range(2):
+        for k in range(2):
+            for found in (rows, columns, at_once, forward):
+                assert found[i][k].shape == expected[i][k].shape
+                assert rl.allclose(found[i][k], expected[i][k])
+
+
+def test_jacobians_of_what_cannot_be_mapped():
+    """Values that decide, random numbers, writes to tensors from outside: row by row, and run once more at most."""
+    counter = rl.zeros(1)
+
+    def f(x):
+        counter.add_(1)
+        y = x * 2 if x.sum().item() > 0 else x * 3
+        return rl.nn.functional.dropout(y, 0.0)
+
+    x = rl.ones(3, dtype=rl.float64)
+    assert rl.func.jacrev(f)(x).equal(2 * rl.eye(3, dtype=rl.float64))
+    assert rl.func.jacfwd(f)(-x).equal(3 * rl.eye(3, dtype=rl.float64))
+    assert counter.item() == 2
+
+
+def test_jacobians_of_nested_transforms():
+    x = rl.randn(4, 3, dtype=rl.float64)
+    per_sample = rl.func.vmap(rl.func.jacrev(lambda v: v.sin() * v.sum()))(x)
+    for k in range(4):
+        expected = rl.autograd.functional.jacobian(lambda v: v.sin() * v.sum(), x[k])
+        assert rl.allclose(per_sample[k], expected)
+    h = rl.func.hessian(lambda v: (v**3).sum() * v[0])(x[0])
+    assert rl.allclose(h, rl.autograd.functional.hessian(lambda v: (v**3).sum() * v[0], x[0]))

@@ -1,288 +1,283 @@
 """Random programs of views, in-place writes and backward, run on rushlight and on PyTorch, which must agree on values, gradients
-and on whether an error is raised: `python tools/fuzz_autograd.py [--programs N] [--seed S]`. Needs `pip install .[parity]`."""
+and on whether an error is raised: `python tools/fuzz_autograd.py [--programs N] [--seed S] [--from I]`. A program is known by its seed and
+its number, so that a run can be cut into pieces. Needs `pip install .[parity]`."""
 
 import argparse
+import cmath
+import contextlib
+import gc
+import math
 import random
 import sys
 import warnings
 
-import numpy as np
+from autograd_programs import STEPS, generate, place
 
-VIEWS = (
-    "select",
-    "slice",
-    "transpose",
-    "view",
-    "expand",
-    "unsqueeze",
-    "narrow",
-    "diagonal",
-    "detach",
-    "data",
-    "unbind",
-    "split",
-)
-IN_PLACE = (
-    "mul_",
-    "add_",
-    "zero_",
-    "fill_",
-    "copy_",
-    "exp_",
-    "relu_",
-    "sigmoid_",
-    "pow_",
-    "setitem",
-    "add_scalar",
-    "sub_",
-    "masked_fill_",
-    "index_put_",
-)
-PURE = (
-    "mul",
-    "add",
-    "exp",
-    "sin",
-    "matmul",
-    "sum",
-    "clone",
-    "cat",
-    "where",
-    "pow",
-    "sigmoid",
-    "index",
-    "mean",
-    "square",
-)
-
-
-def generate(rng):
-    lines = []
-    for _ in range(rng.randint(1, 3)):
-        shape = rng.choice([(3,), (2, 3), (3, 3), (2, 2, 3), ()])
-        grad = rng.random() < 0.7
-        lines.append(("leaf", shape, grad, rng.randint(0, 10**6)))
-    for _ in range(rng.randint(2, 9)):
-        kind = rng.random()
-        a, b = rng.random(), rng.random()
-        if kind < 0.3:
-            lines.append(("view", rng.choice(VIEWS), a, rng.randint(0, 100)))
-        elif kind < 0.65:
-            lines.append(("inplace", rng.choice(IN_PLACE), a, b, rng.randint(0, 100)))
-        elif kind < 0.72:
-            lines.append(("nograd", rng.choice(IN_PLACE), a, b, rng.randint(0, 100)))
-        elif kind < 0.78:
-            lines.append(("backward", a, rng.random() < 0.4))
-        else:
-            lines.append(("pure", rng.choice(PURE), a, b, rng.randint(0, 100)))
-    lines.append(("backward", 0.999, False))
-    return lines
-
-
-def view(T, op, x, k):
-    d = x.dim()
-    if op == "detach":
-        return x.detach()
-    if op == "data":
-        return x.data
-    if op == "unsqueeze":
-        return x.unsqueeze(k % (d + 1))
-    if op == "expand":
-        return x.unsqueeze(0).expand(2, *x.shape)
-    if op == "view":
-        return x.view(-1)
-    if d == 0:
-        return x.view(1)
-    dim = k % d
-    n = x.shape[dim]
-    if op == "select":
-        return x.select(dim, k % n if n else 0)
-    if op == "slice":
-        return x[k % 2 :: 1 + k % 2]
-    if op == "narrow":
-        return x.narrow(dim, 0, max(n - 1, 0))
-    if op == "transpose":
-        return x.transpose(0, d - 1)
-    if op == "diagonal":
-        return x.diagonal() if d >= 2 else x[:1]
-    if op == "unbind":
-        return x.unbind(dim)[k % n if n else 0]
-    return x.split(2, dim)[0]
-
-
-def in_place(T, op, x, y, k):
-    if op in ("mul_", "add_", "sub_"):
-        return getattr(x, op)(y)
-    if op == "copy_":
-        return x.copy_(y)
-    if op == "zero_":
-        return x.zero_()
-    if op == "fill_":
-        return x.fill_(0.5)
-    if op == "pow_":
-        return x.pow_(2)
-    if op == "add_scalar":
-        return x.add_(1.5)
-    if op == "masked_fill_":
-        return x.masked_fill_(x > 0, 0.25)
-    if op == "index_put_":
-        return x.index_put_((T.tensor([0]),), T.tensor(0.5, dtype=x.dtype))
-    if op == "setitem":
-        if x.dim():
-            x[k % max(x.shape[0], 1)] = y if k % 2 else 1.0
-        else:
-            x[...] = 2.0
-        return x
-    return getattr(x, op)()
-
-
-def pure(T, op, x, y, k):
-    if op in ("mul", "add"):
-        return getattr(x, op)(y)
-    if op == "matmul":
-        return x @ y
-    if op == "cat":
-        return T.cat([x, y]) if x.dim() else T.stack([x, y])
-    if op == "where":
-        return T.where(x > y, x, y)
-    if op == "pow":
-        return x.pow(3)
-    if op == "index":
-        return x[T.tensor([0, 0])] if x.dim() else x * 2
-    return getattr(x, op)()
+ERRORS = (RuntimeError, IndexError, ValueError, TypeError, AttributeError)
 
 
 class Undefined(Exception):
     """The step reads memory that it also writes, element by element: PyTorch's result depends on its loops."""
 
 
-def bounds(t):
-    """First and last byte of a tensor, and how its elements lie there."""
-    first = t.data_ptr()
-    last = first + t.element_size() * sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
-    moving = tuple((n, s) for n, s in zip(t.shape, t.stride()) if n != 1)
-    return first, last, moving
+def make_leaves(T, leaves):
+    tensors = []
+    for shape, dtype, grad, seed, derived in leaves:
+        count = math.prod(shape)
+        # Quarters: sums and products of a few are exact, so that comparisons in a program cannot go either way.
+        values = [((seed >> (3 * i % 28)) % 17 - 8) / 4 for i in range(count)]
+        x = T.tensor(values, dtype=getattr(T, dtype))
+        x = x.view(shape) if seed % 8 == 0 else x.resize_(shape)
+        if dtype in ("int64", "bool"):
+            tensors.append(x)
+            continue
+        x.requires_grad_(grad)
+        tensors.append(x * 1.0 if derived else x)
+    return tensors
 
 
-def overlapping(x, y):
-    """Whether x and y share some memory without being the same elements in the same order."""
-    if not x.numel() or not y.numel():
-        return False
-    (a, b, here), (c, d, there) = bounds(x.detach()), bounds(y.detach())
-    return a <= d and c <= b and (a, here) != (c, there)
-
-
-def write(T, line, x, y):
-    target = x
-    if line[1] == "setitem" and x.dim():
-        target = x.detach()[line[4] % max(x.shape[0], 1)]
-    reads = line[1] in ("mul_", "add_", "sub_", "copy_") or (line[1] == "setitem" and line[4] % 2 and x.dim())
-    undefined = reads and overlapping(target, y)
+def run_step(T, step, tensors):
+    """Makes a step; the name of the error's class, None if there was none."""
+    kind, name, mode, i, j, l, k = step  # noqa: E741
+    n = len(tensors)
+    x, y, z = tensors[i % n], tensors[j % n], tensors[l % n]
     try:
-        # PyTorch renews the history of a view when it is asked for, and takes the view for a leaf until then.
-        x.grad_fn  # noqa: B018
-    except RuntimeError:
-        pass
-    try:
-        in_place(T, line[1], x, y, line[4])
-    finally:
-        if undefined:  # nor do both see every overlap
-            raise Undefined
-
-
-def run(T, lines):
-    """What a framework makes of a program: [value or error class] per step, then all tensors and gradients; the
-    latter are None if it came to an Undefined step.
-    """
-    tensors, trace = [], []
-    for line in lines:
-        pick = lambda a: tensors[int(a * len(tensors)) % len(tensors)]  # noqa: B023, E731
-        try:
-            if line[0] == "leaf":
-                data = np.random.default_rng(line[3]).standard_normal(line[1])
-                x = T.tensor(data, requires_grad=line[2])
-                tensors.append(x * 1.0 if line[3] % 2 else x)
-            elif line[0] == "view":
-                tensors.append(view(T, line[1], pick(line[2]), line[3]))
-            elif line[0] == "inplace":
-                write(T, line, pick(line[2]), pick(line[3]))
-            elif line[0] == "nograd":
-                with T.no_grad():
-                    write(T, line, pick(line[2]), pick(line[3]))
-            elif line[0] == "pure":
-                tensors.append(pure(T, line[1], pick(line[2]), pick(line[3]), line[4]))
-            else:
-                pick(line[1]).sum().backward(retain_graph=line[2])
-            trace.append("ok")
-        except Undefined:
-            return trace, None
-        except (RuntimeError, IndexError, ValueError, TypeError) as error:
-            trace.append(type(error).__name__)
-            trace.append(str(error).split("\n")[0])
-    final = []
-    for t in tensors:
-        try:
-            grad = t.grad if t.is_leaf else None
-            state = (
-                None if grad is None else grad.numpy().copy(),
-                t.requires_grad,
-                t.is_leaf,
-                t.grad_fn is None,
-            )
-        except RuntimeError:
-            state = (None, "error")
-        final.append((t.detach().numpy().copy(), *state))
-    return trace, final
-
-
-def same(a, b):
-    if [x for x in a[0] if x in ("ok", "RuntimeError", "IndexError", "ValueError", "TypeError")] != [
-        x for x in b[0] if x in ("ok", "RuntimeError", "IndexError", "ValueError", "TypeError")
-    ]:
-        return "errors differ"
-    for i, (x, y) in enumerate(zip(a[1] or (), b[1] or ())):
-        if x[0].shape != y[0].shape or not np.allclose(x[0], y[0], rtol=1e-6, atol=1e-9, equal_nan=True):
-            return f"value of tensor {i}"
-        if (x[1] is None) != (y[1] is None):
-            return f"gradient of tensor {i}: {x[1]} and {y[1]}"
-        if x[1] is not None and not np.allclose(x[1], y[1], rtol=1e-6, atol=1e-9, equal_nan=True):
-            return f"gradient of tensor {i}: {x[1]} and {y[1]}"
-        if x[2:] != y[2:]:
-            return f"requires_grad, is_leaf, version of tensor {i}: {x[2:]} and {y[2:]}"
+        if mode:
+            with getattr(T, mode)():
+                result = STEPS[kind][name][0](T, x, y, z, k)
+        else:
+            result = STEPS[kind][name][0](T, x, y, z, k)
+    except ERRORS as error:
+        return error
+    if result is not None and kind != "write":
+        tensors.append(result)
     return None
 
 
-def disagreement(framework, oracle, seed, number):
-    """What is wrong with program `number`, with the program; None if both agree."""
-    lines = generate(random.Random(seed * 10**9 + number))
-    ours, theirs = run(framework, lines), run(oracle, lines)
-    problem = same(theirs, ours)
-    return problem and (problem, lines, theirs[0], ours[0])
+# Steps that change no element, or set all they change to one number: no order of the loops can be told from another.
+_ORDERLESS = {
+    "detach_", "squeeze_", "t_", "set_", "zero_", "geometry", "set_data", "requires_grad_", "retain_grad", "register_hook",
+    "set_grad", "fill_diagonal_",
+}  # fmt: skip
+# Steps that do not read and write in one place only: also the same tensor on both sides is an overlap.
+_SCATTERING = {
+    "set_by_index", "masked_scatter_", "index_put_", "index_writes", "take_put", "products", "cumulate",
+    "out_join", "out_product", "out_reduce", "out_choose",
+}  # fmt: skip
+
+
+def _places(t):
+    """The addresses of a tensor's elements, in order."""
+    size = t.element_size()
+    places = [t.data_ptr()]
+    for n, s in zip(t.shape, t.stride()):
+        places = [p + i * s * size for p in places for i in range(n)]
+    return places
+
+
+def _order_matters(step, tensors):
+    """Whether a step writes twice to one place, or writes where it also reads, at another element. If a framework does not
+    refuse it (PyTorch looks for overlaps only where it is cheap: tensors without gaps, and strides of 0), its result depends on
+    the order of its loops.
+    """
+    kind, name, _, i, j, l, k = step  # noqa: E741
+    if kind not in ("write", "out") or name in _ORDERLESS:
+        return False
+    n = len(tensors)
+    x, y, z = tensors[i % n], tensors[j % n], tensors[l % n]
+    target, *others = (z, x, y) if kind == "out" else (x, y, z)
+    target = target.detach()
+    if name == "setitem" and x.dim():
+        others = [y] if k % 2 else []
+        with contextlib.suppress(IndexError):
+            target = target[place(x, k)]
+    if not target.is_contiguous() and name != "fill_":
+        places = _places(target)
+        if len(set(places)) != len(places):
+            return True
+    for other in others:
+        if other.untyped_storage().data_ptr() != target.untyped_storage().data_ptr():
+            continue
+        if not target.numel() or not other.numel():
+            continue
+        mine, theirs = _places(target), _places(other)
+        if (name in _SCATTERING or mine != theirs) and not set(mine).isdisjoint(theirs):
+            return True
+    return False
+
+
+def _astray(step, tensors, shapes, failed):
+    """Whether PyTorch left what it documents: an integer tensor that asks for gradients (x.fill_(y), x.eq_(y) for a y that does);
+    a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
+    themselves, were moved to other memory; an out= that it resized before
+    it refused it, or before it read it as an input, or though it is part of a graph.
+    """
+    kind, name, mode, i, _, l, _ = step  # noqa: E741
+    n = len(tensors)
+    if kind == "write":
+        x = tensors[i % n]
+        if name in ("set_", "set_data") and (x._base is not None or any(t._base is x for t in tensors)):
+            return True
+        if x.requires_grad and not (x.is_floating_point() or x.is_complex()):
+            return True
+        return x.is_inference() and mode != "inference_mode"
+    if kind == "out":
+        out = tensors[l % n]
+        resized = shapes != [t.shape for t in tensors]
+        return (
+            (failed and resized)
+            or out.is_inference()
+            or (resized and (out.requires_grad or out._base is not None))
+        )
+    return False
+
+
+def _close(a, b):
+    """Whether two lists of numbers, nested alike, are nearly equal."""
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(_close, a, b))
+    if isinstance(a, complex):  # of an infinite number, the other part is anything
+        infinite = not cmath.isfinite(a) and not cmath.isfinite(b)
+        return infinite or (_close(a.real, b.real) and _close(a.imag, b.imag))
+    return a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b)) + 1e-9
+
+
+def _loose(a, b):
+    """The same for numbers of fewer bits."""
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(_loose, a, b))
+    if isinstance(a, complex):
+        infinite = not cmath.isfinite(a) and not cmath.isfinite(b)
+        return infinite or (_loose(a.real, b.real) and _loose(a.imag, b.imag))
+    return a == b or (a != a and b != b) or abs(a - b) <= 2e-3 * max(abs(a), abs(b)) + 2e-3
+
+
+def differ(a, b):
+    """How two tensors of the two frameworks differ in type, shape or elements; None if they do not."""
+    kind = str(a.dtype)
+    if kind != str(b.dtype).replace("rushlight", "torch"):
+        return f"type {a.dtype} and {b.dtype}"
+    if tuple(a.shape) != tuple(b.shape):
+        return f"shape {tuple(a.shape)} and {tuple(b.shape)}"
+    if a.numel() and not a.data_ptr():  # PyTorch's zeros without memory
+        a = a.new_zeros(a.shape)
+    a, b = a.detach().tolist(), b.detach().tolist()
+    if a == b or (_close if kind in ("torch.float64", "torch.complex128") else _loose)(a, b):
+        return None
+    return f"{a} and {b}"
+
+
+def _state(t):
+    """What a tensor is to autograd; the history of a view may have become an error."""
+    try:
+        return t.requires_grad, t.is_leaf, t.grad_fn is None
+    except RuntimeError:
+        return "error"
+
+
+def compare(theirs, ours):
+    """How the tensors of two runs differ; None if they do not."""
+    for i, (a, b) in enumerate(zip(theirs, ours, strict=True)):
+        if found := differ(a, b):
+            return f"tensor {i}: {found}"
+        state, own = _state(a), _state(b)
+        if state != own:
+            return f"requires_grad, is_leaf, no grad_fn of tensor {i}: {state} and {own}"
+        if state == "error":
+            continue
+        a, b = a.grad, b.grad
+        if (a is None) != (b is None):
+            return f"gradient of tensor {i}: {a} and {b}"
+        if a is not None and (found := differ(a, b)):
+            return f"gradient of tensor {i}: {found}"
+    return None
+
+
+def disagreement(ours, oracle, program, always=False, classes=False):
+    """Where two frameworks part on a program: (step, what is wrong); None if they agree. `always` compares after each step, not
+    at the end only.
+    """
+    leaves, steps = program
+    mine, theirs = make_leaves(ours, leaves), make_leaves(oracle, leaves)
+    for at, step in enumerate(steps):
+        if step[0] == "write":
+            # PyTorch renews the history of a view when it is asked for, and takes the view for a leaf until then: whether the
+            # write is refused depends on who looked before.
+            for tensors in (mine, theirs):
+                with contextlib.suppress(RuntimeError):
+                    tensors[step[3] % len(tensors)].grad_fn  # noqa: B018
+        undefined = _order_matters(step, mine)
+        shapes = [t.shape for t in theirs] if step[0] == "out" else None
+        expected, got = run_step(oracle, step, theirs), run_step(ours, step, mine)
+        if _astray(step, theirs, shapes, expected or undefined) or "INTERNAL ASSERT" in str(expected):
+            return None
+        if (expected is None) != (got is None):
+            return at, f"error: {expected!r} and {got!r}"
+        if classes and type(expected) is not type(got):
+            return at, f"class: {expected!r} and {got!r}"
+        if len(mine) != len(theirs):
+            return at, "result: a tensor and none"
+        if undefined and expected is None:
+            return None
+        if always and (found := compare(theirs, mine)):
+            return at, found
+    found = compare(theirs, mine)
+    return found and (len(steps), found)
+
+
+def program(seed, number):
+    return generate(random.Random(seed * 10**9 + number))
+
+
+def shrink(ours, oracle, found):
+    """The program without the steps that it needs not to disagree."""
+    leaves, steps = found
+    at = len(steps) - 1
+    while at >= 0:
+        fewer = leaves, steps[:at] + steps[at + 1 :]
+        if disagreement(ours, oracle, fewer, always=True):
+            steps = fewer[1]
+        at -= 1
+    return leaves, steps
+
+
+def show(ours, oracle, found):
+    leaves, steps = shrink(ours, oracle, found)
+    part = disagreement(ours, oracle, (leaves, steps), always=True) or disagreement(
+        ours, oracle, (leaves, steps)
+    )
+    lines = [f"    leaf {leaf}" for leaf in leaves]
+    n = len(leaves)
+    for at, (kind, name, mode, i, j, l, k) in enumerate(steps):  # noqa: E741
+        mark = " <--" if part and at == part[0] else ""
+        lines.append(f"    {kind} {name} {mode} x={i % n} y={j % n} z={l % n} k={k} of {n}{mark}")
+        n += kind in ("view", "pure")
+    return "\n".join([f"  {part and part[1]} (torch first)", *lines])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--from", type=int, default=0, dest="first")
     parser.add_argument("--show", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     import torch
+    from tqdm import tqdm
 
     import rushlight
 
+    torch.set_num_threads(1)
+    gc.freeze()
     bad = 0
-    for i in range(options.programs):
-        found = disagreement(rushlight, torch, options.seed, i)
-        if found:
+    for i in tqdm(range(options.first, options.programs), mininterval=5, disable=None):
+        steps = program(options.seed, i)
+        if disagreement(rushlight, torch, steps):
             bad += 1
             if bad <= options.show:
-                problem, lines, theirs, ours = found
-                print(f"program {i}: {problem} (torch first)")
-                for line in lines:
-                    print("   ", line)
-                print("    torch:", theirs, "\n    ours: ", ours, flush=True)
-    print(f"{options.programs} programs, {bad} disagree")
+                tqdm.write(f"program {i}:\n{show(rushlight, torch, steps)}", file=sys.stdout)
+    print(f"seed {options.seed}, programs {options.first} to {options.programs}: {bad} disagree", flush=True)
     return 1 if bad else 0
 
 

@@ -20,6 +20,8 @@ static Tensor add_sparse(const Tensor& a, const Tensor& b) {
   return Tensor::own(reinterpret_cast<TensorObject*>(sum));
 }
 
+void check_saved(Node& node);  // autograd/node.cpp
+
 namespace {
 
 uint64_t g_runs = 0;
@@ -64,7 +66,10 @@ class Run {
     results_.resize(call_.accumulate ? 0 : call_.inputs.size());
     collect_inputs();
     std::vector<Edge> roots;
-    for (const Tensor& t : call_.roots) roots.push_back(gradient_edge(t.get()));
+    for (int64_t i = 0; i < call_.roots.size(); ++i) {
+      roots.push_back(gradient_edge(call_.roots[i].get()));
+      CHECK(roots.back().node, Runtime, "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    }
     for (Edge& e : roots) discover(e.node), ran_before_ |= e.node->done != 0;
     count();
     for (size_t i = 0; i < roots.size(); ++i) send(roots[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
@@ -86,8 +91,10 @@ class Run {
   // Marks the nodes where gradients of `inputs` arrive.
   void collect_inputs() {
     for (int64_t i = 0; i < call_.inputs.size(); ++i) {
+      CHECK(call_.inputs[i].requires_grad(), Runtime, "One of the differentiated Tensors does not require grad");
       Edge e = gradient_edge(call_.inputs[i].get());
-      CHECK(e.node, Runtime, "One of the differentiated Tensors does not require grad");
+      if (!e.node) continue;  // a view from outside the graph: nothing reaches it
+      if (call_.accumulate) retain_grad(call_.inputs[i].get());
       enter(e.node);
       e.node->captured = true;
       captures_.push_back({e.node, e.nr, i});
@@ -171,7 +178,8 @@ class Run {
     if (n.captured) take_captures(n, dy);
     bool leaf = n.type == &NodeTypeOf<AccumulateGrad>::type;
     // With inputs= only the wanted leaves accumulate.
-    bool execute = call_.inputs.empty() || (leaf ? n.captured && call_.accumulate : n.needed && leads_on(n));
+    bool execute =
+        call_.inputs.empty() || (leaf ? n.captured && call_.accumulate : n.needed && (call_.accumulate || leads_on(n)));
     if (!execute) return;
     bool any = false;
     for (Tensor& g : dy) any |= g.defined();
@@ -182,6 +190,7 @@ class Run {
           if (!dy[i].defined()) dy[i] = g_engine_ops.zeros(n.results[i].sizes, n.results[i].dtype, n.results[i].device);
       if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
       run_pre_hooks(n, dy);
+      if (!call_.inputs.empty()) check_saved(n);  // also what the wanted inputs do not need
       NoGrad mode(call_.create_graph);
       dx = call_backward(n, dy);
       run_post_hooks(n, dx, dy);
@@ -258,13 +267,6 @@ class Run {
     for (auto c = first; c != captures_.end() && c->node == &n; ++c) {
       if (c->nr >= dy.size()) continue;
       if (!call_.accumulate) results_[c->input] = dy[c->nr];
-      // backward(inputs=...) into a non-leaf: its gradient accumulates there.
-      else if (n.type != &NodeTypeOf<AccumulateGrad>::type && dy[c->nr].defined()) {
-        TensorObject* t = call_.inputs[c->input].get();
-        Tensor sum = t->grad ? g_engine_ops.add(Tensor::borrow(t->grad), dy[c->nr]) : dy[c->nr];
-        TensorObject* old = std::exchange(t->grad, reinterpret_cast<TensorObject*>(sum.release()));
-        Py_XDECREF(old);
-      }
     }
   }
 
@@ -368,7 +370,7 @@ void queue_callback(PyObject* f) { t_callbacks.push_back(Py_NewRef(f)); }
 
 // dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.
 Grads AccumulateGrad::backward(const Grads& dy) {
-  if (!dy[0].defined() || !variable.defined()) return {};
+  if (!dy[0].defined() || !variable.defined() || !variable->requires_grad) return {};  // it may have changed its mind
   TensorObject* v = variable.get();
   Tensor g = dy[0];
   if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
@@ -394,6 +396,7 @@ Grads AccumulateGrad::backward(const Grads& dy) {
     v->grad = reinterpret_cast<TensorObject*>(g.release());
   } else if (!grad_enabled()) {
     Tensor have = Tensor::borrow(v->grad);
+    check_inplace(have, true);
     g_engine_ops.add_inplace(have, g);
     bump_version(have);
   } else {

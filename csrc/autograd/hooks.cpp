@@ -2,6 +2,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
+#include "autograd/record.h"
 
 namespace rl {
 namespace {
@@ -67,6 +68,16 @@ void replace(Grads& grads, PyObject* result) {
 }
 
 }  // namespace
+
+void retain_grad(TensorObject* t) {
+  CHECK(t->wants_grad(), Runtime, "can't retain_grad on Tensor that has requires_grad=False");
+  Node* fn = t->view_origin == ViewOrigin::Plain ? grad_fn_of(t) : t->grad_fn;
+  if (!fn || (t->extra && t->extra->retains_grad)) return;
+  extra_of(t).retains_grad = true;
+  PyObject* weak = PyWeakref_NewRef(reinterpret_cast<PyObject*>(t), nullptr);
+  if (!weak) python_error();
+  hooks_of(*fn).retain_grad.push_back({t->output_nr, weak});
+}
 
 void run_tensor_hooks(Node& node, Grads& dy) {
   if (node.type == &NodeTypeOf<AccumulateGrad>::type) {
@@ -135,11 +146,12 @@ void run_post_accumulate_hooks(const Tensor& leaf) {
   if (!list) python_error();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), leaf.object());
-    if (!result) {
-      Py_DECREF(list);
-      python_error();
-    }
-    Py_DECREF(result);
+    bool none = result == Py_None;
+    Py_XDECREF(result);
+    if (none) continue;
+    Py_DECREF(list);
+    if (!result) python_error();
+    fail(ErrorKind::Runtime, "Tensor post accumulate grad hooks should return None.");
   }
   Py_DECREF(list);
 }

@@ -4,6 +4,7 @@
 
 namespace rl {
 
+void retain_grad(TensorObject* t);             // t keeps its gradient, though it is no leaf
 void run_tensor_hooks(Node& node, Grads& dy);  // tensor.register_hook, retain_grad
 void run_pre_hooks(Node& node, Grads& dy);     // node.register_prehook
 void run_post_hooks(Node& node, Grads& dx, const Grads& dy);

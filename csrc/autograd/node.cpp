@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/destination.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
@@ -228,10 +229,18 @@ Tensor with_history(Tensor t, Edge edge) {
   return t;
 }
 
+// The output_nr_ of an input that was itself the result of a call: it must not have lost that history.
+constexpr int32_t kSavedResult = -2;
+
 Saved pack(const Tensor& t, int32_t nr) {
+  CHECK(!t->inference, Runtime,
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+        "computation tracked by autograd.\n  clone() makes a normal tensor of it; or make it under no_grad() instead.");
   Saved s;
   s.output_nr_ = nr;
   s.version_ = t.version();
+  // x.addcmul_(x, y), written straight into x: the operand's values are gone, which backward must say.
+  if (nr < 0 && t_destination.counted && t->version == t_destination.taken->version) --s.version_;
   if (t_saved_hooks && !t_saved_hooks->empty()) {
     SavedHooks hooks = t_saved_hooks->back();
     NoGrad guard;
@@ -245,6 +254,7 @@ Saved pack(const Tensor& t, int32_t nr) {
     return s;
   }
   s.tensor_ = t;
+  if (nr < 0 && t->grad_fn) s.output_nr_ = kSavedResult;
   return s;
 }
 
@@ -322,9 +332,32 @@ Tensor Saved::unpack(Node& node) const {
     return {};
   }
   if (tensor_.version() != version_) throw Error(ErrorKind::Runtime, modified_message(*this, node));
+  CHECK(output_nr_ != kSavedResult || tensor_->grad_fn, Runtime,
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, ",
+        "please use out-of-place `.detach()` instead");
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
   return with_history(alias(tensor_), Edge(&node, static_cast<uint32_t>(output_nr_)));
+}
+
+namespace {
+struct CheckFields final : FieldVisitor {
+  Node& node;
+  explicit CheckFields(Node& n) : node(n) {}
+  void saved(const char*, Saved& s) override {
+    if (s.tensor_.defined() && !s.packed_ && s.tensor_.version() != s.version_)
+      throw Error(ErrorKind::Runtime, modified_message(s, node));
+  }
+  void saved_list(const char*, SmallVector<Saved, 2>& list) override {
+    for (Saved& s : list) saved("", s);
+  }
+  void other(const char*, PyObject* (*)(const void*), const void*) override {}
+};
+}  // namespace
+
+void check_saved(Node& node) {
+  CheckFields fields(node);
+  node.type->fields(node, fields);
 }
 
 // What Python sees of plain fields.

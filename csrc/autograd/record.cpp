@@ -6,6 +6,7 @@
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/module_scope.h"
+#include "tensor/overlap.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -35,6 +36,24 @@ AccumulateGrad* accumulator_of(TensorObject* leaf) {
 
 namespace {
 
+// Why a view cannot follow, or take part in, a write that is recorded.
+[[noreturn, gnu::cold]] void fail_view(const TensorObject* t, bool base_written) {
+  const char* what = base_written ? " and its base or another view of its base has been modified inplace"
+                                  : " and is being modified inplace";
+  if (t->view_origin == ViewOrigin::MultiOutput)
+    fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ",
+         t->grad_fn ? t->grad_fn->type->name : "a function", " is a view", what,
+         ". This view is the output of a function that returns multiple views. Such functions do not allow the output "
+         "views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
+  bool inference = t->view_origin == ViewOrigin::Inference;
+  fail(
+      ErrorKind::Runtime, "A view was created in ", inference ? "inference mode" : "no_grad mode", what,
+      inference ? " in normal mode." : " with grad mode enabled.",
+      " Whether the write belongs to the history cannot be known, so it is forbidden.\n  Make the view and write to it "
+      "both inside the block (to leave the write untracked) or both outside of it (to track it), or write to a "
+      "clone().");
+}
+
 // base[view] = f(...): the gradient of the base outside the view goes on to the base's old history, that of the view
 // through f. Edge 0 is the base's, the others are f's own.
 struct CopySlices : Node {
@@ -61,7 +80,10 @@ Grads CopySlices::backward(const Grads& dy) {
   apply_inplace("copy_", whole, false, false, compute, &copy);
   Tensor part = g_engine_ops.as_strided(whole, sizes, strides, offset);
   Grads given(fn->results.size());
-  given[fn_nr] = g_engine_ops.clone(part);  // f may hand it on, while `whole` is written to below
+  given[fn_nr] = g_engine_ops.clone(part);    // f may hand it on, while `whole` is written to below
+  DType computed = fn->results[fn_nr].dtype;  // f's result was cast when it was written
+  if (is_complex(part.dtype()) && !is_complex(computed)) given[fn_nr] = g_engine_ops.real(given[fn_nr]);
+  if (given[fn_nr].dtype() != computed) given[fn_nr] = g_engine_ops.cast(given[fn_nr], computed);
   for (int64_t i = 0; i < given.size(); ++i)
     if (!given[i].defined() && !fn->type->undefined_ok)
       given[i] = g_engine_ops.zeros(fn->results[i].sizes, fn->results[i].dtype, fn->results[i].device);
@@ -73,13 +95,30 @@ Grads CopySlices::backward(const Grads& dy) {
   Tensor through = sent.empty() ? Tensor() : sent[0];
   if (!through.defined()) through = g_engine_ops.zeros(sizes, whole.dtype(), whole.device());
   else if (!(through.sizes() == IntSpan(sizes))) through = g_engine_ops.sum_to(through, sizes);
+  if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
   Copy put{&through};
   apply_inplace("copy_", part, false, false, compute, &put);
   result[0] = whole;
   return result;
 }
 
+// The history of t changes from `before` to `after`. Hooks stay with the value that they were registered for;
+// retain_grad means the value that t has now.
+[[gnu::cold]] void move_hooks(TensorObject* t, Node* before, Node* after, uint32_t nr) {
+  Py_CLEAR(t->extra->hooks);
+  if (!t->extra->retains_grad || !before || !before->hooks) return;
+  auto& kept = before->hooks->retain_grad;
+  for (int64_t i = 0; i < kept.size(); ++i) {
+    if (PyWeakref_GetObject(kept[i].hook) != reinterpret_cast<PyObject*>(t)) continue;
+    hooks_of(*after).retain_grad.push_back({nr, kept[i].hook});
+    kept[i] = kept[kept.size() - 1];
+    kept.resize(kept.size() - 1);
+    return;
+  }
+}
+
 void set_history(TensorObject* t, Node* node, uint32_t nr) {  // takes over the reference to node
+  if (t->extra) move_hooks(t, t->grad_fn, node, nr);
   Node* old = std::exchange(t->grad_fn, node);
   t->output_nr = nr;
   t->requires_grad = true;
@@ -90,21 +129,8 @@ void set_history(TensorObject* t, Node* node, uint32_t nr) {  // takes over the 
 
 Node* grad_fn_of(TensorObject* t) {
   TensorObject* base = t->base;
-  if (!base || t->view_version == t->version->value || !base->wants_grad()) return t->grad_fn;
-  CHECK(t->view_origin != ViewOrigin::NoGrad, Runtime,
-        "A view was created in no_grad mode and its base or another view of its base has been modified inplace with "
-        "grad mode "
-        "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-        "moving both "
-        "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) "
-        "or both "
-        "outside (if you want the inplace to be tracked).");
-  CHECK(t->view_origin != ViewOrigin::MultiOutput, Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ",
-        t->grad_fn ? t->grad_fn->type->name : "a function",
-        " is a view and its base or another view of its base has been modified inplace. This view "
-        "is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-        "modified inplace. You should replace "
-        "the inplace operation by an out-of-place one.");
+  if (!base || t->view_version == t->version->value || (!t->grad_fn && !base->wants_grad())) return t->grad_fn;
+  if (t->view_origin != ViewOrigin::Plain) fail_view(t, true);
   // The base was written to after the view was made: the view's history is now that of the base, seen through the view.
   auto* node = static_cast<AsStridedBackward*>(new_node(NodeTypeOf<AsStridedBackward>::type));
   node->edges.push_back(gradient_edge(base));
@@ -119,7 +145,7 @@ Node* grad_fn_of(TensorObject* t) {
 
 Edge gradient_edge(TensorObject* t) {
   if (Node* fn = grad_fn_of(t)) return Edge(fn, t->output_nr);
-  if (!t->wants_grad()) return {};
+  if (!t->requires_grad) return {};  // also a view from outside the graph, whose base asks for gradients: it keeps none
   Edge e;
   e.node = accumulator_of(t);
   return e;
@@ -160,16 +186,18 @@ void finish_node(Node* node) {
 }
 
 void mark_view(const Tensor& y, const Tensor& of, ViewOrigin origin) {
-  if (t_grad_mode.inference) return;
+  if (of->inference) return;
   TensorObject* base = of->base ? of->base : of.get();
   if (y.dtype() != of.dtype() && y.get() != of.get())
     return;  // bytes read as another type: not differentiable as a view
   y->base = base;
   Py_INCREF(base);
   y->view_version = y.version();
-  y->view_origin = !grad_enabled() ? ViewOrigin::NoGrad
-                   : of->base && of->view_origin != ViewOrigin::Plain && origin == ViewOrigin::Plain ? of->view_origin
-                                                                                                     : origin;
+  if (t_grad_mode.inference) origin = ViewOrigin::Inference;
+  else if (!grad_enabled()) origin = ViewOrigin::NoGrad;
+  // A view of a view has the origin of both; the first inference mode wins.
+  if (of->base && (origin == ViewOrigin::Plain || of->view_origin == ViewOrigin::Inference)) origin = of->view_origin;
+  y->view_origin = origin;
 }
 
 namespace {
@@ -184,50 +212,36 @@ Tensor record_not_differentiable(const char* op, Tensor y, const Inputs& inputs)
   return record<NotDifferentiable>(std::move(y), inputs, [&](auto& n) { n.op = op; });
 }
 
+Edge not_differentiable(const char* op, const Tensor& y, const Inputs& inputs) {
+  auto* node = static_cast<NotDifferentiable*>(new_node(NodeTypeOf<NotDifferentiable>::type));
+  add_edges(node, inputs);
+  node->results.push_back(ResultMeta(y));
+  node->op = op;
+  Edge edge(node, 0);
+  finish_node(node);
+  return edge;
+}
+
 // A write that is going to be part of the history must be able to rewrite that of the view's base.
 void check_view_history(const Tensor& t) {
-  if (!t->base) return;
-  if (t->view_origin == ViewOrigin::NoGrad)
-    fail(ErrorKind::Runtime,
-         "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-         "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
-         "view and the "
-         "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
-         "(if you want "
-         "the inplace to be tracked).");
-  if (t->view_origin == ViewOrigin::MultiOutput) {
-    Node* fn = t->grad_fn;
-    fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ", fn ? fn->type->name : "a function",
-         " is a view and is being modified inplace. This view is the output of a function that returns multiple views. "
-         "Such "
-         "functions do not allow the output views to be modified inplace. You should replace the inplace operation by "
-         "an "
-         "out-of-place one.");
-  }
+  if (t->base && t->view_origin != ViewOrigin::Plain) fail_view(t.get(), false);
 }
 
 void check_inplace(const Tensor& t, bool overlap_ok) {
   CHECK(!t->inference || t_grad_mode.inference, Runtime,
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-        "tensor "
-        "before doing inplace update.");
-  for (int64_t i = 0; i < t.dim() && !overlap_ok; ++i)
-    CHECK(t->strides()[i] != 0 || t->sizes[i] <= 1 || t->numel == 0, Runtime,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please "
-          "clone() the tensor before performing the operation.");
-  if (!grad_enabled()) return;
-  if (t->base) {
-    if (!t->base->wants_grad()) return;
-    check_view_history(t);
-    CHECK(t->base->grad_fn, Runtime,
-          "a view of a leaf Variable that requires grad is being used in an in-place operation.",
-          "\n  Write under no_grad(), or work on a clone(): x = leaf.clone(); x[...] = value");
-    return;
+        "tensor before doing inplace update.");
+  if (grad_enabled() && t.requires_grad()) {
+    if (t->base) {
+      check_view_history(t);
+      CHECK(t->base->grad_fn, Runtime,
+            "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+            "\n  Write under no_grad(), or work on a clone(): x = leaf.clone(); x[...] = value");
+    }
+    CHECK(grad_fn_of(t.get()), Runtime, "a leaf Variable that requires grad is being used in an in-place operation.",
+          "\n  Change it under no_grad() (as optimizers do), or out of place: y = x + 1");
   }
-  CHECK(!(t.requires_grad() && !t->grad_fn), Runtime,
-        "a leaf Variable that requires grad is being used in an in-place operation.",
-        "\n  Change it under no_grad() (as optimizers do), or out of place: y = x + 1");
+  if (!overlap_ok) check_no_internal_overlap(t);
 }
 
 void rebase_history(const Tensor& t, Edge edge) {
@@ -264,7 +278,7 @@ namespace {
 // x's values were replaced by constants: no gradient reaches what it was before.
 struct OverwrittenBackward : Node {
   static constexpr const char* kName = "CopyBackwards";
-  Grads backward(const Grads&) { return {Tensor()}; }
+  Grads backward(const Grads& dy) { return {g_engine_ops.zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device())}; }
 };
 
 // What a node kept of a call that is now written in place. Saved results belong to the tensor written to; a saved input
@@ -275,8 +289,8 @@ struct SettleSaved final : FieldVisitor {
   SettleSaved(const Tensor& t, bool b) : self(t), before(b) {}
   void saved(const char* name, Saved& s) override {
     if (!s.tensor_.defined()) return;
-    // x.mul_(x): torch keeps no copy for the second operand, and refuses the backward.
-    if (before && s.output_nr_ < 0 && s.tensor_.is(self) && std::strcmp(name, "other") != 0) {
+    // x.mul_(x): torch keeps no copy for the other operands, and refuses the backward.
+    if (before && s.output_nr_ < 0 && s.tensor_.is(self) && std::strcmp(name, "self") == 0) {
       NoGrad raw;
       Tensor old = g_engine_ops.clone(self);
       if (Node* fn = grad_fn_of(self.get())) {
@@ -285,7 +299,7 @@ struct SettleSaved final : FieldVisitor {
       }
       s.version_ = old.version();
       s.tensor_ = std::move(old);
-    } else if (!before && s.output_nr_ >= 0 && s.tensor_.dtype() == self.dtype()) {
+    } else if (!before && s.output_nr_ >= 0) {
       s.tensor_ = alias(self);
       s.version_ = self.version();
     }
@@ -328,14 +342,17 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
     SettleSaved inputs(self, true);
     call->type->fields(*call, inputs);
   }
-  if (result.requires_grad() && result.dtype() != self.dtype()) result = g_engine_ops.cast(result, self.dtype());
+  // The cast is a step of its own; of a write to a view, CopySlices does it.
+  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base)
+    result = g_engine_ops.cast(result, self.dtype());
   g_engine_ops.copy(self, result);
   bump_version(self, name);
   if (result.requires_grad() && result->grad_fn) {
     SettleSaved results(self, false);
-    result->grad_fn->type->fields(*result->grad_fn, results);
+    call->type->fields(*call, results);
     rebase_history(self, Edge(result->grad_fn, result->output_nr));
-  } else if (grad_enabled() && self.requires_grad()) {
+  } else if (grad_enabled() && is_differentiable(self.dtype()) && (self.requires_grad() || traits.operands_want_grad)) {
+    check_view_history(self);
     auto* node = static_cast<OverwrittenBackward*>(new_node(NodeTypeOf<OverwrittenBackward>::type));
     add_edges(node, {self});
     node->results.push_back(ResultMeta(self));

@@ -77,6 +77,8 @@ template <class N, class Fill> void record_all(Span<Tensor> ys, const Inputs& in
 
 // A float op without a derivative: says so by name when backward reaches it.
 Tensor record_not_differentiable(const char* op, Tensor y, const Inputs& inputs);
+Edge not_differentiable(const char* op, const Tensor& y,
+                        const Inputs& inputs);  // the same as an edge, for rebase_history
 
 void mark_view(const Tensor& y, const Tensor& of, ViewOrigin origin = ViewOrigin::Plain);
 // Marks y as a differentiable view of t (t may itself be a view), with t's node for its history.
@@ -93,15 +95,16 @@ void rebase_history(const Tensor& t, Edge edge);
 // x.op_(...) for any op: runs `compute` (which may write into x directly, see ops/destination.h) and moves the
 // result, its history included, into x.
 struct InplaceTraits {
-  bool direct = false;            // compute may write straight into x
-  bool direct_with_grad = false;  // ... also when the call is recorded
-  bool overlap_ok = false;        // x may have several elements in one place (fill_, zero_)
+  bool direct = false;              // compute may write straight into x
+  bool direct_with_grad = false;    // ... also when the call is recorded
+  bool overlap_ok = false;          // x may have several elements in one place (fill_, zero_)
+  bool operands_want_grad = false;  // x.eq_(y) is a step of the graph if y is part of it, though all it sends back is 0
 };
 Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*),
                      void* context);
 inline Tensor apply_inplace(const char* name, const Tensor& self, bool direct, bool direct_with_grad,
                             Tensor (*compute)(void*), void* context) {
-  return apply_inplace(name, self, InplaceTraits{direct, direct_with_grad, false}, compute, context);
+  return apply_inplace(name, self, InplaceTraits{direct, direct_with_grad, false, false}, compute, context);
 }
 
 }  // namespace rl

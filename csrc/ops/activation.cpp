@@ -184,7 +184,7 @@ static Tensor hardswish_f(const Tensor& x, bool inplace) {
   return maybe_inplace("hardswish_", x, inplace, [&] { return hardswish(x); });
 }
 static Tensor threshold_f(const Tensor& x, const Scalar& t, const Scalar& value, bool inplace) {
-  return maybe_inplace("threshold_", x, inplace, [&] { return threshold(x, t, value); });
+  return maybe_inplace("threshold_", x, inplace, [&] { return threshold(x, t, value); }, false, true);
 }
 static Tensor threshold_inplace(const Tensor& x, const Scalar& t, const Scalar& value) {
   return threshold_f(x, t, value, true);
@@ -209,9 +209,9 @@ static const Register registered([](Ops& ops) {
           "hardtanh in place.");
   ops.def("nn.functional.hardsigmoid", hardsigmoid_f, "input, inplace=False", 0, "min(max(input + 3, 0), 6) / 6.");
   ops.def("nn.functional.hardswish", hardswish_f, "input, inplace=False", 0, "input * hardsigmoid(input).");
-  ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod, "input, or 0 where |input| <= lambd.");
+  ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod | kExactOut, "input, or 0 where |input| <= lambd.");
   ops.alias("nn.functional.hardshrink", "hardshrink");
-  ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", 0,
+  ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", kExactOut,
           "input moved towards 0 by lambd, at most to 0.");
   ops.def("threshold", threshold, "input, threshold, value", kNoOut, "input, or value where input <= threshold.");
   ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut, "threshold in place.");

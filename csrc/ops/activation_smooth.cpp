@@ -181,12 +181,13 @@ static const Register registered([](Ops& ops) {
   ops.alias("nn.functional.celu_", "celu_");
   ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut,
           "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
-  ops.def("nn.functional.gelu", gelu, "input, *, approximate='none'", 0, "input * P(X <= input) for a normal X.");
+  ops.def("nn.functional.gelu", gelu, "input, *, approximate='none'", kExactOut,
+          "input * P(X <= input) for a normal X.");
   ops.def("nn.functional.silu", silu_f, "input, inplace=False", 0, "input * sigmoid(input).");
   ops.def("nn.functional.mish", mish_f, "input, inplace=False", 0, "input * tanh(softplus(input)).");
-  ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", 0,
+  ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", kExactOut,
           "log(1 + e^(beta * input)) / beta.");
-  ops.def("nn.functional.logsigmoid", logsigmoid, "input", 0, "log(sigmoid(input)).");
+  ops.def("nn.functional.logsigmoid", logsigmoid, "input", kExactOut | kFreeOut, "log(sigmoid(input)).");
   ops.def("nn.functional.softsign", softsign, "input", kNoOut, "input / (1 + |input|).");
   ops.def("nn.functional.tanhshrink", tanhshrink, "input", kNoOut, "input - tanh(input).");
   ops.def("nn.functional.glu", glu, "input, dim=-1", 0, "The first half of dim times the sigmoid of the second.");

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -169,7 +170,13 @@ static Tensor sub_scaled(const Tensor& a, const Scalar& alpha, const Value& b) {
 static Tensor radd(const Tensor& a, const Value& b) { return add(b, a); }
 static Tensor rsub(const Tensor& a, const Value& b) { return sub(b, a); }
 static Tensor rmul(const Tensor& a, const Value& b) { return mul(b, a); }
-static Tensor rdiv(const Tensor& a, const Value& b) { return div(b, a); }
+// 2 / x: PyTorch's, bit by bit, and x itself is not needed for the derivative
+static Tensor rdiv(const Tensor& a, const Value& b) {
+  if (b.is_tensor()) return div(b, a);
+  Tensor y = reciprocal(a);
+  return !b.number.is_complex() && b.number.equals(1) ? y : mul(y, b);
+}
+Tensor divide(const Value& a, const Value& b) { return a.is_tensor() ? div(a, b) : rdiv(b.tensor, a); }
 
 static const Register registered([](Ops& ops) {
   const uint32_t in_place = kMethod | kInplace | kElementwise;
@@ -181,7 +188,7 @@ static const Register registered([](Ops& ops) {
   ops.def("mul", mul, "input, other", in_place, "input * other.");
   ops.alias("multiply", "mul");
   ops.def("div", div, "input, other", in_place, "input / other.");
-  ops.def("neg", neg, "input", in_place | kKeepsInput, "-input.");
+  ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, "-input.");
   ops.alias("negative", "neg");
   ops.def("conj", conj, "input", kMethod | kNoOut, "The complex conjugate.");
   ops.def("__radd_op__", radd, "input, other", kMethod | kNoFunction);

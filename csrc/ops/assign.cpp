@@ -16,13 +16,13 @@ static Tensor assign(const std::string& name, const Tensor& self, const Tensor& 
       names->insert(name).first->c_str(), self, false, false, [](void* r) { return *static_cast<Tensor*>(r); },
       const_cast<Tensor*>(&result));
 }
-static NewObject write_out(const std::string& name, Object out, Object result) {
-  return {write_result(name.c_str(), out.p, result.p)};
+static NewObject write_out(const std::string& name, Object out, Object result, bool exact) {
+  return {write_result(name.c_str(), out.p, result.p, exact)};
 }
 
 static const Register registered([](Ops& ops) {
   ops.def("_assign", assign, "name, input, result", kNoOut);
-  ops.def("_write_out", write_out, "name, out_, result", kNoOut);
+  ops.def("_write_out", write_out, "name, out_, result, exact=False", kNoOut);
 });
 
 }  // namespace rl::ops

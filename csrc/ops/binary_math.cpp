@@ -298,7 +298,7 @@ static const Register registered([](Ops& ops) {
   ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.");
   ops.def("pow", number_first<pow>, "input, exponent");
   ops.def("__rpow_op__", rpow, "input, other", kMethod | kNoFunction);
-  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod,
+  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kExactOut,
           "input raised to exponent, in double precision.");
   ops.def("float_power", number_first<float_power>, "input, exponent");
   ops.def("float_power_", float_power_inplace, "input, exponent", kMethod | kNoFunction | kNoOut);
@@ -307,7 +307,7 @@ static const Register registered([](Ops& ops) {
   ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, "sqrt(input^2 + other^2).");
   ops.def("copysign", tensor_first<copysign>, "input, other", kUnary, "|input| with the sign of other.");
   ops.def("nextafter", nextafter, "input, other", kUnary, "The next number after input towards other.");
-  ops.def("heaviside", heaviside, "input, values", kUnary, "0 below 0, 1 above, and `values` at 0.");
+  ops.def("heaviside", heaviside, "input, values", kUnary | kExactOut, "0 below 0, 1 above, and `values` at 0.");
   ops.def("logaddexp", logaddexp, "input, other", kMethod, "log(e^input + e^other).");
   ops.def("logaddexp2", logaddexp2, "input, other", kMethod, "log2(2^input + 2^other).");
   ops.def("xlogy", tensor_first<xlogy>, "input, other", kUnary, "input log(other), and 0 where input is 0.");
@@ -321,7 +321,7 @@ static const Register registered([](Ops& ops) {
   ops.alias("special.gammainc", "igamma");
   ops.def("igammac", igammac, "input, other", kUnary, "The regularized upper incomplete gamma function.");
   ops.alias("special.gammaincc", "igammac");
-  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace, "input * 2**other.");
+  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace | kExactOut, "input * 2**other.");
 });
 
 }  // namespace rl::ops

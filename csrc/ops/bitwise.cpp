@@ -26,7 +26,7 @@ static const Register registered([](Ops& ops) {
   ops.def("bitwise_or", number_first<bitwise_or>, "input, other");
   ops.def("bitwise_xor", tensor_first<bitwise_xor>, "input, other", flags, "input ^ other, bit by bit.");
   ops.def("bitwise_xor", number_first<bitwise_xor>, "input, other");
-  ops.def("bitwise_not", bitwise_not, "input", flags, "~input, bit by bit.");
+  ops.def("bitwise_not", bitwise_not, "input", flags | kExactOut, "~input, bit by bit.");
   ops.def("bitwise_left_shift", tensor_first<left_shift>, "input, other", flags,
           "input << other; what is shifted out is gone.");
   ops.def("bitwise_left_shift", number_first<left_shift>, "input, other");

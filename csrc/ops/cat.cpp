@@ -248,9 +248,9 @@ static Tensors tensor_split(const Tensor& input, int64_t sections, int64_t dim) 
   CHECK(sections > 0, Runtime, "number of sections must be larger than 0, got ", sections);
   CHECK(sections <= kMaxParts, Runtime, "tensor_split: ", sections, " sections are more than a program could hold");
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
-  Ints sizes;
-  for (int64_t i = 0; i < sections; ++i) sizes.push_back(n / sections + (i < n % sections));
-  return split_with_sizes(input, sizes, d);
+  Ints ends;
+  for (int64_t i = 0, end = 0; i + 1 < sections; ++i) ends.push_back(end += n / sections + (i < n % sections));
+  return tensor_split_at(input, ends, d);  // views of their own, unlike those of split: each may be written to
 }
 static Tensors tensor_split_tensor(const Tensor& input, const Tensor& at, int64_t dim) {
   CHECK(at.dtype() == DType::Int64, Runtime,
@@ -343,10 +343,10 @@ static Tensors split_op(const Tensor& input, const Ints& sizes, int64_t dim) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cat", cat_op, "tensors, dim=0", kApartOut, "Tensors one after the other along a dimension.");
+  ops.def("cat", cat_op, "tensors, dim=0", kApart, "Tensors one after the other along a dimension.");
   ops.alias("concat", "cat");
   ops.alias("concatenate", "cat");
-  ops.def("stack", stack_op, "tensors, dim=0", 0, "Tensors of one shape along a new dimension.");
+  ops.def("stack", stack_op, "tensors, dim=0", kApart, "Tensors of one shape along a new dimension.");
   ops.def("split", split, "input, split_size, dim=0", kMethod | kView, "Views of consecutive parts of a dimension.");
   ops.def("split", split, "tensor, split_size_or_sections, dim=0", kMethod | kView);
   ops.def("split", split_op, "input, split_size, dim=0", kMethod | kView);

@@ -212,7 +212,7 @@ static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, cons
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("where", where, "condition, input, other", 0, "input where the condition holds, other elsewhere.");
+  ops.def("where", where, "condition, input, other", kExactOut, "input where the condition holds, other elsewhere.");
   ops.def("where", where_indices, "condition", kNoOut);
   ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction);
   ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.");
@@ -223,13 +223,13 @@ static const Register registered([](Ops& ops) {
   ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.");
   // Tensors first: a 0-dim tensor would pass for a number, and lose its gradient.
   ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary, "The input brought into [min, max].");
-  ops.def("clamp", clamp, "input, min=None, max=None", kUnary);
+  ops.def("clamp", clamp, "input, min=None, max=None", kUnary | kExactOut);
   ops.alias("clip", "clamp");
   ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary, "The input, or min where it is smaller.");
-  ops.def("clamp_min", clamp_min, "input, min", kUnary);
+  ops.def("clamp_min", clamp_min, "input, min", kUnary | kExactOut);
   ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, "The input, or max where it is larger.");
-  ops.def("clamp_max", clamp_max, "input, max", kUnary);
-  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary,
+  ops.def("clamp_max", clamp_max, "input, max", kUnary | kExactOut);
+  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary | kExactOut,
           "NaN and infinities replaced by numbers.");
 });
 

@@ -101,10 +101,10 @@ static const Register registered([](Ops& ops) {
   ops.def("isnan", isnan, "input", tests | kNoOut, "True where input is NaN.");
   ops.def("isinf", isinf, "input", tests | kNoOut, "True where input is infinite.");
   ops.def("isfinite", isfinite, "input", tests | kNoOut, "True where input is neither infinite nor NaN.");
-  ops.def("isposinf", isposinf, "input", tests, "True where input is +inf.");
-  ops.def("isneginf", isneginf, "input", tests, "True where input is -inf.");
+  ops.def("isposinf", isposinf, "input", tests | kExactOut, "True where input is +inf.");
+  ops.def("isneginf", isneginf, "input", tests | kExactOut, "True where input is -inf.");
   ops.def("isreal", isreal, "input", tests | kNoOut, "True where input has no imaginary part.");
-  ops.def("signbit", signbit, "input", tests, "True where the sign bit is set, -0.0 included.");
+  ops.def("signbit", signbit, "input", tests | kExactOut, "True where the sign bit is set, -0.0 included.");
   ops.def("isclose", isclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,
           "True where |input - other| <= atol + rtol * |other|.");
   ops.def("allclose", allclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,

@@ -139,7 +139,7 @@ NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBoo
   y = finish(std::move(y), requires_grad);
   if (!out.defined()) return {y.release()};
   PyObject* result = y.release();
-  return {write_result(name, out.object(), result)};
+  return {write_result(name, out.object(), result, false)};
 }
 
 // arange: start, start + step, ... before end

@@ -329,7 +329,8 @@ static const Register registered([](Ops& ops) {
   ops.def("_einsum", einsum, "equation, operands", kNoOut | kCastLow);
   ops.def("_tensordot", tensordot, "a, b, dims_a, dims_b", kNoOut | kCastLow);
   ops.def("linalg.cross", cross, "input, other, *, dim=-1", 0, "The cross product of vectors of three.");
-  ops.def("cross", old_cross, "input, other, dim=None", kMethod, "The cross product of vectors of three.");
+  ops.def("cross", old_cross, "input, other, dim=None", kMethod | kExactOut | kApart,
+          "The cross product of vectors of three.");
 });
 
 }  // namespace rl::ops

@@ -126,10 +126,12 @@ inline PointwiseOptions with_numbers(Rule rule, double d0, double d1 = 0, double
 }
 
 // f(), or with `inplace` f() written into x: what `inplace=True` means in nn.functional.
-template <class F>
-Tensor maybe_inplace(const char* name, const Tensor& x, bool inplace, F f, bool keeps_input = false) {
+template <class F> Tensor maybe_inplace(const char* name, const Tensor& x, bool inplace, F f, bool keeps_input = false,
+                                        bool overlap_ok = false) {
   if (!inplace) return f();
-  return apply_inplace(name, x, true, keeps_input, [](void* c) { return (*static_cast<F*>(c))(); }, &f);
+  return apply_inplace(
+      name, x, InplaceTraits{true, keeps_input, overlap_ok, false}, [](void* c) { return (*static_cast<F*>(c))(); },
+      &f);
 }
 
 // Which operands Python may give as numbers: the second, none, or the first (a second overload).

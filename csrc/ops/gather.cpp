@@ -203,12 +203,12 @@ static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApartOut | kExactOut,
+  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApart | kExactOut,
           "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
-  ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes,
+  ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes | kExactOut | kApart,
           "The tensor with the elements of src (or a number) written at `index` along a dimension.");
-  ops.def("scatter", scatter_op, "input, dim, index, value, *, reduce=None", writes);
-  ops.def("scatter_add", scatter_add, "input, dim, index, src", writes,
+  ops.def("scatter", scatter_op, "input, dim, index, value, *, reduce=None", writes | kExactOut | kApart);
+  ops.def("scatter_add", scatter_add, "input, dim, index, src", writes | kExactOut | kApart,
           "The tensor with the elements of src added at `index` along a dimension.");
 });
 

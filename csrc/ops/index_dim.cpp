@@ -188,13 +188,13 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("index_select", index_select, "input, dim, index", kMethod | kApartOut | kExactOut,
+  ops.def("index_select", index_select, "input, dim, index", kMethod | kApart | kExactOut,
           "The slices of a dimension at the given indices, copied.");
-  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes,
+  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kApart,
           "The tensor with alpha * the slices of source added at the given indices.");
-  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut,
+  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk,
           "The tensor with the slices at the given indices set to a number.");
-  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest,
+  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest | kExactOut | kApart,
           "The tensor with the slices at the given indices replaced by those of source.");
 });
 

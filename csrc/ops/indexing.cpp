@@ -358,11 +358,11 @@ static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
   ops.def("_index", index_op, "input, indices", 0,
           "The elements at broadcast index tensors; None stands for a whole dimension.");
-  ops.def("index_put", index_put_op, "input, indices, values, accumulate=False", writes | kOverlapOk,
+  ops.def("index_put", index_put_op, "input, indices, values, accumulate=False", writes | kOverlapOk | kApart,
           "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod | kApartOut | kExactOut,
+  ops.def("take", take, "input, index", kMethod | kApart | kExactOut,
           "The elements at `index`, the tensor seen as one row.");
-  ops.def("put", put, "input, index, source, accumulate=False", writes | kNoOut,
+  ops.def("put", put, "input, index, source, accumulate=False", writes | kNoOut | kApart,
           "The tensor with source written (or added) at `index`, the tensor seen as one row.");
 });
 

@@ -141,7 +141,8 @@ static Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.cholesky", linalg_cholesky, "input, *, upper=False", kCastFull, "The L of A = L L^H.");
+  ops.def("linalg.cholesky", linalg_cholesky, "input, *, upper=False", kCastFull | kExactOut | kFreeOut,
+          "The L of A = L L^H.");
   ops.def("cholesky", cholesky, "input, upper=False", kMethod | kCastFull, "The L of A = L L^H.");
   ops.def("linalg.cholesky_ex", cholesky_ex, "input, *, upper=False, check_errors=False", kCastFull,
           "As cholesky, with LAPACK's codes instead of errors.", "L, info");
@@ -149,7 +150,7 @@ static const Register registered([](Ops& ops) {
           "X of A X = input by A's Cholesky factor.");
   ops.def("cholesky_inverse", cholesky_inverse, "input, upper=False", kMethod | kCastFull,
           "The inverse of A by its Cholesky factor.");
-  ops.def("linalg.ldl_factor", ldl_factor, "input, *, hermitian=False", 0,
+  ops.def("linalg.ldl_factor", ldl_factor, "input, *, hermitian=False", kExactOut | kFreeOut,
           "L and D of A = L D L^T, and the exchanges of rows.", "LD, pivots");
   ops.def("linalg.ldl_factor_ex", ldl_factor_ex, "input, *, hermitian=False, check_errors=False", 0,
           "As ldl_factor, with LAPACK's codes instead of errors.", "LD, pivots, info");

@@ -228,7 +228,7 @@ struct DetBackward : Node {
   Saved A, result;
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), y = result.unpack(*this);
-    if (grad_enabled() && a.requires_grad()) {
+    if ((grad_enabled() && a.requires_grad()) || a.device().is_meta()) {
       Tensor scale = mul(dy[0], conj(y));
       return {mul(unsqueeze(unsqueeze(scale, -1), -1), mH(inv(a)))};
     }
@@ -291,20 +291,20 @@ static std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.lu_factor", lu_factor, "A, *, pivot=True", 0,
+  ops.def("linalg.lu_factor", lu_factor, "A, *, pivot=True", kExactOut | kFreeOut,
           "L and U of A = P L U in one matrix, and the exchanges of rows.", "LU, pivots");
   ops.def("linalg.lu_factor_ex", lu_factor_ex, "A, *, pivot=True, check_errors=False", 0,
           "As lu_factor, with LAPACK's codes instead of errors.", "LU, pivots, info");
-  ops.def("linalg.lu", lu, "A, *, pivot=True", 0, "P, L and U with A = P L U.", "P, L, U");
+  ops.def("linalg.lu", lu, "A, *, pivot=True", kExactOut | kFreeOut, "P, L and U with A = P L U.", "P, L, U");
   ops.def("lu_unpack", lu_unpack, "LU_data, LU_pivots, unpack_data=True, unpack_pivots=True", 0,
           "P, L and U of a packed LU.", "P, L, U");
   ops.def("linalg.lu_solve", linalg_lu_solve, "LU, pivots, B, *, left=True, adjoint=False", 0,
           "X of A X = B by A's LU.");
   ops.def("lu_solve", lu_solve, "input, LU_data, LU_pivots", kMethod | kCastFull, "X of A X = input by A's LU.");
-  ops.def("linalg.det", det, "A", 0, "The determinant of each matrix.");
+  ops.def("linalg.det", det, "A", kExactOut | kFreeOut, "The determinant of each matrix.");
   ops.def("det", det, "input", kMethod | kNoOut, "The determinant of each matrix.");
-  ops.def("linalg.slogdet", slogdet, "A", 0, "The sign and the logarithm of the size of each determinant.",
-          "sign, logabsdet");
+  ops.def("linalg.slogdet", slogdet, "A", kExactOut | kFreeOut,
+          "The sign and the logarithm of the size of each determinant.", "sign, logabsdet");
   ops.def("slogdet", slogdet, "input", kMethod, "The sign and the logarithm of the size of each determinant.",
           "sign, logabsdet");
 });

@@ -160,7 +160,8 @@ static Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool le
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", kCastFull, "Q and R with A = Q R.", "Q, R");
+  ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", kCastFull | kExactOut | kFreeOut, "Q and R with A = Q R.",
+          "Q, R");
   ops.def("qr", qr, "input, some=True", kMethod | kCastFull, "Q and R with A = Q R.", "Q, R");
   ops.def("geqrf", geqrf, "input", kMethod | kCastFull, "R and the reflections that make up Q, packed.", "a, tau");
   ops.def("linalg.householder_product", householder_product, "input, tau", kCastFull,

@@ -332,23 +332,24 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.inv", inv, "A", kCastFull, "The inverse of each matrix.");
-  ops.def("inverse", inv, "input", kMethod | kCastFull, "The inverse of each matrix.");
+  ops.def("linalg.inv", inv, "A", kCastFull | kExactOut | kFreeOut, "The inverse of each matrix.");
+  ops.def("inverse", inv, "input", kMethod | kCastFull | kExactOut | kFreeOut, "The inverse of each matrix.");
   ops.def("linalg.inv_ex", inv_ex, "A, *, check_errors=False", kCastFull,
           "As inv, with LAPACK's codes instead of errors.", "inverse, info");
-  ops.def("linalg.solve", solve_op, "A, B, *, left=True", kCastFull, "X of A X = B, or of X A = B with left=False.");
+  ops.def("linalg.solve", solve_op, "A, B, *, left=True", kCastFull | kExactOut | kFreeOut,
+          "X of A X = B, or of X A = B with left=False.");
   ops.def("linalg.solve_ex", solve_ex, "A, B, *, left=True, check_errors=False", 0,
           "As solve, with LAPACK's codes instead of errors.", "result, info");
-  ops.def("linalg.solve_triangular", solve_triangular_op, "input, B, *, upper, left=True, unitriangular=False", 0,
-          "X of A X = B for a triangular A.");
+  ops.def("linalg.solve_triangular", solve_triangular_op, "input, B, *, upper, left=True, unitriangular=False",
+          kExactOut | kFreeOut, "X of A X = B for a triangular A.");
   ops.def("triangular_solve", triangular_solve, "input, A, upper=True, transpose=False, unitriangular=False",
           kMethod | kCastFull, "X of A X = input for a triangular A, and A.", "solution, cloned_coefficient");
-  ops.def("linalg.pinv", pinv_tolerances, "input, *, atol=None, rtol=None, hermitian=False", 0,
+  ops.def("linalg.pinv", pinv_tolerances, "input, *, atol=None, rtol=None, hermitian=False", kFreeOut,
           "The pseudo-inverse of each matrix.");
-  ops.def("linalg.pinv", pinv_rcond, "input, rcond, hermitian=False", 0);
+  ops.def("linalg.pinv", pinv_rcond, "input, rcond, hermitian=False", kFreeOut);
   ops.def("pinverse", pinverse, "input, rcond=1e-15", kMethod | kNoOut, "The pseudo-inverse of each matrix.");
-  ops.def("linalg.lstsq", lstsq, "input, B, rcond=None, *, driver=None", kCastFull, "The X that minimises |A X - B|.",
-          "solution, residuals, rank, singular_values");
+  ops.def("linalg.lstsq", lstsq, "input, B, rcond=None, *, driver=None", kCastFull | kFreeOut,
+          "The X that minimises |A X - B|.", "solution, residuals, rank, singular_values");
 });
 
 }  // namespace rl::ops

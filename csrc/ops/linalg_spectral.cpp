@@ -215,15 +215,17 @@ static std::tuple<Tensor, Tensor, Tensor> old_svd(const Tensor& a, bool some, bo
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.eigh", eigh, "input, UPLO='L'", kCastFull,
+  ops.def("linalg.eigh", eigh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut,
           "Eigenvalues, ascending, and eigenvectors of Hermitian matrices.", "eigenvalues, eigenvectors");
-  ops.def("linalg.eigvalsh", eigvalsh, "input, UPLO='L'", kCastFull, "Eigenvalues of Hermitian matrices, ascending.");
+  ops.def("linalg.eigvalsh", eigvalsh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut,
+          "Eigenvalues of Hermitian matrices, ascending.");
   ops.def("linalg.eig", eig, "input", kCastFull, "Eigenvalues and eigenvectors of square matrices.",
           "eigenvalues, eigenvectors");
   ops.def("linalg.eigvals", eigvals, "input", kCastFull, "Eigenvalues of square matrices.");
-  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", kCastFull,
+  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", kCastFull | kExactOut | kFreeOut,
           "U, S and Vh with A = U diag(S) Vh.", "U, S, Vh");
-  ops.def("linalg.svdvals", svdvals, "A, *, driver=None", kCastFull, "Singular values, descending.");
+  ops.def("linalg.svdvals", svdvals, "A, *, driver=None", kCastFull | kExactOut | kFreeOut,
+          "Singular values, descending.");
   ops.def("svd", old_svd, "input, some=True, compute_uv=True", kMethod | kCastFull,
           "U, S and V with A = U diag(S) V^H.", "U, S, V");
 });

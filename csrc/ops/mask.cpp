@@ -1,10 +1,12 @@
 // Masks: reading and writing where a condition holds.
+#include "autograd/destination.h"
 #include "backend/backend.h"
 #include "ops/cast.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
+#include "tensor/overlap.h"
 
 namespace rl::ops {
 
@@ -46,6 +48,7 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
   CHECK(is_complex(input.dtype()) || !is_complex(from), Runtime, "value cannot be converted to type ",
         info(input.dtype()).name, " without overflow");
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
+  if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), mask);
   bool recorded = will_record({input, value});
   Tensor y;
   if (IntSpan(sizes) == input.sizes()) {
@@ -103,7 +106,9 @@ struct MaskedScatterBackward : Node {
     Tensor m = mask.unpack(*this);
     Grads dx(2);
     if (needs(0)) dx[0] = masked_fill(dy[0], m, Scalar(0));
-    if (needs(1)) {
+    if (needs(1) && m.device().is_meta()) {
+      dx[1] = empty(source_sizes, dy[0].dtype(), dy[0].device());
+    } else if (needs(1)) {
       Tensor used = masked_select(dy[0], m);
       dx[1] = reshape(embed(used, {checked_numel(source_sizes)}, {1}, used.sizes(), {1}, 0), source_sizes);
     }
@@ -177,11 +182,11 @@ static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
   ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut,
           "The tensor with a number written where mask is true.");
-  ops.def("masked_select", masked_select, "input, mask", kMethod | kApartOut | kExactOut,
+  ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut,
           "The elements where mask is true, in order.");
   ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
           "The tensor with the next element of source written where mask is true.");
-  ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable,
+  ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable | kExactOut,
           "The coordinates of the elements that are not zero: one row for each, or one tensor for each dimension.");
   ops.def("where", nonzero_tuple, "condition", 0);
   ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut,

@@ -423,25 +423,28 @@ static Tensor linear_op(const Tensor& x, const Tensor& w, const OptTensor& b) { 
 static Tensor matmul_swapped(const Tensor& a, const Tensor& b) { return matmul(b, a); }
 
 static const Register registered([](Ops& ops) {
-  ops.def("mm", mm, "input, mat2", kMethod | kCastLow, "The product of two matrices.");
-  ops.def("bmm", bmm, "input, mat2", kMethod | kCastLow, "The products of two batches of matrices.");
-  ops.def("mv", mv, "input, vec", kMethod, "The product of a matrix and a vector.");
-  ops.def("dot", dot, "input, tensor", kMethod, "The sum of the products of two vectors' elements.");
-  ops.def("vdot", vdot, "input, other", kMethod, "As dot, with the first vector conjugated.");
+  ops.def("mm", mm, "input, mat2", kMethod | kCastLow | kExactOut | kFreeOut, "The product of two matrices.");
+  ops.def("bmm", bmm, "input, mat2", kMethod | kCastLow | kExactOut | kFreeOut | kOverlapOk,
+          "The products of two batches of matrices.");
+  ops.def("mv", mv, "input, vec", kMethod | kExactOut | kFreeOut | kOverlapOk, "The product of a matrix and a vector.");
+  ops.def("dot", dot, "input, tensor", kMethod | kExactOut | kFreeOut,
+          "The sum of the products of two vectors' elements.");
+  ops.def("vdot", vdot, "input, other", kMethod | kExactOut | kFreeOut, "As dot, with the first vector conjugated.");
   ops.def("outer", outer, "input, vec2", kMethod, "The products of all pairs of two vectors' elements.");
   ops.alias("ger", "outer");
-  ops.def("matmul", matmul, "input, other", kMethod | kCastLow,
+  ops.def("matmul", matmul, "input, other", kMethod | kCastLow | kExactOut | kFreeOut,
           "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
   ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut | kCastLow, "input @ weight^T + bias.");
-  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
+  ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
           "beta * input + alpha * mat1 @ mat2.");
-  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
-          "beta * input + alpha * batch1 @ batch2.");
-  ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow,
+  ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1",
+          kMethod | kInplace | kCastLow | kExactOut | kFreeOut, "beta * input + alpha * batch1 @ batch2.");
+  ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1",
+          kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
           "beta * input + alpha * the sum of batch1 @ batch2 over the batch.");
-  ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace,
+  ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace | kExactOut | kFreeOut,
           "beta * input + alpha * mat @ vec.");
   ops.def("addr", addr, "input, vec1, vec2, *, beta=1, alpha=1", kMethod | kInplace,
           "beta * input + alpha * the outer product of the vectors.");

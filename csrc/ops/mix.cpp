@@ -95,6 +95,7 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   return record<LerpBackward>(y, {start, end, weight}, fill);
 }
 
+static Tensor lerp_by_tensor(const Tensor& x, const Tensor& end, const Tensor& weight) { return lerp(x, end, weight); }
 using Mix = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&);
 template <Mix F> static Tensor value_first(const Tensor& x, const Scalar& value, const Tensor& a, const Tensor& b) {
   return F(x, a, b, value);
@@ -107,7 +108,8 @@ static const Register registered([](Ops& ops) {
   ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
           "input + value * tensor1 / tensor2.");
   ops.def("addcdiv", value_first<addcdiv>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
-  ops.def("lerp", lerp, "input, end, weight", kUnary, "input + weight * (end - input).");
+  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).");
+  ops.def("lerp", lerp, "input, end, weight", kUnary);
 });
 
 }  // namespace rl::ops

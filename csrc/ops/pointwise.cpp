@@ -6,6 +6,7 @@
 #include "autograd/destination.h"
 #include "backend/backend.h"
 #include "ops/cast.h"
+#include "tensor/overlap.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -120,19 +121,8 @@ bool recorded(const Value* operands, int count) {
 // A write in place that reads the same memory through another view would see its own results.
 void check_overlap(const TensorObject* target, const Value* operands, int count) {
   Tensor out = Tensor::borrow(const_cast<TensorObject*>(target));
-  if (out.numel() == 0 || !non_overlapping_and_dense(out.sizes(), out.strides())) return;
-  for (int i = 0; i < count; ++i) {
-    const Tensor& t = operands[i].tensor;
-    if (!t.defined() || t.is(out) || t.storage() != out.storage() || t.numel() == 0 ||
-        !non_overlapping_and_dense(t.sizes(), t.strides()))
-      continue;
-    bool same = t->offset == out->offset && t.numel() == out.numel() && t.strides() == out.strides();
-    bool apart = out->offset + out.numel() <= t->offset || t->offset + t.numel() <= out->offset;
-    CHECK(same || apart, Runtime,
-          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-          "location. Please "
-          "clone() the tensor before performing the operation.");
-  }
+  for (int i = 0; i < count; ++i)
+    if (operands[i].is_tensor()) check_no_partial_overlap(out, operands[i].tensor);
 }
 
 Tensor pointwise(const char* name, Pointwise op, const Value* operands, int count, const PointwiseOptions& options,
@@ -169,7 +159,12 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   LoopParams params = options.params;
   if (fill_params) fill_params(params, common, context);
   bool will_be_recorded = recorded(operands, count);
-  if (t_destination.wanted) check_overlap(t_destination.wanted, operands, count);
+  if (t_destination.wanted) {
+    check_overlap(t_destination.wanted, operands, count);
+    // What cannot be saved is refused before anything is written.
+    for (int i = 0; will_be_recorded && i < count; ++i)
+      if (operands[i].is_tensor() && operands[i].tensor->inference) t_destination.wanted = nullptr;
+  }
 
   // Equal types and shapes, row-major: no strides to think about.
   if (same && first == 0 && lead.dtype() == common) {

@@ -244,25 +244,27 @@ static const Register registered([](Ops& ops) {
   const char *dims = "input, dim=(), keepdim=False", *one = "input, dim, keepdim=False",
              *last = "input, dim=-1, keepdim=False";
   const char *maybe = "input, dim=None, keepdim=False", *both = "values, indices";
-  ops.def("amax", amax, dims, kMethod,
+  ops.def("amax", amax, dims, kMethod | kExactOut | kFreeOut,
           "The maximum over the given dimensions; its gradient is shared by equal elements.");
-  ops.def("amin", amin, dims, kMethod,
+  ops.def("amin", amin, dims, kMethod | kExactOut | kFreeOut,
           "The minimum over the given dimensions; its gradient is shared by equal elements.");
-  ops.def("max", max_all, "input", kMethod,
+  ops.def("max", max_all, "input", kMethod | kExactOut,
           "The maximum of all elements; along a dimension, with its place; or of two tensors.");
   ops.def("max", max_other, "input, other", kMethod);
-  ops.def("max", max_dim, one, kMethod, "", both);
-  ops.def("min", min_all, "input", kMethod,
+  ops.def("max", max_dim, one, kMethod | kExactOut, "", both);
+  ops.def("min", min_all, "input", kMethod | kExactOut,
           "The minimum of all elements; along a dimension, with its place; or of two tensors.");
   ops.def("min", min_other, "input, other", kMethod);
-  ops.def("min", min_dim, one, kMethod, "", both);
-  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable, "The first place of the maximum.");
-  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable, "The first place of the minimum.");
+  ops.def("min", min_dim, one, kMethod | kExactOut, "", both);
+  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk,
+          "The first place of the maximum.");
+  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk,
+          "The first place of the minimum.");
   ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.",
           "min, max");
-  ops.def("median", median_all, "input", kMethod,
+  ops.def("median", median_all, "input", kMethod | kExactOut,
           "The lower median, NaN if there is one; along a dimension, with its place.");
-  ops.def("median", median_dim, one, kMethod, "", both);
+  ops.def("median", median_dim, one, kMethod | kExactOut, "", both);
   ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are numbers.");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
   ops.def("mode", mode, last, kMethod, "The most frequent value along a dimension and a place of it.", both);

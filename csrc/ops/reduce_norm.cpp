@@ -121,9 +121,10 @@ Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None", 0,
-          "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
-  ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod, "log(sum(exp(input))) without overflow.");
+  ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None",
+          kExactOut | kFreeOut, "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
+  ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod | kFreeOut,
+          "log(sum(exp(input))) without overflow.");
   ops.alias("special.logsumexp", "logsumexp");
 });
 

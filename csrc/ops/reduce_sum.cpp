@@ -131,7 +131,7 @@ struct ProdBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     Tensor g = spread(dy[0], kept, x.sizes());
-    bool zeros_in_x = !item(rl::ops::all(x)).to_bool();
+    bool zeros_in_x = !x.device().is_meta() && !item(rl::ops::all(x)).to_bool();
     if (!zeros_in_x) return {mul(g, conj(div(spread(y, kept, x.sizes()), x)))};
     Tensor others =
         all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
@@ -188,14 +188,18 @@ static Tensor xor_bits(const Tensor& input, const OptDims& dim, bool keepdim) {
 
 static const Register registered([](Ops& ops) {
   const char* dims = "input, dim=None, keepdim=False, *, dtype=None";
-  ops.def("sum", sum, dims, kMethod, "The sum over the given dimensions, or of all elements.");
-  ops.def("nansum", nansum, dims, kMethod, "The sum, NaN counting as 0.");
-  ops.def("mean", mean, dims, kMethod, "The mean over the given dimensions, or of all elements.");
-  ops.def("prod", prod_all, "input, *, dtype=None", kMethod | kCastFull,
+  ops.def("sum", sum, dims, kMethod | kFreeOut | kOverlapOk | kOutType,
+          "The sum over the given dimensions, or of all elements.");
+  ops.def("nansum", nansum, dims, kMethod | kFreeOut, "The sum, NaN counting as 0.");
+  ops.def("mean", mean, dims, kMethod | kFreeOut, "The mean over the given dimensions, or of all elements.");
+  ops.def("prod", prod_all, "input, *, dtype=None", kMethod | kCastFull | kFreeOut | kOverlapOk | kOutType,
           "The product of all elements, or along a dimension.");
-  ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None", kMethod | kCastFull);
-  ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable, "Whether some element is not 0.");
-  ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable, "Whether no element is 0.");
+  ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None",
+          kMethod | kCastFull | kFreeOut | kOverlapOk | kOutType);
+  ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut,
+          "Whether some element is not 0.");
+  ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut,
+          "Whether no element is 0.");
   ops.def("count_nonzero", count_nonzero, "input, dim=None", kMethod | kNoOut | kNotDifferentiable,
           "The number of elements that are not 0.");
   ops.def("_xor", xor_bits, "input, dim=None, keepdim=False", kNoOut | kNotDifferentiable);

@@ -122,8 +122,8 @@ static const Register registered([](Ops& ops) {
   ops.def(#name, name##_all, all, flags, doc);  \
   ops.def(#name, name##_correction, by, flags); \
   ops.def(#name, name##_unbiased, old, flags);
-  DEF(var, kMethod, "The variance over the given dimensions, divided by n - correction (1 by default).")
-  DEF(std, kMethod, "The standard deviation over the given dimensions.")
+  DEF(var, kMethod | kFreeOut, "The variance over the given dimensions, divided by n - correction (1 by default).")
+  DEF(std, kMethod | kFreeOut, "The standard deviation over the given dimensions.")
   DEF(var_mean, kNoOut, "The variance and the mean.")
   DEF(std_mean, kNoOut, "The standard deviation and the mean.")
 #undef DEF

@@ -16,14 +16,17 @@ enum OpFlags : uint32_t {
   kNotDifferentiable = 128,  // integer or bool results, or none
   kRandom = 256,
   kFactory = 512,     // makes tensors from no tensor
-  kExactOut = 4096,   // out= must have the result's own type and memory apart from the inputs
-  kOverlapOk = 1024,  // in place also where several elements share memory
-  kApartOut = 2048,   // out= may not share memory with an argument, not even be one
+  kOverlapOk = 1024,  // writes (in place, out=) also where several elements share memory
+  kApart = 2048,      // what is written (in place, out=) may share no memory with another argument, not even be one
+  kExactOut = 4096,   // out= must have the result's own type; else any that the result can be cast to
   kOld = 65536,       // a form of PyTorch 1.4 and before: works, warns once, and is shown nowhere
   // Inside autocast, float arguments (not float64) become:
   kCastLow = 8192,      // the region's short type
   kCastFull = 16384,    // float32
   kCastWidest = 32768,  // the longest type among them
+  kFreeOut = 131072,    // out= may lie across an argument: the result is computed apart from it
+  kOutType = 262144,    // out= says what type is computed in, as dtype= does
+  kBoolOut = 524288,    // out= must be bool or uint8
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);

@@ -60,11 +60,13 @@ struct GridSampleBackward : Node {
     if (grad_enabled()) return again(x, g, dy[0]);
     Tensor d = contiguous(dy[0]), xc = contiguous(x), gc = contiguous(g);
     View dx_view, dgrid_view;
-    if (needs(0)) dx = empty(x.sizes(), x.dtype(), x.device()), dx_view = dx.view();
-    if (needs(1)) dgrid = empty(g.sizes(), x.dtype(), x.device()), dgrid_view = dgrid.view();
-    if (!x.device().is_meta())
-      g_cpu->resample->grid_sample_grad(shape, needs(0) ? &dx_view : nullptr, needs(1) ? &dgrid_view : nullptr,
-                                        d.view(), xc.view(), gc.view());
+    if (needs(0)) dx = empty(x.sizes(), x.dtype(), x.device());
+    if (needs(1)) dgrid = empty(g.sizes(), x.dtype(), x.device());
+    if (x.device().is_meta()) return {dx, dgrid};
+    if (needs(0)) dx_view = dx.view();
+    if (needs(1)) dgrid_view = dgrid.view();
+    g_cpu->resample->grid_sample_grad(shape, needs(0) ? &dx_view : nullptr, needs(1) ? &dgrid_view : nullptr, d.view(),
+                                      xc.view(), gc.view());
     return {dx, dgrid};
   }
   // Differentiates the composed form at stand-ins of the inputs.

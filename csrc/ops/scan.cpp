@@ -32,6 +32,8 @@ struct CumsumBackward : Node {
 };
 Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   dim = wrap_dim(dim, input.dim());
+  CHECK(dtype != DType::Bool || input.numel() == 0 || input.dim() == 0, NotImplemented,
+        "\"cumsum_out_cpu\" not implemented for 'Bool'");
   Tensor x = scan_input(input, dtype);
   return record<CumsumBackward>(scan_raw(Scan::Sum, x, dim), {x}, [&](auto& n) { n.dim = dim; });
 }
@@ -45,7 +47,7 @@ struct CumprodBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     if (x.dim() == 0 || x.numel() <= 1) return {dy[0]};
-    if (item(all(x)).to_bool()) return {div(sum_from(mul(dy[0], conj(y)), dim), conj(x))};
+    if (x.device().is_meta() || item(all(x)).to_bool()) return {div(sum_from(mul(dy[0], conj(y)), dim), conj(x))};
     int64_t n = x.size(dim);
     Tensor xc = conj(x);
     Tensors parts;
@@ -64,6 +66,8 @@ struct CumprodBackward : Node {
 };
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   dim = wrap_dim(dim, input.dim());
+  CHECK(dtype != DType::Bool || input.numel() == 0 || input.dim() == 0, NotImplemented,
+        "\"cumprod_out_cpu\" not implemented for 'Bool'");
   Tensor x = scan_input(input, dtype);
   Tensor y = scan_raw(Scan::Prod, x, dim);
   return record<CumprodBackward>(y, {x}, [&](auto& n) { n.self = save(x), n.result = save_output(n, y), n.dim = dim; });
@@ -134,13 +138,15 @@ static Pair cummin(const Tensor& input, int64_t dim) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cumsum", cumsum, "input, dim, *, dtype=None", kMethod | kInplace, "Running sums along a dimension.");
-  ops.def("cumprod", cumprod, "input, dim, *, dtype=None", kMethod | kInplace, "Running products along a dimension.");
-  ops.def("logcumsumexp", logcumsumexp, "input, dim", kMethod, "log(cumsum(exp(input))) without overflow.");
-  ops.def("cummax", cummax, "input, dim", kMethod, "The maximum so far along a dimension and its place.",
-          "values, indices");
-  ops.def("cummin", cummin, "input, dim", kMethod, "The minimum so far along a dimension and its place.",
-          "values, indices");
+  ops.def("cumsum", cumsum, "input, dim, *, dtype=None", kMethod | kInplace | kOutType,
+          "Running sums along a dimension.");
+  ops.def("cumprod", cumprod, "input, dim, *, dtype=None", kMethod | kInplace | kOutType,
+          "Running products along a dimension.");
+  ops.def("logcumsumexp", logcumsumexp, "input, dim", kMethod | kExactOut, "log(cumsum(exp(input))) without overflow.");
+  ops.def("cummax", cummax, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk,
+          "The maximum so far along a dimension and its place.", "values, indices");
+  ops.def("cummin", cummin, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk,
+          "The minimum so far along a dimension and its place.", "values, indices");
 });
 
 }  // namespace rl::ops

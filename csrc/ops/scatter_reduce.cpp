@@ -210,9 +210,11 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise;
-  ops.def("scatter_reduce", scatter_reduce, "input, dim, index, src, reduce, *, include_self=True", writes,
+  ops.def("scatter_reduce", scatter_reduce, "input, dim, index, src, reduce, *, include_self=True",
+          writes | kExactOut | kApart,
           "The tensor joined at `index` with the values of src by 'sum', 'prod', 'mean', 'amax' or 'amin'.");
-  ops.def("index_reduce", index_reduce, "input, dim, index, source, reduce, *, include_self=True", writes,
+  ops.def("index_reduce", index_reduce, "input, dim, index, source, reduce, *, include_self=True",
+          writes | kExactOut | kApart,
           "The tensor with slices joined with those of source by 'prod', 'mean', 'amax' or 'amin'.");
 });
 

@@ -141,10 +141,13 @@ static const Register registered([](Ops& ops) {
           "A view of the diagonals of matrices.");
   ops.def("diag_embed", diag_embed, "input, offset=0, dim1=-2, dim2=-1", kMethod | kNoOut,
           "Matrices with the last dimension on their diagonal.");
-  ops.def("diag", diag, "input, diagonal=0", kMethod, "A vector as a diagonal matrix, or the diagonal of a matrix.");
+  ops.def("diag", diag, "input, diagonal=0", kMethod | kExactOut | kFreeOut,
+          "A vector as a diagonal matrix, or the diagonal of a matrix.");
   ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, "All elements as the diagonal of a matrix.");
-  ops.def("tril", tril, "input, diagonal=0", writes, "Matrices with zeros above a diagonal.");
-  ops.def("triu", triu, "input, diagonal=0", writes, "Matrices with zeros below a diagonal.");
+  ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk,
+          "Matrices with zeros above a diagonal.");
+  ops.def("triu", triu, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk,
+          "Matrices with zeros below a diagonal.");
 });
 
 }  // namespace rl::ops

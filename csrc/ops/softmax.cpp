@@ -82,8 +82,9 @@ static Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor&
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("softmax", softmax, "input, dim, dtype=None", kMethod, "exp(input) divided by its sum along a dimension.");
-  ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod,
+  ops.def("softmax", softmax, "input, dim, dtype=None", kMethod | kExactOut | kFreeOut,
+          "exp(input) divided by its sum along a dimension.");
+  ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod | kExactOut | kFreeOut,
           "The logarithm of softmax, without its loss of digits.");
   ops.alias("special.softmax", "softmax");
   ops.alias("special.log_softmax", "log_softmax");

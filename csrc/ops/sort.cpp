@@ -243,15 +243,15 @@ static NewObject named_tuple(const std::string& name, const std::string& fields,
 
 static const Register registered([](Ops& ops) {
   const char* both = "values, indices";
-  ops.def("sort", sort_plain, "input, dim=-1, descending=False", kMethod,
+  ops.def("sort", sort_plain, "input, dim=-1, descending=False", kMethod | kExactOut,
           "The elements in order along a dimension, and where they came from.", both);
-  ops.def("sort", sort_stable, "input, *, stable, dim=-1, descending=False", kMethod, "", both);
+  ops.def("sort", sort_stable, "input, *, stable, dim=-1, descending=False", kMethod | kExactOut, "", both);
   ops.def("argsort", argsort, "input, dim=-1, descending=False", kMethod | kNotDifferentiable | kNoOut,
           "The indices that sort along a dimension.");
   ops.def("argsort", argsort_stable, "input, *, stable, dim=-1, descending=False",
           kMethod | kNotDifferentiable | kNoOut);
   ops.def("msort", msort, "input", kMethod, "The elements in order along the first dimension.");
-  ops.def("topk", topk, "input, k, dim=-1, largest=True, sorted=True", kMethod,
+  ops.def("topk", topk, "input, k, dim=-1, largest=True, sorted=True", kMethod | kExactOut,
           "The k largest or smallest along a dimension, and their places.", both);
   ops.def("_unique_flat", unique_flat, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_unique_rows", unique_rows, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
@@ -259,11 +259,13 @@ static const Register registered([](Ops& ops) {
           "For ops in Python: the result, whose backward says that the op has no derivative.");
   ops.def("_named_tuple", named_tuple, "name, fields, items", kNoOut | kNotDifferentiable);
   ops.def("searchsorted", searchsorted,
-          "sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None", kNotDifferentiable,
+          "sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None",
+          kNotDifferentiable | kExactOut | kFreeOut,
           "The places in sorted rows before which the values go in (after equal elements if right).");
   ops.def("bucketize", bucketize, "input, boundaries, *, out_int32=False, right=False", kNotDifferentiable,
           "The number of the bucket each element falls into.");
-  ops.def("histc", histc, "input, bins=100, min=0, max=0", kMethod | kNotDifferentiable,
+  ops.def("histc", histc, "input, bins=100, min=0, max=0",
+          kMethod | kNotDifferentiable | kExactOut | kFreeOut | kOverlapOk,
           "How many elements fall into each of equal parts of a range.");
   ops.def("bincount", bincount, "input, weights=None, minlength=0", kMethod | kNoOut,
           "How often each non-negative integer stands in the input.");

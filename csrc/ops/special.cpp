@@ -225,7 +225,7 @@ static const Register registered([](Ops& ops) {
   ops.def("erfinv", erfinv, "input", of_result, "The inverse of the error function.");
   ops.alias("special.erfinv", "erfinv");
   ops.def("special.erfcx", special_erfcx, "input", 0, "e^(input^2) erfc(input).");
-  ops.def("special.ndtr", special_ndtr, "input", 0, "The normal distribution function.");
+  ops.def("special.ndtr", special_ndtr, "input", kFreeOut, "The normal distribution function.");
   ops.def("special.ndtri", special_ndtri, "input", 0, "The quantiles of the normal distribution.");
   ops.def("special.log_ndtr", special_log_ndtr, "input", 0, "The log of the normal distribution function.");
   ops.def("special.entr", special_entr, "input", 0, "-input log(input), 0 at 0.");
@@ -239,7 +239,8 @@ static const Register registered([](Ops& ops) {
   ops.def("polygamma", polygamma, "n, input", kUnary, "The n-th derivative of digamma.");
   ops.def("special.polygamma", polygamma, "n, input", 0, "The n-th derivative of digamma.");
   ops.def("polygamma", polygamma_method, "input, n", kUnary);
-  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace, "The log of the multivariate gamma function.");
+  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace | kFreeOut,
+          "The log of the multivariate gamma function.");
   ops.alias("special.multigammaln", "mvlgamma");
   ops.def("i0", i0, "input", kUnary, "The modified Bessel function of order 0.");
   ops.alias("special.i0", "i0");

@@ -19,7 +19,9 @@ Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device>
   if (where.type != input.device().type) {
     backend(where);  // names the device if there is none
     CHECK(!input.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
-    return record<ToDeviceBackward>(empty(input.sizes(), d, where), {input});
+    Ints strides =
+        format && *format != MemoryFormat::Preserve ? strides_for(input, *format) : dense_strides_like(input);
+    return record<ToDeviceBackward>(empty_strided(input.sizes(), strides, d, where), {input});
   }
   bool order_differs =
       format && *format != MemoryFormat::Preserve &&

@@ -52,6 +52,8 @@ struct AbsBackward : SelfNode {
   Grads backward(const Grads& dy) { return {mul(dy[0], sgn(x()))}; }
 };
 Tensor abs(const Tensor& x) {
+  CHECK(!x.is_complex() || !t_destination.op || t_destination.wanted != x.get(), Runtime,
+        "In-place abs is not supported for complex tensors.");
   CHECK(x.dtype() != DType::Bool, NotImplemented, "\"abs_cpu\" not implemented for 'Bool'");
   return from_self<AbsBackward>(unary("abs", Pointwise::Abs, x, {.rule = Rule::Real}), x);
 }
@@ -95,19 +97,20 @@ static std::tuple<Tensor, Tensor> frexp_op(const Tensor& x) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flat = kUnary | kKeepsInput;
-  ops.def("ceil", ceil, "input", flat, "The smallest integer not below each element.");
-  ops.def("floor", floor, "input", flat, "The largest integer not above each element.");
-  ops.def("trunc", trunc, "input", flat, "Each element without its fraction.");
+  ops.def("ceil", ceil, "input", flat | kExactOut, "The smallest integer not below each element.");
+  ops.def("floor", floor, "input", flat | kExactOut, "The largest integer not above each element.");
+  ops.def("trunc", trunc, "input", flat | kExactOut, "Each element without its fraction.");
   ops.alias("fix", "trunc");
-  ops.def("round", round, "input, *, decimals=0", flat, "The nearest integer (half to even), or that many decimals.");
+  ops.def("round", round, "input, *, decimals=0", flat | kExactOut,
+          "The nearest integer (half to even), or that many decimals.");
   ops.alias("special.round", "round");
-  ops.def("frac", frac, "input", flat, "The fraction of each element, with its sign.");
-  ops.def("sign", sign, "input", flat, "-1, 0 or 1.");
-  ops.def("sgn", sgn, "input", kUnary, "input / |input|, and 0 at 0.");
-  ops.def("abs", abs, "input", kUnary, "The absolute value.");
+  ops.def("frac", frac, "input", flat | kExactOut, "The fraction of each element, with its sign.");
+  ops.def("sign", sign, "input", flat | kExactOut, "-1, 0 or 1.");
+  ops.def("sgn", sgn, "input", kUnary | kExactOut, "input / |input|, and 0 at 0.");
+  ops.def("abs", abs, "input", kUnary | kExactOut, "The absolute value.");
   ops.alias("absolute", "abs");
   ops.def("positive", positive, "input", kMethod | kNoOut, "The input itself.");
-  ops.def("frexp", frexp_op, "input", kMethod, "Mantissa and exponent: input = mantissa * 2**exponent.",
+  ops.def("frexp", frexp_op, "input", kMethod | kExactOut, "Mantissa and exponent: input = mantissa * 2**exponent.",
           "mantissa, exponent");
 });
 

@@ -158,6 +158,7 @@ static Ints infer_size(IntSpan size, int64_t numel) {
 
 // Strides of the same memory under other sizes; nothing if there are none.
 static std::optional<Ints> view_strides(const Tensor& t, IntSpan sizes) {
+  if (t.numel() == 1) return Ints(sizes.size(), t.dim() ? t.strides()[t.dim() - 1] : 1);
   if (t.numel() == 0 || t.is_contiguous()) return contiguous_strides(sizes);
   Ints strides(sizes.size());
   int64_t at = sizes.size() - 1;
@@ -317,7 +318,6 @@ Tensor expand(const Tensor& input, IntSpan size) {
       CHECK(size[i] >= 0, Runtime, "The expanded size of the tensor (", size[i],
             ") isn't allowed in a leading, non-existing dimension ", i);
       sizes[i] = size[i];
-      strides[i] = 0;
       continue;
     }
     int64_t have = input.sizes()[i - shift];
@@ -327,6 +327,8 @@ Tensor expand(const Tensor& input, IntSpan size) {
     sizes[i] = size[i] == -1 ? have : size[i];
     strides[i] = have == 1 && sizes[i] != 1 ? 0 : input.strides()[i - shift];
   }
+  for (int64_t i = shift - 1; i >= 0; --i)  // a new dimension of size 1 is no repetition
+    strides[i] = sizes[i] != 1 ? 0 : i + 1 < sizes.size() ? sizes[i + 1] * strides[i + 1] : 1;
   Tensor y = alias(input, sizes, strides, input->offset);
   return record_view<ExpandBackward>(y, input, [&](auto& n) { n.self_sym_sizes = Ints(input.sizes()); });
 }

@@ -9,11 +9,11 @@ namespace {
 
 // x becomes y, a view of it: sizes, strides and history.
 Tensor become(const Tensor& x, const Tensor& y) {
-  check_inplace(x);
+  check_inplace(x, true);
   set_geometry(x.get(), y.sizes(), y.strides(), y->offset);
   bump_version(x);
-  x->view_version = x->version->value;
   if (y->grad_fn) {
+    x->view_version = x->version->value;
     Py_INCREF(reinterpret_cast<PyObject*>(y->grad_fn));
     Node* before = std::exchange(x->grad_fn, y->grad_fn);
     Py_XDECREF(reinterpret_cast<PyObject*>(before));
@@ -32,7 +32,7 @@ Tensor squeeze_dims_(const Tensor& x, const Ints& dim) {
   Tensor y = x;
   for (int64_t d = x.dim() - 1; d >= 0; --d)
     if (bits >> d & 1) y = squeeze(y, d);
-  return y.is(x) ? x : become(x, y);
+  return become(x, y);
 }
 Tensor squeeze_(const Tensor& x) {
   Ints all;
@@ -45,7 +45,7 @@ Tensor as_strided_(const Tensor& x, const Ints& size, const Ints& stride, std::o
 
 // resize_as_: the sizes of another tensor over the same storage, which grows if it must; new elements are uninitialised
 void resize_to(const Tensor& x, IntSpan sizes, IntSpan strides) {
-  CHECK(!x.requires_grad(), Runtime, "cannot resize variables that require grad");
+  CHECK(!x.requires_grad() || t_grad_mode.inference, Runtime, "cannot resize variables that require grad");
   int64_t end = checked_numel(sizes) == 0 ? 0 : checked_add(checked_extent(sizes, strides), x->offset);
   int64_t bytes = checked_mul(end, x.item_size());
   if (x.storage()->bytes < bytes) x.storage()->resize(bytes);

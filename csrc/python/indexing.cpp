@@ -9,6 +9,7 @@
 #include "python/errors.h"
 #include "python/note_result.h"
 #include "python/override.h"
+#include "tensor/overlap.h"
 
 namespace rl {
 
@@ -229,12 +230,15 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
         const Value& value;
       } call{target, value};
       apply_inplace(
-          "fill_", target, InplaceTraits{true, true, true},
+          "fill_", target, InplaceTraits{true, true, false},
           [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
       return;
     }
-    Tensor source = trimmed(value.tensor, target.dim());
-    ops::expand(source, target.sizes());  // says in its own words when it does not fit
+    Tensor source = trimmed(value.tensor, 0);
+    Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
+    bool itself = source.storage() == target.storage() && source->offset == target->offset &&
+                  source.dtype() == target.dtype() && spread.strides() == target.strides();
+    if (itself && source.dim()) source = spread;
     if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
     // x[:] = x[0]: the row is read again and again while it is written.
     if (source.storage() == target.storage() && !(source.sizes() == target.sizes())) source = ops::clone(source);
@@ -266,8 +270,11 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   }
   Tensor values;
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
-  else if (value.tensor.dim() == 0) values = ops::cast(value.tensor, target.dtype());
   else values = trimmed(value.tensor, 0);  // leading dimensions of size 1 never count
+  bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
+  if (!masked || values.numel() != 1) check_no_overlap(target, values);
+  for (const Tensor& i : indices)
+    if (i.defined()) check_no_overlap(target, i);
   Write call{target, values, &indices};
   apply_inplace(
       "index_put_", target, InplaceTraits{true, true, true},

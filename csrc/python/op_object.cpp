@@ -19,6 +19,7 @@
 #include "python/errors.h"
 #include "python/note_result.h"
 #include "python/override.h"
+#include "tensor/overlap.h"
 #include "tensor/promote.h"
 
 namespace rl {
@@ -328,14 +329,25 @@ std::string signature_text(const OpDef& def, const Overload& o) { return def.nam
 
 // out=
 
+[[noreturn, gnu::cold]] void fail_out_grad(const OpDef& def) {
+  fail(ErrorKind::Runtime, def.name,
+       "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+       "requires grad.");
+}
+
 void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
   Tensor to = Tensor::borrow(out), from = Tensor::borrow(result);
-  CHECK(!grad_enabled() || (!from.requires_grad() && !to.requires_grad()), Runtime, def.name,
-        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-        "requires grad.");
-  CHECK(can_cast(from.dtype(), to.dtype()), Runtime, "result type ", info(from.dtype()).legacy,
-        " can't be cast to the desired output type ", info(to.dtype()).legacy);
+  CHECK(!to->inference || t_grad_mode.inference, Runtime,
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update.");
+  if (grad_enabled() && !(def.flags & kNotDifferentiable) && (from.requires_grad() || to.requires_grad()))
+    fail_out_grad(def);
+  // PyTorch's class for what joins a list of tensors is another.
+  bool joins = !def.overloads.empty() && std::strncmp(def.overloads[0].spec.signature, "tensors", 7) == 0;
+  if (!can_cast(from.dtype(), to.dtype()))
+    fail(joins ? ErrorKind::Type : ErrorKind::Runtime, "result type ", info(from.dtype()).legacy,
+         " can't be cast to the desired output type ", info(to.dtype()).legacy);
   CHECK(from.device() == to.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(from.device()),
         " and ", to_text(to.device()), "!");
@@ -355,22 +367,19 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   bump_version(to);
 }
 
-void check_exact_out(const Bound& b, int inputs, PyObject* result) {
-  auto check = [&](PyObject* out, PyObject* from) {
-    if (!is_tensor(out) || !is_tensor(from)) return;
-    Tensor to = Tensor::borrow(out), y = Tensor::borrow(from);
-    CHECK(to.dtype() == y.dtype(), Runtime, "Expected out tensor to have dtype ", info(y.dtype()).name, ", but got ",
-          info(to.dtype()).name, " instead");
-    for (int i = 0; i < inputs; ++i)
-      CHECK(
-          !is_tensor(b.slots[i]) || to.numel() == 0 || Tensor::borrow(b.slots[i]).storage() != to.storage(), Runtime,
-          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-          "location. Please clone() the tensor before performing the operation.");
-  };
-  if (!PyTuple_Check(result)) return check(b.out, result);
-  if (!PyTuple_Check(b.out) && !PyList_Check(b.out)) return;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(b.out); ++i)
-    check(PySequence_Fast_GET_ITEM(b.out, i), PyTuple_GET_ITEM(result, i));
+// The type that out= must have.
+void check_out_type(PyObject* out, PyObject* result, uint32_t flags) {
+  if (PyTuple_Check(result)) {
+    if (!PyTuple_Check(out) && !PyList_Check(out)) return;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(out); ++i)
+      check_out_type(PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result, i), flags);
+    return;
+  }
+  if (!is_tensor(out) || !is_tensor(result)) return;
+  DType have = reinterpret_cast<TensorObject*>(out)->dtype, wanted = reinterpret_cast<TensorObject*>(result)->dtype;
+  bool fits = have == wanted || (flags & kBoolOut ? have == DType::UInt8 : !(flags & kExactOut));
+  CHECK(fits, Runtime, "Expected out tensor to have dtype ", info(wanted).name, ", but got ", info(have).name,
+        " instead");
 }
 
 PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
@@ -409,40 +418,34 @@ struct InplaceCall {
   PyObject* const* slots;
 };
 
+// Calls f with each tensor among the arguments, those in lists too.
+template <class F> void each_tensor(PyObject* const* slots, int count, F f) {
+  for (int i = 0; i < count; ++i) {
+    if (!slots[i]) continue;
+    if (is_tensor(slots[i])) f(Tensor::borrow(slots[i]));
+    else if (PyTuple_Check(slots[i]) || PyList_Check(slots[i]))
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slots[i]); ++k)
+        if (PyObject* item = PySequence_Fast_GET_ITEM(slots[i], k); is_tensor(item)) f(Tensor::borrow(item));
+  }
+}
+
 // Memory that a result may not be written to: places that are one and the same, or that an argument lies across.
-void check_out_memory(PyObject* out, PyObject* const* slots, int count, bool strict) {
+void check_out_memory(PyObject* out, PyObject* const* slots, int count, uint32_t flags) {
   if (PyTuple_Check(out) || PyList_Check(out)) {
     // One level: a list may hold itself.
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); ++i)
       if (PyObject* item = PySequence_Fast_GET_ITEM(out, i); is_tensor(item))
-        check_out_memory(item, slots, count, strict);
+        check_out_memory(item, slots, count, flags);
     return;
   }
   if (!is_tensor(out)) return;
-  Tensor t = Tensor::borrow(out);
-  for (int64_t d = 0; d < t.dim(); ++d)
-    CHECK(t.strides()[d] != 0 || t.sizes()[d] <= 1, Runtime,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please clone() the tensor "
-          "before performing the operation.");
-  auto apart = [&](PyObject* o) {
-    if (!is_tensor(o)) return;
-    Tensor x = Tensor::borrow(o);
-    if (x.storage() != t.storage() || !x.numel() || !t.numel()) return;
-    if (!strict && x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()) return;
-    if (!strict && (!x.is_contiguous() || !t.is_contiguous())) return;  // interleaved views may well be apart
-    CHECK(x->offset + checked_extent(x.sizes(), x.strides()) <= t->offset ||
-              t->offset + checked_extent(t.sizes(), t.strides()) <= x->offset,
-          Runtime,
-          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-          "location. Please clone() "
-          "the tensor before performing the operation.");
-  };
-  for (int i = 0; i < count; ++i) {
-    if (slots[i] && (PyTuple_Check(slots[i]) || PyList_Check(slots[i])))
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(slots[i]); ++k) apart(PySequence_Fast_GET_ITEM(slots[i], k));
-    else if (slots[i]) apart(slots[i]);
-  }
+  Tensor written = Tensor::borrow(out);
+  if (!(flags & kOverlapOk)) check_no_internal_overlap(written);
+  if (flags & kFreeOut) return;
+  each_tensor(slots, count, [&](const Tensor& read) {
+    bool self = (flags & kInplace) && read.get() == reinterpret_cast<TensorObject*>(slots[0]);
+    flags & kApart && !self ? check_no_overlap(written, read) : check_no_partial_overlap(written, read);
+  });
 }
 
 // May an elementwise op write its result straight into `out`? Not where an argument reads the same memory in another
@@ -472,6 +475,35 @@ PyObject* invoke_into(PyObject* out, Overload& o, PyObject* const* slots) {
   return o.spec.invoke(o.spec.fn, slots, nullptr);
 }
 
+// dtype= where it was not given: the type of what is written to.
+void take_type(const Overload& o, Bound& b, PyObject* written) {
+  for (size_t i = 0; i < o.params.size(); ++i)
+    if (b.slots[i] == Py_None && PyUnicode_CompareWithASCIIString(o.params[i].name, "dtype") == 0)
+      b.slots[i] = dtype_object(reinterpret_cast<TensorObject*>(written)->dtype);  // borrowed: types live for ever
+}
+
+void check_out_grad(const OpDef& def, const Bound& b, int count, uint32_t flags) {
+  auto check = [&](const Tensor& t) {
+    if (t.requires_grad()) fail_out_grad(def);
+  };
+  if (!grad_enabled() || (flags & kNotDifferentiable)) return;
+  each_tensor(b.slots, count, check);
+  each_tensor(&b.out, 1, check);
+}
+
+// A tensor that is read and written at once keeps its shape.
+void check_read_write(const Bound& b, int count, PyObject* result) {
+  if (!is_tensor(b.out) || !is_tensor(result)) return;
+  Tensor to = Tensor::borrow(b.out), from = Tensor::borrow(result);
+  if (to.sizes() == from.sizes()) return;
+  for (int i = 0; i < count; ++i)
+    if (b.slots[i] == b.out) {
+      Py_DECREF(result);
+      fail(ErrorKind::Runtime, "output with shape ", to_text(to.sizes()), " doesn't match the broadcast shape ",
+           to_text(from.sizes()));
+    }
+}
+
 [[gnu::cold]] void warn_old(const OpObject* op, Overload& o) {
   const OverloadSpec& now = op->def->overloads[0].spec;
   o.warned = true;
@@ -485,7 +517,11 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
   if ((o.spec.flags & kOld) && !o.warned) warn_old(op, o);
   if (op->form != Form::Inplace) {
     int count = static_cast<int>(o.params.size());
-    if (b.out) check_out_memory(b.out, b.slots, count, o.spec.flags & kApartOut);
+    if (b.out) {
+      check_out_grad(*op->def, b, count, o.spec.flags);
+      check_out_memory(b.out, b.slots, count, o.spec.flags);
+      if ((o.spec.flags & kOutType) && is_tensor(b.out)) take_type(o, b, b.out);
+    }
     const bool direct = b.out && (o.spec.flags & kElementwise) && may_write_directly(b.out, b.slots, count);
     PyObject* result = direct ? invoke_into(b.out, o, b.slots)
                               : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
@@ -495,9 +531,10 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
       bump_version(Tensor::borrow(b.out));
       return result;
     }
-    if (b.out && (o.spec.flags & kExactOut)) {
+    if (b.out && !(o.spec.flags & (kFreeOut | kApart))) check_read_write(b, count, result);
+    if (b.out && (o.spec.flags & (kExactOut | kBoolOut))) {
       try {
-        check_exact_out(b, o.spec.count, result);
+        check_out_type(b.out, result, o.spec.flags);
       } catch (...) {
         Py_DECREF(result);
         throw;
@@ -506,14 +543,23 @@ PyObject* invoke(OpObject* op, Overload& o, Bound& b) {
     return b.out ? finish_out(*op->def, b.out, result) : result;
   }
   Tensor self = Tensor::borrow(b.slots[0]);
+  if (o.spec.flags & kOutType) take_type(o, b, b.slots[0]);
   InplaceCall call{&o, b.slots};
+  InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
+                       (o.spec.flags & kOverlapOk) != 0};
   // Before anything is written: a view among the operands may have lost its history.
   if (grad_enabled())
     for (size_t i = 1; i < o.params.size(); ++i)
       if (b.slots[i] && is_tensor(b.slots[i]))
-        if (auto* t = reinterpret_cast<TensorObject*>(b.slots[i]); t->base && t->wants_grad()) grad_fn_of(t);
-  InplaceTraits traits{(o.spec.flags & kElementwise) != 0, (o.spec.flags & kKeepsInput) != 0,
-                       (o.spec.flags & kOverlapOk) != 0};
+        if (auto* t = reinterpret_cast<TensorObject*>(b.slots[i]); t->wants_grad()) {
+          traits.operands_want_grad = true;
+          grad_fn_of(t);
+        }
+  if (!(o.spec.flags & kFreeOut))  // elementwise ops look for themselves, where they know that they write directly
+    each_tensor(b.slots + 1, static_cast<int>(o.params.size()) - 1, [&](const Tensor& read) {
+      if (o.spec.flags & kApart) check_no_overlap(self, read);
+      else if (!traits.direct) check_no_partial_overlap(self, read);
+    });
   Tensor y = apply_inplace(
       op->def->name.c_str(), self, traits,
       [](void* c) {
@@ -767,9 +813,11 @@ void install_ops(PyObject* module, PyObject* ops) {
   }
 }
 
-PyObject* write_result(const char* name, PyObject* out, PyObject* result) {
+PyObject* write_result(const char* name, PyObject* out, PyObject* result, bool exact) {
   OpDef named;
   named.name = name;
+  check_out_memory(out, nullptr, 0, 0);
+  if (exact) check_out_type(out, result, kExactOut);
   return finish_out(named, out, Py_NewRef(result));
 }
 

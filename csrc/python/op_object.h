@@ -7,7 +7,7 @@ namespace rl {
 // Adds every registered op to `ops` (a dict name -> function) and its methods to the Tensor class.
 void install_ops(PyObject* module, PyObject* ops);
 // Writes the result of f(..., out=out) and returns what the call returns: out, or a tuple of them. New reference.
-PyObject* write_result(const char* name, PyObject* out, PyObject* result);
+PyObject* write_result(const char* name, PyObject* out, PyObject* result, bool exact);
 
 // Calls an op by its C++ registration, as Python would (slots and composed code).
 PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count);

@@ -185,6 +185,7 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
   Ints sizes = size ? *size : from.defined() ? Ints(from.sizes()) : Ints{s ? s->bytes / item - offset : 0};
   Ints strides = stride ? *stride : from.defined() && !size ? Ints(from.strides()) : contiguous_strides(sizes);
   if (from.defined() && !size) offset = from->offset;
+  check_inplace(self, true);
   CHECK(offset >= 0, Runtime, "Tensor: invalid storage offset ", offset);
   CHECK(sizes.size() == strides.size(), Runtime, "mismatch in length of strides and shape");
   for (int64_t v : strides) CHECK(v >= 0, Runtime, "negative strides are not supported");
@@ -205,15 +206,22 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
       s->resize(needed);
     }
   }
+  Edge history;
+  if (grad_enabled() && (self.requires_grad() || (from.defined() && from.requires_grad())))
+    history = not_differentiable("set_", self, {self, from});
+  bump_version(self);  // before it leaves the counter that it shares with its views
   set_storage(t, s);
   s->unref();
   set_geometry(t, sizes, strides, offset);
-  bump_version(self);
+  if (history.node) {
+    history.node->results[0] = ResultMeta(self);
+    rebase_history(self, std::move(history));
+  }
   return self;
 }
 
 Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat> format) {
-  CHECK(!self.requires_grad(), Runtime, "cannot resize variables that require grad");
+  CHECK(!self.requires_grad() || t_grad_mode.inference, Runtime, "cannot resize variables that require grad");
   Ints strides = contiguous_strides(size);
   int64_t needed = checked_mul(checked_add(checked_numel(size), self->offset), self.item_size());
   if (format && *format != MemoryFormat::Contiguous && *format != MemoryFormat::Preserve)

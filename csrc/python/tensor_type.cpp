@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "autograd/profile.h"
 #include "autograd/record.h"
@@ -17,6 +18,10 @@
 #include "python/operators.h"
 #include "python/override.h"
 #include "tensor/cut.h"
+
+namespace rl::ops {
+Tensor divide(const Value& a, const Value& b);  // the operator: ops/arithmetic.cpp
+}
 
 namespace rl {
 
@@ -191,9 +196,9 @@ int set_data(PyObject* s, PyObject* v, void*) {
   return guarded_int([&] {
     CHECK(v && is_tensor(v), Type, "Variable data has to be a tensor, but got ", v ? Py_TYPE(v)->tp_name : "nothing");
     TensorObject *t = cast(s), *from = cast(v);
-    CHECK(!t->grad_fn || t->dtype == from->dtype, Runtime,
-          "data set to a tensor that requires gradients must be of the same type");
-    set_storage(t, from->storage);
+    CHECK(!t->wants_grad() || is_differentiable(from->dtype), Runtime,
+          "data set to a tensor that requires gradients must be floating point or complex dtype");
+    if (t->storage != from->storage) set_storage(t, from->storage);
     t->dtype = from->dtype;
     t->device = from->device;
     set_geometry(t, Ints(IntSpan(from->sizes, from->ndim)), Ints(IntSpan(from->strides(), from->ndim)), from->offset);
@@ -201,13 +206,14 @@ int set_data(PyObject* s, PyObject* v, void*) {
     return 0;
   });
 }
-int set_requires_grad(PyObject* s, PyObject* v, void*) {
+// `from_method`: x.requires_grad_(), which says nothing against a tensor that has it already.
+int change_requires_grad(PyObject* s, PyObject* v, bool from_method) {
   return guarded_int([&] {
     CHECK(v && PyBool_Check(v), Runtime, "requires_grad must be a bool");
     TensorObject* t = cast(s);
     bool on = v == Py_True;
-    if (t->grad_fn) {
-      if (on) return 0;
+    if (t->view_origin == ViewOrigin::Plain ? grad_fn_of(t) : t->grad_fn) {
+      if (on && from_method) return 0;
       std::string where = t->grad_fn->site ? text("\n  this tensor was computed at ", t->grad_fn->site.describe()) : "";
       fail(ErrorKind::Runtime,
            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
@@ -223,6 +229,7 @@ int set_requires_grad(PyObject* s, PyObject* v, void*) {
     return 0;
   });
 }
+int set_requires_grad(PyObject* s, PyObject* v, void*) { return change_requires_grad(s, v, false); }
 int set_grad(PyObject* s, PyObject* v, void*) {
   return guarded_int([&] {
     TensorObject* t = cast(s);
@@ -354,7 +361,7 @@ PyObject* m_requires_grad_(PyObject* s, PyObject* args, PyObject* kwargs) {
   PyObject* on = Py_True;
   static const char* names[] = {"requires_grad", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O", const_cast<char**>(names), &on)) return nullptr;
-  return set_requires_grad(s, on, nullptr) < 0 ? nullptr : Py_NewRef(s);
+  return change_requires_grad(s, on, true) < 0 ? nullptr : Py_NewRef(s);
 }
 
 PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -410,19 +417,14 @@ PyObject* get_post_accumulate(PyObject* s, PyObject*) {
 }
 PyObject* m_retain_grad(PyObject* s, PyObject*) {
   return guarded([&]() -> PyObject* {
-    CHECK(cast(s)->wants_grad(), Runtime, "can't retain_grad on Tensor that has requires_grad=False");
-    Node* fn = grad_fn_of(cast(s));
-    if (!fn || (cast(s)->extra && cast(s)->extra->retains_grad)) return Py_NewRef(Py_None);
-    extra_of(cast(s)).retains_grad = true;
-    PyObject* weak = PyWeakref_NewRef(s, nullptr);
-    if (!weak) python_error();
-    hooks_of(*fn).retain_grad.push_back({cast(s)->output_nr, weak});
+    retain_grad(cast(s));
     return Py_NewRef(Py_None);
   });
 }
 PyObject* m_detach_(PyObject* s, PyObject*) {
   return guarded([&]() -> PyObject* {
     TensorObject* t = cast(s);
+    if (t_grad_mode.inference || t->inference) return Py_NewRef(s);  // the graph is not looked at there
     CHECK(!t->base, Runtime, "Can't detach views in-place. Use detach() instead.");
     Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad_fn, nullptr)));
     if (t->requires_grad) note_cut(t, CutKind::Detached, "detach_");
@@ -567,7 +569,7 @@ PyObject* array_over(PyObject* array, PyObject* t) {
 }
 PyObject* n_div(PyObject* a, PyObject* b) {
   if (!operand(a) && is_tensor(b) && std::strcmp(Py_TYPE(a)->tp_name, "numpy.ndarray") == 0) return array_over(a, b);
-  return binary<ops::div>(a, b, "div", "__rdiv_op__");
+  return binary<ops::divide>(a, b, "div", "__rdiv_op__");
 }
 PyObject* n_matmul(PyObject* a, PyObject* b) {
   if (!is_tensor(a) || (!is_tensor(b) && !PyObject_HasAttrString(b, "__torch_function__"))) Py_RETURN_NOTIMPLEMENTED;

@@ -1,7 +1,7 @@
 """Ops written in Python: composed of other ops, differentiable for free.
 
 `@op(...)` in a module under `rushlight._ops` makes a function of the package; `method`, `inplace` and `out` derive the
-other forms, as a registration in C++ does. `name` puts it in a namespace ("linalg.cond"). `differentiable=False` says
+other forms, as a registration in C++ does; out="exact" takes no other type than the result's own. `name` puts it in a namespace ("linalg.cond"). `differentiable=False` says
 that its results have no history by intent.
 """
 
@@ -42,7 +42,7 @@ def op(
 
     overridable = _overridable(function, spread)
     if out:
-        overridable = _with_out(overridable)
+        overridable = _with_out(overridable, out == "exact")
     overridable._differentiable = differentiable
     space = name.rpartition(".")[0]
     overridable.__module__ = f"rushlight.{space}" if space else "rushlight"  # where it is found, for pickles
@@ -160,11 +160,11 @@ def _call_override(function, args, kwargs):
     )
 
 
-def _with_out(function):
+def _with_out(function, exact):
     @functools.wraps(function)
     def wrapper(*args, out=None, **kwargs):
         result = function(*args, **kwargs)
-        return result if out is None else _C.ops["_write_out"](function.__name__, out, result)
+        return result if out is None else _C.ops["_write_out"](function.__name__, out, result, exact)
 
     return wrapper
 

@@ -26,8 +26,12 @@ class _Levels(threading.local):
 
 
 class _Level:
-    def __init__(self, number, size, randomness):
-        self.number, self.size, self.randomness = number, size, randomness
+    def __init__(self, number, size, randomness, frozen=False):
+        self.number, self.size, self.randomness, self.frozen = number, size, randomness, frozen
+
+
+class Unmapped(RuntimeError):
+    """A frozen vmap has met what it does not do: a loop over the samples, or a write to a tensor that is not mapped."""
 
 
 _levels = _Levels()
@@ -233,6 +237,8 @@ class _Watch(TorchFunctionMode):
             from ._vmap_rules import random
 
             return random(func, args, kwargs or {}, _levels.stack[-1])
+        if _levels.stack and _levels.stack[-1].frozen and _writes(func, args, kwargs):
+            raise Unmapped("a write to a tensor that is not mapped")
         if hasattr(func, "__wrapped__"):  # a composed function: what it calls is seen, too
             from ._vmap_rules import apply
 
@@ -242,6 +248,15 @@ class _Watch(TorchFunctionMode):
                     apply(func, args, kwargs or {}) if mapped else func.__wrapped__(*args, **(kwargs or {}))
                 )
         return func(*args, **(kwargs or {}))
+
+
+def _writes(func, args, kwargs):
+    """Whether a call changes a tensor that is the same for all samples."""
+    name = getattr(func, "__name__", "")
+    in_place = name.endswith("_") and (
+        not name.endswith("__") or name.startswith("__i") or name == "__setitem__"
+    )
+    return (in_place and args and type(args[0]) is not Batched) or (kwargs or {}).get("out") is not None
 
 
 def _flat_dims(in_dims, args, spec, leaves):
@@ -282,9 +297,9 @@ def _batch_size(leaves, dims):
     return sizes[0]
 
 
-def _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness):
+def _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness, frozen=False):
     """One run of func on the whole batch: (results, their dims, spec)."""
-    level = _Level(len(_levels.stack) + 1, size, randomness)
+    level = _Level(len(_levels.stack) + 1, size, randomness, frozen)
     mapped = [
         leaf if dim is None else wrap(leaf.movedim(dim, 0), level.number)
         for leaf, dim in zip(leaves, dims, strict=True)
@@ -322,7 +337,7 @@ def _leave(value, dim, level):
     return full.movedim(0, dim)
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None, _frozen=False):
     """A function that maps func over a dimension of its inputs, all samples at once.
 
     Args:
@@ -342,7 +357,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         dims = _flat_dims(in_dims, args, spec, leaves)
         size = _batch_size(leaves, dims)
         if chunk_size is None or chunk_size >= size:
-            results, _, out_spec = _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness)
+            results, _, out_spec = _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness, _frozen)
             return tree_unflatten(results, out_spec)
         state = rl.get_rng_state() if randomness == "same" else None
         parts = []

@@ -3,7 +3,7 @@
 import rushlight as rl
 
 from . import _C
-from ._vmap import RANDOM, Batched, _levels, batched_at, physical, wrap
+from ._vmap import RANDOM, Batched, Unmapped, _levels, batched_at, physical, wrap
 from .utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
@@ -76,6 +76,8 @@ _backward = rl._C.ops["_run_backward"]
 
 def per_sample(func, args, kwargs, level):
     """Right for every function that does not mix samples, and as slow as a loop."""
+    if level.frozen:
+        raise Unmapped(f"no rule for {_name(func)}")
     leaves, spec = tree_flatten((args, kwargs))
     runs = []
     for i in range(level.size or 1):

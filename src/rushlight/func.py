@@ -8,6 +8,7 @@ parameters), the transform's own result stays differentiable with respect to tho
 import rushlight as rl
 
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._replicas import columns, rows
 from ._vmap import innermost, spread, vmap
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -128,11 +129,23 @@ class _Trace:
     def __init__(self, func, args, kwargs, argnums, has_aux, where):
         numbers = _positions(argnums, len(args), where)
         args = list(args)
-        with rl.enable_grad():
-            chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
+
+        def call(chosen):
             for n, value in zip(numbers, chosen, strict=True):
                 args[n] = value
-            result = func(*args, **kwargs)
+            return func(*args, **kwargs)
+
+        with rl.enable_grad():
+            chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
+            result = call(chosen)
+        chosen_spec = tree_flatten(chosen)[1]
+
+        def again(*inputs):
+            """The outputs at other inputs."""
+            result = call(tree_unflatten(list(inputs), chosen_spec))
+            return tuple(tree_flatten(result[0] if has_aux else result)[0])
+
+        self.again = again
         self.output, aux = _split_aux(result, has_aux, where)
         self.outputs, self.output_spec = _tensor_outputs(self.output, where)
         self.outside = _reaches_outside(self.outputs, self.inputs)
@@ -259,54 +272,87 @@ def _basis(t):
         yield e.reshape(t.shape)
 
 
-def _assemble(rows, out, x, dim):
-    """Stacked products as a Jacobian of shape out.shape + x.shape; `dim` is where the basis index goes."""
-    shape = tuple(out.shape) + tuple(x.shape)
-    if not rows:
-        return x.new_zeros(shape)
-    stacked = rl.stack(rows, dim)
-    return stacked.reshape(shape)
+def _rows_one_by_one(trace):
+    """The Jacobian's rows, (outputs' elements, *x.shape) for each input x, one backward each."""
+    rows = [[] for _ in trace.inputs]
+    for out in trace.outputs:
+        for e in _basis(out):
+            with rl.enable_grad():
+                grads = _pull_back([out], [e], trace.inputs, trace.outside)
+            for row, g in zip(rows, grads, strict=True):
+                row.append(g)
+    return [
+        rl.stack(row) if row else x.new_zeros(0, *x.shape) for row, x in zip(rows, trace.inputs, strict=True)
+    ]
+
+
+def _columns_one_by_one(trace):
+    """The Jacobian's columns, (inputs' elements, *y.shape) for each output y, one product each."""
+    linear = _Linearization(trace)
+    zeros = [rl.zeros_like(x).detach() for x in trace.inputs]
+    columns = [[] for _ in trace.outputs]
+    for i, x in enumerate(trace.inputs):
+        for e in _basis(x):
+            pushed = linear.push(zeros[:i] + [e] + zeros[i + 1 :])
+            for column, p in zip(columns, pushed, strict=True):
+                column.append(p)
+    return [
+        rl.stack(c) if c else y.new_zeros(0, *y.shape) for c, y in zip(columns, trace.outputs, strict=True)
+    ]
+
+
+def _split(stacked, tensors):
+    """What belongs to each of `tensors` along dimension 0, which counts the elements of all of them."""
+    return stacked.split([t.numel() for t in tensors])
+
+
+def _by_output(blocks, trace):
+    """[output][input] blocks as the caller's trees of them."""
+    blocks = _release(blocks, trace.outside)
+    return tree_unflatten(
+        [tree_unflatten(list(block), trace.input_spec) for block in blocks], trace.output_spec
+    )
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """The Jacobian of func, one backward pass per output element: best with few outputs."""
+    """The Jacobian of func by backward passes, one for each output element: best with few outputs. They run at once where func can be
+    mapped, `chunk_size` at a time if it is given.
+    """
 
     def wrapper(*args, **kwargs):
         trace = _Trace(func, args, kwargs, argnums, has_aux, "jacrev(f)(*args)")
-        per_output = []
-        for k, out in enumerate(trace.outputs):
-            rows = [[] for _ in trace.inputs]
-            for e in _basis(out):
-                with rl.enable_grad():
-                    grads = _pull_back([trace.outputs[k]], [e], trace.inputs, trace.outside)
-                for row, g in zip(rows, grads, strict=True):
-                    row.append(g)
-            blocks = [_assemble(r, out, x, 0) for r, x in zip(rows, trace.inputs, strict=True)]
-            per_output.append(tree_unflatten(_release(blocks, trace.outside), trace.input_spec))
-        result = tree_unflatten(per_output, trace.output_spec)
+        found = rows(trace.again, trace.inputs, trace.outputs, _pull_back, trace.outside, chunk_size)
+        parts = [_split(r, trace.outputs) for r in found or _rows_one_by_one(trace)]  # [input][output]
+        blocks = [
+            [
+                part[k].reshape(tuple(y.shape) + tuple(x.shape))
+                for part, x in zip(parts, trace.inputs, strict=True)
+            ]
+            for k, y in enumerate(trace.outputs)
+        ]
+        result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result
 
     return wrapper
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """The Jacobian of func, one Jacobian-vector product per input element: best with few inputs."""
+    """The Jacobian of func by Jacobian-vector products, one for each input element: best with few inputs. They run at once where func
+    can be mapped.
+    """
 
     def wrapper(*args, **kwargs):
         trace = _Trace(func, args, kwargs, argnums, has_aux, "jacfwd(f)(*args)")
-        linear = _Linearization(trace)
-        zeros = [rl.zeros_like(x).detach() for x in trace.inputs]
-        blocks = [[] for _ in trace.outputs]  # [output][input]
-        for i, x in enumerate(trace.inputs):
-            columns = [[] for _ in trace.outputs]
-            for e in _basis(x):
-                pushed = linear.push(zeros[:i] + [e] + zeros[i + 1 :])
-                for column, p in zip(columns, pushed, strict=True):
-                    column.append(p)
-            for block, column, out in zip(blocks, columns, trace.outputs, strict=True):
-                block.append(_assemble(column, out, x, -1))
-        per_output = [tree_unflatten(block, trace.input_spec) for block in blocks]
-        result = tree_unflatten(per_output, trace.output_spec)
+        found = columns(trace.again, trace.inputs, trace.outputs, _pull_back, trace.outside)
+        parts = [_split(c, trace.inputs) for c in found or _columns_one_by_one(trace)]  # [output][input]
+        blocks = [
+            [
+                column.movedim(0, -1).reshape(tuple(y.shape) + tuple(x.shape))
+                for column, x in zip(part, trace.inputs, strict=True)
+            ]
+            for part, y in zip(parts, trace.outputs, strict=True)
+        ]
+        result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result
 
     return wrapper

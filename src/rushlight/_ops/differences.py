@@ -8,7 +8,7 @@ from ._arguments import need_int, need_tensor, wrap
 _ops = _C.ops
 
 
-@op(method=True, out=True)
+@op(method=True, out="exact")
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of the elements, p = "fro" being 2; "nuc" is the sum of a matrix's singular values."""
     if isinstance(p, str):

@@ -58,7 +58,7 @@ def _unique(input, return_inverse, return_counts, dim, consecutive):
     return result[0] if len(result) == 1 else tuple(result)
 
 
-@op(out=True)
+@op(out="exact")
 def isin(
     elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None
 ):

@@ -34,7 +34,7 @@ def _wrap(dim, ndim):
     return dim % ndim
 
 
-@op(name="linalg.matrix_norm", out=True)
+@op(name="linalg.matrix_norm", out="exact")
 @takes("input")
 def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
@@ -131,7 +131,7 @@ def cond(input, p=None):
     inverse, info = _ops["linalg.inv_ex"](input)
     result = matrix_norm(input, p) * matrix_norm(inverse, p)
     singular = info != 0
-    return result.masked_fill(singular, math.inf) if bool(singular.any()) else result
+    return result.masked_fill(singular, math.inf) if input.is_meta or bool(singular.any()) else result
 
 
 @op(name="linalg.matrix_rank", out=True)
@@ -269,7 +269,7 @@ def matrix_exp(input):
         size = input.detach().abs().sum(-2).amax(-1)
         halvings = (size / _PADE_LIMIT).log2().ceil().clamp(min=0)
         most = halvings.amax()
-        most = int(most) if bool(most == most) and bool(most < 1100) else 0
+        most = int(most) if not input.is_meta and bool(most == most) and bool(most < 1100) else 0
     scaled = input * (0.5**halvings).to(input.dtype)[..., None, None] if most else input
     result = _pade(scaled)
     for k in range(most):

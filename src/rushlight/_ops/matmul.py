@@ -46,7 +46,7 @@ def _letter(n):
     return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
 
 
-@op(out=True)
+@op(out="exact")
 @takes("a", "b")
 def tensordot(a, b, dims=2):
     """a and b summed over pairs of dimensions: the last `dims` of a and the first of b, or lists of both."""
@@ -64,7 +64,7 @@ def tensordot(a, b, dims=2):
     return _tensordot(a, b, first, second)
 
 
-@op(method=True, out=True)
+@op(method=True, out="exact")
 @takes("input", "other")
 def inner(input, other):
     """The sums of products along the last dimension of both."""
@@ -100,7 +100,7 @@ def trace(input):
     return input.diagonal().sum()
 
 
-@op(name="linalg.multi_dot", out=True)
+@op(name="linalg.multi_dot", out="exact")
 def multi_dot(tensors):
     """The product of several matrices, in the order that takes the fewest operations."""
     tensors = list(tensors)
@@ -172,7 +172,7 @@ def chain_matmul(*matrices):
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
-@op(name="linalg.matrix_power", out=True)
+@op(name="linalg.matrix_power", out="exact")
 @takes("input")
 def matrix_power(input, n):
     """A multiplied with itself n times; the inverse is taken for negative n."""

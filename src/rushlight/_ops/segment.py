@@ -35,7 +35,7 @@ def segment_reduce(
     if offsets is None:
         lens = lengths.reshape(outer, -1).to(_C.int64)
         starts = lens.cumsum(1) - lens
-        if not unsafe:
+        if not (unsafe or lens.is_meta):
             if lens.min().item() < 0:
                 raise RuntimeError("lengths contains negative value!")
             if lens.sum(1).ne(n).any().item():

@@ -159,7 +159,7 @@ def combinations(input, r=2, with_replacement=False):
     return input.index_select(0, index.flatten()).reshape(index.shape)
 
 
-@op(method=True, out=True)
+@op(method=True, out="exact")
 def take_along_dim(input, indices, dim=None):
     """The elements at `indices` along a dimension, both broadcast in the others."""
     if indices.dtype != _C.int64:
@@ -219,7 +219,7 @@ def select_scatter(input, src, dim, index):
     return _with_written("select_scatter", input, src, lambda x: x.select(dim, index))
 
 
-@op(method=True, out=True)
+@op(method=True, out="exact")
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """The tensor with src in a range of a dimension."""
     place = slice(start, end, step)

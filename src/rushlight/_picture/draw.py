@@ -132,7 +132,8 @@ class Level:
             x += (self.width - self.inside[0]) / 2
             y += HEADER
         for route in self.routes.values():
-            end = "" if route[-1].item == "out" else ' marker-end="url(#arrow)"'
+            # What leaves a frame goes on outside of it; a module's own picture ends there.
+            end = "" if route[-1].item == "out" and self.depth else ' marker-end="url(#arrow)"'
             out.append(f'<path class="e" d="{_curve(route, x, y, self)}"{end}/>')
         for cell in self.cells:
             if isinstance(cell.item, str):

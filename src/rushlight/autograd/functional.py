@@ -194,7 +194,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian: for each output, for each input, a tensor of shape output.shape + input.shape.
 
-    Computed row by row; `vectorize` and `strategy` are accepted and do not change the result.
+    Computed row by row, or with `vectorize` all rows at once where func can be mapped (`strategy`: rows or columns).
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -217,13 +217,42 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         many_out, outputs = _call(func, inputs, "jacobian")
         if strict:
             _require_differentiable(outputs)
-        jacobians = tuple(
-            _output_jacobian(output, i, inputs, create_graph, strict) for i, output in enumerate(outputs)
-        )
+        jacobians = vectorize and _at_once(func, inputs, outputs, create_graph, strategy)
+        if not jacobians:
+            jacobians = tuple(
+                _output_jacobian(output, i, inputs, create_graph, strict) for i, output in enumerate(outputs)
+            )
     jacobians = _finish(jacobians, True, create_graph)
     if not many_in:
         jacobians = tuple(row[0] for row in jacobians)
     return jacobians if many_out else jacobians[0]
+
+
+def _at_once(func, inputs, outputs, create_graph, strategy):
+    """[output][input] Jacobians from one run at many copies of the inputs; None where func cannot be mapped."""
+    from rushlight import _replicas
+
+    def run(*xs):
+        return _call(func, xs, "jacobian")[1]
+
+    def pull_back(ys, cotangents, xs, create):
+        grads = _grads(ys, xs, cotangents, create, retain_graph=True)
+        return _fill(grads, xs, False, create, "back")
+
+    by_rows = strategy == "reverse-mode"
+    find, space = (_replicas.rows, outputs) if by_rows else (_replicas.columns, inputs)
+    found = find(run, inputs, outputs, pull_back, create_graph)
+    if not found:
+        return None
+    parts = [block.split([t.nelement() for t in space]) for block in found]
+    if by_rows:  # [input][output]
+        pairs = [[parts[i][k] for i in range(len(inputs))] for k in range(len(outputs))]
+    else:  # [output][input], the inputs' elements first
+        pairs = [[column.movedim(0, -1) for column in part] for part in parts]
+    return tuple(
+        tuple(b.reshape(tuple(y.shape) + tuple(x.shape)) for b, x in zip(row, inputs, strict=True))
+        for row, y in zip(pairs, outputs, strict=True)
+    )
 
 
 def _output_jacobian(output, number, inputs, create_graph, strict):
@@ -234,8 +263,8 @@ def _output_jacobian(output, number, inputs, create_graph, strict):
     for j in range(n):
         with rl.no_grad():
             flat[j] = 1
-        # a graph of the gradient may keep the basis vector: it must not change afterwards
-        seed = basis.clone() if create_graph else basis
+        # the gradient, or a graph of it, may share memory with the basis vector, which changes afterwards
+        seed = basis.clone()
         grads = _grads((output,), inputs, (seed,), create_graph, retain_graph=True)
         grads = _fill(grads, inputs, strict, create_graph, "back", number)
         for column, grad in zip(columns, grads, strict=True):

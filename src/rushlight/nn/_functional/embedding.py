@@ -156,7 +156,7 @@ def embedding_bag(
         count, starts = offsets.size(0) - 1, offsets[:-1]
     else:
         count, starts = offsets.size(0), offsets
-    if offsets.numel():
+    if offsets.numel() and not offsets.is_meta:
         if int(offsets[0]) != 0:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
