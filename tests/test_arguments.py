@@ -180,3 +180,46 @@ def test_isin_of_a_number_by_name():
 
 def test_copy_takes_other():
     assert rl.zeros(2).copy_(other=rl.ones(2)).tolist() == [1, 1]
+
+
+def test_a_mask_and_causal_together():
+    q = rl.arange(24.0).reshape(1, 2, 4, 3).sin()
+    seen = rl.ones(4, 4, dtype=rl.bool).tril()
+    bias = rl.arange(16.0).reshape(4, 4).cos()
+    scores = q @ q.mT / 3**0.5
+    expected = (scores + bias).masked_fill(~seen, -np.inf).softmax(-1) @ q
+    rl.testing.assert_close(F.scaled_dot_product_attention(q, q, q, attn_mask=bias, is_causal=True), expected)
+    half = rl.eye(4).bool() | (bias > 0)
+    expected = scores.masked_fill(~(seen & half), -np.inf).softmax(-1) @ q
+    rl.testing.assert_close(F.scaled_dot_product_attention(q, q, q, attn_mask=half, is_causal=True), expected)
+    with pytest.raises(RuntimeError, match="attn_mask should not be set"):
+        F.scaled_dot_product_attention(q[0], q[0], q[0], attn_mask=bias, is_causal=True)
+
+
+def test_gradient_without_spacing():
+    x = rl.tensor([1.0, 4.0, 9.0, 16.0])
+    assert rl.gradient(x, spacing=None)[0].tolist() == rl.gradient(x)[0].tolist() == [3, 4, 6, 7]
+
+
+def test_types_by_name():
+    with pytest.raises(ValueError, match="invalid type: 'bad'"):
+        rl.ones(2).type("bad")
+    with (
+        pytest.warns(UserWarning, match="set_default_dtype"),
+        pytest.raises(ValueError, match="invalid type"),
+    ):
+        rl.set_default_tensor_type("bad")
+
+
+def test_sampled_addmm():
+    a, b = rl.arange(6.0).reshape(3, 2).requires_grad_(), rl.arange(8.0).reshape(2, 4)
+    places = rl.tensor([[1.0, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]]).to_sparse_csr()
+    result = rl.sparse.sampled_addmm(places, a, b, beta=0.5, alpha=2.0)
+    assert result.layout is rl.sparse_csr
+    dense = places.to_dense()
+    expected = (0.5 * dense + 2 * (a @ b)) * (dense != 0)
+    rl.testing.assert_close(result.to_dense(), expected)
+    result.values().sum().backward()
+    rl.testing.assert_close(a.grad, 2 * (dense != 0).float() @ b.mT)
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        rl.sparse.sampled_addmm(places, a, b.mT)

@@ -243,3 +243,58 @@ def test_event_files_are_read_back(tmp_path):
     assert [(e.step, round(e.value, 4)) for e in events.Scalars("loss")] == [(0, 1.0), (1, 0.5), (2, 0.3333)]
     histogram = events.Histograms("weights")[0].histogram_value
     assert (histogram.min, histogram.max, histogram.num) == (-1.0, 2.0, 50) and sum(histogram.bucket) == 50
+
+
+def test_python_functions_take_numpys_names():
+    x = rl.arange(12.0).reshape(3, 4)
+    assert rl.linalg.norm(x, axis=1, keepdims=True).shape == (3, 1)
+    assert rl.equal(rl.quantile(x, 0.5, axis=1), x.quantile(0.5, dim=1))
+    with pytest.raises(TypeError):
+        rl.linalg.norm(x, axes=1)
+
+
+def test_a_saved_result_has_its_history_in_backward():
+    seen = []
+
+    class Root(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.sqrt()
+            ctx.save_for_backward(y, x)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            y, x = ctx.saved_tensors
+            seen.append((y.requires_grad, type(y.grad_fn).__name__, rl.is_grad_enabled()))
+            return g / (2 * y)
+
+    x = rl.tensor([4.0], requires_grad=True)
+    Root.apply(x).backward()
+    assert seen == [(True, "RootBackward", False)] and x.grad.item() == 0.25
+    (first,) = rl.autograd.grad(Root.apply(x), x, create_graph=True)
+    (second,) = rl.autograd.grad(first, x)
+    assert second.item() == pytest.approx(-1 / 32)
+
+
+def test_vmap_over_backward_runs_one_graph_for_all_samples():
+    x = rl.ones(2, requires_grad=True)
+    y = x**2
+    rows = rl.vmap(lambda v: rl.autograd.grad(y, x, v)[0])(rl.eye(2))
+    assert rows.tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.sum().backward()
+    z = x**3
+    rl.vmap(lambda v: rl.autograd.grad(z, x, v, retain_graph=True))(rl.eye(2))
+    z.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_plain_pickles_of_storages():
+    import io
+
+    from rushlight.storage import _load_from_bytes
+
+    data = io.BytesIO()
+    rl.save(rl.arange(3.0), data)
+    assert _load_from_bytes(data.getvalue()).tolist() == [0.0, 1.0, 2.0]

@@ -387,3 +387,39 @@ def test_results_with_names_travel():
 
     found = list(data.DataLoader(Largest(), batch_size=None, num_workers=1, collate_fn=lambda sample: sample))
     assert [f.values.item() for f in found] == [3.0, 4.0] and found[0].indices.item() == 1
+
+
+def test_large_batches_are_stacked_where_the_loader_maps_them():
+    class Large(data.Dataset):
+        """Many large tensors in a sample, some that must be copied, and one that the worker keeps."""
+
+        kept = []
+
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, i):
+            big = rl.full((1 << 16,), float(i))
+            return {"many": [big + k for k in range(40)], "half": big.half()[::2], "text": str(i)}
+
+    def collate(samples):
+        batch = data.default_collate(samples)
+        Large.kept.append(batch["half"])
+        # a part of a shared tensor, and one that is sent often
+        again = [batch["many"][0].view(2, 1 << 16) for _ in range(40)]
+        return batch, batch["many"][0][1:], again, [kept.float().sum().item() for kept in Large.kept]
+
+    before = len(os.listdir("/proc/self/fd"))
+    loader = data.DataLoader(Large(), batch_size=2, num_workers=1, collate_fn=collate)
+    for n, (batch, part, again, sums) in enumerate(loader):
+        first = 2.0 * n
+        for k, tensor in enumerate(batch["many"]):
+            assert tensor.shape == (2, 1 << 16) and tensor[0].eq(first + k).all()
+            assert tensor[1].eq(first + 1 + k).all()
+        assert part.shape == (1, 1 << 16) and part.eq(first + 1).all()
+        assert all(t[0].eq(first).all() for t in again)
+        assert batch["half"].dtype == rl.float16 and batch["text"] == [str(2 * n), str(2 * n + 1)]
+        assert sums == [(4.0 * k + 1) * (1 << 15) for k in range(n + 1)]  # what was kept is not overwritten
+        batch["many"][1].add_(1)  # and what came can be written to
+    del batch, part, again, tensor, loader
+    assert len(os.listdir("/proc/self/fd")) <= before

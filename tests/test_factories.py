@@ -123,3 +123,74 @@ def test_complex_views_share_memory():
     assert pairs.grad.tolist() == [[2.0, 3.0], [2.0, 3.0]]
     with pytest.raises(RuntimeError, match="stride 1"):
         rl.view_as_complex(rl.ones(2, 2).t())
+
+
+REFUSED = [
+    '["a"]',
+    '"a"',
+    '[1, "a"]',
+    "[None]",
+    "[[1, 2], [3]]",
+    "[{}]",
+    "[object()]",
+    '{"a": 1}',
+    "None",
+    '[b"x"]',
+    "{1}",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_holds_no_numbers(text):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(Exception) as theirs:
+        torch.tensor(eval(text))
+    with pytest.raises(theirs.type):
+        rl.tensor(eval(text))
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1])
+@pytest.mark.parametrize(
+    "dtype", [None, "uint64", "int64", "int32", "uint8", "bool", "float32", "float64", "complex64"]
+)
+def test_integers_beyond_64_bits(value, dtype):
+    torch = pytest.importorskip("torch")
+
+    def made(lib):
+        try:
+            t = lib.tensor([value], dtype=dtype and getattr(lib, dtype))
+            return t.tolist(), str(t.dtype).replace("rushlight", "torch")
+        except Exception as e:
+            return type(e).__name__
+
+    assert made(rl) == made(torch)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("number", [0.1, 1 / 3, 3, 2.5, 1.1, -0.7])
+def test_half_types_with_numbers(dtype, number):
+    """A number is not rounded to the half type before it is used."""
+    torch = pytest.importorskip("torch")
+    values = [0.1, 1 / 3, 2.7, 1000.3, -5.55, 3e-5, 7.0]
+
+    def results(lib):
+        x = lib.tensor(values, dtype=getattr(lib, dtype))
+        made = [
+            x * number,
+            number * x,
+            x + number,
+            number - x,
+            x / number,
+            number / x,
+            x % number,
+            x.fmod(number),
+        ]
+        made += [
+            x // number,
+            x.div(number, rounding_mode="trunc"),
+            x.clone().div_(number, rounding_mode="floor"),
+        ]
+        made += [x.clone().mul_(number), x.clone().floor_divide_(number)]
+        return [t.tolist() for t in made]
+
+    assert results(rl) == results(torch)

@@ -146,3 +146,44 @@ def test_sweep():
     command = [sys.executable, str(tool), "--calls", "3", "--seed", "11", "--timeout", "120"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+class Emptying:
+    """An index that empties the list it stands in."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def __index__(self):
+        self.owner.clear()
+        return 1
+
+    __float__ = __int__ = __index__
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        rl.zeros,
+        rl.tensor,
+        rl.ones(2, 3).view,
+        rl.ones(2, 3).sum,
+        rl.ones(2, 3).permute,
+        rl.ones(2, 3).__getitem__,
+        rl.Size,
+    ],
+)
+def test_lists_that_change_while_they_are_read(call):
+    for rest in ([2, 3], [[1], [2]], [slice(None), 1], [None, 0]):
+        owner = []
+        owner += [1, Emptying(owner), *rest]
+        attempt(call, (owner,), {})
+
+
+def test_a_truth_that_raises():
+    class Untrue:
+        def __bool__(self):
+            raise ValueError("neither")
+
+    with pytest.raises(ValueError, match="neither"):
+        rl.nn.Parameter(rl.ones(2), Untrue())

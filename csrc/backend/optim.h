@@ -41,6 +41,27 @@ struct OptimGroup {
   double s[5];    // 1 - x comes beside x: in float32 it could not be had from it
 };
 
+// Adafactor's parameter, dense and row-major, all arrays of one type. A matrix (the last two dimensions, `batch` of
+// them) has means of g^2 along its rows and columns in `row` and `col`; anything else has them element by element in
+// `row`, with col null.
+struct FactorRow {
+  void* p;
+  const void* g;
+  void* row;
+  void* col;
+  int64_t batch, rows, columns;
+  double fresh;  // the weight of the new g^2 in the means
+  double floor;  // eps1
+  double rate;   // the step relative to the root mean square of p
+};
+
+struct FactorGroup {
+  double sign;      // -1: maximize
+  double shrink;    // p is multiplied by this first
+  double smallest;  // eps2: p's root mean square counts as at least this
+  double clip;      // d: updates whose root mean square is larger are scaled down to it
+};
+
 struct OptimKernels {
   // Updates all rows, in parallel over pieces of all of them. dtype: float16, bfloat16, float32 or float64.
   void (*step)(DType dtype, const OptimGroup& group, const OptimRow* rows, int64_t count);
@@ -48,6 +69,8 @@ struct OptimKernels {
   void (*powers)(DType dtype, double order, const OptimRow* rows, int64_t count, double* out);
   // Multiplies data[0] of all rows by a number.
   void (*scale)(DType dtype, double factor, const OptimRow* rows, int64_t count);
+  // One step of Adafactor on all rows.
+  void (*adafactor)(DType dtype, const FactorGroup& group, const FactorRow* rows, int64_t count);
 };
 
 }  // namespace rl

@@ -44,20 +44,25 @@ struct HeadMask {
   HeadMask(const View* mask, int64_t index) : view(mask) {
     if (view) offset = index / view->sizes[1] * view->strides[0] + index % view->sizes[1] * view->strides[1];
   }
+  // A row has room for whole vectors.
   void apply(float* row, int64_t query, int64_t count) const {
     const int64_t at = offset + query * view->strides[2], step = view->strides[3];
-    if (view->dtype == DType::Bool) {
-      const bool* m = view->as<bool>() + at;
-      if (step == 1)
-        for (int64_t j = 0; j < count; ++j) row[j] = m[j] ? row[j] : -kInfinity;
-      else
-        for (int64_t j = 0; j < count; ++j) row[j] = m[j * step] ? row[j] : -kInfinity;
-    } else {
-      const float* m = view->as<float>() + at;
-      if (step == 1)
-        for (int64_t j = 0; j < count; ++j) row[j] += m[j];
-      else
-        for (int64_t j = 0; j < count; ++j) row[j] += m[j * step];
+    const bool* seen = view->dtype == DType::Bool ? view->as<bool>() + at : nullptr;
+    const float* add = seen ? nullptr : view->as<float>() + at;
+    if (step != 1) {
+      for (int64_t j = 0; j < count; ++j)
+        row[j] = seen ? (seen[j * step] ? row[j] : -kInfinity) : row[j] + add[j * step];
+      return;
+    }
+    for (int64_t j = 0; j < count; j += W) {
+      const auto lanes = first_lanes<float>(count - j);
+      const __m512 x = V::load(row + j);
+      if (seen) {
+        const __m128i bytes = _mm_maskz_loadu_epi8(lanes, seen + j);
+        V::store(row + j, _mm512_mask_mov_ps(V::all(-kInfinity), _mm_test_epi8_mask(bytes, bytes), x));
+      } else {
+        V::store(row + j, _mm512_add_ps(x, V::load(add + j, lanes)));
+      }
     }
   }
 };
@@ -136,16 +141,21 @@ struct Shape {
   }
   // Keys that the queries below `end` see.
   int64_t seen(int64_t end) const { return causal ? std::min(end, keys) : keys; }
-  // s[r] = alpha * rows of a @ turned, for queries [q0, q1): whole panels up to the last key seen.
+  // s[r] = alpha * rows of a @ turned, for queries [q0, q1): whole panels up to the last key seen. The rows are packed
+  // first, to `room`.
   void scores(int64_t q0, int64_t q1, const float* a, int64_t step, int64_t k, const float* turned, float alpha,
-              float* s) const {
+              float* room, float* s) const {
+    for (int64_t i = q0; i < q1; i += kBlockRows) {
+      const int64_t rows = std::min<int64_t>(kBlockRows, q1 - i);
+      pack_panel(a + i * step, step, int64_t{1}, k, rows, rows, rows, room + (i - q0) * k);
+    }
     for (int64_t j = 0; j < seen(q1); j += kPanel)
       for (int64_t i = q0; i < q1; i += kBlockRows) {
-        const int64_t end = std::min(q1, i + kBlockRows);
-        if (j >= seen(end)) continue;
-        blocks_of<float, 2>(false, true)[end - i](k, a + i * step, step, turned + j * k, kPanel,
-                                                  s + (i - q0) * padded_keys + j, padded_keys, alpha, false, nullptr,
-                                                  first_lanes<float>(W));
+        const int64_t rows = std::min<int64_t>(kBlockRows, q1 - i);
+        if (j >= seen(i + rows)) continue;
+        blocks_of<float, 2>(false, false)[rows](k, room + (i - q0) * k, rows, turned + j * k, kPanel,
+                                                s + (i - q0) * padded_keys + j, padded_keys, alpha, false, nullptr,
+                                                first_lanes<float>(W));
       }
   }
 };
@@ -163,9 +173,9 @@ void attention_forward(bool causal, float scale, const View& out, const View& ls
   parts = (s.queries + part - 1) / part;
   const auto grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 * static_cast<double>(parts) / work));
   parallel_for(0, heads * parts, grain, [&](int64_t first, int64_t last) {
-    Scratch<float> room(s.padded_keys * (s.width + s.padded_value + s.block));
+    Scratch<float> room(s.padded_keys * (s.width + s.padded_value + s.block) + s.block * s.width);
     float *turned = room.get(), *values = turned + s.padded_keys * s.width,
-          *scores = values + s.padded_keys * s.padded_value;
+          *scores = values + s.padded_keys * s.padded_value, *rows = scores + s.padded_keys * s.block;
     for (int64_t t = first, packed = -1; t < last; ++t) {
       const int64_t h = t / parts, begin = t % parts * part, end = std::min(s.queries, begin + part);
       const Head hq(q, h), hk(k, h), hv(v, h), ho(out, h);
@@ -177,7 +187,7 @@ void attention_forward(bool causal, float scale, const View& out, const View& ls
       }
       for (int64_t q0 = begin; q0 < end; q0 += s.block) {
         const int64_t q1 = std::min(end, q0 + s.block);
-        s.scores(q0, q1, hq.data, hq.step, s.width, turned, scale, scores);
+        s.scores(q0, q1, hq.data, hq.step, s.width, turned, scale, rows, scores);
         float inverse[4 * kBlockRows];
         for (int64_t r = q0; r < q1; ++r) {
           float *row = scores + (r - q0) * s.padded_keys, top;
@@ -235,8 +245,8 @@ void attention_backward(bool causal, float scale, const View& dq, const View& dk
           std::fill(sum_k, sum_k + s.padded_keys * both, 0.0f);  // and sum_v behind it
           for (int64_t q0 = 0; q0 < s.queries; q0 += s.block) {
             const int64_t q1 = std::min(s.queries, q0 + s.block), n = q1 - q0, seen = s.seen(q1);
-            s.scores(q0, q1, hq.data, hq.step, s.width, turned_keys, scale, weights);
-            s.scores(q0, q1, go.data, go.step, s.value_width, turned_values, 1.0f, grads);
+            s.scores(q0, q1, hq.data, hq.step, s.width, turned_keys, scale, query_rows, weights);
+            s.scores(q0, q1, go.data, go.step, s.value_width, turned_values, 1.0f, grad_rows, grads);
             pack_rows(hq.data + q0 * hq.step, hq.step, n, s.width, s.padded_width, query_rows);
             pack_rows(go.data + q0 * go.step, go.step, n, s.value_width, s.padded_value, grad_rows);
             for (int64_t r = q0; r < q1; ++r) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "cpu/turn512.h"
+
 namespace rl::cpu::conv512 {
 namespace {
 
@@ -65,34 +67,6 @@ template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float*
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, acc[r][v]);
-}
-
-// Four registers as four 4x4 matrices, one in each quarter, turned in place.
-inline void turn_quarters(Reg& a, Reg& b, Reg& c, Reg& d) {
-  __m512d ab0 = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)), ab1 = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
-  __m512d cd0 = _mm512_castps_pd(_mm512_unpacklo_ps(c, d)), cd1 = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
-  a = _mm512_castpd_ps(_mm512_unpacklo_pd(ab0, cd0));
-  b = _mm512_castpd_ps(_mm512_unpackhi_pd(ab0, cd0));
-  c = _mm512_castpd_ps(_mm512_unpacklo_pd(ab1, cd1));
-  d = _mm512_castpd_ps(_mm512_unpackhi_pd(ab1, cd1));
-}
-
-// 16x16, turned.
-inline void turn(Reg* r) {
-  for (int i = 0; i < 4; ++i) turn_quarters(r[4 * i], r[4 * i + 1], r[4 * i + 2], r[4 * i + 3]);
-  Reg t[16];
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
-    t[4 + i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0xdd);
-    t[8 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0x88);
-    t[12 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
-    r[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
-    r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
-    r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
-  }
 }
 
 }  // namespace

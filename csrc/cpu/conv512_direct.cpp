@@ -101,6 +101,7 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
               r.column_part[tap] = static_cast<int32_t>(r.parts.size());
               r.column_tap[tap] = static_cast<int32_t>(p.taps++);
             }
+        p.weights.reserve(p.length);
         for (int64_t o = 0; o < r.in; ++o)
           for (int64_t kd : a.taps)
             for (int64_t kh : b.taps)
@@ -115,6 +116,7 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
     for (const Rest& b : rests[1])
       for (const Rest& c : rests[2]) {
         Part& p = r.parts[i++];
+        p.offsets.reserve(p.length);
         for (int64_t o = 0; o < r.in; ++o)
           for (int64_t kd : a.taps)
             for (int64_t kh : b.taps)

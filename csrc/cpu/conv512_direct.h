@@ -355,7 +355,9 @@ struct Direct {
           int64_t described = -1;
           Scratch<float> own(shared || lattice.plain ? 1 : size);
           for (int64_t i = first; i < last; ++i) {
-            int64_t part = by_parts ? i % part_count : 0, j = by_parts ? i / part_count : i;
+            // A thread's run of pieces should need few filters: parts are the slowest.
+            int64_t slabs_of_part = count * groups * chunks, part = by_parts ? i / slabs_of_part : 0,
+                    j = by_parts ? i % slabs_of_part : i;
             int64_t c = j % chunks, g = j / chunks % groups, slab = j / chunks / groups;
             if (slab != described) slabs.plots(slab, plots);
             described = slab;

@@ -40,7 +40,9 @@ struct Slabs {
     for (int64_t target = std::clamp<int64_t>(total / 16, least, most);; target /= 2) {
       planes = 1, rows = high_, cols = wide;
       if (high_ * wide <= target) {
-        planes = std::min(batch * deep(), std::max<int64_t>(1, target / (high_ * wide)));
+        int64_t all = batch * deep(), n = (all * high_ * wide + target - 1) / target;
+        if (n > 1 && n < 8) n += n % 2;  // few slabs should be of equal work for two threads
+        planes = (all + n - 1) / n;
       } else if (wide <= target) {
         rows = even(high_, std::max<int64_t>(1, (target + wide / 2) / wide));
       } else {

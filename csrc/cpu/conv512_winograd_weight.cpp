@@ -53,7 +53,7 @@ struct WeightPlan {
         Reg r[W];
         for (int i = 0; i < W; ++i)
           r[i] = i >= count ? _mm512_setzero_ps() : load(local + vec * kVec + p * kStep + i * W);
-        conv512::turn(r);
+        rl::cpu::turn(r);
         float* to = v + p * v_step + (at + vec) * W * cols + c0;
         for (int i = 0; i < W; ++i) store(to + i * cols, r[i]);
       }

@@ -96,8 +96,9 @@ template <class T> void narrow(const Gemm<T>& g) {
   });
 }
 
-constexpr int64_t kSum = 256;  // longest slice of the sum: a packed panel of b stays in the first cache
+constexpr int64_t kSum = 384;  // longest slice of the sum: a packed panel of b stays in the first cache
 constexpr int64_t kSliceBytes = int64_t{1} << 20;  // of the rows that one panel meets: they stay in the second cache
+constexpr int64_t kPacksFrom = 192;                // columns from which on packing a pays
 constexpr int64_t kOwnRows = 192;                  // rows of a thread from which on it packs all of b for itself
 
 // How the result is cut into tiles. An element's sum is the same in any tile, so the cut may depend on the number of
@@ -134,22 +135,17 @@ struct Tiles {
 // tile packs what it reads for itself: no thread waits for, or reads from the cache of, another.
 template <class T> struct Blocked {
   static constexpr int W = Vec<T>::W;
-  static constexpr int64_t kPanel = 2 * W;
+  static constexpr int64_t kPanel = 2 * W,
+                           kGroup = 4;  // panels are packed by groups: longer rows of b are read at once
   const Gemm<T>& g;
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all
 
   explicit Blocked(const Gemm<T>& gemm) : g(gemm) {
-    packs_a = g.acs != 1 || (g.n >= 256 && collide(g.ars));
+    packs_a = g.acs != 1 || (g.n >= kPacksFrom && g.m > kBlockRows);
     if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
     // Rows of b are read in place when there are too few rows of a to pay for packing it.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
-  }
-
-  // Whether rows at this distance fall on the same few lines of the first cache.
-  static bool collide(int64_t step) {
-    const int64_t bytes = step * static_cast<int64_t>(sizeof(T)) % 2048;
-    return bytes < 128 || bytes > 2048 - 128;
   }
 
   void pack_a(int64_t i0, int64_t i1, int64_t p, int64_t len, T* to) const {
@@ -160,8 +156,19 @@ template <class T> struct Blocked {
       pack_panel(from + i * g.ars, g.ars, g.acs, len, rows, rows, rows, to + (i - i0) * len);
     }
   }
-  void pack_b(int64_t j, int64_t width, int64_t p, int64_t len, T* to) const {
-    pack_panel(g.b + p * g.brs + j * g.bcs, g.bcs, g.brs, len, std::min(width, g.n - j), width, width, to);
+  static int64_t panel_width(int64_t cols) { return cols > W ? kPanel : W; }
+  // The columns [j0, j1), panel after panel.
+  void pack_b(int64_t j0, int64_t j1, int64_t p, int64_t len, T* to) const {
+    const T* from = g.b + p * g.brs;
+    int64_t j = j0;
+    if (g.bcs == 1) {
+      j += (j1 - j0) / kPanel * kPanel;
+      pack_columns<kPanel>(from + j0, g.brs, len, j - j0, to);
+    }
+    for (; j < j1; j += kPanel) {
+      const int64_t cols = std::min(kPanel, j1 - j), width = panel_width(cols);
+      pack_panel(from + j * g.bcs, g.bcs, g.brs, len, cols, width, width, to + (j - j0) * len);
+    }
   }
   // Rows [i0, i1) by the panel of columns at j. `a` and `b` are packed, or null.
   void multiply(int64_t i0, int64_t i1, int64_t j, int64_t width, int64_t p, int64_t len, const T* a, const T* b,
@@ -184,8 +191,8 @@ template <class T> struct Blocked {
     const int64_t slices = std::max<int64_t>(1, (g.k + kSum - 1) / kSum), slice = (g.k + slices - 1) / slices;
     const Tiles tile(g.m, g.n, kSliceBytes / kSum / static_cast<int64_t>(sizeof(T)), kPanel, macs, packs_a);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
-      Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kPanel));
-      T *panel = packed.get(), *rows = panel + slice * kPanel;
+      Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup * kPanel));
+      T *panels = packed.get(), *rows = panels + slice * kGroup * kPanel;
       for (int64_t t = first; t < last; ++t) {
         const int64_t i0 = t / tile.across * tile.rows, j0 = t % tile.across * tile.cols;
         const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
@@ -193,10 +200,12 @@ template <class T> struct Blocked {
         for (int64_t p = 0; p < g.k; p += slice, add = true) {
           const int64_t len = std::min(slice, g.k - p);
           if (packs_a) pack_a(i0, i1, p, len, rows);
-          for (int64_t j = j0; j < j1; j += kPanel) {
-            const int64_t width = j1 - j > W ? kPanel : W;
-            if (packs_b) pack_b(j, width, p, len, panel);
-            multiply(i0, i1, j, width, p, len, packs_a ? rows : nullptr, packs_b ? panel : nullptr, add);
+          for (int64_t group = j0; group < j1; group += kGroup * kPanel) {
+            const int64_t end = std::min(j1, group + kGroup * kPanel);
+            if (packs_b) pack_b(group, end, p, len, panels);
+            for (int64_t j = group; j < end; j += kPanel)
+              multiply(i0, i1, j, panel_width(end - j), p, len, packs_a ? rows : nullptr,
+                       packs_b ? panels + (j - group) * len : nullptr, add);
           }
         }
       }

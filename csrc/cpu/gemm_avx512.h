@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "cpu/turn512.h"
+
 namespace rl::cpu {
 namespace {
 
@@ -21,6 +23,10 @@ template <> struct Vec<float> {
   static void store(float* p, Reg x) { _mm512_storeu_ps(p, x); }
   static void store(float* p, Reg x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  // sum += *x * b, the number read by the instruction itself
+  static void fma_from(Reg& sum, Reg b, const float* x) {
+    asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
+  }
   static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
   // out[i] = the sum of r[i]'s lanes, for W registers
   static void sums(const Reg* r, float* out) {
@@ -36,33 +42,7 @@ template <> struct Vec<float> {
                            _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
     store(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
   }
-  static void transpose(Reg* r) {
-    Reg t[16];
-    for (int i = 0; i < 8; ++i) {
-      t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
-      t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
-    }
-    for (int i = 0; i < 4; ++i) {
-      __m512d q[4];
-      for (int j = 0; j < 4; ++j) q[j] = _mm512_castps_pd(t[4 * i + j]);
-      r[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(q[0], q[2]));
-      r[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(q[0], q[2]));
-      r[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(q[1], q[3]));
-      r[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(q[1], q[3]));
-    }
-    for (int i = 0; i < 4; ++i) {
-      t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
-      t[4 + i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0xdd);
-      t[8 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0x88);
-      t[12 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0xdd);
-    }
-    for (int i = 0; i < 4; ++i) {
-      r[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
-      r[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
-      r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
-      r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
-    }
-  }
+  static void transpose(Reg* r) { turn(r); }
 };
 template <> struct Vec<double> {
   using Reg = __m512d;
@@ -75,6 +55,9 @@ template <> struct Vec<double> {
   static void store(double* p, Reg x) { _mm512_storeu_pd(p, x); }
   static void store(double* p, Reg x, Mask m) { _mm512_mask_storeu_pd(p, m, x); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_pd(a, b, c); }
+  static void fma_from(Reg& sum, Reg b, const double* x) {
+    asm("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
+  }
   static Reg mul(Reg a, Reg b) { return _mm512_mul_pd(a, b); }
   static void sums(const Reg* r, double* out) {
     Reg t[4], u[2];
@@ -193,12 +176,21 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
   const T* base[kBases];
 #pragma GCC unroll 8
   for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * as;
+  // The fewer instructions, the less is lost to another thread on the same core. So of a packed a every other row is
+  // read by the multiplications themselves; all of them would be more reads than the core can do.
+  constexpr int kLoaded = (MR + 1) / 2;
+#pragma GCC unroll 4
   for (int64_t p = 0; p < k; ++p) {
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; ++r) {
+      if (!kInPlace && r >= kLoaded) {
+#pragma GCC unroll 2
+        for (int v = 0; v < NV; ++v) V::fma_from(acc[r][v], y[v], a + r);
+        continue;
+      }
       typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * as] : a[r]);
 #pragma GCC unroll 2
       for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);

@@ -220,6 +220,6 @@ void step(DType dtype, const OptimGroup& group, const OptimRow* rows, int64_t co
 }  // namespace
 
 extern const OptimKernels optim_kernels;
-const OptimKernels optim_kernels = {step, powers, scale};
+const OptimKernels optim_kernels = {step, powers, scale, adafactor};
 
 }  // namespace rl::RL_ISA

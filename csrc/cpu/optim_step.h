@@ -54,5 +54,7 @@ template <class C> inline C towards(C a, C b, C w) {
 // In optim_norm.cpp.
 void powers(DType dtype, double order, const OptimRow* rows, int64_t count, double* out);
 void scale(DType dtype, double factor, const OptimRow* rows, int64_t count);
+// In optim_factor.cpp.
+void adafactor(DType dtype, const FactorGroup& group, const FactorRow* rows, int64_t count);
 
 }  // namespace rl::RL_ISA

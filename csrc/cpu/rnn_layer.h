@@ -2,6 +2,9 @@
 // the product with the packed weights, then the cell on the sums while they are in the first cache.
 // Included once per register width, with RL_RNN_BYTES set, after everything that it uses.
 #pragma once
+#if RL_RNN_BYTES == 64
+#include "cpu/turn512.h"
+#endif
 
 namespace rl::RL_ISA {
 namespace {
@@ -10,8 +13,15 @@ inline constexpr int kBytes = RL_RNN_BYTES;
 template <class T> inline constexpr int W = kBytes / static_cast<int>(sizeof(T));  // units of a register
 template <class T> struct LaneOf {
   typedef T type __attribute__((vector_size(kBytes)));
+  typedef T loose __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));  // in memory
 };
 template <class T> using Lanes = typename LaneOf<T>::type;
+template <class T> [[gnu::always_inline]] inline Lanes<T> get(const T* p) {
+  return *reinterpret_cast<const typename LaneOf<T>::loose*>(p);
+}
+template <class T> [[gnu::always_inline]] inline void put(T* p, Lanes<T> x) {
+  *reinterpret_cast<typename LaneOf<T>::loose*>(p) = x;
+}
 inline constexpr int kSumRegisters = kBytes == 64 ? 24 : 12;  // of a tile
 inline constexpr int kPadding = 16;  // elements between rows, so that they differ in cache sets
 
@@ -33,39 +43,58 @@ inline constexpr int kPadding = 16;  // elements between rows, so that they diff
 template <class T> [[gnu::always_inline]] inline Lanes<T> fma_lanes(T a, Lanes<T> b, Lanes<T> c) { return a * b + c; }
 #endif
 
-// c (M, V registers) += a (M, k) @ b (k, V registers); b and c are packed.
-template <int M, int V, class T> [[gnu::noinline]] void tile(int64_t k, const T* a, int64_t lda, const T* b, T* c) {
+// c (M, V registers) += a (M, k) @ b (k, V registers); b and c are packed. k registers from `ahead` on are fetched.
+template <int M, int V, class T>
+[[gnu::noinline]] void tile(int64_t k, const T* a, int64_t lda, const T* b, T* c, const T* ahead) {
   Lanes<T> acc[M][V];
 #pragma GCC unroll 16
   for (int r = 0; r < M; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) __builtin_memcpy(&acc[r][v], c + (r * V + v) * W<T>, kBytes);
+    for (int v = 0; v < V; ++v) acc[r][v] = get(c + (r * V + v) * W<T>);
   for (int64_t p = 0; p < k; ++p) {
     Lanes<T> y[V];
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) __builtin_memcpy(&y[v], b + v * W<T>, kBytes);
+    for (int v = 0; v < V; ++v) y[v] = get(b + v * W<T>);
 #pragma GCC unroll 16
     for (int r = 0; r < M; ++r) {
       T x = a[r * lda];
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) acc[r][v] = fma_lanes(x, y[v], acc[r][v]);
     }
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += W<T>;
     ++a;
     b += V * W<T>;
   }
 #pragma GCC unroll 16
   for (int r = 0; r < M; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) __builtin_memcpy(c + (r * V + v) * W<T>, &acc[r][v], kBytes);
+    for (int v = 0; v < V; ++v) put(c + (r * V + v) * W<T>, acc[r][v]);
 }
 template <int V> inline constexpr int kTileRows = kSumRegisters / V;
 template <int V, class T, int M = kTileRows<V>>
-void tile_rows(int64_t rows, int64_t k, const T* a, int64_t lda, const T* b, T* c) {
+void tile_rows(int64_t rows, int64_t k, const T* a, int64_t lda, const T* b, T* c, const T* ahead) {
   if constexpr (M > 0) {
-    if (rows == M) tile<M, V>(k, a, lda, b, c);
-    else tile_rows<V, T, M - 1>(rows, k, a, lda, b, c);
+    if (rows == M) tile<M, V>(k, a, lda, b, c, ahead);
+    else tile_rows<V, T, M - 1>(rows, k, a, lda, b, c, ahead);
   }
 }
+
+// c (rows, V registers) += a (rows, k) @ b (k, V registers), in tiles of rows. Along the sum it is cut so that a piece
+// of b stays in the first-level cache for all rows, while the next one comes to the second-level cache.
+template <int V, class T> void panel_product(int64_t rows, int64_t k, const T* a, int64_t lda, const T* b, T* c) {
+  constexpr int64_t kWidth = V * W<T>, kSum = (32 << 10) / static_cast<int64_t>(kWidth * sizeof(T));
+  int64_t sums = (k + kSum - 1) / kSum, tiles = (rows + kTileRows<V> - 1) / kTileRows<V>;
+  for (int64_t s = 0; s < sums; ++s) {
+    int64_t p0 = k * s / sums, p1 = k * (s + 1) / sums;
+    for (int64_t t = 0; t < tiles; ++t) {
+      int64_t r = rows * t / tiles, count = rows * (t + 1) / tiles - r;
+      tile_rows<V>(count, p1 - p0, a + r * lda + p0, lda, b + p0 * kWidth, c + r * kWidth,
+                   b + p1 * kWidth + t * (p1 - p0) * W<T>);
+    }
+  }
+}
+inline constexpr int kRowsAtOnce = 48;  // whose sums are held at a time
 
 inline int64_t up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 // At most W numbers, zeros behind them.
@@ -118,27 +147,28 @@ struct Walk {
   }
 };
 
+// Nanoseconds of reading weights, from the core's own cache or from the shared one.
+inline int64_t reading_ns(int64_t bytes) { return bytes / (bytes <= (3 << 19) ? 55 : 15); }
+
 // Calls step(s, first row, end, first panel, end) for each step in order. Rows go their way alone, so a thread can take
-// some of them through all steps; where the weights are too large for its cache, or rows too few, threads share each
-// step's panels. The results are the same.
+// some of them through all steps; where rows are few or the weights large, it is faster to share each step's panels,
+// although the threads meet after each step and read `sent` bytes of each row from each other. The results are the
+// same.
 template <class Step>
-void run_steps(const Walk& walk, int64_t panels, int64_t macs_of_row, int64_t weight_bytes, Step&& step) {
-  int64_t n = walk.shape.rows, steps = walk.shape.steps, threads = num_threads();
-  int64_t share = (n + threads - 1) / threads;
-  bool small = weight_bytes <= (3 << 19);
-  bool long_steps = n * macs_of_row >= (1 << 22);  // some 20 us and more
-  if (threads == 1 || in_parallel() || n * steps * macs_of_row < (1 << 21)) share = n;
-  else if (n == 1 || (long_steps && (!small || share < 4))) {
-    if (long_steps) {
-      for (int64_t s = 0; s < steps; ++s) {
-        int64_t rows = walk.count(walk.forward(s));
-        int64_t grain = std::max<int64_t>(
-            1, std::min(panels / (2 * threads), (1 << 22) / std::max<int64_t>(1, rows * macs_of_row / panels)));
-        parallel_for(0, panels, grain, [&](int64_t p0, int64_t p1) { step(s, int64_t{0}, rows, p0, p1); });
-      }
-      return;
-    }
+void run_steps(const Walk& walk, int64_t panels, int64_t macs_of_row, int64_t weight_bytes, int64_t sent, Step&& step) {
+  int64_t n = walk.shape.rows, steps = walk.shape.steps, threads = std::clamp<int64_t>(panels, 1, num_threads());
+  int64_t share = (n + num_threads() - 1) / num_threads(), step_ns = n * macs_of_row / 80;
+  int64_t by_rows = std::max(share * macs_of_row / 80, reading_ns(weight_bytes));
+  int64_t by_panels = std::max(step_ns / threads, reading_ns(weight_bytes / threads)) + 2000 + n * sent / 4;
+  if (num_threads() == 1 || in_parallel() || steps * step_ns < 30000) {
     share = n;
+  } else if (threads > 1 && by_panels < by_rows) {
+    int64_t grain = std::max<int64_t>(1, by_panels < 30000 ? (panels + threads - 1) / threads : panels / (2 * threads));
+    for (int64_t s = 0; s < steps; ++s) {
+      int64_t rows = walk.count(walk.forward(s));
+      parallel_for(0, panels, grain, [&](int64_t p0, int64_t p1) { step(s, int64_t{0}, rows, p0, p1); });
+    }
+    return;
   }
   parallel_for(0, n, share, [&](int64_t r0, int64_t r1) {
     for (int64_t s = 0; s < steps; ++s) {
@@ -156,6 +186,19 @@ template <class Body> void row_blocks(int64_t r0, int64_t r1, int64_t most, Body
   }
 }
 
+#if RL_RNN_BYTES == 64
+// to[q * step + i] = from[i * k + q] for sixteen rows i, of which the first `rows` exist; the others are zeros
+inline void turn_rows(const float* from, int64_t k, int64_t rows, float* to, int64_t step) {
+  for (int64_t q = 0; q < k; q += 16) {
+    auto wanted = static_cast<__mmask16>(k - q >= 16 ? 0xffffu : (1u << (k - q)) - 1);
+    __m512 r[16];
+    for (int i = 0; i < 16; ++i)
+      r[i] = i < rows ? _mm512_maskz_loadu_ps(wanted, from + i * k + q) : _mm512_setzero_ps();
+    cpu::turn(r);
+    for (int64_t i = 0; i < std::min<int64_t>(16, k - q); ++i) _mm512_storeu_ps(to + (q + i) * step, r[i]);
+  }
+}
+#endif
 // weights (G H, k) to [panel][k][gate][units]
 template <RnnCell kCell, class T> void pack_weights(const T* w, int64_t hidden, int64_t k, T* to) {
   using C = Cell<kCell>;
@@ -164,6 +207,15 @@ template <RnnCell kCell, class T> void pack_weights(const T* w, int64_t hidden, 
                [&](int64_t p0, int64_t p1) {
                  for (int64_t p = p0; p < p1; ++p) {
                    T* panel = to + p * k * kWidth;
+#if RL_RNN_BYTES == 64
+                   if constexpr (std::is_same_v<T, float>) {
+                     for (int64_t c = 0; c < kWidth; c += 16) {
+                       int64_t unit = p * kUnits + c % kUnits;
+                       turn_rows(w + (c / kUnits * hidden + unit) * k, k, hidden - unit, panel + c, kWidth);
+                     }
+                     continue;
+                   }
+#endif
                    for (int64_t q = 0; q < k; q += 16) {
                      int64_t end = std::min(k, q + 16);
                      for (int64_t c = 0; c < kWidth; ++c) {
@@ -192,7 +244,7 @@ template <RnnCell kCell, class T> void pack_bias(const View* a, const View* b, i
 template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const RnnForward& f) {
   using C = Cell<kCell>;
   constexpr int64_t kUnits = C::kUnits * W<T>, kWidth = C::kColumns * W<T>;
-  constexpr int kRows = kTileRows<C::kColumns>;
+  constexpr int kRows = kRowsAtOnce;
   const int64_t n = shape.rows, hidden = shape.hidden, k = shape.input, panels = (hidden + kUnits - 1) / kUnits;
   const int64_t units = panels * kUnits, ld = units + kPadding;
   Walk walk(shape);
@@ -234,10 +286,10 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
           if (kApart) __builtin_memcpy(state_sums + i * kWidth, bh.get() + p * kWidth, kWidth * sizeof(T));
         }
         if (f.x)
-          tile_rows<C::kColumns>(rows, k, f.x->as<T>() + walk.row(t, r) * k, walk.row_step() * k,
-                                 wx.get() + p * k * kWidth, sums);
-        tile_rows<C::kColumns>(rows, hidden, read + r * ld, ld, wh.get() + p * hidden * kWidth,
-                               kApart ? state_sums : sums);
+          panel_product<C::kColumns>(rows, k, f.x->as<T>() + walk.row(t, r) * k, walk.row_step() * k,
+                                     wx.get() + p * k * kWidth, sums);
+        panel_product<C::kColumns>(rows, hidden, read + r * ld, ld, wh.get() + p * hidden * kWidth,
+                                   kApart ? state_sums : sums);
         for (int64_t i = 0; i < rows; ++i) {
           const T* __restrict in = sums + i * kWidth;
           T* __restrict h = write + (r + i) * ld + unit;
@@ -281,7 +333,8 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
       });
     }
   };
-  run_steps(walk, panels, depth * C::kGates * hidden, panels * depth * kWidth * static_cast<int64_t>(sizeof(T)), step);
+  run_steps(walk, panels, depth * C::kGates * hidden, panels * depth * kWidth * static_cast<int64_t>(sizeof(T)),
+            hidden * static_cast<int64_t>(sizeof(T)), step);
 
   for (int64_t r = 0; r < n; ++r) {
     const T* h = states.get() + ((walk.last(r) + 1) & 1) * n * ld + r * ld;
@@ -292,9 +345,9 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
   }
 }
 
-// The rows of w_hh (G H, H), each gate's padded to `units`, to [panel][rows][2 registers].
-template <RnnCell kCell, class T> void pack_transposed(const T* w, int64_t hidden, int64_t units, T* to) {
-  constexpr int64_t kWidth = 2 * W<T>;
+// The rows of w_hh (G H, H), each gate's padded to `units`, to [panel][rows][V registers].
+template <RnnCell kCell, int V, class T> void pack_transposed(const T* w, int64_t hidden, int64_t units, T* to) {
+  constexpr int64_t kWidth = V * W<T>;
   int64_t k = Cell<kCell>::kGates * units;
   parallel_for(0, (hidden + kWidth - 1) / kWidth, std::max<int64_t>(1, 131072 / (k * kWidth + 1)),
                [&](int64_t p0, int64_t p1) {
@@ -303,7 +356,7 @@ template <RnnCell kCell, class T> void pack_transposed(const T* w, int64_t hidde
                      int64_t unit = q % units, gate = q / units;
                      const T* row = w + (gate * hidden + unit) * hidden + p * kWidth;
                      T* out = to + (p * k + q) * kWidth;
-                     for (int v = 0; v < 2; ++v) {
+                     for (int v = 0; v < V; ++v) {
                        if (unit < hidden) load(out + v * W<T>, row + v * W<T>, hidden - p * kWidth - v * W<T>);
                        else load<T>(out + v * W<T>, nullptr, 0);
                      }
@@ -350,17 +403,18 @@ template <RnnCell kCell, class T>
   }
 }
 
-template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, const RnnBackward& b) {
+// V: registers of a panel of units
+template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shape, const RnnBackward& b) {
   using C = Cell<kCell>;
-  constexpr int64_t kWidth = 2 * W<T>;
-  constexpr int kRows = kTileRows<2>;
+  constexpr int64_t kWidth = V * W<T>;
+  constexpr int kRows = kRowsAtOnce;
   const int64_t n = shape.rows, hidden = shape.hidden, panels = (hidden + kWidth - 1) / kWidth,
                 units = up(hidden, W<T>);
   const int64_t k = C::kGates * units, ld = k + kPadding, ldh = panels * kWidth;
   const int64_t kept_row = up(hidden, W<T> * C::kUnits) * C::kKept;
   Walk walk(shape);
   Scratch<T> w(panels * k * kWidth), deltas(2 * n * ld), carry(n * ldh), dc(kCell == RnnCell::Lstm ? n * ldh : 0);
-  pack_transposed<kCell>(b.w_hh.as<T>(), hidden, units, w.get());
+  pack_transposed<kCell, V>(b.w_hh.as<T>(), hidden, units, w.get());
   std::memset(static_cast<void*>(deltas.get()), 0, static_cast<size_t>(2 * n * ld) * sizeof(T));
   for (int64_t r = 0; r < n; ++r)
     for (int64_t j = 0; j < ldh; ++j) {
@@ -371,11 +425,11 @@ template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, cons
   turned.reverse = !shape.reverse;
   Walk back(turned);
 
-  // dh (rows, 2 registers) = what the step after sends to this one's state
+  // dh (rows, V registers) = what the step after sends to this one's state
   auto to_state = [&](const T* read, int64_t p, int64_t r, int64_t rows, T* dh) {
     for (int64_t i = 0; i < rows; ++i)
       __builtin_memcpy(dh + i * kWidth, carry.get() + (r + i) * ldh + p * kWidth, kWidth * sizeof(T));
-    tile_rows<2>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
+    panel_product<V>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
   };
   auto step = [&](int64_t s, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
     int64_t t = back.forward(s), earlier = t + (shape.reverse ? 1 : -1);
@@ -415,7 +469,8 @@ template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, cons
           }
       });
   };
-  run_steps(back, panels, k * hidden, panels * k * kWidth * static_cast<int64_t>(sizeof(T)), step);
+  run_steps(back, panels, k * hidden, panels * k * kWidth * static_cast<int64_t>(sizeof(T)),
+            k * static_cast<int64_t>(sizeof(T)), step);
 
   if (kCell == RnnCell::Lstm)
     for (int64_t r = 0; r < n; ++r)
@@ -433,7 +488,7 @@ template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, cons
       for (int64_t p = 0; p < panels; ++p) {
         to_state(deltas.get(), p, r, rows, dh);
         for (int64_t i = 0; i < rows; ++i)
-          for (int v = 0; v < 2; ++v)
+          for (int v = 0; v < V; ++v)
             store(b.dh0.as<T>() + (r + i) * hidden + p * kWidth + v * W<T>, dh + i * kWidth + v * W<T>,
                   hidden - p * kWidth - v * W<T>);
       }
@@ -442,7 +497,7 @@ template <RnnCell kCell, class T> void layer_grad_of(const RnnShape& shape, cons
 }
 
 template <class T> void input_grad_of(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
-  constexpr int V = 4, kRows = kTileRows<V>;
+  constexpr int V = 4, kRows = kRowsAtOnce;
   constexpr int64_t kWidth = V * W<T>;
   int64_t rows = dgates.sizes[0], ld = dgates.sizes[1], k = w_ih.sizes[0], n = shape.input;
   int64_t panels = (n + kWidth - 1) / kWidth;
@@ -457,7 +512,7 @@ template <class T> void input_grad_of(const RnnShape& shape, const View& dx, con
     row_blocks(r0, r1, kRows, [&](int64_t r, int64_t count) {
       for (int64_t p = 0; p < panels; ++p) {
         alignas(64) T sums[kRows * kWidth] = {};
-        tile_rows<V>(count, k, dgates.as<T>() + r * ld, ld, w.get() + p * k * kWidth, sums);
+        panel_product<V>(count, k, dgates.as<T>() + r * ld, ld, w.get() + p * k * kWidth, sums);
         for (int64_t i = 0; i < count; ++i)
           for (int v = 0; v < V; ++v)
             store(dx.as<T>() + (r + i) * n + p * kWidth + v * W<T>, sums + i * kWidth + v * W<T>,
@@ -495,7 +550,11 @@ void layer_any(const RnnShape& shape, const RnnForward& f) {
 }
 void layer_grad_any(const RnnShape& shape, const RnnBackward& b) {
   visit_cell(shape.cell, b.dgates.dtype, [&](auto tag, auto cell) {
-    layer_grad_of<decltype(cell)::value, typename decltype(tag)::type>(shape, b);
+    using T = typename decltype(tag)::type;
+    // Wide panels read the gradients of the gates less often, narrow ones have fewer units too many.
+    if (up(shape.hidden, 4 * W<T>) * 8 <= up(shape.hidden, 2 * W<T>) * 9)
+      layer_grad_of<decltype(cell)::value, T, 4>(shape, b);
+    else layer_grad_of<decltype(cell)::value, T, 2>(shape, b);
   });
 }
 

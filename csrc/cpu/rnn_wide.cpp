@@ -13,6 +13,9 @@
 #include <immintrin.h>
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #define RL_RNN_BYTES 64
 #include "cpu/rnn_layer.h"
 namespace rl::RL_ISA {

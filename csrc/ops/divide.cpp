@@ -1,3 +1,4 @@
+#include "autograd/grad_mode.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -10,25 +11,28 @@ struct DivModeBackward : Node {
     return {needs(0) ? zeros_like(dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
   }
 };
-// A number that divides short floats down is not rounded to their type.
-static Tensor floor_quotient(const char* name, const Value& a, const Value& b) {
-  bool number = a.is_tensor() && !b.is_tensor() && !b.number.is_complex();
-  if (number && (a.tensor.dtype() == DType::Float16 || a.tensor.dtype() == DType::BFloat16)) {
+// Half types divided by a number: computed in float from end to end, since cutting the fraction makes the rounding of
+// the number, or of the quotient, a whole unit.
+static Tensor quotient(Pointwise op, const char* name, const Value& a, const Value& b) {
+  const auto is_half = [](DType t) { return t == DType::Float16 || t == DType::BFloat16; };
+  if (a.is_tensor() && !b.is_tensor() && !b.number.is_complex() && is_half(a.tensor.dtype())) {
     NoGrad raw;
-    Value wide = cast(a.tensor, DType::Float32);
-    return cast(binary(name, Pointwise::FloorDiv, wide, b, {.cost = 8}), a.tensor.dtype());
+    return cast(binary(name, op, cast(a.tensor, DType::Float32), b, {.cost = 8}), a.tensor.dtype());
   }
-  return binary(name, Pointwise::FloorDiv, a, b, {.cost = 8});
+  return binary(name, op, a, b, {.cost = 8});
+}
+static Tensor divide_rounded(Pointwise op, const char* name, const Value& a, const Value& b) {
+  return record<DivModeBackward>(quotient(op, name, a, b), {a, b});
 }
 Tensor div_mode(const Value& a, const Value& b, const std::optional<std::string>& rounding_mode) {
   if (!rounding_mode) return div(a, b);
-  if (*rounding_mode == "floor") return record<DivModeBackward>(floor_quotient("div_floor", a, b), {a, b});
+  if (*rounding_mode == "floor") return divide_rounded(Pointwise::FloorDiv, "div_floor", a, b);
   CHECK(*rounding_mode == "trunc", Runtime,
         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *rounding_mode, "'");
-  return record<DivModeBackward>(binary("div_trunc", Pointwise::TruncDiv, a, b, {.cost = 8}), {a, b});
+  return divide_rounded(Pointwise::TruncDiv, "div_trunc", a, b);
 }
 Tensor floor_divide(const Value& a, const Value& b) {
-  return record_not_differentiable("floor_divide", floor_quotient("floor_divide", a, b), {a, b});
+  return record_not_differentiable("floor_divide", quotient(Pointwise::FloorDiv, "floor_divide", a, b), {a, b});
 }
 static Tensor rfloordiv(const Tensor& b, const Value& a) { return floor_divide(a, b); }
 

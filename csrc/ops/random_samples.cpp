@@ -256,7 +256,7 @@ static const Register registered([](Ops& ops) {
   ops.def("binomial", binomial, "count, prob, generator=None", kRandom | kNoOut,
           "How many of `count` trials succeed, each with probability `prob`.");
   ops.def("multinomial", multinomial, "input, num_samples, replacement=False, *, generator=None",
-          kMethod | kRandom | kNotDifferentiable, "Indices drawn with the weights in each row of input.");
+          kMethod | kRandom | kNotDifferentiable | kExactOut, "Indices drawn with the weights in each row of input.");
   ops.def("_standard_gamma", standard_gamma, "input, generator=None", kRandom | kNoOut,
           "Gamma numbers of shape `input` and rate 1.");
   ops.def("_standard_gamma_grad", standard_gamma_grad, "input, output", kNoOut,

@@ -16,6 +16,14 @@ bool is_numpy_scalar(PyObject* o) {
   return std::strcmp(name, "numpy.ndarray") != 0 && Py_TYPE(o)->tp_as_number && Py_TYPE(o)->tp_as_number->nb_float;
 }
 
+// Keeps an object while code of its own runs.
+struct Held {
+  PyObject* object;
+  explicit Held(PyObject* o) : object(Py_NewRef(o)) {}
+  Held(const Held&) = delete;
+  ~Held() { Py_DECREF(object); }
+};
+
 }  // namespace
 
 bool is_number(PyObject* o) {
@@ -104,10 +112,12 @@ Ints ints_from(PyObject* o) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
     CHECK(n <= 4096, Value, "too many integers: ", static_cast<int64_t>(n));
     out.reserve(n);
-    for (Py_ssize_t i = 0; i < n; ++i) {
+    // An __index__ may change the list it stands in: the size is read again, the item held.
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, i);
       CHECK(is_integer(item), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name, " at position ",
             static_cast<int64_t>(i));
+      Held held(item);
       out.push_back(integer_from(item));
     }
     return out;
@@ -119,8 +129,11 @@ Ints ints_from(PyObject* o) {
   PyObject* fast = PySequence_Fast(o, "expected a sequence of integers");
   if (!fast) python_error();
   try {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i)
-      out.push_back(integer_from(PySequence_Fast_GET_ITEM(fast, i)));
+    CHECK(PySequence_Fast_GET_SIZE(fast) <= 4096, Value, "too many integers");
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i) {
+      Held held(PySequence_Fast_GET_ITEM(fast, i));
+      out.push_back(integer_from(held.object));
+    }
   } catch (...) {
     Py_DECREF(fast);
     throw;

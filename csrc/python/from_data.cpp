@@ -60,6 +60,12 @@ void check_fits(PyObject* o) {
         "Overflow when unpacking long long: the integer does not fit 64 bits");
 }
 
+// Owned: the code of an item (__index__, __float__) may change the list in which it stands.
+PyObject* item_of(PyObject* fast, int64_t i) {
+  CHECK(i < PySequence_Fast_GET_SIZE(fast), Value, "the sequence changed its length while it was read");
+  return Py_NewRef(PySequence_Fast_GET_ITEM(fast, i));
+}
+
 void survey(PyObject* o, int64_t depth, Survey& s) {
   CHECK(depth < kMaxDims, Value, "too many dimensions '", o ? Py_TYPE(o)->tp_name : "", "': nested deeper than ",
         kMaxDims);
@@ -93,7 +99,10 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
   if (s.sizes.size() == depth) s.sizes.push_back(n);
   CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
-  for (int64_t i = 0; i < n; ++i) survey(PySequence_Fast_GET_ITEM(fast, i), depth + 1, s);
+  for (int64_t i = 0; i < n; ++i) {
+    Drop item{item_of(fast, i)};
+    survey(item.o, depth + 1, s);
+  }
 }
 
 // The sizes of a nest follow its first elements, as torch does.
@@ -124,8 +133,13 @@ void store(PyObject* o, char* at, DType dtype, bool in_list) {
       return;
     }
     PyErr_Clear();
+    int beyond = 0;
+    const bool negative = PyLong_AsLongLongAndOverflow(o, &beyond) < 0 && beyond <= 0;
+    fail(ErrorKind::Overflow,
+         negative ? "can't convert negative int to unsigned" : "int too big to convert: an uint64 ends at 2**64 - 1");
   }
   if (PyLong_CheckExact(o) && !fits_int64(o)) {
+    if (dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
     if (!is_differentiable(dtype)) check_fits(o);
     double wide = PyLong_AsDouble(o);
     if (wide == -1 && PyErr_Occurred()) python_error();
@@ -157,9 +171,10 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
   int64_t n = PySequence_Fast_GET_SIZE(fast);
   CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
-  for (int64_t i = 0; i < n; ++i)
-    fill(PySequence_Fast_GET_ITEM(fast, i), depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype),
-         dtype);
+  for (int64_t i = 0; i < n; ++i) {
+    Drop item{item_of(fast, i)};
+    fill(item.o, depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
+  }
 }
 
 }  // namespace

@@ -220,6 +220,8 @@ PyObject* saved_tensors(PyObject* s, void*) {
       if (!s.defined() && s.output_nr_ == -1 && !node.released) continue;
       Tensor v;
       try {
+        // Users find a saved result with its history, also where backward records nothing: it may differentiate it.
+        NoGrad history(grad_enabled() || (s.output_nr_ >= 0 && !s.packed_));
         v = s.unpack(node);
       } catch (...) {
         Py_DECREF(t);

@@ -58,7 +58,7 @@ class Walk {
       left_ = self_.dim() - used;
       return one(index);
     }
-    PyObject* fast = PySequence_Fast(index, "an index must be a sequence");
+    PyObject* fast = PySequence_Tuple(index);  // a copy of a list: what stands in it may change it
     if (!fast) python_error();
     struct Drop {
       PyObject* o;

@@ -369,7 +369,8 @@ PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     // A counter of its own: the subclass object is a variable of its own (Parameter(data)).
     set_version(t.get(), new_version(0));
     t->version->refs = 1;
-    if (PyObject_IsTrue(on) && set_requires_grad(t.object(), Py_True, nullptr) < 0) python_error();
+    int wanted = PyObject_IsTrue(on);
+    if (wanted < 0 || (wanted && set_requires_grad(t.object(), Py_True, nullptr) < 0)) python_error();
     return t.release();
   });
 }

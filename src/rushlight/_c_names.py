@@ -136,21 +136,9 @@ _VariableFunctions = _VariableFunctionsClass = _Functions("")
 
 def _parse_to(*args, **kwargs):
     """The (device, dtype, non_blocking, memory_format) that the arguments of `.to(...)` mean."""
-    device, dtype = kwargs.get("device"), kwargs.get("dtype")
-    rest = [kwargs.get("non_blocking", False), kwargs.get("copy", False)]
-    flags = []
-    for a in args:
-        if isinstance(a, rl.Tensor):
-            device, dtype = a.device, a.dtype
-        elif isinstance(a, rl.dtype):
-            dtype = a
-        elif isinstance(a, bool):
-            flags.append(a)
-        elif a is not None:
-            device = a
-    if flags:
-        rest[0] = flags[0]
-    return (None if device is None else rl.device(device), dtype, rest[0], kwargs.get("memory_format"))
+    from rushlight.nn.modules._module_convert import _parse_to as parse
+
+    return parse(*args, **kwargs)
 
 
 class _functorch:

@@ -117,12 +117,24 @@ def _overridable(function, spread=False):
             if plain.get(type(a), True) and _overrides(a):
                 return _call_override(wrapper, args, kwargs)
         if kwargs:
+            if "axis" in kwargs or "keepdims" in kwargs:
+                kwargs = _own_spelling(function, kwargs)
             for a in kwargs.values():
                 if plain.get(type(a), True) and _overrides(a):
                     return _call_override(wrapper, args, kwargs)
         return function(*args, **kwargs)
 
     return wrapper
+
+
+def _own_spelling(function, kwargs):
+    """NumPy's axis and keepdims are dim and keepdim where a function has those, as for ops in C++."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    other = {"axis": "dim", "keepdims": "keepdim"}
+    return {other[k] if k not in known and other.get(k) in known else k: v for k, v in kwargs.items()}
 
 
 def _call_override(function, args, kwargs):

@@ -160,7 +160,9 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
     if dtype is None:
         return self._type_name()
     if isinstance(dtype, str):
-        dtype = _named_types()[dtype.rsplit(".", 1)[-1]]
+        name, dtype = dtype, _named_types().get(dtype.rsplit(".", 1)[-1])
+        if dtype is None:
+            raise ValueError(f"invalid type: {name!r}")
     elif isinstance(dtype, _TypedClass):
         dtype = dtype.dtype
     return self.to(dtype)
@@ -306,7 +308,14 @@ def set_default_dtype(d):
 
 def set_default_tensor_type(t):
     """The type of new float tensors from now on, given as a tensor class or its name."""
+    import warnings
+
+    warnings.warn(
+        "set_default_tensor_type() is deprecated: use set_default_dtype()", UserWarning, stacklevel=2
+    )
     if isinstance(t, str):
+        if t.rsplit(".", 1)[-1] not in _types:
+            raise ValueError(f"invalid type: {t!r}")
         t = _types[t.rsplit(".", 1)[-1]]
     _ops["_set_default_dtype"](t.dtype)
 

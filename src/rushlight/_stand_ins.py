@@ -31,7 +31,7 @@ _inductor.utils: fresh_inductor_cache
 _jit_internal:
 _prims_common:
 _subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedFakeTensorException!
-_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never
+_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never unset_fake_temporarily=_missing.block
 _subclasses.functional_tensor: FunctionalTensor
 _subclasses.meta_utils:
 _vmap_internals: vmap=_vmap.vmap _vmap=_vmap.vmap
@@ -85,6 +85,7 @@ distributed.elastic.agent:
 distributed.elastic.multiprocessing: Std DefaultLogsSpecs
 distributed.elastic.multiprocessing.errors: ChildFailedError! ErrorHandler ProcessFailure
 distributed.elastic.utils:
+distributed.elastic.utils.distributed: get_free_port get_socket_with_port create_c10d_store
 distributed.fsdp: BackwardPrefetch(BACKWARD_PRE BACKWARD_POST) CPUOffload CPUOffloadPolicy FSDPModule FlatParameter FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig OptimStateKeyType(PARAM_NAME PARAM_ID) ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy(FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2) StateDictConfig StateDictSettings StateDictType(FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT) fully_shard register_fsdp_forward_method
 distributed.fsdp._fully_shard: FSDPModule fully_shard
 distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup
@@ -163,7 +164,6 @@ utils.data.datapipes.utils.common:
 utils.data.graph: traverse_dps
 utils.data.graph_settings: apply_shuffle_settings
 utils.file_baton: FileBaton
-utils.flop_counter: FlopCounterMode register_flop_formula
 utils.hipify:
 utils.hipify.hipify_python: hipify
 utils.mobile_optimizer: optimize_for_mobile

@@ -71,6 +71,9 @@ def _wrapped(result, level):
     return result
 
 
+_backward = rl._C.ops["_run_backward"]
+
+
 def per_sample(func, args, kwargs, level):
     """Right for every function that does not mix samples, and as slow as a loop."""
     leaves, spec = tree_flatten((args, kwargs))
@@ -82,6 +85,8 @@ def per_sample(func, args, kwargs, level):
                 x = x._value.select(0, i) if level.size else x._value.new_zeros(x.shape)
             sample.append(x)
         a, k = tree_unflatten(sample, spec)
+        if func is _backward and i + 1 < level.size:
+            a = (*a[:2], True, *a[3:])  # the samples share one graph: the last of them may free it
         runs.append(func(*a, **k))
 
     def join(results):

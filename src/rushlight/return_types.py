@@ -5,8 +5,13 @@ import copyreg
 from rushlight import _C
 
 
+def _op_name(name):
+    """ "linalg.svd" for "linalg_svd"."""
+    return name if name in _C.ops else name.replace("_", ".", 1)
+
+
 def _named(name, fields, items):
-    return _C.ops["_named_tuple"](name, fields, tuple(items))
+    return _C.ops["_named_tuple"](_op_name(name), fields, tuple(items))
 
 
 def _reduce(result):
@@ -18,11 +23,9 @@ def _register(cls):
 
 
 def __getattr__(name):
-    for op_name in (name, name.replace("_", ".", 1)):
-        op = _C.ops.get(op_name)
-        fields = getattr(op, "_results", None)
-        if fields:
-            return type(_named(op_name, fields, [None] * len(fields.split(","))))
+    fields = getattr(_C.ops.get(_op_name(name)), "_results", None)
+    if fields:
+        return type(_named(name, fields, [None] * len(fields.split(","))))
     from rushlight._missing import no_name
 
     raise no_name(__name__, name)

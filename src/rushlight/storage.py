@@ -228,6 +228,14 @@ for _name, _dtype in _LEGACY.items():
         f"{_name}Storage", (), {"dtype": _dtype, "__module__": "rushlight"}
     )
 
+
+def _load_from_bytes(data):
+    """What plain pickles of PyTorch's storages call."""
+    import io
+
+    return rl.load(io.BytesIO(data), weights_only=False)
+
+
 from rushlight._missing import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

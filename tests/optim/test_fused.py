@@ -122,3 +122,103 @@ def test_a_step_is_a_write_that_backward_notices():
     rl.optim.SGD([w], lr=0.1).step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+def matrices(n, dtype=None):
+    params = [rl.randn(4, 3, dtype=dtype).requires_grad_() for _ in range(n)]
+    for p in params:
+        p.grad = rl.randn(4, 3, dtype=dtype)
+    return params
+
+
+@pytest.mark.parametrize("name", ["Adafactor", "Muon", "Adam", "SGD", "RMSprop", "NAdam"])
+def test_a_step_is_one_op(name):
+    """However many parameters: their number does not change how many ops Python calls."""
+
+    def calls(n):
+        optimizer = getattr(rl.optim, name)(matrices(n))
+        optimizer.step()  # makes the state
+        with rl.profiler.profile() as profile:
+            optimizer.step()
+        return sum(e.count for e in profile.key_averages())
+
+    assert calls(3) == calls(20) == 1
+
+
+def test_lbfgs_calls_as_many_ops_for_many_parameters():
+    def calls(n):
+        params = [rl.full((3,), i + 1.0).requires_grad_() for i in range(n)]
+        optimizer = rl.optim.LBFGS(params, lr=0.1, max_iter=4, tolerance_grad=0, tolerance_change=0)
+
+        def closure():
+            for p in params:
+                p.grad = rl.ones(3) * 2
+            return 1.0
+
+        with rl.profiler.profile() as profile:
+            optimizer.step(closure)
+        counted = {e.key: e.count for e in profile.key_averages()}
+        return {
+            key: count
+            for key, count in counted.items()
+            if key not in ("ones", "mul", "aten::ones", "aten::mul")
+        }
+
+    assert calls(2) == calls(30)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_adafactor_of_any_layout(dtype):
+    """Strided parameters, gradients of another layout, batches of matrices, empty ones: as the plain copy."""
+
+    def run(view):
+        rng = np.random.default_rng(0)
+        shapes = [(4, 6), (2, 5, 3), (7,), (), (1, 1), (0, 3), (3, 0)]
+        params = [
+            view(rl.from_numpy(np.asarray(rng.standard_normal(s), dtype))).requires_grad_() for s in shapes
+        ]
+        optimizer = rl.optim.Adafactor(params, lr=0.1, weight_decay=0.01)
+        for _ in range(3):
+            for p in params:
+                p.grad = rl.from_numpy(np.asarray(rng.standard_normal(tuple(p.shape)), dtype))
+            optimizer.step()
+        return [p.detach().numpy() for p in params]
+
+    def strided(t):
+        return t.detach().t().contiguous().t() if t.dim() == 2 else t
+
+    for a, b in zip(run(lambda t: t), run(strided), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_bits_of_adafactor_do_not_depend_on_threads():
+    results, before = [], rl.get_num_threads()
+    try:
+        for threads in (1, 3):
+            rl.set_num_threads(threads)
+            params = [p.requires_grad_() for p in rows((300, 257), (70001,), (3, 64, 128))]
+            optimizer = rl.optim.Adafactor(params, lr=0.1)
+            for step in range(2):
+                for p, g in zip(params, rows(*[p.shape for p in params], seed=step), strict=True):
+                    p.grad = g
+                optimizer.step()
+            results.append([p.detach().numpy().copy() for p in params])
+    finally:
+        rl.set_num_threads(before)
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_wrong_lists_are_refused():
+    p = rl.ones(4, 3)
+    with pytest.raises(RuntimeError, match="different lengths"):
+        ops["_optim.adafactor_step"]([p], [], [], [], [], 0.1, -0.8, -1.0, 1e-3, 1.0, 0.0, False)
+    with pytest.raises(RuntimeError, match="the state of parameter 0"):
+        ops["_optim.adafactor_step"](
+            [p], [p], [rl.ones(2)], [rl.ones(3)], counters(1), 0.1, -0.8, -1.0, 1e-3, 1.0, 0.0, False
+        )
+    with pytest.raises(RuntimeError, match="the vector has size"):
+        ops["_optim.add_flat_"]([p], rl.ones(3), 1.0)
+    with pytest.raises(RuntimeError, match="of the history"):
+        ops["_optim.lbfgs_direction"](rl.ones(3), [rl.ones(2)], [rl.ones(3)], [rl.tensor(1.0)], 1)
+    assert ops["_optim.flat"]([rl.tensor([1 + 2j]), rl.tensor([[3.0]])]).tolist() == [1.0, 2.0, 3.0]

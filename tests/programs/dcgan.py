@@ -1,6 +1,6 @@
 """A DCGAN on small pictures of discs: the picture goes to the discriminator detached, then to it again with history.
 
-In double precision, for the reason cnn.py gives.
+In double precision, or `smooth` (SiLU) in single, for the reason cnn.py gives.
 """
 
 import torch
@@ -16,26 +16,26 @@ def weights_init(m):
         nn.init.constant_(m.bias, 0)
 
 
-def generator(z, f):
+def generator(z, f, corner):
     return nn.Sequential(
         nn.ConvTranspose2d(z, f * 2, 4, 1, 0, bias=False),
         nn.BatchNorm2d(f * 2),
-        nn.ReLU(True),
+        corner(),
         nn.ConvTranspose2d(f * 2, f, 4, 2, 1, bias=False),
         nn.BatchNorm2d(f),
-        nn.ReLU(True),
+        corner(),
         nn.ConvTranspose2d(f, 1, 4, 2, 1, bias=False),
         nn.Tanh(),
     )
 
 
-def discriminator(f):
+def discriminator(f, corner):
     return nn.Sequential(
         nn.Conv2d(1, f, 4, 2, 1, bias=False),
-        nn.LeakyReLU(0.2, inplace=True),
+        corner(),
         nn.Conv2d(f, f * 2, 4, 2, 1, bias=False),
         nn.BatchNorm2d(f * 2),
-        nn.LeakyReLU(0.2, inplace=True),
+        corner(),
         nn.Conv2d(f * 2, 1, 4, 1, 0, bias=False),
         nn.Sigmoid(),
     )
@@ -49,10 +49,14 @@ def discs(n, size=16):
     return (inside.float() * 2 - 1).unsqueeze(1)
 
 
-def losses(steps, dtype=torch.float64):
+def losses(steps, dtype=torch.float64, smooth=False):
     torch.manual_seed(5)
     batch, z = 16, 16
-    G, D = generator(z, 16).apply(weights_init).to(dtype), discriminator(16).apply(weights_init).to(dtype)
+    corners = (
+        (nn.SiLU, nn.SiLU) if smooth else (lambda: nn.ReLU(True), lambda: nn.LeakyReLU(0.2, inplace=True))
+    )
+    G = generator(z, 16, corners[0]).apply(weights_init).to(dtype)
+    D = discriminator(16, corners[1]).apply(weights_init).to(dtype)
     optimizer_g = torch.optim.Adam(G.parameters(), lr=2e-4, betas=(0.5, 0.999))
     optimizer_d = torch.optim.Adam(D.parameters(), lr=2e-4, betas=(0.5, 0.999))
     criterion = nn.BCELoss()

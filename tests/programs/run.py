@@ -1,6 +1,6 @@
 """Trains the programs of this folder and prints their losses as JSON.
 
-`python run.py [steps] [names ...]` under PyTorch, `python -m rushlight run.py ...` here. A name may end in a type: cnn:float32.
+`python run.py [steps] [names ...]` under PyTorch, `python -m rushlight run.py ...` here. A name may be followed by a type and options: cnn:float32:smooth.
 """
 
 import importlib
@@ -14,8 +14,9 @@ NAMES = sorted(p.stem for p in pathlib.Path(__file__).parent.glob("*.py") if p.s
 def losses(name, steps):
     import torch
 
-    name, _, dtype = name.partition(":")
-    options = {"dtype": getattr(torch, dtype)} if dtype else {}
+    name, *rest = name.split(":")
+    options = {"dtype": getattr(torch, rest[0])} if rest else {}
+    options |= dict.fromkeys(rest[1:], True)
     return list(importlib.import_module(name).losses(steps, **options))
 
 

@@ -63,3 +63,34 @@ def test_script_contiguous_permute_view():
     assert x.narrow(1, 0, 2).shape == (2, 2, 4)
     assert x[:, :1].expand(2, 3, 4).shape == (2, 3, 4)
     assert x.transpose(0, 1).shape == (3, 2, 4)
+
+
+def test_tensors_of_two_devices():
+    """meta stands for the other device: what is said is what a GPU would have it say."""
+    words = "Expected all tensors to be on the same device, but found at least two devices"
+    there = torch.ones(2, 2, device="meta")
+    for mixed in (
+        lambda: torch.ones(2, 2) + there,
+        lambda: torch.ones(2, 2) @ there,
+        lambda: nn.Linear(2, 2)(there),
+        lambda: nn.Linear(2, 2, device="meta")(torch.ones(2, 2)),
+        lambda: torch.cat([torch.ones(2, 2), there]),
+        lambda: torch.where(torch.ones(2, 2) > 0, there, torch.ones(2, 2)),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            mixed()
+    model = nn.Linear(2, 2).to("meta")
+    assert model(there).device.type == "meta"  # both there
+    assert not torch.cuda.is_available() and not there.is_cuda
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    assert torch.ones(2).to(device).device.type == "cpu" and torch.ones(2).cpu().device.type == "cpu"
+    with pytest.raises(AssertionError, match="CUDA"):
+        torch.ones(2).cuda()
+
+
+def test_types_that_do_not_fit():
+    """float and double do not mix in a layer; .float() and .double() are the remedies."""
+    layer, x = nn.Linear(2, 2), torch.ones(1, 2).double()
+    with pytest.raises(RuntimeError):
+        layer(x)
+    assert layer(x.float()).dtype == torch.float32 and layer.double()(x).dtype == torch.float64

@@ -3,6 +3,7 @@
 import io
 import os
 import stat
+import sys
 import zipfile
 
 import pytest
@@ -212,3 +213,49 @@ def test_the_folder_of_the_cache(monkeypatch, tmp_path):
 def test_the_workaround_of_old_notes_is_harmless():
     rl.hub._validate_not_a_forked_repo = lambda a, b, c: True
     assert rl.hub._parse_repo_info("pytorch/vision:v0.10.0") == ("pytorch", "vision", "v0.10.0")
+
+
+def test_the_program_of_the_notes(server, monkeypatch):
+    """A model with its weights, loaded as written in programs of years ago."""
+    hubconf = (
+        "from rushlight import nn\n"
+        "def resnet18(pretrained=False):\n"
+        "    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())\n"
+        "    net.pretrained = pretrained\n"
+        "    return net\n"
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("vision-0.9.0/", "")
+        z.writestr("vision-0.9.0/hubconf.py", hubconf)
+    server.files["/pytorch/vision/archive/v0.9.0.zip"] = out.getvalue()
+    monkeypatch.setattr(rl.hub, "_validate_not_a_forked_repo", lambda a, b, c: True)
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # whether the repository is trusted
+    model = rl.hub.load("pytorch/vision:v0.9.0", "resnet18", pretrained=True)
+    assert model.pretrained and model(rl.ones(1, 3, 8, 8)).shape == (1, 4, 6, 6)
+
+
+def test_further_names(tmp_path, capsys):
+    """Names that programs import from torch.hub."""
+    from rushlight.hub import HTTPError, URLError, _Faketqdm, _load_local, tqdm, urlopen  # noqa: F401
+
+    (tmp_path / "hubconf.py").write_text("def double(x):\n    return 2 * x\n")
+    assert _load_local(str(tmp_path), "double", 4) == 8
+    module = rl.hub._import_module("hubconf", str(tmp_path / "hubconf.py"))
+    assert rl.hub._load_entry_from_hubconf(module, "double")(3) == 6
+    assert rl.hub._load_attr_from_module(module, "nothing") is None
+    module.dependencies = ["no_such_module_at_all"]
+    with pytest.raises(RuntimeError, match="no_such_module_at_all"):
+        rl.hub._load_entry_from_hubconf(module, "double")
+    assert rl.hub._check_module_exists("os") and not rl.hub._check_module_exists("no_such_module_at_all")
+    assert rl.hub._git_archive_link("a", "b", "main").endswith("/a/b/zipball/main")
+    with _Faketqdm(total=4) as bar:
+        bar.update(1)
+    assert "25.0%" in capsys.readouterr().err
+    with rl.hub._add_to_sys_path(str(tmp_path)):
+        assert sys.path[0] == str(tmp_path)
+    rl.hub._remove_if_exists(str(tmp_path / "hubconf.py"))
+    rl.hub._remove_if_exists(str(tmp_path))
+    assert not tmp_path.exists() and str(tmp_path) not in sys.path
+    with pytest.raises(AttributeError, match="has no such name"):
+        rl.hub.no_such_name  # noqa: B018

@@ -230,6 +230,7 @@ def _slope(input, at, dim, edge_order):
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """The slope of a sampled function along each dimension, by differences; `spacing` is a step or the places of samples."""
     need_tensor("gradient", "input", input)
+    spacing = 1 if spacing is None else spacing
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)

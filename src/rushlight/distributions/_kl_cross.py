@@ -49,7 +49,7 @@ def _x_log_x(t):
 
 @register_kl(Bernoulli, Poisson)
 def _bernoulli_poisson(p, q):
-    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+    return q.rate - p.probs * q.rate.log() - p.entropy()
 
 
 @register_kl(Beta, ContinuousBernoulli)
@@ -135,7 +135,7 @@ def _exponential_normal(p, q):
 
 @register_kl(Gamma, Exponential)
 def _gamma_exponential(p, q):
-    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
+    return p.mean * q.rate - q.rate.log() - p.entropy()
 
 
 @register_kl(Gamma, Gumbel)

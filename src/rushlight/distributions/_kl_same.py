@@ -1,5 +1,7 @@
 """KL divergences between two distributions of one family."""
 
+import math
+
 import rushlight as rl
 
 from .bernoulli import Bernoulli
@@ -29,8 +31,8 @@ from .one_hot_categorical import OneHotCategorical
 from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
-from .transforms import _sum_rightmost
 from .uniform import Uniform
+from .utils import _sum_rightmost
 from .utils import euler_constant as _euler_gamma
 
 
@@ -63,12 +65,13 @@ def _beta(p, q):
 
 @register_kl(Binomial, Binomial)
 def _binomial(p, q):
-    if bool((p.total_count < q.total_count).any()):
+    more, fewer = p.total_count > q.total_count, p.total_count < q.total_count
+    if bool(fewer.any()):
         raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not implemented"
+            "KL between Binomials where q.total_count > p.total_count has no closed form"
         )
-    kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return rl.where(p.total_count > q.total_count, rl.inf, kl)
+    one_trial = p.probs * (p.logits - q.logits) + rl.log1p(-p.probs) - rl.log1p(-q.probs)
+    return (one_trial * p.total_count).masked_fill(more, math.inf)
 
 
 @register_kl(Categorical, Categorical)
@@ -118,8 +121,8 @@ def _exponential_family(p, q):
     # the Bregman divergence of the log normaliser between the natural parameters
     if type(p) is not type(q):
         raise NotImplementedError(
-            "The cross KL-divergence between different exponential families cannot be computed using "
-            "Bregman divergences"
+            "The cross KL-divergence between different exponential families is no Bregman divergence: "
+            f"{type(p).__name__} and {type(q).__name__}"
         )
     p_params = [param.detach().requires_grad_() for param in p._natural_params]
     q_params = q._natural_params
@@ -158,7 +161,7 @@ def _gumbel(p, q):
 
 @register_kl(Geometric, Geometric)
 def _geometric(p, q):
-    return -p.entropy() - rl.log1p(-q.probs) / p.probs - q.logits
+    return (-q.probs).log1p() / -p.probs - q.logits - p.entropy()
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -168,9 +171,9 @@ def _half_normal(p, q):
 
 @register_kl(Laplace, Laplace)
 def _laplace(p, q):
-    ratio = p.scale / q.scale
-    distance = (p.loc - q.loc).abs()
-    return -ratio.log() + distance / q.scale + ratio * rl.exp(-distance / p.scale) - 1
+    # With both lengths in units of q's scale
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs() / q.scale
+    return distance - ratio.log() + ratio * (-distance / ratio).exp() - 1
 
 
 def _same_event(p, q, names):
@@ -244,21 +247,20 @@ def _multivariate_normal(p, q):
 
 @register_kl(Normal, Normal)
 def _normal(p, q):
-    ratio = (p.scale / q.scale).pow(2)
-    distance = ((p.loc - q.loc) / q.scale).pow(2)
-    return 0.5 * (ratio + distance - 1 - ratio.log())
+    ratio, offset = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return 0.5 * (ratio * ratio + offset * offset - 1) - ratio.log()
 
 
 @register_kl(Pareto, Pareto)
 def _pareto(p, q):
     ratio = q.alpha / p.alpha
-    kl = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
-    return rl.where(p.support.lower_bound < q.support.lower_bound, rl.inf, kl)
+    kl = ratio - ratio.log() - 1 + q.alpha * (p.scale / q.scale).log()
+    return kl.masked_fill(p.scale < q.scale, math.inf)  # p reaches below q's support
 
 
 @register_kl(Poisson, Poisson)
 def _poisson(p, q):
-    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+    return q.rate - p.rate + p.rate * (p.rate / q.rate).log()
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)

@@ -3,7 +3,7 @@ import rushlight as rl
 from . import constraints
 from ._probs_or_logits import Binary, given_one
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all
+from .utils import broadcast_all, enumerated, like
 
 __all__ = ["Bernoulli"]
 
@@ -45,8 +45,7 @@ class Bernoulli(Binary, ExponentialFamily):
             return rl.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
         return -rl.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -54,9 +53,7 @@ class Bernoulli(Binary, ExponentialFamily):
         return rl.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand=True):
-        values = rl.arange(2, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
+        return enumerated(rl.arange(2, **like(self._param)), self._batch_shape, expand)
 
     @property
     def _natural_params(self):

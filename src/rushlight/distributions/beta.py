@@ -21,11 +21,7 @@ class Beta(ExponentialFamily):
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Beta, _instance)
-        new._dirichlet = self._dirichlet.expand(batch_shape)
-        super(Beta, new).__init__(batch_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return self._copied(Beta, batch_shape, _instance, _dirichlet=self._dirichlet.expand(batch_shape))
 
     @property
     def concentration1(self):
@@ -52,9 +48,9 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return self._dirichlet.log_prob(rl.stack([value, 1.0 - value], -1))
+        self._check(value)
+        both = rl.stack((value, 1 - value), dim=-1)
+        return self._dirichlet.log_prob(both)
 
     def entropy(self):
         return self._dirichlet.entropy()

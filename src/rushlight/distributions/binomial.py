@@ -3,7 +3,7 @@ import rushlight as rl
 from . import constraints
 from ._probs_or_logits import Binary, given_one
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, enumerated, like
 
 __all__ = ["Binomial"]
 
@@ -53,8 +53,7 @@ class Binomial(Binary, Distribution):
             return rl.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         n, logits = self.total_count, self.logits
         # n log(1 + e^logits), without overflow; the positive part is written so that its slope at 0 is 1/2
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
@@ -74,6 +73,4 @@ class Binomial(Binary, Distribution):
 
     def enumerate_support(self, expand=True):
         count = self._single_count("enumerate_support")
-        values = rl.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
+        return enumerated(rl.arange(1 + count, **like(self._param)), self._batch_shape, expand)

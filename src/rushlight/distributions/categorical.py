@@ -3,7 +3,7 @@ import rushlight as rl
 from . import constraints
 from ._probs_or_logits import given_one
 from .distribution import Distribution
-from .utils import lazy_property, logits_to_probs, probs_to_logits
+from .utils import enumerated, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Categorical"]
 
@@ -43,13 +43,9 @@ class Categorical(Distribution):
     def support(self):
         return constraints.integer_interval(0, self._num_events - 1)
 
-    @lazy_property
-    def logits(self):
-        return probs_to_logits(self.probs)
-
-    @lazy_property
-    def probs(self):
-        return logits_to_probs(self.logits)
+    # Whichever was not given.
+    probs = lazy_property(lambda self: logits_to_probs(self.logits), "probs")
+    logits = lazy_property(lambda self: probs_to_logits(self.probs), "logits")
 
     @property
     def param_shape(self):
@@ -78,17 +74,15 @@ class Categorical(Distribution):
         return drawn.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        value = value.long().unsqueeze(-1)
-        value, log_pmf = rl.broadcast_tensors(value, self.logits)
-        return log_pmf.gather(-1, value[..., :1]).squeeze(-1)
+        self._check(value)
+        shape = rl.broadcast_shapes(value.shape, self.logits.shape[:-1])
+        table = self.logits.expand(*shape, self._num_events)
+        return table.gather(-1, value.long().expand(shape).unsqueeze(-1))[..., 0]
 
     def entropy(self):
-        logits = rl.clamp(self.logits, min=rl.finfo(self.logits.dtype).min)
-        return -(logits * self.probs).sum(-1)
+        # Impossible values have logits of minus infinity, and add nothing.
+        finite = self.logits.clamp_min(rl.finfo(self.logits.dtype).min)
+        return (self.probs * finite).sum(-1).neg()
 
     def enumerate_support(self, expand=True):
-        values = rl.arange(self._num_events, dtype=rl.long, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
+        return enumerated(rl.arange(self._num_events, device=self._param.device), self._batch_shape, expand)

@@ -4,7 +4,6 @@ import rushlight as rl
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
 
 __all__ = ["Cauchy"]
 
@@ -17,8 +16,7 @@ class Cauchy(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale)
 
     def expand(self, batch_shape, _instance=None):
         return self._expanded(Cauchy, batch_shape, ("loc", "scale"), _instance=_instance)
@@ -40,17 +38,16 @@ class Cauchy(Distribution):
         return self.loc + rl.empty(shape, dtype=self.loc.dtype, device=self.loc.device).cauchy_() * self.scale
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+        self._check(value)
+        z = (value - self.loc) / self.scale
+        return -(math.pi * self.scale).log() - (z * z).log1p()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return rl.atan((value - self.loc) / self.scale) / math.pi + 0.5
+        self._check(value)
+        return 0.5 + ((value - self.loc) / self.scale).atan() / math.pi
 
     def icdf(self, value):
-        return rl.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+        return self.loc + self.scale * ((value - 0.5) * math.pi).tan()
 
     def entropy(self):
-        return math.log(4 * math.pi) + self.scale.log()
+        return (self.scale * (4 * math.pi)).log()

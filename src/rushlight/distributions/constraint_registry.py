@@ -1,5 +1,7 @@
 """`biject_to` and `transform_to`: from unconstrained numbers into a constraint."""
 
+import functools
+
 from . import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
@@ -10,25 +12,26 @@ class ConstraintRegistry:
 
     def __init__(self):
         self._registry = {}
-        super().__init__()
 
     def register(self, constraint, factory=None):
-        if factory is None:
-            return lambda factory: self.register(constraint, factory)
-        if isinstance(constraint, constraints.Constraint):
-            constraint = type(constraint)
-        if not (isinstance(constraint, type) and issubclass(constraint, constraints.Constraint)):
+        """Registers factory(constraint) for a constraint's type; without a factory, as a decorator."""
+        kind = constraint if isinstance(constraint, type) else type(constraint)
+        if not issubclass(kind, constraints.Constraint):
             raise TypeError(
-                f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}"
+                f"Expected constraint to be a Constraint or a class of them, but got {constraint}"
             )
-        self._registry[constraint] = factory
-        return factory
+
+        def enter(function):
+            self._registry[kind] = function
+            return function
+
+        return enter if factory is None else enter(factory)
 
     def __call__(self, constraint):
-        try:
-            factory = self._registry[type(constraint)]
-        except KeyError:
-            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None
+        """The transform onto a constraint."""
+        factory = self._registry.get(type(constraint))
+        if factory is None:
+            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
         return factory(constraint)
 
 
@@ -50,16 +53,33 @@ def _real(constraint):
     return transforms.identity_transform
 
 
-@biject_to.register(constraints.independent)
-def _biject_independent(constraint):
-    base = biject_to(constraint.base_constraint)
-    return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+def _for_each(constraint):
+    """Registers make(registry, constraint) with both: what is made of constraints asks the same registry for them."""
+
+    def decorate(make):
+        for registry in (biject_to, transform_to):
+            registry.register(constraint, functools.partial(make, registry))
+        return make
+
+    return decorate
 
 
-@transform_to.register(constraints.independent)
-def _transform_independent(constraint):
-    base = transform_to(constraint.base_constraint)
-    return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
+@_for_each(constraints.independent)
+def _independent(registry, constraint):
+    return transforms.IndependentTransform(
+        registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims
+    )
+
+
+@_for_each(constraints.cat)
+def _cat(registry, constraint):
+    parts = map(registry, constraint.cseq)
+    return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
+
+
+@_for_each(constraints.stack)
+def _stack(registry, constraint):
+    return transforms.StackTransform(map(registry, constraint.cseq), constraint.dim)
 
 
 @_register_both(constraints.positive)
@@ -88,51 +108,14 @@ def _interval(constraint):
     )
 
 
-@biject_to.register(constraints.simplex)
-def _biject_simplex(constraint):
-    return transforms.StickBreakingTransform()
-
-
-@transform_to.register(constraints.simplex)
-def _transform_simplex(constraint):
-    return transforms.SoftmaxTransform()
-
-
-@transform_to.register(constraints.lower_cholesky)
-def _lower_cholesky(constraint):
-    return transforms.LowerCholeskyTransform()
-
-
-@transform_to.register(constraints.positive_definite)
-@transform_to.register(constraints.positive_semidefinite)
-def _positive_definite(constraint):
-    return transforms.PositiveDefiniteTransform()
-
-
-@_register_both(constraints.corr_cholesky)
-def _corr_cholesky(constraint):
-    return transforms.CorrCholeskyTransform()
-
-
-@biject_to.register(constraints.cat)
-def _biject_cat(constraint):
-    return transforms.CatTransform(
-        [biject_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths
-    )
-
-
-@transform_to.register(constraints.cat)
-def _transform_cat(constraint):
-    return transforms.CatTransform(
-        [transform_to(c) for c in constraint.cseq], constraint.dim, constraint.lengths
-    )
-
-
-@biject_to.register(constraints.stack)
-def _biject_stack(constraint):
-    return transforms.StackTransform([biject_to(c) for c in constraint.cseq], constraint.dim)
-
-
-@transform_to.register(constraints.stack)
-def _transform_stack(constraint):
-    return transforms.StackTransform([transform_to(c) for c in constraint.cseq], constraint.dim)
+# The bijection onto the simplex loses a dimension, which transform_to need not.
+for _registry, _constraint, _transform in (
+    (biject_to, constraints.simplex, transforms.StickBreakingTransform),
+    (transform_to, constraints.simplex, transforms.SoftmaxTransform),
+    (transform_to, constraints.lower_cholesky, transforms.LowerCholeskyTransform),
+    (transform_to, constraints.positive_definite, transforms.PositiveDefiniteTransform),
+    (transform_to, constraints.positive_semidefinite, transforms.PositiveDefiniteTransform),
+    (biject_to, constraints.corr_cholesky, transforms.CorrCholeskyTransform),
+    (transform_to, constraints.corr_cholesky, transforms.CorrCholeskyTransform),
+):
+    _registry.register(_constraint, lambda _, made=_transform: made())

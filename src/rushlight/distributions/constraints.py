@@ -81,6 +81,9 @@ class _Dependent(Constraint):
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
+dependent = _Dependent()
+
+
 def is_dependent(constraint):
     """Whether the constraint is known only for an instance."""
     return isinstance(constraint, _Dependent)
@@ -97,6 +100,19 @@ class _DependentProperty(property, _Dependent):
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
+dependent_property = _DependentProperty
+
+
+def _need_dims(value, count):
+    if value.dim() < count:
+        raise ValueError(f"Expected value.dim() >= {count} but got {value.dim()}")
+
+
+def _all_of_last(checks, dims):
+    """Whether all are true over the last so many dimensions."""
+    return checks.flatten(checks.dim() - dims).all(-1) if dims else checks
+
+
 class _IndependentConstraint(Constraint):
     """The last dimensions of another constraint taken together as one event."""
 
@@ -104,24 +120,19 @@ class _IndependentConstraint(Constraint):
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def is_discrete(self):
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self):
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value):
-        result = self.base_constraint.check(value)
-        if result.dim() < self.reinterpreted_batch_ndims:
-            expected = self.event_dim
-            raise ValueError(f"Expected value.dim() >= {expected} but got {value.dim()}")
-        kept = result.shape[: result.dim() - self.reinterpreted_batch_ndims]
-        return result.reshape(tuple(kept) + (-1,)).all(-1)
+        _need_dims(value, self.event_dim)
+        each = self.base_constraint.check(value)
+        return _all_of_last(each, self.reinterpreted_batch_ndims)
 
     def __repr__(self):
         return f"{type(self).__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
+
+
+independent = _IndependentConstraint
 
 
 class MixtureSameFamilyConstraint(Constraint):
@@ -130,21 +141,13 @@ class MixtureSameFamilyConstraint(Constraint):
     def __init__(self, base_constraint):
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self):
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self):
-        return self.base_constraint.event_dim
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim)
 
     def check(self, value):
-        place = -1 - self.event_dim
-        result = self.base_constraint.check(value.unsqueeze(place))
-        if value.dim() < self.event_dim:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
-        kept = value.shape[: value.dim() - self.event_dim]
-        return result.reshape(tuple(kept) + (-1,)).all(-1)
+        _need_dims(value, self.event_dim)
+        each = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))  # (..., components)
+        return _all_of_last(each, each.dim() - (value.dim() - self.event_dim))
 
     def __repr__(self):
         return f"{type(self).__name__}({self.base_constraint!r})"
@@ -157,13 +160,19 @@ class _Boolean(Constraint):
         return (value == 0) | (value == 1)
 
 
+boolean = _Boolean()
+
+
 class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
     def check(self, value):
-        is_boolean = (value == 0) | (value == 1)
-        return is_boolean.all(-1) & value.sum(-1).eq(1)
+        ones = value == 1
+        return (ones | (value == 0)).all(-1) & (ones.sum(-1) == 1)
+
+
+one_hot = _OneHot()
 
 
 def _is_whole(value):
@@ -197,6 +206,9 @@ class _IntegerInterval(_Bounded):
         return _is_whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
+integer_interval = _IntegerInterval
+
+
 class _IntegerLessThan(_Bounded):
     is_discrete = True
     _names = ("upper_bound",)
@@ -213,9 +225,17 @@ class _IntegerGreaterThan(_Bounded):
         return _is_whole(value) & (value >= self.lower_bound)
 
 
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
+
+
 class _Real(Constraint):
     def check(self, value):
         return value == value  # anything but NaN
+
+
+real = _Real()
+real_vector = independent(real, 1)
 
 
 class _GreaterThan(_Bounded):
@@ -225,11 +245,19 @@ class _GreaterThan(_Bounded):
         return self.lower_bound < value
 
 
+positive = _GreaterThan(0.0)
+greater_than = _GreaterThan
+
+
 class _GreaterThanEq(_Bounded):
     _names = ("lower_bound",)
 
     def check(self, value):
         return self.lower_bound <= value
+
+
+nonnegative = _GreaterThanEq(0.0)
+greater_than_eq = _GreaterThanEq
 
 
 class _LessThan(_Bounded):
@@ -239,11 +267,18 @@ class _LessThan(_Bounded):
         return value < self.upper_bound
 
 
+less_than = _LessThan
+
+
 class _Interval(_Bounded):
     _names = ("lower_bound", "upper_bound")
 
     def check(self, value):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+unit_interval = _Interval(0.0, 1.0)
+interval = _Interval
 
 
 class _HalfOpenInterval(_Bounded):
@@ -253,11 +288,18 @@ class _HalfOpenInterval(_Bounded):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
+half_open_interval = _HalfOpenInterval
+
+
 class _Simplex(Constraint):
     event_dim = 1
 
     def check(self, value):
-        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+        off = (1 - value.sum(-1)).abs()
+        return (off < 1e-6) & (value >= 0).all(-1)
+
+
+simplex = _Simplex()
 
 
 class _Multinomial(Constraint):
@@ -267,16 +309,22 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound):
         self.upper_bound = upper_bound
 
-    def check(self, x):
-        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
+    def check(self, value):
+        in_bound = value.sum(-1) <= self.upper_bound
+        return in_bound & (value >= 0).all(-1)
+
+
+multinomial = _Multinomial
 
 
 class _LowerTriangular(Constraint):
     event_dim = 2
 
     def check(self, value):
-        same = value.tril() == value
-        return same.reshape(tuple(value.shape[:-2]) + (-1,)).all(-1)
+        return _all_of_last(value.tril() == value, 2)
+
+
+lower_triangular = _LowerTriangular()
 
 
 class _LowerCholesky(Constraint):
@@ -284,6 +332,9 @@ class _LowerCholesky(Constraint):
 
     def check(self, value):
         return _LowerTriangular().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+lower_cholesky = _LowerCholesky()
 
 
 class _CorrCholesky(Constraint):
@@ -299,6 +350,9 @@ class _CorrCholesky(Constraint):
         return _LowerCholesky().check(value) & unit
 
 
+corr_cholesky = _CorrCholesky()
+
+
 class _Square(Constraint):
     event_dim = 2
 
@@ -307,28 +361,36 @@ class _Square(Constraint):
         return rl.full(tuple(value.shape[:-2]), square, dtype=rl.bool, device=value.device)
 
 
+square = _Square()
+
+
 class _Symmetric(_Square):
     def check(self, value):
-        square = super().check(value)
-        if not bool(square.all()):
-            return square
-        return rl.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+        fine = super().check(value)
+        if bool(fine.all()):
+            fine = _all_of_last(value.isclose(value.mT, atol=1e-6), 2)
+        return fine
+
+
+symmetric = _Symmetric()
 
 
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
-        symmetric = super().check(value)
-        if not bool(symmetric.all()):
-            return symmetric
-        return rl.linalg.eigvalsh(value).ge(0).all(-1)
+        fine = super().check(value)
+        return (rl.linalg.eigvalsh(value) >= 0).all(-1) if bool(fine.all()) else fine
+
+
+positive_semidefinite = _PositiveSemidefinite()
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
-        symmetric = super().check(value)
-        if not bool(symmetric.all()):
-            return symmetric
-        return rl.linalg.cholesky_ex(value).info.eq(0)
+        fine = super().check(value)
+        return rl.linalg.cholesky_ex(value).info == 0 if bool(fine.all()) else fine
+
+
+positive_definite = _PositiveDefinite()
 
 
 class _Cat(Constraint):
@@ -348,11 +410,16 @@ class _Cat(Constraint):
         return max(c.event_dim for c in self.cseq)
 
     def check(self, value):
+        if not -value.dim() <= self.dim < value.dim():
+            raise ValueError(f"Expected a value with dimension {self.dim}, got shape {tuple(value.shape)}")
         checks, start = [], 0
         for constraint, length in zip(self.cseq, self.lengths, strict=True):
             checks.append(constraint.check(value.narrow(self.dim, start, length)))
             start += length
         return rl.cat(checks, self.dim)
+
+
+cat = _Cat
 
 
 class _Stack(Constraint):
@@ -376,32 +443,4 @@ class _Stack(Constraint):
         return rl.stack([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
 
 
-dependent = _Dependent()
-dependent_property = _DependentProperty
-independent = _IndependentConstraint
-boolean = _Boolean()
-one_hot = _OneHot()
-nonnegative_integer = _IntegerGreaterThan(0)
-positive_integer = _IntegerGreaterThan(1)
-integer_interval = _IntegerInterval
-real = _Real()
-real_vector = independent(real, 1)
-positive = _GreaterThan(0.0)
-nonnegative = _GreaterThanEq(0.0)
-greater_than = _GreaterThan
-greater_than_eq = _GreaterThanEq
-less_than = _LessThan
-multinomial = _Multinomial
-unit_interval = _Interval(0.0, 1.0)
-interval = _Interval
-half_open_interval = _HalfOpenInterval
-simplex = _Simplex()
-lower_triangular = _LowerTriangular()
-lower_cholesky = _LowerCholesky()
-corr_cholesky = _CorrCholesky()
-square = _Square()
-symmetric = _Symmetric()
-positive_semidefinite = _PositiveSemidefinite()
-positive_definite = _PositiveDefinite()
-cat = _Cat
 stack = _Stack

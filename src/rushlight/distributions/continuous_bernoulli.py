@@ -10,6 +10,10 @@ from .utils import broadcast_all, clamp_probs
 __all__ = ["ContinuousBernoulli"]
 
 
+def _log_odds(probs):
+    return probs.log() - (-probs).log1p()
+
+
 class ContinuousBernoulli(Binary, ExponentialFamily):
     """On [0, 1]: density ~ probs^x (1 - probs)^(1 - x).
 
@@ -45,25 +49,23 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         """The probabilities, with a harmless value where the Taylor expansion is used."""
         return rl.where(self._outside_unstable_region(), self.probs, self._lims[0] * rl.ones_like(self.probs))
 
+    def _blend(self, exact, *taylor):
+        """The exact formula, or near one half the polynomial in probs - 1/2 with these coefficients."""
+        x = self.probs - 0.5
+        near = sum(c * x**i for i, c in enumerate(taylor) if c)
+        return rl.where(self._outside_unstable_region(), exact, near)
+
     def _cont_bern_log_norm(self):
         cut = self._cut_probs()
-        low = cut <= 0.5
-        below = rl.where(low, cut, rl.zeros_like(cut))
-        above = rl.where(cut >= 0.5, cut, rl.ones_like(cut))
-        log_norm = rl.log(rl.abs(rl.log1p(-cut) - rl.log(cut))) - rl.where(
-            low, rl.log1p(-2.0 * below), rl.log(2.0 * above - 1.0)
-        )
-        x = rl.pow(self.probs - 0.5, 2)
-        taylor = math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
-        return rl.where(self._outside_unstable_region(), log_norm, taylor)
+        # 2 atanh(1 - 2p) / (1 - 2p); even in p - 1/2
+        exact = _log_odds(cut).abs().log() - (1 - 2 * cut).abs().log()
+        return self._blend(exact, math.log(2), 0, 4 / 3, 0, 104 / 45)
 
     @property
     def mean(self):
         cut = self._cut_probs()
-        mean = cut / (2.0 * cut - 1.0) + 1.0 / (rl.log1p(-cut) - rl.log(cut))
-        x = self.probs - 0.5
-        taylor = 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * rl.pow(x, 2)) * x
-        return rl.where(self._outside_unstable_region(), mean, taylor)
+        exact = cut / (2 * cut - 1) - 1 / _log_odds(cut)
+        return self._blend(exact, 1 / 2, 1 / 3, 0, 16 / 45)
 
     @property
     def stddev(self):
@@ -72,12 +74,8 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
     @property
     def variance(self):
         cut = self._cut_probs()
-        variance = cut * (cut - 1.0) / rl.pow(1.0 - 2.0 * cut, 2) + 1.0 / rl.pow(
-            rl.log1p(-cut) - rl.log(cut), 2
-        )
-        x = rl.pow(self.probs - 0.5, 2)
-        taylor = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
-        return rl.where(self._outside_unstable_region(), variance, taylor)
+        exact = _log_odds(cut) ** -2 - cut * (1 - cut) / (1 - 2 * cut) ** 2
+        return self._blend(exact, 1 / 12, 0, -1 / 15, 0, 128 / 945)
 
     def sample(self, sample_shape=()):
         with rl.no_grad():
@@ -88,27 +86,22 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
         return self.icdf(rl.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
         cross_entropy = rl.nn.functional.binary_cross_entropy_with_logits
         return -cross_entropy(logits, value, reduction="none") + self._cont_bern_log_norm()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         cut = self._cut_probs()
-        cdf = (rl.pow(cut, value) * rl.pow(1.0 - cut, 1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
-        cdf = rl.where(self._outside_unstable_region(), cdf, value)
-        cdf = rl.where(value <= 0.0, rl.zeros_like(value), cdf)
-        return rl.where(value >= 1.0, rl.ones_like(value), cdf)
+        exact = (cut**value * (1 - cut) ** (1 - value) - (1 - cut)) / (2 * cut - 1)
+        inside = rl.where(self._outside_unstable_region(), exact, value)
+        return inside.masked_fill(value <= 0, 0.0).masked_fill(value >= 1, 1.0)
 
     def icdf(self, value):
         cut = self._cut_probs()
-        inverse = (rl.log1p(-cut + value * (2.0 * cut - 1.0)) - rl.log1p(-cut)) / (
-            rl.log(cut) - rl.log1p(-cut)
-        )
-        return rl.where(self._outside_unstable_region(), inverse, value)
+        exact = (((2 * cut - 1) * value - cut).log1p() - (-cut).log1p()) / _log_odds(cut)
+        return rl.where(self._outside_unstable_region(), exact, value)
 
     def entropy(self):
         log_q, log_p = rl.log1p(-self.probs), rl.log(self.probs)

@@ -53,8 +53,7 @@ class Dirichlet(ExponentialFamily):
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         c = self.concentration
         return rl.xlogy(c - 1.0, value).sum(-1) + rl.lgamma(c.sum(-1)) - rl.lgamma(c).sum(-1)
 

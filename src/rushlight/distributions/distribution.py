@@ -5,7 +5,7 @@ import warnings
 import rushlight as rl
 
 from . import constraints
-from .utils import lazy_property
+from .utils import broadcast_all, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -38,6 +38,17 @@ class Distribution:
         if self._validate_args:
             self._check_parameters()
         super().__init__()
+
+    def _set_parameters(self, validate_args, **parameters):
+        """Sets attributes to the parameters, broadcast against each other: the whole __init__ of most families."""
+        tensors = broadcast_all(*parameters.values())
+        self.__dict__.update(zip(parameters, tensors, strict=True))
+        Distribution.__init__(self, tensors[0].shape, validate_args=validate_args)
+
+    def _check(self, value):
+        """Refuses a value outside the support, where arguments are checked at all."""
+        if self._validate_args:
+            self._validate_sample(value)
 
     def _check_parameters(self):
         try:
@@ -174,8 +185,7 @@ class Distribution:
         return self.__new__(type(self)) if _instance is None else _instance
 
     def _expanded(self, cls, batch_shape, names, event_shape=None, _instance=None):
-        """A copy whose parameters `names` are expanded to the new batch shape, each with its own event "
-        "dims."""
+        """A copy whose parameters `names` are expanded to the new batch shape, each with its own event dims."""
         new = self._get_checked_instance(cls, _instance)
         batch_shape = _size(batch_shape)
         old_rank = len(self._batch_shape)
@@ -186,6 +196,14 @@ class Distribution:
             new.__dict__[name] = value.expand(batch_shape + _size(value.shape[old_rank:]))
         event_shape = self._event_shape if event_shape is None else event_shape
         super(cls, new).__init__(batch_shape, event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _copied(self, cls, batch_shape, _instance, **attributes):
+        """A copy of another batch shape with these attributes; cls is the class whose expand() makes it."""
+        new = self._get_checked_instance(cls, _instance)
+        new.__dict__.update(attributes)
+        super(cls, new).__init__(_size(batch_shape), self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 

@@ -2,7 +2,6 @@ import rushlight as rl
 
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all
 
 __all__ = ["Exponential"]
 
@@ -16,8 +15,7 @@ class Exponential(ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(self, rate, validate_args=None):
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(self.rate.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, rate=rate)
 
     def expand(self, batch_shape, _instance=None):
         return self._expanded(Exponential, batch_shape, ("rate",), _instance=_instance)
@@ -43,13 +41,11 @@ class Exponential(ExponentialFamily):
         return rl.empty(shape, dtype=self.rate.dtype, device=self.rate.device).exponential_() / self.rate
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return 1 - rl.exp(-self.rate * value)
 
     def icdf(self, value):

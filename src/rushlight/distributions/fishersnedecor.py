@@ -3,7 +3,6 @@ import rushlight as rl
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma
-from .utils import broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
@@ -16,10 +15,9 @@ class FisherSnedecor(Distribution):
     has_rsample = True
 
     def __init__(self, df1, df2, validate_args=None):
-        self.df1, self.df2 = broadcast_all(df1, df2)
-        self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
-        self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
-        super().__init__(self.df1.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, df1=df1, df2=df2)
+        # Chi-squared variables over their degrees of freedom.
+        self._gamma1, self._gamma2 = (Gamma(df / 2, df) for df in (self.df1, self.df2))
 
     def expand(self, batch_shape, _instance=None):
         new = self._expanded(FisherSnedecor, batch_shape, ("df1", "df2"), _instance=_instance)
@@ -39,7 +37,8 @@ class FisherSnedecor(Distribution):
     @property
     def variance(self):
         df2 = self.df2.masked_fill(self.df2 <= 4, float("nan"))
-        return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+        mean = df2 / (df2 - 2)
+        return 2 * mean * mean * (self.df1 + df2 - 2) / (self.df1 * (df2 - 4))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -52,8 +51,7 @@ class FisherSnedecor(Distribution):
         return y
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         return (
             (a + b).lgamma()

@@ -2,7 +2,6 @@ import rushlight as rl
 
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all
 
 __all__ = ["Gamma"]
 
@@ -20,8 +19,7 @@ class Gamma(ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(self, concentration, rate, validate_args=None):
-        self.concentration, self.rate = broadcast_all(concentration, rate)
-        super().__init__(self.concentration.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, concentration=concentration, rate=rate)
 
     def expand(self, batch_shape, _instance=None):
         return self._expanded(Gamma, batch_shape, ("concentration", "rate"), _instance=_instance)
@@ -40,24 +38,19 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
+        value = _standard_gamma(self.concentration.expand(shape)) / self.rate
         value.detach().clamp_(min=rl.finfo(value.dtype).tiny)  # a draw of exactly 0 has no density
         return value
 
     def log_prob(self, value):
         value = rl.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        if self._validate_args:
-            self._validate_sample(value)
-        return (
-            rl.xlogy(self.concentration, self.rate)
-            + rl.xlogy(self.concentration - 1, value)
-            - self.rate * value
-            - rl.lgamma(self.concentration)
-        )
+        self._check(value)
+        c, rate = self.concentration, self.rate
+        normalizer = c.lgamma() - rl.xlogy(c, rate)
+        return rl.xlogy(c - 1, value) - rate * value - normalizer
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return rl.special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self):

@@ -4,7 +4,6 @@ import rushlight as rl
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -21,8 +20,7 @@ class GeneralizedPareto(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, concentration, validate_args=None):
-        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def expand(self, batch_shape, _instance=None):
         names = ("loc", "scale", "concentration")
@@ -41,16 +39,14 @@ class GeneralizedPareto(Distribution):
         return self.icdf(rl.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         z = self._z(value)
         zero, c = self._split()
         bent = -(1 / c + 1) * rl.log1p(c * z)
         return -self.scale.log() + rl.where(zero, -z, bent)
 
     def log_survival_function(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         z = self._z(value)
         zero, c = self._split()
         return rl.where(zero, -z, -rl.log1p(c * z) / c)

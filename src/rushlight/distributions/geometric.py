@@ -52,8 +52,7 @@ class Geometric(Binary, Distribution):
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         value, probs = broadcast_all(value, self.probs)
         probs = probs.masked_fill((probs == 1) & (value == 0), 0)  # 0 * log(0) is 0 here
         return value * (-probs).log1p() + self.probs.log()

@@ -39,10 +39,9 @@ class Gumbel(TransformedDistribution):
         return super().expand(batch_shape, new)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        y = (self.loc - value) / self.scale
-        return (y - y.exp()) - self.scale.log()
+        self._check(value)
+        z = (value - self.loc) / self.scale
+        return -(z + (-z).exp() + self.scale.log())
 
     @property
     def mean(self):

@@ -40,18 +40,18 @@ class HalfNormal(TransformedDistribution):
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         log_prob = self.base_dist.log_prob(value) + math.log(2)
         return rl.where(value >= 0, log_prob, -math.inf)
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob):
-        return self.base_dist.icdf((prob + 1) / 2)
+        self._check(value)
+        whole = self.base_dist
+        return whole.cdf(value) * 2 - 1
 
     def entropy(self):
         return self.base_dist.entropy() - math.log(2)
+
+    def icdf(self, prob):
+        upper_half = 0.5 + prob / 2
+        return self.base_dist.icdf(upper_half)

@@ -1,8 +1,6 @@
-import rushlight as rl
-
 from . import constraints
 from .distribution import Distribution
-from .transforms import _sum_rightmost
+from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -29,15 +27,9 @@ class Independent(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(Independent, _instance)
-        batch_shape = rl.Size(batch_shape)
-        new.base_dist = self.base_dist.expand(
-            batch_shape + self.event_shape[: self.reinterpreted_batch_ndims]
-        )
-        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        super(Independent, new).__init__(batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        n = self.reinterpreted_batch_ndims
+        base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
+        return self._copied(Independent, batch_shape, _instance, base_dist=base, reinterpreted_batch_ndims=n)
 
     @property
     def has_rsample(self):
@@ -45,26 +37,16 @@ class Independent(Distribution):
 
     @property
     def has_enumerate_support(self):
-        return False if self.reinterpreted_batch_ndims > 0 else self.base_dist.has_enumerate_support
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
     def support(self):
-        result = self.base_dist.support
-        if self.reinterpreted_batch_ndims:
-            result = constraints.independent(result, self.reinterpreted_batch_ndims)
-        return result
+        n = self.reinterpreted_batch_ndims
+        return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
-    @property
-    def mean(self):
-        return self.base_dist.mean
-
-    @property
-    def mode(self):
-        return self.base_dist.mode
-
-    @property
-    def variance(self):
-        return self.base_dist.variance
+    mean = property(lambda self: self.base_dist.mean)
+    mode = property(lambda self: self.base_dist.mode)
+    variance = property(lambda self: self.base_dist.variance)
 
     def sample(self, sample_shape=()):
         return self.base_dist.sample(sample_shape)
@@ -79,9 +61,10 @@ class Independent(Distribution):
         return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand=True):
-        if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError("Enumeration over cartesian product is not implemented")
-        return self.base_dist.enumerate_support(expand=expand)
+        n = self.reinterpreted_batch_ndims
+        if n:
+            raise NotImplementedError(f"Enumeration over cartesian product of {n} dimensions")
+        return self.base_dist.enumerate_support(expand)
 
     def __repr__(self):
         return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -3,7 +3,6 @@
 The formulas themselves are in `_kl_same` (both of one family) and `_kl_cross`.
 """
 
-import functools
 import warnings
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -26,44 +25,30 @@ def register_kl(type_p, type_q):
     return decorator
 
 
-@functools.total_ordering
-class _Match:
-    """Orders pairs of types: more specific ones first, compared side by side."""
-
-    __slots__ = ("types",)
-
-    def __init__(self, *types):
-        self.types = types
-
-    def __eq__(self, other):
-        return self.types == other.types
-
-    def __le__(self, other):
-        for x, y in zip(self.types, other.types, strict=True):
-            if not issubclass(x, y):
-                return False
-            if x is not y:
-                break
-        return True
+def _nearest(kind, candidates):
+    """Of the classes that kind derives from, the one it meets first."""
+    order = kind.__mro__
+    return min(candidates, key=lambda c: order.index(c) if c in order else len(order))
 
 
 def _dispatch_kl(type_p, type_q):
     """The most specific registered function, or NotImplemented."""
-    matches = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
-    if not matches:
+    fits = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
+    if not fits:
         return NotImplemented
-    left = min(_Match(*m) for m in matches).types
-    right = min(_Match(*reversed(m)) for m in matches).types
-    left_fun = _KL_REGISTRY[left]
-    right_fun = _KL_REGISTRY[tuple(reversed(right))]
-    if left_fun is not right_fun:
+    # The first type decides, and among equals the second; then the other way round. They should agree.
+    by_p = _nearest(type_p, [p for p, _ in fits])
+    by_p = by_p, _nearest(type_q, [q for p, q in fits if p is by_p])
+    by_q = _nearest(type_q, [q for _, q in fits])
+    by_q = _nearest(type_p, [p for p, q in fits if q is by_q]), by_q
+    if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
         warnings.warn(
-            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
-            f"register_kl({left[0].__name__}, {right[0].__name__})",
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}): "
+            f"register_kl({by_p[0].__name__}, {by_q[1].__name__}) would settle it",
             RuntimeWarning,
             stacklevel=3,
         )
-    return left_fun
+    return _KL_REGISTRY[by_p]
 
 
 def kl_divergence(p, q):
@@ -74,7 +59,6 @@ def kl_divergence(p, q):
         fun = _KL_MEMOIZE[key] = _dispatch_kl(*key)
     if fun is NotImplemented:
         raise NotImplementedError(
-            f"No KL(p || q) is implemented for p type {p.__class__.__name__} and q type "
-            f"{q.__class__.__name__}"
+            f"No KL(p || q) is implemented for {type(p).__name__} and {type(q).__name__}; register_kl adds one"
         )
     return fun(p, q)

@@ -19,22 +19,16 @@ class Kumaraswamy(TransformedDistribution):
 
     def __init__(self, concentration1, concentration0, validate_args=None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        base = Uniform(
-            rl.full_like(self.concentration0, 0),
-            rl.full_like(self.concentration0, 1),
-            validate_args=validate_args,
-        )
-        transforms = [
-            PowerTransform(exponent=self.concentration0.reciprocal()),
-            AffineTransform(loc=1.0, scale=-1.0),
-            PowerTransform(exponent=self.concentration1.reciprocal()),
-        ]
-        super().__init__(base, transforms, validate_args=validate_args)
+        a, b = self.concentration1, self.concentration0
+        base = Uniform(rl.zeros_like(a), rl.ones_like(a), validate_args=validate_args)
+        # The inverse of the cdf: (1 - u^(1/b))^(1/a)
+        steps = [PowerTransform(1 / b), AffineTransform(1.0, -1.0), PowerTransform(1 / a)]
+        super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         new = self._get_checked_instance(Kumaraswamy, _instance)
-        new.concentration1 = self.concentration1.expand(batch_shape)
-        new.concentration0 = self.concentration0.expand(batch_shape)
+        for name in self.arg_constraints:
+            setattr(new, name, getattr(self, name).expand(batch_shape))
         return super().expand(batch_shape, new)
 
     def _moment(self, n):

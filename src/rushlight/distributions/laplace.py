@@ -2,7 +2,6 @@ import rushlight as rl
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
 
 __all__ = ["Laplace"]
 
@@ -15,8 +14,7 @@ class Laplace(Distribution):
     has_rsample = True
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale)
 
     def expand(self, batch_shape, _instance=None):
         return self._expanded(Laplace, batch_shape, ("loc", "scale"), _instance=_instance)
@@ -39,24 +37,23 @@ class Laplace(Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        u = rl.empty(shape, dtype=self.loc.dtype, device=self.loc.device)
-        u.uniform_(rl.finfo(self.loc.dtype).eps - 1, 1)
-        return self.loc - self.scale * u.sign() * rl.log1p(-u.abs())
+        u = self.loc.new_empty(shape).uniform_(rl.finfo(self.loc.dtype).eps - 1, 1)
+        distance = rl.log1p(-u.abs()).neg()
+        return self.loc + self.scale * (u.sign() * distance)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return -rl.log(2 * self.scale) - rl.abs(value - self.loc) / self.scale
+        self._check(value)
+        distance = (value - self.loc).abs() / self.scale
+        return -(2 * self.scale).log() - distance
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        offset = value - self.loc
-        return 0.5 - 0.5 * offset.sign() * rl.expm1(-offset.abs() / self.scale)
+        self._check(value)
+        z = (value - self.loc) / self.scale
+        return 0.5 - rl.expm1(-z.abs()) * z.sign() / 2
 
     def icdf(self, value):
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * rl.log1p(-2 * term.abs())
+        side = 2 * value - 1  # -1 ... 1
+        return self.loc - self.scale * side.sign() * rl.log1p(-side.abs())
 
     def entropy(self):
         return 1 + rl.log(2 * self.scale)

@@ -5,7 +5,7 @@ import rushlight as rl
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, like
 
 __all__ = ["LKJCholesky"]
 
@@ -46,15 +46,11 @@ class LKJCholesky(Distribution):
             return w + rl.diag_embed(left.sqrt())
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
-        order = rl.arange(2, self.dim + 1, device=self.concentration.device)
-        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
-        unnormalized = (order * diagonal.log()).sum(-1)
-        below = self.dim - 1
-        alpha = self.concentration + 0.5 * below
-        normalizer = (
-            0.5 * below * math.log(math.pi) + rl.mvlgamma(alpha - 0.5, below) - rl.lgamma(alpha) * below
-        )
-        return unnormalized - normalizer
+        self._check(value)
+        eta, n = self.concentration, self.dim - 1
+        # prod_i L_ii^(dim - i + 2 (eta - 1)), i from 2: the powers fall by one a row
+        powers = 2 * eta.unsqueeze(-1) + rl.arange(n - 1, -1, -1, **like(eta)) - 2
+        log_density = (powers * value.diagonal(dim1=-2, dim2=-1)[..., 1:].log()).sum(-1)
+        top = eta + n / 2
+        constant = rl.mvlgamma(top - 0.5, n) - n * top.lgamma() + n / 2 * math.log(math.pi)
+        return log_density - constant

@@ -5,7 +5,7 @@ import rushlight as rl
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import _batch_mahalanobis, _batch_mv, _half_log_det
-from .utils import _standard_normal, lazy_property
+from .utils import _standard_normal, lazy_property, like
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -44,7 +44,7 @@ class LowRankMultivariateNormal(Distribution):
         event_shape = loc.shape[-1:]
         if cov_factor.dim() < 2:
             raise ValueError(
-                "cov_factor must be at least two-dimensional, with optional leading batch dimensions"
+                f"cov_factor must be at least two-dimensional: batch dimensions and a matrix, got {cov_factor.shape}"
             )
         if cov_factor.shape[-2:-1] != event_shape:
             raise ValueError(f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m")
@@ -112,18 +112,13 @@ class LowRankMultivariateNormal(Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        W_shape = shape[:-1] + self.cov_factor.shape[-1:]
-        eps_W = _standard_normal(W_shape, dtype=self.loc.dtype, device=self.loc.device)
-        eps_D = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return (
-            self.loc
-            + _batch_mv(self._unbroadcasted_cov_factor, eps_W)
-            + self._unbroadcasted_cov_diag.sqrt() * eps_D
-        )
+        # One noise for the factor's columns, one for the diagonal.
+        common = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **like(self.loc))
+        own = _standard_normal(shape, **like(self.loc)) * self._unbroadcasted_cov_diag.sqrt()
+        return self.loc + _batch_mv(self._unbroadcasted_cov_factor, common) + own
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         W, D, tril = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
         distance = _batch_lowrank_mahalanobis(W, D, value - self.loc, tril)
         log_det = _batch_lowrank_logdet(W, D, tril)

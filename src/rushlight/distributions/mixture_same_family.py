@@ -97,8 +97,7 @@ class MixtureSameFamily(Distribution):
         return (cdf * self.mixture_distribution.probs).sum(-1)
 
     def log_prob(self, x):
-        if self._validate_args:
-            self._validate_sample(x)
+        self._check(x)
         log_prob = self.component_distribution.log_prob(self._pad(x))
         log_mix = rl.log_softmax(self.mixture_distribution.logits, dim=-1)
         return rl.logsumexp(log_prob + log_mix, dim=-1)

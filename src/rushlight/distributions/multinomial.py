@@ -17,10 +17,11 @@ class Multinomial(Delegating, Distribution):
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         if not isinstance(total_count, int):
-            raise NotImplementedError("inhomogeneous total_count is not supported")
-        self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
-        self._binomial = Binomial(total_count=total_count, probs=self.probs)
+            raise NotImplementedError(
+                f"inhomogeneous total_count is not supported: give one int, not {total_count}"
+            )
+        self._categorical = Categorical(probs, logits)
+        self.total_count, self._binomial = total_count, Binomial(total_count, self._categorical.probs)
         super().__init__(
             self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args
         )
@@ -67,8 +68,7 @@ class Multinomial(Delegating, Distribution):
         return n * self._categorical.entropy() - rl.lgamma(n + 1) + (probs * weights).sum([0, -1])
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -rl.inf), 0)
         log_powers = (logits * value).sum(-1)

@@ -4,7 +4,7 @@ import rushlight as rl
 
 from . import constraints
 from .distribution import Distribution
-from .utils import _standard_normal, lazy_property
+from .utils import _standard_normal, lazy_property, like
 
 __all__ = ["MultivariateNormal"]
 
@@ -29,10 +29,10 @@ def _batch_mahalanobis(tril, x):
 
 def _precision_to_scale_tril(precision):
     """The Cholesky factor of the inverse, through the factor of the matrix read backwards."""
-    flipped = rl.linalg.cholesky(rl.flip(precision, (-2, -1)))
-    upper = rl.transpose(rl.flip(flipped, (-2, -1)), -2, -1)
-    eye = rl.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
-    return rl.linalg.solve_triangular(upper, eye, upper=False)
+    backwards = rl.linalg.cholesky(precision.flip((-2, -1))).flip((-2, -1))
+    # precision = backwards backwards^T with `backwards` upper, so the factor sought is the inverse of its transpose
+    identity = rl.eye(precision.shape[-1], **like(precision))
+    return rl.linalg.solve_triangular(backwards.mT, identity, upper=False)
 
 
 def _half_log_det(tril):
@@ -69,7 +69,7 @@ class MultivariateNormal(Distribution):
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
             raise ValueError(
-                f"{name} matrix must be at least two-dimensional, with optional leading batch dimensions"
+                f"{name} must be at least two-dimensional: batch dimensions and a matrix, got {matrix.shape}"
             )
         batch_shape = rl.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
@@ -118,12 +118,11 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
+        noise = _standard_normal(shape, **like(self.loc))
+        return _batch_mv(self._unbroadcasted_scale_tril, noise) + self.loc
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         half_log_det = _half_log_det(self._unbroadcasted_scale_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det

@@ -54,8 +54,7 @@ class NegativeBinomial(Binary, Distribution):
             return rl.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         n, logsigmoid = self.total_count, rl.nn.functional.logsigmoid
         unnormalized = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         normalizer = -rl.lgamma(n + value) + rl.lgamma(1.0 + value) + rl.lgamma(n)

@@ -4,9 +4,11 @@ import rushlight as rl
 
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import _standard_normal, broadcast_all
+from .utils import _standard_normal
 
 __all__ = ["Normal"]
+
+_LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class Normal(ExponentialFamily):
@@ -18,8 +20,7 @@ class Normal(ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, loc=loc, scale=scale)
 
     def expand(self, batch_shape, _instance=None):
         return self._expanded(Normal, batch_shape, ("loc", "scale"), _instance=_instance)
@@ -50,27 +51,26 @@ class Normal(ExponentialFamily):
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        variance = self.scale**2
-        return (
-            -((value - self.loc) ** 2) / (2 * variance) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
-        )
+        self._check(value)
+        z = (value - self.loc) / self.scale
+        return -0.5 * z * z - self.scale.log() - _LOG_ROOT_2PI
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 0.5 * (1 + rl.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
+        self._check(value)
+        z = (value - self.loc) / self.scale
+        return 0.5 * (1 + (z / math.sqrt(2)).erf())
 
     def icdf(self, value):
-        return self.loc + self.scale * rl.erfinv(2 * value - 1) * math.sqrt(2)
+        z = math.sqrt(2) * (2 * value - 1).erfinv()
+        return self.loc + self.scale * z
 
     def entropy(self):
-        return 0.5 + 0.5 * math.log(2 * math.pi) + rl.log(self.scale)
+        return self.scale.log() + (0.5 + _LOG_ROOT_2PI)
 
     @property
     def _natural_params(self):
-        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+        precision = 1 / (self.scale * self.scale)
+        return precision * self.loc, -precision / 2
 
     def _log_normalizer(self, x, y):
-        return -0.25 * x.pow(2) / y + 0.5 * rl.log(-math.pi / y)
+        return 0.5 * (rl.log(-math.pi / y) - x * x / (2 * y))

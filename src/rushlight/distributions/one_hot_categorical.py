@@ -4,6 +4,7 @@ from . import constraints
 from ._probs_or_logits import Delegating
 from .categorical import Categorical
 from .distribution import Distribution
+from .utils import enumerated, like
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -25,11 +26,8 @@ class OneHotCategorical(Delegating, Distribution):
         return self._categorical
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(OneHotCategorical, _instance)
-        new._categorical = self._categorical.expand(batch_shape)
-        super(OneHotCategorical, new).__init__(batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        base = self._categorical.expand(batch_shape)
+        return self._copied(OneHotCategorical, batch_shape, _instance, _categorical=base)
 
     @property
     def mean(self):
@@ -50,18 +48,14 @@ class OneHotCategorical(Delegating, Distribution):
         return rl.nn.functional.one_hot(places, self.event_shape[-1]).to(probs)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
     def entropy(self):
         return self._categorical.entropy()
 
     def enumerate_support(self, expand=True):
-        n = self.event_shape[0]
-        values = rl.eye(n, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((n,) + (1,) * len(self.batch_shape) + (n,))
-        return values.expand((n,) + tuple(self.batch_shape) + (n,)) if expand else values
+        return enumerated(rl.eye(self.event_shape[0], **like(self._param)), self.batch_shape, expand)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

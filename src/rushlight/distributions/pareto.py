@@ -37,9 +37,9 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=2)
         return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
 
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
-        return constraints.greater_than_eq(self.scale)
-
     def entropy(self):
-        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+        return self.scale.log() - self.alpha.log() + 1 / self.alpha + 1
+
+    support = constraints.dependent_property(
+        lambda self: constraints.greater_than_eq(self.scale), is_discrete=False, event_dim=0
+    )

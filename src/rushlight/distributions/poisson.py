@@ -14,8 +14,7 @@ class Poisson(ExponentialFamily):
     support = constraints.nonnegative_integer
 
     def __init__(self, rate, validate_args=None):
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(self.rate.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, rate=rate)
 
     def expand(self, batch_shape, _instance=None):
         return self._expanded(Poisson, batch_shape, ("rate",), _instance=_instance)
@@ -37,10 +36,9 @@ class Poisson(ExponentialFamily):
             return rl.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         rate, value = broadcast_all(self.rate, value)
-        return value.xlogy(rate) - rate - (value + 1).lgamma()
+        return rl.xlogy(value, rate) - (rate + rl.lgamma(1 + value))
 
     @property
     def _natural_params(self):

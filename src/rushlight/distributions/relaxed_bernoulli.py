@@ -39,11 +39,10 @@ class LogitRelaxedBernoulli(Binary, Distribution):
         return (noise + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
-        difference = logits - value.mul(self.temperature)
-        return self.temperature.log() + difference - 2 * difference.exp().log1p()
+        z = logits - self.temperature * value
+        return z + self.temperature.log() - 2 * rl.log1p(rl.exp(z))
 
 
 class RelaxedBernoulli(TransformedDistribution):

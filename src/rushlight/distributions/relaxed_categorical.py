@@ -1,3 +1,5 @@
+import math
+
 import rushlight as rl
 
 from . import constraints
@@ -6,7 +8,7 @@ from .categorical import Categorical
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, like
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -30,29 +32,21 @@ class ExpRelaxedCategorical(Delegating, Distribution):
         return self._categorical
 
     def expand(self, batch_shape, _instance=None):
-        new = self._get_checked_instance(ExpRelaxedCategorical, _instance)
-        new.temperature = self.temperature
-        new._categorical = self._categorical.expand(batch_shape)
-        super(ExpRelaxedCategorical, new).__init__(batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        attributes = {"temperature": self.temperature, "_categorical": self._categorical.expand(batch_shape)}
+        return self._copied(ExpRelaxedCategorical, batch_shape, _instance, **attributes)
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        uniforms = clamp_probs(rl.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
-        gumbels = -((-(uniforms.log())).log())
-        scores = (self.logits + gumbels) / self.temperature
-        return scores - scores.logsumexp(dim=-1, keepdim=True)
+        u = clamp_probs(rl.rand(self._extended_shape(sample_shape), **like(self.logits)))
+        noise = -rl.log(-rl.log(u))  # Gumbel's
+        return ((noise + self.logits) / self.temperature).log_softmax(-1)
 
     def log_prob(self, value):
-        k = self._categorical._num_events
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
-        log_scale = rl.full_like(self.temperature, float(k)).lgamma() - self.temperature.log().mul(-(k - 1))
-        score = logits - value.mul(self.temperature)
-        score = (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1)
-        return score + log_scale
+        # (k - 1)! t^(k-1) prod_i p_i e^(-t v_i) / sum_j p_j e^(-t v_j)
+        k, t = self.event_shape[0], self.temperature
+        constant = math.lgamma(k) + (k - 1) * t.log()
+        return constant + (logits - t * value).log_softmax(-1).sum(-1)
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):

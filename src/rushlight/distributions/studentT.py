@@ -43,22 +43,16 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        x = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
-        z = self._chi2.rsample(sample_shape)
-        return self.loc + self.scale * (x * rl.rsqrt(z / self.df))
+        normal = _standard_normal(shape, self.df.dtype, self.df.device)
+        spread = self._chi2.rsample(sample_shape) / self.df
+        return self.loc + self.scale * normal * spread.rsqrt()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        y = (value - self.loc) / self.scale
-        normalizer = (
-            self.scale.log()
-            + 0.5 * self.df.log()
-            + 0.5 * math.log(math.pi)
-            + rl.lgamma(0.5 * self.df)
-            - rl.lgamma(0.5 * (self.df + 1.0))
-        )
-        return -0.5 * (self.df + 1.0) * rl.log1p(y**2.0 / self.df) - normalizer
+        self._check(value)
+        z = (value - self.loc) / self.scale
+        half, more = self.df / 2, (self.df + 1) / 2
+        constant = half.lgamma() - more.lgamma() + 0.5 * (math.pi * self.df).log() + self.scale.log()
+        return -more * (z * z / self.df).log1p() - constant
 
     def entropy(self):
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)

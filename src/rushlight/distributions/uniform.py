@@ -1,8 +1,10 @@
+import math
+
 import rushlight as rl
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import like
 
 __all__ = ["Uniform"]
 
@@ -13,8 +15,7 @@ class Uniform(Distribution):
     has_rsample = True
 
     def __init__(self, low, high, validate_args=None):
-        self.low, self.high = broadcast_all(low, high)
-        super().__init__(self.low.size(), validate_args=validate_args)
+        self._set_parameters(validate_args, low=low, high=high)
 
     @property
     def arg_constraints(self):
@@ -45,18 +46,16 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        rand = rl.rand(shape, dtype=self.low.dtype, device=self.low.device)
-        return self.low + rand * (self.high - self.low)
+        return self.low + rl.rand(shape, **like(self.low)) * (self.high - self.low)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
-        return rl.log(inside) - rl.log(self.high - self.low)
+        self._check(value)
+        outside = ~((self.low <= value) & (value < self.high))
+        density = (self.high - self.low).log().neg()
+        return density.expand(outside.shape).masked_fill(outside, -math.inf)
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):

@@ -15,6 +15,18 @@ __all__ = [
 euler_constant = 0.57721566490153286060
 
 
+def like(tensor):
+    """The options that make a new tensor of the same type in the same place."""
+    return {"dtype": tensor.dtype, "device": tensor.device}
+
+
+def enumerated(values, batch_shape, expand):
+    """All values (n, *event) of a distribution, along a first dimension before its batch."""
+    n, *event = values.shape
+    values = values.reshape(n, *[1] * len(batch_shape), *event)
+    return values.expand(n, *batch_shape, *event) if expand else values
+
+
 def is_number(value):
     return isinstance(value, (int, float, complex)) or type(value).__module__ == "numpy"
 
@@ -65,10 +77,9 @@ def xlogy(x, y):
 class lazy_property:
     """An attribute computed at first use and then kept in the instance."""
 
-    def __init__(self, wrapped):
+    def __init__(self, wrapped, name=None):
         self.wrapped = wrapped
-        self.__doc__ = wrapped.__doc__
-        self.__name__ = wrapped.__name__
+        self.__doc__, self.__name__ = wrapped.__doc__, name or wrapped.__name__
 
     def __get__(self, instance, owner=None):
         if instance is None:

@@ -4,7 +4,7 @@ import rushlight as rl
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property
+from .utils import broadcast_all, lazy_property, like
 
 __all__ = ["VonMises"]
 
@@ -72,8 +72,7 @@ class VonMises(Distribution):
         return type(self)(loc, concentration, validate_args=validate_args)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return (
             self.concentration * rl.cos(value - self.loc)
             - math.log(2 * math.pi)
@@ -92,10 +91,10 @@ class VonMises(Distribution):
     def _proposal_r(self):
         """The parameter of Best and Fisher's wrapped Cauchy envelope."""
         kappa = self._concentration
-        tau = 1 + (1 + 4 * kappa**2).sqrt()
-        rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
-        r = (1 + rho**2) / (2 * rho)
-        return rl.where(kappa < 1e-5, 1 / kappa + kappa, r)
+        tau = (4 * kappa * kappa + 1).sqrt() + 1
+        rho = (tau - (tau + tau).sqrt()) / (kappa + kappa)
+        exact = (rho + 1 / rho) / 2
+        return rl.where(kappa < 1e-5, kappa + 1 / kappa, exact)  # rho cancels to nothing there
 
     def sample(self, sample_shape=()):
         with rl.no_grad():
@@ -105,19 +104,18 @@ class VonMises(Distribution):
 
     def _rejection_sample(self, x):
         """Best and Fisher (1979), all elements in step until each has been accepted."""
-        loc, kappa = self._loc, self._concentration
         r = self._proposal_r
-        done = rl.zeros(x.shape, dtype=rl.bool, device=loc.device)
-        while not bool(done.all()):
-            u1, u2, u3 = rl.rand((3,) + tuple(x.shape), dtype=loc.dtype, device=loc.device).unbind()
-            z = rl.cos(math.pi * u1)
-            f = (1 + r * z) / (r + z)
-            c = kappa * (r - f)
-            accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-            if bool(accept.any()):
-                x = rl.where(accept, (u3 - 0.5).sign() * f.acos(), x)
-                done = done | accept
-        return (x + math.pi + loc) % (2 * math.pi) - math.pi
+        waiting = rl.ones(x.shape, dtype=rl.bool, device=x.device)
+        while bool(waiting.any()):
+            angle, height, side = rl.rand(3, *x.shape, **like(self._loc)).unbind()
+            cosine = rl.cos(math.pi * angle)
+            f = (1 + r * cosine) / (r + cosine)
+            c = self._concentration * (r - f)
+            # Surely below the density, or below it by the full test; a value once taken may be taken again.
+            taken = (c * (2 - c) > height) | ((c / height).log() >= c - 1)
+            x = rl.where(taken, f.acos() * (side - 0.5).sign(), x)
+            waiting = waiting & ~taken
+        return (self._loc + x + math.pi) % (2 * math.pi) - math.pi
 
     @property
     def mean(self):

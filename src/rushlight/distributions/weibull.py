@@ -17,25 +17,18 @@ class Weibull(TransformedDistribution):
 
     def __init__(self, scale, concentration, validate_args=None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
-        self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(rl.ones_like(self.scale), validate_args=validate_args)
-        transforms = [
-            PowerTransform(exponent=self.concentration_reciprocal),
-            AffineTransform(loc=0, scale=self.scale),
-        ]
-        super().__init__(base, transforms, validate_args=validate_args)
+        super().__init__(base, self._steps(), validate_args=validate_args)
+
+    def _steps(self):
+        self.concentration_reciprocal = 1 / self.concentration
+        return [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
 
     def expand(self, batch_shape, _instance=None):
         new = self._get_checked_instance(Weibull, _instance)
-        new.scale = self.scale.expand(batch_shape)
-        new.concentration = self.concentration.expand(batch_shape)
-        new.concentration_reciprocal = new.concentration.reciprocal()
-        base = self.base_dist.expand(batch_shape)
-        transforms = [
-            PowerTransform(exponent=new.concentration_reciprocal),
-            AffineTransform(loc=0, scale=new.scale),
-        ]
-        super(Weibull, new).__init__(base, transforms, validate_args=False)
+        for name in self.arg_constraints:
+            setattr(new, name, getattr(self, name).expand(batch_shape))
+        super(Weibull, new).__init__(self.base_dist.expand(batch_shape), new._steps(), validate_args=False)
         new._validate_args = self._validate_args
         return new
 

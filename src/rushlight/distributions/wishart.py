@@ -48,7 +48,7 @@ class Wishart(ExponentialFamily):
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
             raise ValueError(
-                "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
+                f"{name} must be at least two-dimensional: batch dimensions and a matrix, got {matrix.shape}"
             )
         if is_number(df):
             df = rl.tensor(df, dtype=matrix.dtype, device=matrix.device)
@@ -57,15 +57,14 @@ class Wishart(ExponentialFamily):
         event_shape = matrix.shape[-2:]
         if bool(self.df.le(event_shape[-1] - 1).any()):
             raise ValueError(
-                f"Value of df={df} expected to be greater than ndim - 1 = {event_shape[-1] - 1}."
+                f"Value of df={df} expected to be greater than {event_shape[-1] - 1}, the matrix's size less one"
             )
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
         self._batch_shape, self._event_shape = batch_shape, event_shape  # arg_constraints needs them
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         if bool(self.df.lt(event_shape[-1]).any()):
             warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for "
-                "ndim - 1 < df < ndim.",
+                "Low df values detected: below the size of the matrix, draws are nearly always singular",
                 stacklevel=2,
             )
         if name == "scale_tril":
@@ -156,8 +155,7 @@ class Wishart(ExponentialFamily):
         return sample.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         nu, p, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         solved = rl.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (
@@ -168,20 +166,18 @@ class Wishart(ExponentialFamily):
         )
 
     def entropy(self):
-        nu, p = self.df, self._event_shape[-1]
-        return (
-            (p + 1) * (p * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril))
-            + rl.mvlgamma(nu / 2, p=p)
-            - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p)
-            + nu * p / 2
-        )
+        p, half_df = self._event_shape[-1], self.df / 2
+        scale = _half_log_det(self._unbroadcasted_scale_tril) + p / 2 * math.log(2)
+        from_gamma = rl.mvlgamma(half_df, p) - (half_df - (p + 1) / 2) * _mvdigamma(half_df, p)
+        return (p + 1) * scale + from_gamma + p * half_df
 
     @property
     def _natural_params(self):
-        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+        p = self._event_shape[-1]
+        return self.precision_matrix / -2, (self.df - (p + 1)) / 2
 
     def _log_normalizer(self, x, y):
         p = self._event_shape[-1]
-        return (y + (p + 1) / 2) * (-rl.linalg.slogdet(-2 * x).logabsdet + math.log(2) * p) + rl.mvlgamma(
-            y + (p + 1) / 2, p=p
-        )
+        half_df = y + (p + 1) / 2
+        log_det = p * math.log(2) - rl.linalg.slogdet(-2 * x).logabsdet
+        return rl.mvlgamma(half_df, p) + half_df * log_det

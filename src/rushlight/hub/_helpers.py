@@ -10,7 +10,12 @@ from urllib.request import Request as Request
 from urllib.request import urlopen as urlopen
 
 from rushlight.hub import _TRUSTED_OWNERS as _TRUSTED_REPO_OWNERS  # noqa: F401
-from rushlight.hub import _hubconf, _weights
+from rushlight.hub import _weights
+from rushlight.hub._hubconf import VAR_DEPENDENCY as VAR_DEPENDENCY
+from rushlight.hub._hubconf import _check_dependencies as _check_names
+from rushlight.hub._hubconf import _is_there as _check_module_exists  # noqa: F401
+from rushlight.hub._hubconf import entry as _entry
+from rushlight.hub._hubconf import hubconf as _hubconf
 
 
 class _Faketqdm:
@@ -72,8 +77,8 @@ def _import_module(name, path):
 
 def _load_local(hubconf_dir, model, *args, **kwargs):
     """What an entry point of a folder's hubconf.py returns."""
-    with _hubconf.hubconf(hubconf_dir) as module:
-        return _hubconf.entry(module, model, hubconf_dir)(*args, **kwargs)
+    with _hubconf(hubconf_dir) as module:
+        return _entry(module, model, hubconf_dir)(*args, **kwargs)
 
 
 def _load_attr_from_module(module, func_name):
@@ -82,15 +87,11 @@ def _load_attr_from_module(module, func_name):
 
 def _load_entry_from_hubconf(m, model):
     _check_dependencies(m)
-    return _hubconf.entry(m, model, os.path.dirname(getattr(m, "__file__", None) or ""))
+    return _entry(m, model, os.path.dirname(getattr(m, "__file__", None) or ""))
 
 
 def _check_dependencies(m):
-    _hubconf._check_dependencies(getattr(m, _hubconf.VAR_DEPENDENCY, None) or [], m.__name__)
-
-
-def _check_module_exists(name):
-    return _hubconf._is_there(name)
+    _check_names(getattr(m, VAR_DEPENDENCY, None) or [], m.__name__)
 
 
 def _git_archive_link(repo_owner, repo_name, ref):

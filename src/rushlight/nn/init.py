@@ -62,8 +62,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Draws from the normal distribution restricted to [a, b], by inverting its distribution function."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may "
-            "be incorrect.",
+            f"mean is more than 2 std from [a, b] in nn.init.trunc_normal_: so far out in the tail of "
+            f"mean={mean}, std={std}, values in [{a}, {b}] are inexact",
             stacklevel=2,
         )
 

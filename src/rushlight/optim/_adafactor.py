@@ -1,9 +1,15 @@
 """Adafactor (Shazeer and Stern): second moments of a matrix kept as one row and one column."""
 
-import math
-
 import rushlight as rl
-from rushlight.optim._stepwise import StepwiseOptimizer, check, number, options_for, step_dtype, zeros_like
+from rushlight.optim._stepwise import (
+    StepwiseOptimizer,
+    check,
+    number,
+    options_for,
+    run_fused,
+    step_dtype,
+    zeros_like,
+)
 
 __all__ = ["Adafactor", "adafactor"]
 
@@ -74,29 +80,9 @@ def adafactor(
     eps2,
     maximize,
 ):
-    """One step of Adafactor on lists of tensors."""
-    lr = number(lr)
-    lists = zip(params, grads, row_vars, col_vars, variances, state_steps, strict=True)
-    with rl.no_grad():
-        for p, grad, row_var, col_var, variance, step in lists:
-            if maximize:
-                grad = -grad
-            step += 1
-            t = step.item()
-            floor = rl.finfo(p.dtype).eps if eps1 is None else eps1
-            fresh = t**beta2_decay  # the weight of the new gradient in the running means
-            root = math.sqrt(p.numel())
-            scale = max(eps2, p.norm(2).item() / root) * min(lr, 1 / math.sqrt(t)) if root else 0.0
-            if weight_decay != 0:
-                p.mul_(1 - lr * weight_decay)
-            if grad.dim() > 1:
-                row_var.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.size(-1)), fresh)
-                col_var.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.size(-2)), fresh)
-                # Rank one: rows times columns, over what both have counted.
-                estimate = row_var @ col_var / row_var.mean(dim=-2, keepdim=True).clamp_(min=floor)
-            else:
-                variance.lerp_(grad * grad, fresh)
-                estimate = variance
-            update = estimate.clamp(min=floor * floor).rsqrt() * grad
-            clip = max(1.0, update.norm(2).item() / (root * d)) if root else 1.0
-            p.add_(update, alpha=-scale / clip)
+    """One step of Adafactor on lists of tensors; a matrix has entries in row_vars and col_vars, others in variances."""
+    firsts = [v if row is None else row for row, v in zip(row_vars, variances, strict=True)]
+    seconds = [v if col is None else col for col, v in zip(col_vars, variances, strict=True)]
+    floor = -1.0 if eps1 is None else eps1  # negative: the epsilon of each parameter's type
+    options = (number(lr), beta2_decay, floor, eps2, d, weight_decay, maximize)
+    run_fused("adafactor_step", params, grads, firsts, seconds, state_steps, *options)

@@ -1,9 +1,7 @@
 """Muon (Jordan et al.): momentum whose matrices are orthogonalised before each step."""
 
-import math
-
 import rushlight as rl
-from rushlight.optim._stepwise import StepwiseOptimizer, check, number, zeros_like
+from rushlight.optim._stepwise import StepwiseOptimizer, check, number, run_fused, zeros_like
 
 __all__ = ["Muon"]
 
@@ -53,7 +51,7 @@ class Muon(StepwiseOptimizer):
             for p in group["params"]:
                 check(
                     p.ndim == 2,
-                    f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}",
+                    f"Muon only supports 2D parameters, and one has size {tuple(p.shape)}: give it to AdamW",
                 )
 
     def _start(self, p, group):
@@ -82,38 +80,10 @@ def muon(
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")
     check(not has_complex, "Complex parameters are not supported")
-    lr = number(lr)
-    with rl.no_grad():
-        for p, grad, buf in zip(params, grads, muon_momentum_bufs, strict=True):
-            check(grad.ndim == 2, "Param gradient must be a 2D matrix")
-            buf.lerp_(grad, 1 - momentum)
-            update = orthogonal(grad.lerp(buf, momentum) if nesterov else buf, ns_coefficients, ns_steps, eps)
-            rows, columns = p.shape
-            if adjust_lr_fn == "match_rms_adamw":
-                rate = lr * 0.2 * math.sqrt(max(rows, columns))
-            else:
-                rate = lr * math.sqrt(max(1, rows / columns))
-            p.mul_(1 - lr * weight_decay)
-            p.add_(update, alpha=-rate)
+    check(ns_steps < 100, f"Number of steps must be less than 100, got ns_steps={ns_steps}")
+    check(len(ns_coefficients) == 3, f"Coefficients must be a tuple of three, got {ns_coefficients}")
+    options = (momentum, nesterov, *ns_coefficients, ns_steps, eps, adjust_lr_fn == "match_rms_adamw")
+    run_fused("muon_step", params, grads, muon_momentum_bufs, number(lr), weight_decay, *options)
 
 
 Muon.function = muon
-
-
-def orthogonal(matrix, coefficients, steps, eps):
-    """About U V^T of the matrix U S V^T: a few Newton-Schulz iterations x -> a x + (b x x^T + c (x x^T)^2)
-    x, in bfloat16.
-    """
-    check(steps < 100, "Number of steps must be less than 100 for computational efficiency")
-    check(len(coefficients) == 3, "Coefficients must be a tuple of exactly 3 values")
-    a, b, c = coefficients
-    tall = matrix.size(0) > matrix.size(1)
-    x = matrix.bfloat16()
-    if tall:
-        x = x.T
-    x = x / x.norm().clamp(min=eps)
-    for _ in range(steps):
-        gram = x @ x.T
-        poly = rl.addmm(gram, gram, gram, beta=b, alpha=c)
-        x = rl.addmm(x, poly, x, beta=a)
-    return x.T if tall else x

@@ -7,6 +7,16 @@ from rushlight.optim.optimizer import Optimizer
 
 __all__ = ["LBFGS"]
 
+_LAYOUT = (
+    "lr",
+    "max_iter",
+    "max_eval",
+    "tolerance_grad",
+    "tolerance_change",
+    "history_size",
+    "line_search_fn",
+)
+
 
 class LBFGS(Optimizer):
     """step(closure) runs up to max_iter iterations and needs a closure that computes loss and gradients.
@@ -26,15 +36,10 @@ class LBFGS(Optimizer):
         line_search_fn=None,
     ):
         check_options(("lr",), {"lr": lr})
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        given = locals()
+        defaults = {name: given[name] for name in _LAYOUT}
         super().__init__(params, defaults)
         check(len(self.param_groups) == 1, "LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
@@ -48,90 +53,95 @@ class LBFGS(Optimizer):
     def _minimize(self, closure):
         group = self.param_groups[0]
         state = self.state[self._params[0]]  # one state for all parameters, kept with the first
-        state.setdefault("func_evals", 0)
-        state.setdefault("n_iter", 0)
+        search = self._searcher(group["line_search_fn"], closure)
         first_loss = closure()
-        loss, grad = float(first_loss), self._flat_grad()
-        evaluations = 1
-        state["func_evals"] += 1
-        flat_enough = grad.abs().max() <= group["tolerance_grad"]
-        if flat_enough:
-            return first_loss
-        d, t, previous_loss = state.get("d"), state.get("t"), state.get("prev_loss")
-        n_iter = 0
-        while n_iter < group["max_iter"]:
-            n_iter += 1
+        loss, grad, calls = float(first_loss), self._flat_grad(), 1
+        state["func_evals"] = state.get("func_evals", 0) + 1
+        state.setdefault("n_iter", 0)
+        done = self._is_flat(grad)
+        last = state["n_iter"] + group["max_iter"]
+        while not done and state["n_iter"] < last:
             state["n_iter"] += 1
-            d = self._direction(state, grad, d, t, group["history_size"])
-            if state.get("prev_flat_grad") is None:
-                state["prev_flat_grad"] = grad.clone()
-            else:
-                state["prev_flat_grad"].copy_(grad)
-            previous_loss = loss
-            t = min(1.0, 1.0 / grad.abs().sum()) * group["lr"] if state["n_iter"] == 1 else group["lr"]
+            d = self._direction(state, grad)
+            self._remember(state, grad)
+            before = state["prev_loss"] = loss
+            state["d"] = d
+            state["t"] = t = self._first_step(state, grad)
             slope = grad.dot(d)
             if slope > -group["tolerance_change"]:
                 break
-            if group["line_search_fn"] is None:
-                self._move(t, d)
-                calls = 0
-                if n_iter != group["max_iter"]:  # the last gradient is not needed
-                    loss, grad, calls = float(closure()), self._flat_grad(), 1
-                    flat_enough = grad.abs().max() <= group["tolerance_grad"]
-            elif group["line_search_fn"] == "strong_wolfe":
-                loss, grad, t, calls = strong_wolfe(self._probe(closure, d), t, d, loss, grad, slope)
-                self._move(t, d)
-                flat_enough = grad.abs().max() <= group["tolerance_grad"]
-            else:
-                raise RuntimeError("only 'strong_wolfe' is supported")
-            evaluations += calls
-            state["func_evals"] += calls
-            if (
-                flat_enough
-                or evaluations >= group["max_eval"]
-                or d.mul(t).abs().max() <= group["tolerance_change"]
-                or abs(loss - previous_loss) < group["tolerance_change"]
-            ):
-                break
-        state["d"], state["t"], state["prev_loss"] = d, t, previous_loss
+            # A fixed rate has no use for the gradient where the last step ends.
+            at_end = state["n_iter"] == last
+            loss, grad, t, more = search(d, t, loss, grad, slope, at_end)
+            state["t"] = t
+            calls += more
+            state["func_evals"] += more
+            done = (
+                self._is_flat(grad)
+                or calls >= group["max_eval"]
+                or (d * t).abs().max() <= group["tolerance_change"]
+                or abs(loss - before) < group["tolerance_change"]
+            )
         return first_loss
 
-    def _direction(self, state, grad, d, t, history_size):
-        """-H grad, H the inverse Hessian that the remembered pairs (s, y) imply (two-loop recursion)."""
+    def _is_flat(self, grad):
+        return bool(grad.abs().max() <= self.param_groups[0]["tolerance_grad"])
+
+    def _first_step(self, state, grad):
+        """The step to begin with: the rate; in the very first iteration no more than moves by the rate in all."""
+        lr = self.param_groups[0]["lr"]
+        return lr if state["n_iter"] > 1 else min(1.0, 1.0 / grad.abs().sum()) * lr
+
+    def _searcher(self, name, closure):
+        """f(d, t, loss, grad, slope, at_end) -> (loss, grad, t, evaluations), having moved by t * d."""
+        if name not in (None, "strong_wolfe"):
+            raise RuntimeError(f"only 'strong_wolfe' is supported, got line_search_fn={name!r}")
+
+        def fixed(d, t, loss, grad, slope, at_end):
+            self._move(t, d)
+            return (loss, grad, t, 0) if at_end else (float(closure()), self._flat_grad(), t, 1)
+
+        def searched(d, t, loss, grad, slope, at_end):
+            loss, grad, t, calls = strong_wolfe(self._probe(closure, d), t, d, loss, grad, slope)
+            self._move(t, d)
+            return loss, grad, t, calls
+
+        return fixed if name is None else searched
+
+    def _direction(self, state, grad):
+        """-H grad, H the inverse Hessian that the remembered pairs (s, y) imply."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return grad.neg()
-        ys_list, ss_list, ro = state["old_dirs"], state["old_stps"], state["ro"]
-        y = grad.sub(state["prev_flat_grad"])
-        s = d.mul(t)
+        size = self.param_groups[0]["history_size"]
+        pairs = state["old_dirs"], state["old_stps"], state["ro"]
+        y = grad - state["prev_flat_grad"]
+        s = state["d"] * state["t"]
         curvature = y.dot(s)
-        if curvature > 1e-10:
-            if len(ys_list) == history_size:
-                for memory in (ys_list, ss_list, ro):
-                    memory.pop(0)
-            ys_list.append(y)
-            ss_list.append(s)
-            ro.append(1.0 / curvature)
+        if curvature > 1e-10:  # else H would not stay positive
+            for memory, value in zip(pairs, (y, s, 1.0 / curvature), strict=True):
+                memory.append(value)
+                if len(memory) > size:
+                    del memory[0]
             state["H_diag"] = curvature / y.dot(y)
-        al = state.setdefault("al", [None] * history_size)
-        q = grad.neg()
-        for i in reversed(range(len(ys_list))):
-            al[i] = ss_list[i].dot(q) * ro[i]
-            q.add_(ys_list[i], alpha=-al[i].item())
-        r = q.mul(state["H_diag"])
-        for i in range(len(ys_list)):
-            r.add_(ss_list[i], alpha=(al[i] - ys_list[i].dot(r) * ro[i]).item())
-        return r
+        d, *al = rl._C.ops["_optim.lbfgs_direction"](grad, *pairs, state["H_diag"])
+        state["al"] = al + state.get("al", [None] * size)[len(al) :]
+        return d
+
+    def _remember(self, state, grad):
+        if state.get("prev_flat_grad") is None:
+            state["prev_flat_grad"] = grad.clone()
+        else:
+            state["prev_flat_grad"].copy_(grad)
 
     def _probe(self, closure, d):
         """f(t) -> (loss, gradient) at the present parameters + t * d, which are put back afterwards."""
-        start = [p.clone(memory_format=rl.contiguous_format) for p in self._params]
+        start = rl._C.ops["_optim.flat"](self._params)
 
         def at(t):
             self._move(t, d)
             loss, grad = float(closure()), self._flat_grad()
-            for p, value in zip(self._params, start, strict=True):
-                p.copy_(value)
+            self._put(start)
             return loss, grad
 
         return at
@@ -142,24 +152,21 @@ class LBFGS(Optimizer):
         return self._numel_cache
 
     def _flat_grad(self):
-        pieces = []
-        for p in self._params:
-            grad = p.grad
+        grads = [p.grad for p in self._params]
+        for i, grad in enumerate(grads):
             if grad is None:
-                piece = p.new_zeros(p.numel())
-            else:
-                piece = (grad.to_dense() if grad.is_sparse else grad).reshape(-1)
-            pieces.append(rl.view_as_real(piece).reshape(-1) if piece.is_complex() else piece)
-        return rl.cat(pieces, 0)
+                grads[i] = rl.zeros_like(self._params[i])
+            elif grad.is_sparse:
+                grads[i] = grad.to_dense()
+        return rl._C.ops["_optim.flat"](grads)
 
     def _move(self, t, d):
         """parameters += t * d"""
-        offset = 0
-        t = t.item() if isinstance(t, rl.Tensor) else t
-        for p in self._params:
-            p = rl.view_as_real(p) if p.is_complex() else p
-            p.add_(d[offset : offset + p.numel()].view_as(p), alpha=t)
-            offset += p.numel()
+        rl._C.ops["_optim.add_flat_"](self._params, d, float(t))
+
+    def _put(self, vector):
+        """parameters = their parts of the vector"""
+        rl._C.ops["_optim.set_flat_"](self._params, vector)
 
 
 # The line search by the private names under which packages import it.

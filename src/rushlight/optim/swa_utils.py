@@ -2,7 +2,6 @@
 averages.
 """
 
-import itertools
 import math
 from copy import deepcopy
 
@@ -23,7 +22,7 @@ __all__ = [
 
 def _check_decay(decay):
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(f"Invalid decay value {decay} provided: it must be in [0, 1]")
 
 
 def get_ema_avg_fn(decay=0.999):
@@ -87,22 +86,17 @@ class AveragedModel(nn.Module):
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
-        self.module = deepcopy(model)
-        if device is not None:
-            self.module = self.module.to(device)
-        self.register_buffer("n_averaged", rl.tensor(0, dtype=rl.long, device=device))
-        self.avg_fn = avg_fn
-        self.multi_avg_fn = multi_avg_fn
-        self.use_buffers = use_buffers
+            raise AssertionError("Only one of avg_fn and multi_avg_fn can say how to average")
+        copy = deepcopy(model)
+        self.module = copy if device is None else copy.to(device)
+        self.register_buffer("n_averaged", rl.zeros((), dtype=rl.int64, device=device))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):
         return self.module(*args, **kwargs)
 
     def _averaged_tensors(self, model):
-        tensors = (
-            itertools.chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
-        )
+        tensors = [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
         return [t.detach() for t in tensors]
 
     def update_parameters(self, model):
@@ -152,11 +146,11 @@ class SWALR(LRScheduler):
         for group, lr in zip(optimizer.param_groups, per_group("swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            raise ValueError(
+                f"anneal_epochs must be equal or greater than 0 and an int, got {anneal_epochs!r}"
+            )
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)

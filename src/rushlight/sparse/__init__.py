@@ -3,6 +3,7 @@
 from rushlight.sparse._coo import SparseTensor as SparseTensor
 from rushlight.sparse._coo import sparse_coo_tensor as sparse_coo_tensor
 from rushlight.sparse._csr import SparseCsrTensor as SparseCsrTensor
+from rushlight.sparse._csr import sampled_addmm as sampled_addmm
 from rushlight.sparse._csr import sparse_csr_tensor as sparse_csr_tensor
 from rushlight.sparse._functions import addmm as addmm
 from rushlight.sparse._functions import log_softmax as log_softmax
@@ -15,7 +16,7 @@ from rushlight.sparse._legacy import FloatTensor as FloatTensor
 from rushlight.sparse._legacy import IntTensor as IntTensor
 from rushlight.sparse._legacy import LongTensor as LongTensor
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "sum"]
 
 
 class HalfTensor:

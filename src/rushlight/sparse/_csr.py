@@ -85,3 +85,34 @@ def to_sparse_csr(input):
     counts = rl.zeros(input.size(0), dtype=rl.int64).index_add(0, rows, rl.ones_like(rows))
     starts[1:] = counts.cumsum(0)
     return sparse_csr_tensor(starts, coo._places[1], coo._entries, tuple(input.shape))
+
+
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
+    """beta * input + alpha * (mat1 @ mat2), only at the places where input has entries."""
+    if not isinstance(input, SparseCsrTensor):
+        raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
+    for name, mat in (("mat1", mat1), ("mat2", mat2)):
+        if mat.layout is not rl.strided or mat.dim() != 2:
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} to be a strided matrix, got {mat.dim()} dimensions"
+            )
+        if mat.dtype != input.dtype:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be of {input.dtype}, but got {mat.dtype}")
+    if mat1.size(1) != mat2.size(0):
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({tuple(mat1.shape)} and {tuple(mat2.shape)})"
+        )
+    if tuple(input.shape) != (mat1.size(0), mat2.size(1)):
+        raise RuntimeError(
+            f"sampled_addmm: the product is {mat1.size(0)}x{mat2.size(1)}, but the places are of a matrix of "
+            f"{tuple(input.shape)}"
+        )
+    rows, columns = input._places
+    products = (mat1[rows] * mat2.mT[columns]).sum(-1)
+    result = sparse_csr_tensor(
+        input._starts, columns, beta * input._entries + alpha * products, tuple(input.shape)
+    )
+    if out is None:
+        return result
+    out._starts, out._places, out._entries = result._starts, result._places, result._entries
+    return out

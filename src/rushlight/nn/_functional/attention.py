@@ -248,7 +248,9 @@ def multi_head_attention_forward(
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
 
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-    if query.stride(0) < query.stride(1):  # a turned (N, L, E): the heads of out lie in that order too
+    # A turned (N, L, E): the heads of out lie in that order too. In training the result is laid out as PyTorch's, since
+    # a dropout that follows draws its numbers in the order of memory.
+    if not training and query.stride(0) < query.stride(1):
         out = core.linear(out.transpose(1, 2).flatten(2), out_proj_weight, out_proj_bias).transpose(0, 1)
     else:
         out = out.permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)

@@ -41,10 +41,8 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     ndim = input.dim()
     if ndim not in (2, 3):
         raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists "
-            "to provide "
-            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch dimension (i.e. 2D or 3D inputs)."
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input: it drops channels of (C, L) or "
+            "(N, C, L); dropout drops single elements of any shape"
         )
     if ndim == 2:
         batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
@@ -59,16 +57,14 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     ndim = input.dim()
     if ndim not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an "
-            "error in a future release.",
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which takes (N, C, H, W): later versions will "
+            "refuse it",
             stacklevel=2,
         )
     if ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
-            "behavior is desired "
-            "- input is interpreted as shape (N, C, L), where C is the channel dim. For (C, H, W), "
-            "unsqueeze it first",
+            "dropout2d: Received a 3D input to dropout2d, which is taken as (N, C, L); "
+            "a single (C, H, W) needs unsqueeze(0)",
             stacklevel=2,
         )
     return _drop_channels(input, p, training, inplace)

@@ -91,9 +91,7 @@ def _sizes(input, size, scale_factor, mode, recompute):
             if len(size) != n:
                 raise ValueError(
                     "Input and output must have the same number of spatial dimensions, but got "
-                    f"input with spatial dimensions of {list(input.shape[2:])} and output size of {size}. "
-                    "Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, "
-                    "o2, ...,oK) format."
+                    f"{list(input.shape[2:])} after batch and channels, and the size {size}"
                 )
             return [int(s) for s in size], None
         return [int(size)] * n, None
@@ -103,10 +101,7 @@ def _sizes(input, size, scale_factor, mode, recompute):
         if len(scale_factor) != n:
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got "
-                f"input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape "
-                f"{scale_factor}. "
-                "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
-                "...,sK) format."
+                f"{list(input.shape[2:])} after batch and channels, and the factors {scale_factor}"
             )
         factors = [float(f) for f in scale_factor]
     else:
@@ -141,7 +136,7 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
         if mode.startswith("nearest"):
             x = _nearest(x, dim, out[dim - 2], factor, exact)
         elif antialias:
-            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
+            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor).contiguous()
         elif mode == "bicubic":
             x = _cubic(x, dim, out[dim - 2], align_corners, factor)
         else:

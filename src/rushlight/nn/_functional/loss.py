@@ -19,8 +19,7 @@ def _broadcast(input, target, stacklevel=3):
     if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
-            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the "
-            "same size.",
+            "They are broadcast against each other, and the loss is then hardly the one that is meant",
             stacklevel=stacklevel,
         )
     return rl.broadcast_tensors(input, target)
@@ -197,9 +196,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     number = _reduction.get_enum(reduction)
     if target.size() != input.size():
         raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
-            "deprecated. "
-            "Please ensure they have the same size."
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}): "
+            "give both one size, by view() or squeeze()"
         )
     if weight is not None:
         weight = weight.expand(rl.broadcast_shapes(weight.size(), target.size()))
@@ -232,9 +230,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         reduction = _reduction.legacy_get_string(size_average, reduce)
     elif reduction == "mean":
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            "reduction: 'mean' divides the total loss by the number of elements, which is not the "
+            "Kullback-Leibler divergence; reduction='batchmean' divides by the batch size and is",
             stacklevel=2,
         )
     loss = target.exp() * (target - input) if log_target else rl.xlogy(target, target) - target * input

@@ -43,6 +43,10 @@ def scaled_dot_product_attention(
     if scale is None:
         width = query.size(-1)
         scale = 1.0 / math.sqrt(width) if width else 0.0
+    if is_causal and attn_mask is not None and query.dim() == 4 and not attn_mask.requires_grad:
+        seen = rl.ones(query.size(-2), key.size(-2), dtype=rl.bool, device=query.device).tril()
+        both = attn_mask & seen if attn_mask.dtype == rl.bool else attn_mask.masked_fill(~seen, float("-inf"))
+        attn_mask, is_causal = both, False
     mask_fits = attn_mask is None or (
         not is_causal
         and attn_mask.dtype in (rl.bool, query.dtype)

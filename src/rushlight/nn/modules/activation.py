@@ -399,58 +399,41 @@ class MultiheadAttention(Module):
     ):  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
-                f"num_heads={num_heads} instead"
+                f"embed_dim and num_heads must be greater than 0, got {embed_dim} and {num_heads}"
             )
         super().__init__()
         made = {"device": device, "dtype": dtype}
-        self.embed_dim = embed_dim
-        self.kdim = kdim if kdim is not None else embed_dim
-        self.vdim = vdim if vdim is not None else embed_dim
-        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
-        self.num_heads = num_heads
-        self.dropout = dropout
-        self.batch_first = batch_first
-        self.head_dim = embed_dim // num_heads
-        if self.head_dim * num_heads != self.embed_dim:
-            raise AssertionError("embed_dim must be divisible by num_heads")
-        if not self._qkv_same_embed_dim:
-            self.q_proj_weight = Parameter(rl.empty((embed_dim, embed_dim), **made))
-            self.k_proj_weight = Parameter(rl.empty((embed_dim, self.kdim), **made))
-            self.v_proj_weight = Parameter(rl.empty((embed_dim, self.vdim), **made))
-            self.register_parameter("in_proj_weight", None)
-        else:
-            self.in_proj_weight = Parameter(rl.empty((3 * embed_dim, embed_dim), **made))
-            self.register_parameter("q_proj_weight", None)
-            self.register_parameter("k_proj_weight", None)
-            self.register_parameter("v_proj_weight", None)
-        if bias:
-            self.in_proj_bias = Parameter(rl.empty(3 * embed_dim, **made))
-        else:
-            self.register_parameter("in_proj_bias", None)
+        if embed_dim % num_heads:
+            raise AssertionError(f"embed_dim must be divisible by num_heads, got {embed_dim} and {num_heads}")
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+
+        # One matrix for queries, keys and values where they are of one width, three otherwise.
+        packed = self._qkv_same_embed_dim
+        widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
+        shapes = {f"{part}_proj_weight": None if packed else (embed_dim, n) for part, n in widths.items()}
+        own = {"in_proj_weight": (3 * embed_dim, embed_dim) if packed else None}
+        shapes = {**own, **shapes} if packed else {**shapes, **own}
+        shapes["in_proj_bias"] = (3 * embed_dim,) if bias else None
+        for name, shape in shapes.items():
+            self.register_parameter(name, None if shape is None else Parameter(rl.empty(shape, **made)))
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **made)
-        if add_bias_kv:
-            self.bias_k = Parameter(rl.empty((1, 1, embed_dim), **made))
-            self.bias_v = Parameter(rl.empty((1, 1, embed_dim), **made))
-        else:
-            self.bias_k = self.bias_v = None
-        self.add_zero_attn = add_zero_attn
+        for name in ("bias_k", "bias_v"):
+            setattr(self, name, Parameter(rl.empty((1, 1, embed_dim), **made)) if add_bias_kv else None)
         self._reset_parameters()
 
     def _reset_parameters(self):
-        if self._qkv_same_embed_dim:
-            init.xavier_uniform_(self.in_proj_weight)
-        else:
-            init.xavier_uniform_(self.q_proj_weight)
-            init.xavier_uniform_(self.k_proj_weight)
-            init.xavier_uniform_(self.v_proj_weight)
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            init.constant_(self.out_proj.bias, 0.0)
-        if self.bias_k is not None:
-            init.xavier_normal_(self.bias_k)
-        if self.bias_v is not None:
-            init.xavier_normal_(self.bias_v)
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for extra in (self.bias_k, self.bias_v):
+            if extra is not None:
+                init.xavier_normal_(extra)
 
     def __setstate__(self, state):
         state.setdefault("_qkv_same_embed_dim", True)

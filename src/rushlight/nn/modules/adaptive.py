@@ -34,18 +34,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             or len(set(cutoffs)) != len(cutoffs) or any(int(c) != c for c in cutoffs)
         ):  # fmt: skip
             raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
-                "where each value "
-                "is between 1 and n_classes-1"
+                "cutoffs should be a sequence of unique, positive integers that rise from 1 at least to "
+                f"n_classes-1 at most ({n_classes - 1}), got {cutoffs}"
             )
-        self.in_features = in_features
-        self.n_classes = n_classes
-        self.cutoffs = cutoffs + [n_classes]
-        self.div_value = div_value
-        self.head_bias = head_bias
-        self.shortlist_size = self.cutoffs[0]
-        self.n_clusters = len(self.cutoffs) - 1
-        self.head_size = self.shortlist_size + self.n_clusters
+        self.in_features, self.n_classes = in_features, n_classes
+        self.div_value, self.head_bias = div_value, head_bias
+        # The frequent classes have places of their own in the head, each cluster of the others one.
+        self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
+        self.head_size = len(cutoffs) + cutoffs[0]
+        self.cutoffs = [*cutoffs, n_classes]
         self.head = Linear(in_features, self.head_size, bias=head_bias, **made)
         self.tail = ModuleList()
         for i in range(self.n_clusters):

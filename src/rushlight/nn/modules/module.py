@@ -1,16 +1,25 @@
 """Module: the base class of every layer and model."""
 
 import itertools
-import warnings
-import weakref
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
 from rushlight import _C
-from rushlight.nn.modules import _hooks
-from rushlight.nn.parameter import Buffer, Parameter, UninitializedTensorMixin
-from rushlight.utils.hooks import RemovableHandle
+from rushlight.nn.modules import _hooks, _module_convert, _module_hooks, _module_state, _module_walk
+from rushlight.nn.modules._module_hooks import (
+    _WrappedHook,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from rushlight.nn.modules._module_state import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys  # noqa: F401
+from rushlight.nn.parameter import Buffer, Parameter
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook",
@@ -21,89 +30,11 @@ __all__ = [
 ]  # fmt: skip
 
 Tensor = rl.Tensor
-_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
-
-
-def _register(table, hook, prepend=False, extra=(), call_hook=True):
-    if call_hook:
-        _C._use_module_hooks()
-    handle = RemovableHandle(table, extra_dict=list(extra))
-    table[handle.id] = hook
-    for each in extra:
-        each[handle.id] = True
-    if prepend:
-        table.move_to_end(handle.id, last=False)
-    return handle
-
-
-class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    __slots__ = ()
-
-    def __repr__(self):
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return super().__repr__()
-
-    __str__ = __repr__
 
 
 def _addindent(text, spaces):
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in rest)])
-
-
-def register_module_forward_pre_hook(hook):
-    """Adds hook(module, args) before every module's forward; it may return other arguments."""
-    return _register(_hooks.global_forward_pre, hook)
-
-
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
-    """Adds hook(module, args, result) after every module's forward; it may return another result."""
-    extra = [_hooks.global_forward_with_kwargs] if with_kwargs else []
-    extra += [_hooks.global_forward_always] if always_call else []
-    return _register(_hooks.global_forward, hook, extra=extra)
-
-
-def _set_global_backward(full):
-    if _hooks.global_backward_is_full[0] is (not full):
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
-            "Please use only one of them."
-        )
-    _hooks.global_backward_is_full[0] = full
-
-
-def register_module_backward_hook(hook):
-    """Adds a backward hook of the old kind to every module."""
-    _set_global_backward(False)
-    return _register(_hooks.global_backward, hook)
-
-
-def register_module_full_backward_hook(hook):
-    """Adds hook(module, grad_input, grad_output) to every module's backward."""
-    _set_global_backward(True)
-    return _register(_hooks.global_backward, hook)
-
-
-def register_module_full_backward_pre_hook(hook):
-    """Adds hook(module, grad_output) before every module's backward."""
-    return _register(_hooks.global_backward_pre, hook)
-
-
-def register_module_buffer_registration_hook(hook):
-    """Adds hook(module, name, buffer), called when a buffer is registered; it may return another one."""
-    return _register(_hooks.global_buffer_registration, hook, call_hook=False)
-
-
-def register_module_module_registration_hook(hook):
-    """Adds hook(module, name, child), called when a child is registered; it may return another one."""
-    return _register(_hooks.global_module_registration, hook, call_hook=False)
-
-
-def register_module_parameter_registration_hook(hook):
-    """Adds hook(module, name, parameter), called when a parameter is registered; it may return another
-    one."""
-    return _register(_hooks.global_parameter_registration, hook, call_hook=False)
 
 
 def _registered(hooks, module, name, value):
@@ -112,36 +43,6 @@ def _registered(hooks, module, name, value):
         if changed is not None:
             value = changed
     return value
-
-
-class _WrappedHook:
-    """A load_state_dict pre-hook that may want the module, held weakly so that it can be freed and copied."""
-
-    def __init__(self, hook, module=None):
-        self.hook = hook
-        self.with_module = module is not None
-        self.module = weakref.ref(module) if module is not None else None
-
-    def __call__(self, *args, **kwargs):
-        if not self.with_module:
-            return self.hook(*args, **kwargs)
-        module = self.module()
-        if module is None:
-            raise RuntimeError("You are trying to call the hook of a dead Module!")
-        return self.hook(module, *args, **kwargs)
-
-    def __getstate__(self):
-        return {
-            "hook": self.hook,
-            "with_module": self.with_module,
-            "module": self.module() if self.with_module else None,
-        }
-
-    def __setstate__(self, state):
-        self.hook, self.with_module = state["hook"], state["with_module"]
-        if self.with_module and state["module"] is None:
-            raise RuntimeError("You are trying to revive the hook of a dead Module!")
-        self.module = weakref.ref(state["module"]) if self.with_module else None
 
 
 def _check_name(module, kind, name, own):
@@ -272,10 +173,8 @@ class Module:
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                    "explicitly. "
-                    f"To express '{name}' as a function of another Tensor, compute the value in the "
-                    "forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}': it is the result of an operation. "
+                    f"Detach it for a parameter of its own, or compute {name} in forward()"
                 )
             param = _registered(_hooks.global_parameter_registration, self, name, param)
         self._parameters[name] = param
@@ -293,50 +192,11 @@ class Module:
 
     # Paths
 
-    def get_submodule(self, target):
-        """The module at a dotted path; '' is this one."""
-        module = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
-
-    def set_submodule(self, target, module, strict=False):
-        """Puts a module at a dotted path; strict refuses to make a new name."""
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        path, _, name = target.rpartition(".")
-        if not isinstance(module, Module):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        parent = self.get_submodule(path)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
-            raise AttributeError(f"`{name}` is not an nn.Module")
-        setattr(parent, name, module)
-
-    def _get_member(self, target, kind):
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
-        value = getattr(module, name)
-        if kind == "parameter" and not isinstance(value, Parameter):
-            raise AttributeError(f"`{name}` is not an nn.Parameter")
-        if kind == "buffer" and name not in module._buffers:
-            raise AttributeError(f"`{name}` is not a buffer")
-        return value
-
-    def get_parameter(self, target):
-        """The parameter at a dotted path."""
-        return self._get_member(target, "parameter")
-
-    def get_buffer(self, target):
-        """The buffer at a dotted path."""
-        return self._get_member(target, "buffer")
+    get_submodule = _module_walk.get_submodule
+    set_submodule = _module_walk.set_submodule
+    _get_member = _module_walk._get_member
+    get_parameter = _module_walk.get_parameter
+    get_buffer = _module_walk.get_buffer
 
     # Everything at once
 
@@ -347,54 +207,8 @@ class Module:
         fn(self)
         return self
 
-    def _apply(self, fn, recurse=True):
-        """Replaces every parameter, gradient and buffer by fn of it, keeping the Parameter objects where
-        possible."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for name, param in self._parameters.items():
-            if param is None:
-                continue
-            with rl.no_grad():
-                changed = fn(param)
-            grad = param.grad
-            swap = _swaps() and not isinstance(param, UninitializedTensorMixin)
-            if swap:
-                fresh = Parameter(changed, param.requires_grad)
-                rl.utils.swap_tensors(param, fresh)
-            elif (param.device.type == "meta") != (changed.device.type == "meta"):
-                param = Parameter(changed, param.requires_grad)
-                self._parameters[name] = param
-            else:
-                param.data = changed
-            if grad is not None:
-                with rl.no_grad():
-                    param.grad = fn(grad).requires_grad_(grad.requires_grad)
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args, **kwargs):
-        """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype),
-        to(tensor).
-
-        Only floating point and complex ones change their dtype.
-        """
-        device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
-        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
-
-        def convert(t):
-            kind = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
-            if memory_format is not None and t.dim() in (4, 5):
-                return t.to(device, kind, non_blocking, memory_format=memory_format)
-            return t.to(device, kind, non_blocking)
-
-        return self._apply(convert)
+    _apply = _module_convert._apply
+    to = _module_convert.to
 
     def to_empty(self, *, device, recurse=True):
         """Moves parameters and buffers to a device without copying their values."""
@@ -434,347 +248,39 @@ class Module:
 
     # Hooks
 
-    def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Adds hook(module, grad_output), before the module's backward; it may return another grad_output."""
-        return _register(self._backward_pre_hooks, hook, prepend)
-
-    def register_backward_hook(self, hook):
-        """Adds a backward hook of the old kind; prefer `register_full_backward_hook`."""
-        if self._is_full_backward_hook is True:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
-                "use only one of them."
-            )
-        self._is_full_backward_hook = False
-        return _register(self._backward_hooks, hook)
-
-    def register_full_backward_hook(self, hook, prepend=False):
-        """Adds hook(module, grad_input, grad_output), called when both are known; it may return another
-        grad_input."""
-        if self._is_full_backward_hook is False:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please "
-                "use only one of them."
-            )
-        self._is_full_backward_hook = True
-        return _register(self._backward_hooks, hook, prepend)
-
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Adds hook(module, args), before forward; it may return other args (with_kwargs: args and
-        kwargs)."""
-        extra = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
-        return _register(self._forward_pre_hooks, hook, prepend, extra)
-
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
-        """Adds hook(module, args, result), after forward; it may return another result.
-
-        with_kwargs: hook(module, args, kwargs, result). always_call: also when forward fails.
-        """
-        extra = [self._forward_hooks_with_kwargs] if with_kwargs else []
-        extra += [self._forward_hooks_always_called] if always_call else []
-        return _register(self._forward_hooks, hook, prepend, extra)
-
-    def register_state_dict_post_hook(self, hook):
-        """Adds hook(module, state_dict, prefix, local_metadata), after state_dict is filled, in place."""
-        hook._from_public_api = True
-        return _register(self._state_dict_hooks, hook, call_hook=False)
-
-    def _register_state_dict_hook(self, hook):
-        if getattr(hook, "_from_public_api", False):
-            raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously "
-                "registered via register_state_dict_post_hook"
-            )
-        return _register(self._state_dict_hooks, hook, call_hook=False)
-
-    def register_state_dict_pre_hook(self, hook):
-        """Adds hook(module, prefix, keep_vars), before state_dict."""
-        return _register(self._state_dict_pre_hooks, hook, call_hook=False)
-
-    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return _register(
-            self._load_state_dict_pre_hooks,
-            _WrappedHook(hook, self if with_module else None),
-            call_hook=False,
-        )
-
-    def register_load_state_dict_pre_hook(self, hook):
-        """Adds hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-        error_msgs)."""
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
-
-    def register_load_state_dict_post_hook(self, hook):
-        """Adds hook(module, incompatible_keys), after load_state_dict; it may change the keys in place."""
-        return _register(self._load_state_dict_post_hooks, hook, call_hook=False)
+    register_full_backward_pre_hook = _module_hooks.register_full_backward_pre_hook
+    register_backward_hook = _module_hooks.register_backward_hook
+    register_full_backward_hook = _module_hooks.register_full_backward_hook
+    register_forward_pre_hook = _module_hooks.register_forward_pre_hook
+    register_forward_hook = _module_hooks.register_forward_hook
+    register_state_dict_post_hook = _module_hooks.register_state_dict_post_hook
+    _register_state_dict_hook = _module_hooks._register_state_dict_hook
+    register_state_dict_pre_hook = _module_hooks.register_state_dict_pre_hook
+    _register_load_state_dict_pre_hook = _module_hooks._register_load_state_dict_pre_hook
+    register_load_state_dict_pre_hook = _module_hooks.register_load_state_dict_pre_hook
+    register_load_state_dict_post_hook = _module_hooks.register_load_state_dict_post_hook
 
     # State
 
-    def get_extra_state(self):
-        """What else belongs into the state_dict; a module that has such a thing defines this and
-        set_extra_state."""
-        raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called. "
-            "Define get_extra_state in the module, or leave set_extra_state away too"
-        )
-
-    def set_extra_state(self, state):
-        """Takes what get_extra_state gave."""
-        raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called. "
-            "Define set_extra_state in the module, or leave get_extra_state away too"
-        )
-
-    def _save_to_state_dict(self, destination, prefix, keep_vars):
-        """Writes this module's own parameters and buffers, not its children's."""
-        for name, param in self._parameters.items():
-            if param is not None:
-                destination[prefix + name] = param if keep_vars else param.detach()
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = buffer if keep_vars else buffer.detach()
-        if type(self).get_extra_state is not Module.get_extra_state:
-            destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
-
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """All parameters and persistent buffers by their paths; the tensors share memory with the module's.
-
-        Args:
-            destination: a dictionary to write into.
-            prefix: put in front of every key.
-            keep_vars: gives the tensors themselves instead of detached ones.
-        """
-        if args:
-            warnings.warn(
-                "Positional args are being deprecated, use kwargs instead: destination, prefix, keep_vars",
-                FutureWarning,
-                stacklevel=2,
-            )
-            destination = args[0] if destination is None else destination
-            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
-            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
-        local_metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = local_metadata
-        for hook in self._state_dict_pre_hooks.values():
-            hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=prefix + name + ".", keep_vars=keep_vars)
-        for hook in self._state_dict_hooks.values():
-            changed = hook(self, destination, prefix, local_metadata)
-            if getattr(hook, "_from_public_api", False):
-                if changed is not None:
-                    raise RuntimeError("state_dict post-hook must return None")
-            elif changed is not None:
-                destination = changed
-        return destination
-
-    def _load_from_state_dict(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
-        """Reads this module's own parameters and buffers, not its children's; reports into the three
-        lists."""
-        for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
-        own = {k: v for k, v in (*self._parameters.items(), *buffers.items()) if v is not None}
-        assign = local_metadata.get("assign_to_params_buffers", False)
-        for name, param in own.items():
-            key = prefix + name
-            if key in state_dict:
-                self._load_one(name, param, key, state_dict[key], assign, error_msgs)
-            elif strict:
-                missing_keys.append(key)
-        key = prefix + _EXTRA_STATE_KEY_SUFFIX
-        if type(self).set_extra_state is not Module.set_extra_state:
-            if key in state_dict:
-                self.set_extra_state(state_dict[key])
-            elif strict:
-                missing_keys.append(key)
-        elif strict and key in state_dict:
-            unexpected_keys.append(key)
-        if strict:
-            for key in state_dict:
-                if key.startswith(prefix) and key != prefix + _EXTRA_STATE_KEY_SUFFIX:
-                    first, _, rest = key[len(prefix) :].partition(".")
-                    if first not in (self._modules if rest else own):
-                        unexpected_keys.append(key)
-
-    def _load_one(self, name, param, key, value, assign, error_msgs):
-        if not isinstance(value, Tensor):
-            error_msgs.append(
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(value)}"
-            )
-            return
-        lazy = isinstance(param, UninitializedTensorMixin)
-        if not lazy and param.dim() == 0 and value.dim() == 1:
-            value = value[0]  # files of very old versions hold scalars as one number
-        if not lazy and value.shape != param.shape:
-            error_msgs.append(
-                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                f"the shape in current model is {param.shape}."
-            )
-            return
-        if not lazy and param.is_meta and not value.is_meta and not assign:
-            warnings.warn(
-                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
-                "current "
-                "model, which is a no-op. (Did you mean to pass `assign=True`?)",
-                stacklevel=4,
-            )
-        try:
-            with rl.no_grad():
-                if assign:
-                    if isinstance(param, Parameter):
-                        if not isinstance(value, Parameter):
-                            value = Parameter(value, requires_grad=param.requires_grad)
-                        else:
-                            value.requires_grad_(param.requires_grad)
-                    setattr(self, name, value)
-                elif lazy:
-                    param.materialize(value.shape)
-                    param.copy_(value)
-                else:
-                    param.copy_(value)
-        except Exception as error:
-            shapes = "" if lazy else f"whose dimensions in the model are {param.size()} and "
-            error_msgs.append(
-                f'While copying the parameter named "{key}", {shapes}whose dimensions in the checkpoint are '
-                f"{value.size()}, an exception occurred : {error.args}."
-            )
-
-    def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copies values from a state_dict into this module and its children.
-
-        Args:
-            state_dict: what `state_dict()` of such a module gave.
-            strict: missing and unexpected keys are errors.
-            assign: takes the tensors themselves instead of copying their values.
-        """
-        from collections.abc import Mapping
-
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        missing, unexpected, errors = [], [], []
-        metadata = getattr(state_dict, "_metadata", None)
-        state_dict = OrderedDict(state_dict)
-        if metadata is not None:
-            state_dict._metadata = metadata
-
-        def load(module, state, prefix):
-            local = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local["assign_to_params_buffers"] = True
-            module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    start = prefix + name + "."
-                    load(child, {k: v for k, v in state.items() if k.startswith(start)}, start)
-            incompatible = _IncompatibleKeys(missing, unexpected)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, incompatible) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
-                        "return new "
-                        "values, if incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, state_dict, "")
-        if strict:
-            if unexpected:
-                errors.insert(
-                    0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected))
-                )
-            if missing:
-                errors.insert(
-                    0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing))
-                )
-        if errors:
-            from rushlight.nn.modules._error_notes import load_hints
-
-            hints = load_hints(missing, unexpected) if strict else []
-            raise RuntimeError(
-                "Error(s) in loading state_dict for {}:\n\t{}".format(
-                    type(self).__name__, "\n\t".join(errors)
-                )
-                + "".join(f"\n  {hint}" for hint in hints)
-            )
-        return _IncompatibleKeys(missing, unexpected)
+    get_extra_state = _module_state.get_extra_state
+    set_extra_state = _module_state.set_extra_state
+    _save_to_state_dict = _module_state._save_to_state_dict
+    state_dict = _module_state.state_dict
+    _load_from_state_dict = _module_state._load_from_state_dict
+    _load_one = _module_state._load_one
+    load_state_dict = _module_state.load_state_dict
 
     # Iteration
 
-    def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
-        seen = set()
-        for path, module in (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        ):
-            for name, value in get_members_fn(module):
-                if value is None or value in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(value)
-                yield path + ("." if path else "") + name, value
-
-    def parameters(self, recurse=True):
-        """All parameters, each once."""
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
-
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        """(path, parameter) of all parameters."""
-        yield from self._named_members(
-            lambda m: m._parameters.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
-        )
-
-    def buffers(self, recurse=True):
-        """All buffers, each once."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
-
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
-        """(path, buffer) of all buffers."""
-        yield from self._named_members(
-            lambda m: m._buffers.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
-        )
-
-    def children(self):
-        """The modules directly below, each once."""
-        for _, module in self.named_children():
-            yield module
-
-    def named_children(self):
-        """(name, module) of the modules directly below."""
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def modules(self):
-        """This module and all below it, each once."""
-        for _, module in self.named_modules():
-            yield module
-
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
-        """(path, module) of this module, whose path is the prefix, and of all below it."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                yield from module.named_modules(
-                    memo, prefix + ("." if prefix else "") + name, remove_duplicate
-                )
+    _named_members = _module_walk._named_members
+    parameters = _module_walk.parameters
+    named_parameters = _module_walk.named_parameters
+    buffers = _module_walk.buffers
+    named_buffers = _module_walk.named_buffers
+    children = _module_walk.children
+    named_children = _module_walk.named_children
+    modules = _module_walk.modules
+    named_modules = _module_walk.named_modules
 
     # Modes
 
@@ -923,12 +429,10 @@ class Module:
         return sorted({name for name in names if not name[0].isdigit()})
 
     def _replicate_for_data_parallel(self):
-        replica = self.__new__(type(self))
-        replica.__dict__ = self.__dict__.copy()
-        replica._parameters = {}
-        replica._buffers = replica._buffers.copy()
-        replica._modules = replica._modules.copy()
-        replica._is_replica = True
+        replica = object.__new__(type(self))
+        own = self.__dict__
+        tables = {"_parameters": {}, "_buffers": dict(own["_buffers"]), "_modules": dict(own["_modules"])}
+        replica.__dict__.update(own, **tables, _is_replica=True)
         return replica
 
     # Text
@@ -952,6 +456,17 @@ class Module:
         return self._get_name() + "()"
 
 
+def _adopt(name: str, function: Any) -> None:
+    """Names a function of another room after the class it is a method of."""
+    function.__qualname__, function.__module__ = f"Module.{name}", __name__
+
+
+for _room in (_module_convert, _module_hooks, _module_state, _module_walk):
+    for _name, _value in vars(_room).items():
+        if callable(_value) and Module.__dict__.get(_name) is _value:
+            _adopt(_name, _value)
+_WrappedHook.__module__ = __name__  # files name it so
+
 _C._give_module_call(Module)
 Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by
 
@@ -967,44 +482,5 @@ def _forget(own, name, *tables):
         own["_non_persistent_buffers_set"].discard(name)
 
 
-def _swaps():
-    future = getattr(rl, "__future__", None)
-    return future is not None and future.get_swap_module_params_on_conversion()
-
-
 def _typename(x):
     return rl.typename(x)
-
-
-def _parse_to(
-    *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None
-):
-    """(device, dtype, non_blocking, memory_format) of the arguments that `to` takes in their three forms."""
-    rest = list(args)
-    if tensor is not None:
-        rest.insert(0, tensor)
-    if rest and isinstance(rest[0], Tensor):
-        other = rest.pop(0)
-        device, dtype = other.device, other.dtype
-    elif rest and isinstance(rest[0], rl.dtype):
-        dtype = rest.pop(0)
-    elif rest:
-        if rest[0] is not None and not isinstance(rest[0], (str, int, rl.device)):
-            raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})"
-            )
-        device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], rl.dtype)):
-            dtype = rest.pop(0)
-    if rest:
-        non_blocking = rest.pop(0)
-    if rest:
-        copy = rest.pop(0)
-    if rest or not isinstance(non_blocking, bool) or not isinstance(copy, bool):
-        raise TypeError(
-            "to() received an invalid combination of arguments: expected (device, dtype, non_blocking), "
-            "(dtype, non_blocking) or (tensor, non_blocking)"
-        )
-    if device is not None and not isinstance(device, rl.device):
-        device = rl.device(device)
-    return device, dtype, non_blocking, memory_format

@@ -1,4 +1,4 @@
-"""Pooling layers."""
+"""Pooling layers: a base class a kind, whose subclasses know their number of dimensions and their function."""
 
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
@@ -14,6 +14,7 @@ __all__ = [
 
 
 class _MaxPoolNd(Module):
+    _name = ""
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
     def __init__(
@@ -34,12 +35,8 @@ class _MaxPoolNd(Module):
             f"ceil_mode={self.ceil_mode}"
         )
 
-
-class MaxPool1d(_MaxPoolNd):
-    """The maximum of each window of (N, C, L)."""
-
     def forward(self, input):
-        return F.max_pool1d(
+        return getattr(F, self._name)(
             input,
             self.kernel_size,
             self.stride,
@@ -48,40 +45,28 @@ class MaxPool1d(_MaxPoolNd):
             self.ceil_mode,
             self.return_indices,
         )
+
+
+class MaxPool1d(_MaxPoolNd):
+    """The maximum of each window of (N, C, L)."""
+
+    _name = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
     """The maximum of each window of (N, C, H, W)."""
 
-    def forward(self, input):
-        return F.max_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+    _name = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
     """The maximum of each window of (N, C, D, H, W)."""
 
-    def forward(self, input):
-        return F.max_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
-        )
+    _name = "max_pool3d"
 
 
 class _MaxUnpoolNd(Module):
-    _dims = 0
+    _dims, _name = 0, ""
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
@@ -93,32 +78,28 @@ class _MaxUnpoolNd(Module):
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
+    def forward(self, input, indices, output_size=None):
+        return getattr(F, self._name)(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
 
 class MaxUnpool1d(_MaxUnpoolNd):
     """Puts values back at the places that MaxPool1d told, zeros elsewhere."""
 
-    _dims = 1
-
-    def forward(self, input, indices, output_size=None):
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _dims, _name = 1, "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
     """Puts values back at the places that MaxPool2d told, zeros elsewhere."""
 
-    _dims = 2
-
-    def forward(self, input, indices, output_size=None):
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _dims, _name = 2, "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """Puts values back at the places that MaxPool3d told, zeros elsewhere."""
 
-    _dims = 3
-
-    def forward(self, input, indices, output_size=None):
-        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _dims, _name = 3, "max_unpool3d"
 
 
 class _AvgPoolNd(Module):
@@ -147,6 +128,8 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class _AvgPoolDivisor(_AvgPoolNd):
+    _name = ""
+
     def __init__(
         self,
         kernel_size,
@@ -164,12 +147,8 @@ class _AvgPoolDivisor(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-
-class AvgPool2d(_AvgPoolDivisor):
-    """The mean of each window of (N, C, H, W); divisor_override replaces the number of elements."""
-
     def forward(self, input):
-        return F.avg_pool2d(
+        return getattr(F, self._name)(
             input,
             self.kernel_size,
             self.stride,
@@ -178,21 +157,18 @@ class AvgPool2d(_AvgPoolDivisor):
             self.count_include_pad,
             self.divisor_override,
         )
+
+
+class AvgPool2d(_AvgPoolDivisor):
+    """The mean of each window of (N, C, H, W); divisor_override replaces the number of elements."""
+
+    _name = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolDivisor):
     """The mean of each window of (N, C, D, H, W); divisor_override replaces the number of elements."""
 
-    def forward(self, input):
-        return F.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    _name = "avg_pool3d"
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -201,7 +177,7 @@ class AvgPool3d(_AvgPoolDivisor):
 
 
 class _FractionalMaxPoolNd(Module):
-    _dims = 0
+    _dims, _name = 0, ""
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
     def __init__(
@@ -226,14 +202,8 @@ class _FractionalMaxPoolNd(Module):
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-
-class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Max pooling of pictures to a given size, or share of the size, with windows at pseudo-random steps."""
-
-    _dims = 2
-
     def forward(self, input):
-        return F.fractional_max_pool2d(
+        return getattr(F, self._name)(
             input,
             self.kernel_size,
             self.output_size,
@@ -241,25 +211,22 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
             self.return_indices,
             self._random_samples,
         )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Max pooling of pictures to a given size, or share of the size, with windows at pseudo-random steps."""
+
+    _dims, _name = 2, "fractional_max_pool2d"
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """Max pooling of volumes to a given size, or share of the size, with windows at pseudo-random steps."""
 
-    _dims = 3
-
-    def forward(self, input):
-        return F.fractional_max_pool3d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            self._random_samples,
-        )
+    _dims, _name = 3, "fractional_max_pool3d"
 
 
 class _LPPoolNd(Module):
+    _name = ""
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -275,29 +242,32 @@ class _LPPoolNd(Module):
             f"stride={self.stride}, ceil_mode={self.ceil_mode}"
         )
 
+    def forward(self, input):
+        return getattr(F, self._name)(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+
 
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window of (N, C, L)."""
 
-    def forward(self, input):
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _name = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
     """The p-norm of each window of (N, C, H, W)."""
 
-    def forward(self, input):
-        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _name = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window of (N, C, D, H, W)."""
 
-    def forward(self, input):
-        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _name = "lp_pool3d"
 
 
 class _AdaptiveMaxPoolNd(Module):
+    _name = ""
     __constants__ = ["output_size", "return_indices"]
 
     def __init__(self, output_size, return_indices=False):
@@ -308,29 +278,30 @@ class _AdaptiveMaxPoolNd(Module):
     def extra_repr(self):
         return f"output_size={self.output_size}"
 
+    def forward(self, input):
+        return getattr(F, self._name)(input, self.output_size, self.return_indices)
+
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Maxima over windows that give output_size of them."""
 
-    def forward(self, input):
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+    _name = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maxima over windows that give a picture of output_size; None keeps a size."""
 
-    def forward(self, input):
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+    _name = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima over windows that give a volume of output_size; None keeps a size."""
 
-    def forward(self, input):
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    _name = "adaptive_max_pool3d"
 
 
 class _AdaptiveAvgPoolNd(Module):
+    _name = ""
     __constants__ = ["output_size"]
 
     def __init__(self, output_size):
@@ -340,23 +311,23 @@ class _AdaptiveAvgPoolNd(Module):
     def extra_repr(self):
         return f"output_size={self.output_size}"
 
+    def forward(self, input):
+        return getattr(F, self._name)(input, self.output_size)
+
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means over windows that give output_size of them."""
 
-    def forward(self, input):
-        return F.adaptive_avg_pool1d(input, self.output_size)
+    _name = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means over windows that give a picture of output_size; None keeps a size."""
 
-    def forward(self, input):
-        return F.adaptive_avg_pool2d(input, self.output_size)
+    _name = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means over windows that give a volume of output_size; None keeps a size."""
 
-    def forward(self, input):
-        return F.adaptive_avg_pool3d(input, self.output_size)
+    _name = "adaptive_avg_pool3d"

@@ -51,32 +51,27 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         directions = 2 if bidirectional else 1
-        if not isinstance(dropout, numbers.Number) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element "
-                "being zeroed"
-            )
-        if dropout > 0 and num_layers == 1:
+        if isinstance(dropout, bool) or not (isinstance(dropout, numbers.Number) and 0 <= dropout <= 1):
+            raise ValueError(f"dropout should be a number in range [0, 1], got {dropout!r}")
+        if num_layers == 1 and dropout > 0:
             warnings.warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+                "dropout option adds dropout after all but last recurrent layer: "
+                f"dropout={dropout} changes nothing with num_layers=1",
                 stacklevel=2,
             )
         for name, value in (("bias", bias), ("batch_first", batch_first)):
             if not isinstance(value, bool):
                 raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
-        if not isinstance(input_size, int):
-            raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
-        if input_size <= 0:
-            raise ValueError("input_size must be greater than zero")
-        if not isinstance(hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-        if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        for name, value in sizes.items():
+            if name != "num_layers" and not isinstance(value, int):
+                raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
+            if value <= 0:
+                raise ValueError(f"{name} must be greater than zero, got {value}")
         if proj_size < 0:
-            raise ValueError("proj_size should be a positive integer or zero to disable projections")
+            raise ValueError(
+                f"proj_size should be a positive integer, or zero for no projection, got {proj_size}"
+            )
         if proj_size >= hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
         if mode not in _GATES:
@@ -282,14 +277,11 @@ class RNN(RNNBase):
     def __init__(self, *args, **kwargs):
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-        if len(args) > 3:
-            self.nonlinearity = args[3]
-            args = args[:3] + args[4:]
-        else:
-            self.nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        first, given, rest = args[:3], args[3:4], args[4:]  # it stands fourth, after num_layers
+        self.nonlinearity = given[0] if given else kwargs.pop("nonlinearity", "tanh")
         if self.nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{self.nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_TANH" if self.nonlinearity == "tanh" else "RNN_RELU", *args, **kwargs)
+            raise ValueError(f"Unknown nonlinearity {self.nonlinearity!r}: 'tanh' and 'relu' are known")
+        super().__init__(f"RNN_{self.nonlinearity.upper()}", *first, *rest, **kwargs)
 
     def forward(self, input, hx=None):
         run = recurrent.rnn_tanh if self.mode == "RNN_TANH" else recurrent.rnn_relu
@@ -359,17 +351,12 @@ class RNNCellBase(Module):
     def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
         super().__init__()
         made = {"device": device, "dtype": dtype}
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        self.weight_ih = Parameter(rl.empty((num_chunks * hidden_size, input_size), **made))
-        self.weight_hh = Parameter(rl.empty((num_chunks * hidden_size, hidden_size), **made))
-        if bias:
-            self.bias_ih = Parameter(rl.empty(num_chunks * hidden_size, **made))
-            self.bias_hh = Parameter(rl.empty(num_chunks * hidden_size, **made))
-        else:
-            self.register_parameter("bias_ih", None)
-            self.register_parameter("bias_hh", None)
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = num_chunks * hidden_size
+        shapes = {"weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size)}
+        shapes |= dict.fromkeys(("bias_ih", "bias_hh"), (rows,) if bias else None)
+        for name, shape in shapes.items():
+            self.register_parameter(name, None if shape is None else Parameter(rl.empty(shape, **made)))
         self.reset_parameters()
 
     def reset_parameters(self):

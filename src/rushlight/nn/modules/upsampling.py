@@ -15,14 +15,12 @@ class Upsample(Module):
         self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None
     ):
         super().__init__()
-        self.name = type(self).__name__
-        self.size = size
         if isinstance(scale_factor, tuple):
-            self.scale_factor = tuple(float(factor) for factor in scale_factor)
-        else:
-            self.scale_factor = float(scale_factor) if scale_factor else None
-        self.mode = mode
-        self.align_corners = align_corners
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor:
+            scale_factor = float(scale_factor)
+        self.name, self.size, self.scale_factor = type(self).__name__, size, scale_factor or None
+        self.mode, self.align_corners = mode, align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):

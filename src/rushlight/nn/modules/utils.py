@@ -5,20 +5,18 @@ from collections.abc import Iterable
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
-def _ntuple(n, name="parse"):
-    def parse(x):
-        if isinstance(x, Iterable):
-            return tuple(x)
-        return (x,) * n
+def _ntuple(n, name="each"):
+    """A function: several numbers as a tuple, one number n times."""
 
-    parse.__name__ = name
-    return parse
+    def each(value):
+        return tuple(value) if isinstance(value, Iterable) else (value,) * n
+
+    each.__name__ = name
+    return each
 
 
-_single = _ntuple(1, "_single")
-_pair = _ntuple(2, "_pair")
-_triple = _ntuple(3, "_triple")
-_quadruple = _ntuple(4, "_quadruple")
+_single, _pair = _ntuple(1, "_single"), _ntuple(2, "_pair")
+_triple, _quadruple = _ntuple(3, "_triple"), _ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t, n):
@@ -30,9 +28,10 @@ def _list_with_default(out_size, defaults):
     """out_size with None replaced by the trailing sizes of `defaults`."""
     if isinstance(out_size, int):
         return out_size
-    if len(defaults) <= len(out_size):
-        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :])]
+    ends = len(defaults) - len(out_size)
+    if ends < 1:
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}, got {len(defaults)}")
+    return [defaults[ends + i] if size is None else size for i, size in enumerate(out_size)]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict, prefix):

@@ -37,10 +37,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
             total = rl.linalg.vector_norm(rl.stack(norms), norm_type)
         if error_if_nonfinite and not bool(total.isfinite()):
             raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
-                "cannot be clipped. "
-                "To disable this error and scale the gradients by the non-finite norm anyway, set "
-                "`error_if_nonfinite=False`"
+                f"The total norm of order {norm_type} for gradients from `parameters` is non-finite "
+                f"({total.item()}): some gradient overflowed or is NaN. error_if_nonfinite=False clips regardless"
             )
         return total
 

@@ -38,31 +38,30 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, X):
-        n, k = X.size(-2), X.size(-1)
-        wide = n < k
-        if wide:
-            X = X.mT
-            n, k = k, n
-        if self.orthogonal_map in ("matrix_exp", "cayley"):
-            X = X.tril()
-            if n != k:
-                X = rl.cat([X, X.new_zeros(n, n - k).expand(*X.shape[:-2], -1, -1)], dim=-1)
-            A = X - X.mH
-            if self.orthogonal_map == "matrix_exp":
-                Q = rl.matrix_exp(A)
-            else:
-                eye = rl.eye(n, dtype=A.dtype, device=A.device)
-                Q = rl.linalg.solve(rl.add(eye, A, alpha=-0.5), rl.add(eye, A, alpha=0.5))
-            if n != k:
-                Q = Q[..., :k]
-        else:
-            A = X.tril(diagonal=-1)
-            tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
-            Q = rl.linalg.householder_product(A, tau)
-            Q = Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)  # the diagonal holds signs
+        wide = X.size(-2) < X.size(-1)
+        tall = X.mT if wide else X
+        Q = self._reflected(tall) if self.orthogonal_map == "householder" else self._rotated(tall)
         if hasattr(self, "base"):
             Q = self.base @ Q
         return Q.mT if wide else Q
+
+    def _rotated(self, X):
+        """The first columns of a rotation, from the lower triangle of X as a skew matrix."""
+        n, k = X.shape[-2:]
+        lower = rl.nn.functional.pad(X.tril(), (0, n - k))
+        skew = lower - lower.mH
+        if self.orthogonal_map == "matrix_exp":
+            return rl.matrix_exp(skew)[..., :k]
+        # Cayley: (I - A/2)^-1 (I + A/2)
+        half = skew / 2
+        eye = rl.eye(n, dtype=X.dtype, device=X.device)
+        return rl.linalg.solve(eye - half, eye + half)[..., :k]
+
+    def _reflected(self, X):
+        """A product of reflections along the columns below the diagonal, which holds the signs."""
+        vectors = X.tril(-1)
+        Q = rl.linalg.householder_product(vectors, 2 / (1 + vectors.square().sum(-2)))
+        return Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     def right_inverse(self, Q):
         with rl.no_grad():
@@ -80,13 +79,13 @@ class _Orthogonal(Module):
             if not hasattr(self, "base"):
                 if self.orthogonal_map in ("cayley", "matrix_exp"):
                     raise NotImplementedError(
-                        "It is not possible to assign to the matrix exponential or the Cayley "
-                        "parametrizations when use_trivialization=False."
+                        f"It is not possible to assign to a parametrization by {self.orthogonal_map} that has no "
+                        "base: make it with use_trivialization=True"
                     )
-                A, tau = rl.geqrf(Q)
-                A.diagonal(dim1=-2, dim2=-1).sign_()
-                A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1
-                return A.mT if wide else A
+                reflections, tau = rl.geqrf(Q)
+                signs = reflections.diagonal(dim1=-2, dim2=-1)
+                signs.copy_(signs.sign() * rl.where(tau == 0, -1.0, 1.0))
+                return reflections.mT if wide else reflections
             if n == k:
                 Q = Q.clone() if _is_orthogonal(Q) else _make_orthogonal(Q)
             else:
@@ -159,26 +158,22 @@ class _SpectralNorm(Module):
 
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
-        ndim = weight.ndim
-        if dim >= ndim or dim < -ndim:
+        if not -weight.ndim <= dim < weight.ndim:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})"
+                f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}] "
+                f"but got {dim})"
             )
-        if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
-        self.dim = dim if dim >= 0 else dim + ndim
-        self.eps = eps
-        if ndim > 1:  # a vector is divided by its length
-            self.n_power_iterations = n_power_iterations
-            matrix = self._reshape_weight_to_matrix(weight)
-            h, w = matrix.size()
-            u = matrix.new_empty(h).normal_(0, 1)
-            v = matrix.new_empty(w).normal_(0, 1)
-            self.register_buffer("_u", F.normalize(u, dim=0, eps=self.eps))
-            self.register_buffer("_v", F.normalize(v, dim=0, eps=self.eps))
-            self._power_method(matrix, 15)
+        if n_power_iterations < 1:
+            raise ValueError(f"Expected n_power_iterations to be positive, but got {n_power_iterations}")
+        self.dim, self.eps = dim % weight.ndim, eps
+        if weight.ndim == 1:
+            return  # a vector is divided by its length
+        self.n_power_iterations = n_power_iterations
+        matrix = self._reshape_weight_to_matrix(weight)
+        for name, length in zip(("_u", "_v"), matrix.shape, strict=True):
+            start = matrix.new_empty(length).normal_()
+            self.register_buffer(name, F.normalize(start, dim=0, eps=eps))
+        self._power_method(matrix, 15)
 
     def _reshape_weight_to_matrix(self, weight):
         if self.dim != 0:
@@ -189,8 +184,11 @@ class _SpectralNorm(Module):
         with rl.no_grad():
             for _ in range(n_power_iterations):
                 # In place, so that replicas of a module share the vectors.
-                self._u.copy_(F.normalize(rl.mv(matrix, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(rl.mv(matrix.mH, self._u), dim=0, eps=self.eps))
+                for into, product in (
+                    (self._u, lambda: matrix @ self._v),
+                    (self._v, lambda: matrix.mH @ self._u),
+                ):
+                    into.copy_(F.normalize(product(), dim=0, eps=self.eps))
 
     def forward(self, weight):
         if weight.ndim == 1:

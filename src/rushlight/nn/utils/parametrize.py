@@ -55,28 +55,24 @@ class ParametrizationList(ModuleList):
         with rl.no_grad():
             new = original
             for module in reversed(self):
-                if hasattr(module, "right_inverse"):
-                    try:
-                        new = module.right_inverse(new)
-                    except NotImplementedError:
-                        pass
+                with contextlib.suppress(NotImplementedError):  # what cannot be inverted is left as it is
+                    new = module.right_inverse(new) if hasattr(module, "right_inverse") else new
         if not isinstance(new, rl.Tensor) and not isinstance(new, (list, tuple)):
             raise ValueError(
-                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                f"{type(new).__name__}"
+                f"'right_inverse' must return a Tensor or a Sequence of tensors, got {type(new).__name__}"
             )
         self.is_tensor = isinstance(new, rl.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
             if original.dtype != new.dtype:
                 raise ValueError(
-                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
+                    "When `right_inverse` outputs one tensor, it may not change the dtype, here from "
+                    f"{original.dtype} to {new.dtype}"
                 )
             if original.device != new.device:
                 raise ValueError(
-                    "When `right_inverse` outputs one tensor, it may not change the device.\n"
-                    f"original.device: {original.device}\nright_inverse(original).device: {new.device}"
+                    "When `right_inverse` outputs one tensor, it may not change the device, here from "
+                    f"{original.device} to {new.device}"
                 )
             with rl.no_grad():
                 if new is not original:
@@ -86,8 +82,8 @@ class ParametrizationList(ModuleList):
             for i, part in enumerate(new):
                 if not isinstance(part, rl.Tensor):
                     raise ValueError(
-                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                        f"Got element {i} of the sequence with type {type(part).__name__}."
+                        "'right_inverse' must return a Tensor or a Sequence of tensors, got a "
+                        f"{type(part).__name__} as element {i}"
                     )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
@@ -99,15 +95,13 @@ class ParametrizationList(ModuleList):
                 raise ValueError(f"A parametrization must return a tensor. Got {type(out).__name__}.")
             if out.dtype != dtype:
                 raise ValueError(
-                    "Registering a parametrization may not change the dtype of the tensor, unless `unsafe` "
-                    "flag is enabled.\n"
-                    f"unparametrized dtype: {dtype}\nparametrized dtype: {out.dtype}"
+                    "Registering a parametrization may not change the dtype of the tensor, here from "
+                    f"{dtype} to {out.dtype}; unsafe=True allows it"
                 )
             if out.shape != shape:
                 raise ValueError(
-                    "Registering a parametrization may not change the shape of the tensor, unless `unsafe` "
-                    "flag is enabled.\n"
-                    f"unparametrized shape: {shape}\nparametrized shape: {out.shape}"
+                    "Registering a parametrization may not change the shape of the tensor, here from "
+                    f"{shape} to {out.shape}; unsafe=True allows it"
                 )
 
     def right_inverse(self, value):
@@ -228,17 +222,13 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                 raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
             if new.dtype != old.dtype:
                 raise ValueError(
-                    "Registering a parametrization may not change the dtype of the tensor, unless the "
-                    "`unsafe` flag is enabled.\n"
-                    f"module.{tensor_name}.dtype: {old.dtype}\nparametrization(module.{tensor_name}).dtype: "
-                    f"{new.dtype}"
+                    f"Registering a parametrization may not change the dtype of the tensor, here {tensor_name} "
+                    f"from {old.dtype} to {new.dtype}; unsafe=True allows it"
                 )
             if new.shape != old.shape:
                 raise ValueError(
-                    "Registering a parametrization may not change the shape of the tensor, unless the "
-                    "`unsafe` flag is enabled.\n"
-                    f"module.{tensor_name}.shape: {old.shape}\nparametrization(module.{tensor_name}).shape: "
-                    f"{new.shape}"
+                    f"Registering a parametrization may not change the shape of the tensor, here {tensor_name} "
+                    f"from {old.shape} to {new.shape}; unsafe=True allows it"
                 )
             if hasattr(parametrization, "right_inverse"):
                 try:
@@ -253,10 +243,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                     if back.dtype != old.dtype or back.shape != old.shape:
                         raise ValueError(
                             "The tensor returned by parametrization.right_inverse must have the same dtype "
-                            "and shape "
-                            f"as module.{tensor_name}, unless the `unsafe` flag is enabled.\n"
-                            f"module.{tensor_name}: {old.dtype}, {old.shape}\nreturned: {back.dtype}, "
-                            f"{back.shape}"
+                            f"and shape as {tensor_name}, {old.dtype} and {old.shape}, but has {back.dtype} and "
+                            f"{back.shape}; unsafe=True allows it"
                         )
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe

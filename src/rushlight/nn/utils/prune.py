@@ -1,5 +1,6 @@
 """Pruning: parameters multiplied by masks of zeros and ones."""
 
+import math
 import numbers
 from abc import ABC, abstractmethod
 
@@ -22,11 +23,11 @@ class BasePruningMethod(ABC):
 
     def apply_mask(self, module):
         """The product of original and mask."""
-        if self._tensor_name is None:
-            raise AssertionError(f"Module {module} has to be pruned")
-        mask = getattr(module, self._tensor_name + "_mask")
-        original = getattr(module, self._tensor_name + "_orig")
-        return mask.to(dtype=original.dtype) * original
+        name = self._tensor_name
+        if name is None:
+            raise AssertionError(f"Module {module} has to be pruned before its mask can be applied")
+        mask, original = (getattr(module, f"{name}_{end}") for end in ("mask", "orig"))
+        return original * mask.to(original.dtype)
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
@@ -173,12 +174,9 @@ class Identity(BasePruningMethod):
 def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (
-        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
-    ):
-        raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
-        )
+    highest = math.inf if isinstance(amount, numbers.Integral) else 1.0
+    if not 0 <= amount <= highest:
+        raise ValueError(f"amount={amount} should either be a share in [0, 1] or a number of elements")
 
 
 def _validate_pruning_amount(amount, tensor_size):
@@ -205,6 +203,17 @@ def _validate_structured_pruning(t):
         )
 
 
+def _without(mask, amount, scores):
+    """The mask without a number, or a share, of elements: those with the least of scores()."""
+    count = _compute_nparams_toprune(amount, mask.numel())
+    _validate_pruning_amount(count, mask.numel())
+    mask = mask.clone(memory_format=rl.contiguous_format)
+    if count:
+        least = scores().reshape(-1).topk(count, largest=False).indices
+        mask.view(-1)[least] = 0
+    return mask
+
+
 class RandomUnstructured(BasePruningMethod):
     """Prunes elements at random."""
 
@@ -215,13 +224,7 @@ class RandomUnstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t, default_mask):
-        count = _compute_nparams_toprune(self.amount, t.nelement())
-        _validate_pruning_amount(count, t.nelement())
-        mask = default_mask.clone(memory_format=rl.contiguous_format)
-        if count != 0:
-            chosen = rl.topk(rl.rand_like(t).view(-1), k=count)
-            mask.view(-1)[chosen.indices] = 0
-        return mask
+        return _without(default_mask, self.amount, lambda: rl.rand_like(t).neg())
 
     @classmethod
     def apply(cls, module, name, amount):
@@ -238,13 +241,7 @@ class L1Unstructured(BasePruningMethod):
         self.amount = amount
 
     def compute_mask(self, t, default_mask):
-        count = _compute_nparams_toprune(self.amount, t.nelement())
-        _validate_pruning_amount(count, t.nelement())
-        mask = default_mask.clone(memory_format=rl.contiguous_format)
-        if count != 0:
-            chosen = rl.topk(t.abs().reshape(-1), k=count, largest=False)
-            mask.view(-1)[chosen.indices] = 0
-        return mask
+        return _without(default_mask, self.amount, t.abs)
 
     @classmethod
     def apply(cls, module, name, amount, importance_scores=None):
@@ -280,7 +277,7 @@ class RandomStructured(BasePruningMethod):
             return default_mask
         draws = rl.rand(size)
         kept = draws > rl.kthvalue(draws, k=count).values
-        return _channel_mask(t, self.dim, kept).to(dtype=default_mask.dtype) * default_mask
+        return default_mask * _channel_mask(t, self.dim, kept).to(default_mask.dtype)
 
     @classmethod
     def apply(cls, module, name, amount, dim=-1):
@@ -327,49 +324,48 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
-                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
+                f"a mask of shape {tuple(self.mask.shape)} was given for one of shape {tuple(default_mask.shape)}"
             )
-        return default_mask * self.mask.to(dtype=default_mask.dtype)
+        return self.mask.to(default_mask.dtype) * default_mask
 
     @classmethod
     def apply(cls, module, name, mask):
         return super().apply(module, name, mask=mask)
 
 
+def _pruned(method, module, name, *args, **kwargs):
+    method.apply(module, name, *args, **kwargs)
+    return module
+
+
 def identity(module, name):
     """Sets the mask up without pruning."""
-    Identity.apply(module, name)
-    return module
+    return _pruned(Identity, module, name)
 
 
 def random_unstructured(module, name, amount):
     """Prunes a number, or a share, of elements at random."""
-    RandomUnstructured.apply(module, name, amount)
-    return module
+    return _pruned(RandomUnstructured, module, name, amount)
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
     """Prunes a number, or a share, of the elements of least magnitude."""
-    L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
-    return module
+    return _pruned(L1Unstructured, module, name, amount, importance_scores)
 
 
 def random_structured(module, name, amount, dim):
     """Prunes a number, or a share, of channels along a dimension at random."""
-    RandomStructured.apply(module, name, amount, dim)
-    return module
+    return _pruned(RandomStructured, module, name, amount, dim)
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
     """Prunes a number, or a share, of the channels along a dimension with the least n-norm."""
-    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
-    return module
+    return _pruned(LnStructured, module, name, amount, n, dim, importance_scores)
 
 
 def custom_from_mask(module, name, mask):
     """Prunes by a given mask."""
-    CustomFromMask.apply(module, name, mask)
-    return module
+    return _pruned(CustomFromMask, module, name, mask)
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
@@ -409,7 +405,9 @@ def remove(module, name):
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(
+        f"Parameter '{name}' of module {module} has to be pruned first: it has no mask to make permanent"
+    )
 
 
 def is_pruned(module):

@@ -56,10 +56,9 @@ class SpectralNorm:
 
     def _solve_v_and_rescale(self, weight_mat, u, target_sigma):
         # v such that u' W v is the given sigma; for files that hold no v
-        v = rl.linalg.multi_dot(
-            [weight_mat.t().mm(weight_mat).pinverse(), weight_mat.t(), u.unsqueeze(1)]
-        ).squeeze(1)
-        return v.mul_(target_sigma / rl.dot(u, weight_mat.mv(v)))
+        W = weight_mat
+        v = rl.linalg.pinv(W.T @ W) @ (W.T @ u)
+        return v * (target_sigma / (u @ W @ v))
 
     @staticmethod
     def apply(module, name, n_power_iterations, dim, eps):

@@ -50,17 +50,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        for value, wanted in ((T_0, "positive integer T_0"), (T_mult, "integer T_mult >= 1")):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"Expected {wanted}, but got {value!r}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
-        self.T_0 = T_0
-        self.T_i = T_0
-        self.T_mult = T_mult
-        self.eta_min = eta_min
-        self.T_cur = last_epoch
+            raise ValueError(f"Expected float or int eta_min, but got a {type(eta_min).__name__}: {eta_min}")
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        self.T_i, self.T_cur = T_0, last_epoch  # the length of the present run, and the place in it
         super().__init__(optimizer, last_epoch)
 
     def _rates(self):
@@ -94,6 +90,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i, self.T_cur = self.T_0, epoch % self.T_0
         else:
             # n runs of T_0 * T_mult^i epochs are over.
-            n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
-            self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
-            self.T_i = self.T_0 * self.T_mult**n
+            more = self.T_mult - 1
+            n = int(math.log(1 + epoch * more / self.T_0, self.T_mult))
+            self.T_i = self.T_mult**n * self.T_0
+            self.T_cur = epoch - (self.T_i - self.T_0) / more

@@ -62,17 +62,14 @@ class ReduceLROnPlateau(LRScheduler):
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = epoch
         if self._is_better(current, self.best):
-            self.best = current
-            self.num_bad_epochs = 0
-        else:
+            self.best, self.num_bad_epochs = current, 0
+        elif not self.in_cooldown:
             self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
+        if self.in_cooldown:  # epochs after a reduction do not count against it
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+        elif self.num_bad_epochs > self.patience:
             self._reduce_lr(epoch)
-            self.cooldown_counter = self.cooldown
-            self.num_bad_epochs = 0
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _reduce_lr(self, epoch):

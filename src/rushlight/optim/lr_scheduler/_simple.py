@@ -73,10 +73,10 @@ class LinearLR(LRScheduler):
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1.0:
             raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
+                f"Starting multiplicative factor expected to be greater than 0 and at most 1, got {start_factor}"
             )
         if not 0 <= end_factor <= 1.0:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"Ending multiplicative factor expected to be between 0 and 1, got {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters

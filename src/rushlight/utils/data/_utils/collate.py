@@ -32,13 +32,33 @@ def _is_text(dtype):
     return dtype.kind in "SUO"
 
 
+shared_empty = None  # in a worker process: makes tensors in memory that the loader will map
+_SHARED_BYTES = 1 << 18  # from here on a file of its own is worth its system calls
+
+
+def _stacked_in_shared_memory(batch):
+    first = batch[0]
+    alike = all(
+        isinstance(t, rl.Tensor) and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad
+        for t in batch
+    )
+    out = None
+    if alike and first.device.type == "cpu" and first.nbytes * len(batch) >= _SHARED_BYTES:
+        out = shared_empty((len(batch), *first.shape), first.dtype)
+    if out is None:
+        return rl.stack(batch, 0)
+    for row, tensor in zip(out, batch, strict=True):
+        row.copy_(tensor)
+    return out
+
+
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     if batch[0].layout != rl.strided:
         raise RuntimeError(
             "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a "
             "custom collate_fn to handle them appropriately."
         )
-    return rl.stack(batch, 0)
+    return _stacked_in_shared_memory(batch) if shared_empty is not None else rl.stack(batch, 0)
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):

@@ -2,7 +2,8 @@
 
 A message is a short pickle on a Unix socket. The bytes of tensors and arrays stay out of the pickle
 (protocol 5 buffers) and go into an anonymous memory file whose descriptor rides along with the message; the
-loader maps it and the tensors live in that mapping: one copy in the worker, none in the loader. Nothing has a
+loader maps it and the tensors live in that mapping: one copy in the worker, none in the loader. Large batches
+are stacked in such a file from the beginning (`shared_empty`), which saves the worker's copy too. Nothing has a
 name, so nothing is left behind by a process that is killed, and /dev/shm with its small limit in containers
 is not involved.
 """
@@ -20,6 +21,32 @@ _HEADER = struct.Struct("=QQ")  # bytes of the pickle on the socket, bytes in th
 _ALIGN = 64
 # Below this many bytes the pickle carries everything: a mapping costs some system calls and page faults.
 _IN_BAND = 16 * 1024
+_MOST_SEGMENTS = 32  # descriptors in one message; the system allows some 250
+
+_segments: dict[int, int] = {}  # address: descriptor, of tensors from shared_empty() that were not sent yet
+
+
+def shared_empty(shape, dtype):
+    """A tensor in a memory file of its own, for the next message; None when there are enough of them."""
+    count = 1
+    for n in shape:
+        count *= n
+    if len(_segments) >= _MOST_SEGMENTS or not count:
+        return None
+    fd = _anonymous_file(count * dtype.itemsize)
+    try:
+        tensor = rl.frombuffer(mmap.mmap(fd, count * dtype.itemsize), dtype=dtype).reshape(shape)
+    except BaseException:
+        os.close(fd)
+        raise
+    _segments[tensor.data_ptr()] = fd
+    return tensor
+
+
+def forget_segments():
+    """Closes the files of shared_empty(); the tensors keep their mappings."""
+    while _segments:
+        os.close(_segments.popitem()[1])
 
 
 def _tensor_from_buffer(buffer, dtype, shape):
@@ -33,6 +60,10 @@ def _grad_tensor(data, requires_grad):
 
 
 class _Pickler(pickle.Pickler):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.own_files = {}  # id of a buffer: descriptor of the file that it already is
+
     def reducer_override(self, value):
         if type(value) is not rl.Tensor or value.device.type != "cpu" or value.layout != rl.strided:
             return NotImplemented
@@ -46,14 +77,19 @@ class _Pickler(pickle.Pickler):
             return _grad_tensor, (value.detach(), True)
         flat = value.contiguous().reshape(-1)
         buffer = pickle.PickleBuffer(flat.view(rl.uint8).numpy()) if flat.numel() else b""
+        fd = _segments.get(value.data_ptr()) if flat.numel() else None
+        if fd is not None and os.fstat(fd).st_size == flat.numel() * flat.element_size():
+            self.own_files[id(buffer)] = fd
         dtype = str(value.dtype).rpartition(".")[2]
         return _tensor_from_buffer, (buffer, dtype, tuple(value.shape))
 
 
 def _dump(value, buffers):
+    """(pickle, {id of a buffer: descriptor})"""
     out = BytesIO()
-    _Pickler(out, 5, buffer_callback=None if buffers is None else buffers.append).dump(value)
-    return out.getbuffer()
+    pickler = _Pickler(out, 5, buffer_callback=None if buffers is None else buffers.append)
+    pickler.dump(value)
+    return out.getbuffer(), pickler.own_files
 
 
 def _anonymous_file(size):
@@ -79,26 +115,32 @@ def _aligned(offset):
 def send(sock, value):
     """Send one value. Pickling errors are raised before anything is sent."""
     buffers = []
-    pickled = _dump(value, buffers)
+    pickled, own_files = _dump(value, buffers)
     raw = [buffer.raw() for buffer in buffers]
     if len(pickled) + sum(map(len, raw)) < _IN_BAND:
-        body = _dump(value, None) if raw else pickled
+        body = _dump(value, None)[0] if raw else pickled
         sock.sendall(_HEADER.pack(len(body), 0))
         sock.sendall(body)
         return
-    # the file holds the pickle, then the buffers; the socket carries where each begins and ends
-    spans, end = [], 0
-    for part in (pickled, *raw):
+    # One file holds the pickle, then the buffers that are not files already; the socket carries the number of the file
+    # where each is, and where it begins and ends.
+    parts = [(pickled, None), *zip(raw, map(own_files.get, map(id, buffers)), strict=True)]
+    files, places, end = {}, [], 0
+    for part, own in parts:
+        if own is not None:
+            places.append((files.setdefault(own, len(files) + 1), 0, len(part)))
+            continue
         start = _aligned(end)
         end = start + len(part)
-        spans.append((start, end))
+        places.append((0, start, end))
     fd = _anonymous_file(end)
     try:
         with mmap.mmap(fd, end) as shared, memoryview(shared) as view:
-            for part, (start, stop) in zip((pickled, *raw), spans, strict=True):
-                view[start:stop] = part
-        body = pickle.dumps(spans)
-        socket.send_fds(sock, [_HEADER.pack(len(body), end)], [fd])
+            for (part, _), (file, start, stop) in zip(parts, places, strict=True):
+                if file == 0:
+                    view[start:stop] = part
+        body = pickle.dumps(places)
+        socket.send_fds(sock, [_HEADER.pack(len(body), end)], [fd, *files])
         sock.sendall(body)
     finally:
         os.close(fd)
@@ -110,7 +152,7 @@ def _receive_exactly(sock, size, fds):
         if fds is None:
             chunk = sock.recv(min(size, 1 << 20))
         else:
-            chunk, received, _, _ = socket.recv_fds(sock, size, 1)
+            chunk, received, _, _ = socket.recv_fds(sock, size, 1 + _MOST_SEGMENTS)
             fds += received
         if not chunk:
             raise EOFError
@@ -127,12 +169,13 @@ def receive(sock):
         body = _receive_exactly(sock, size, None)
         if not shared_size:
             return pickle.loads(body)
-        shared = memoryview(mmap.mmap(fds[0], shared_size))
+        places = pickle.loads(body)
+        lengths = {0: shared_size, **{file: stop for file, _, stop in places if file}}
+        shared = {file: memoryview(mmap.mmap(fds[file], length)) for file, length in lengths.items()}
     except ConnectionError:
         raise EOFError from None
     finally:
         for fd in fds:
             os.close(fd)
-    spans = pickle.loads(body)
-    pickled, *buffers = (shared[start:stop] for start, stop in spans)
+    pickled, *buffers = (shared[file][start:stop] for file, start, stop in places)
     return pickle.loads(pickled, buffers=buffers)

@@ -163,8 +163,9 @@ def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
     import select
     import signal
 
-    from . import transport
+    from . import collate, transport
 
+    collate.shared_empty = transport.shared_empty
     for other in to_close:  # the loader's ends, inherited by fork: holding them would hide its death
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the loader ends us
@@ -185,9 +186,15 @@ def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
         except EOFError:
             return None
 
+    def send(answer):
+        try:
+            transport.send(sock, answer)
+        finally:
+            transport.forget_segments()
+
     run_tasks(
         receive,
-        lambda answer: transport.send(sock, answer),
+        send,
         worker_id,
         num_workers,
         base_seed + worker_id,

@@ -1,0 +1,37 @@
+// Matrices of registers, turned in place. Included after a target pragma, by the AVX-512 files alone.
+#pragma once
+#include <immintrin.h>
+
+namespace rl::cpu {
+namespace {
+
+// Four registers as four 4x4 matrices, one in each quarter.
+inline void turn_quarters(__m512& a, __m512& b, __m512& c, __m512& d) {
+  __m512d ab0 = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)), ab1 = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+  __m512d cd0 = _mm512_castps_pd(_mm512_unpacklo_ps(c, d)), cd1 = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
+  a = _mm512_castpd_ps(_mm512_unpacklo_pd(ab0, cd0));
+  b = _mm512_castpd_ps(_mm512_unpackhi_pd(ab0, cd0));
+  c = _mm512_castpd_ps(_mm512_unpacklo_pd(ab1, cd1));
+  d = _mm512_castpd_ps(_mm512_unpackhi_pd(ab1, cd1));
+}
+
+// 16x16
+inline void turn(__m512* r) {
+  for (int i = 0; i < 4; ++i) turn_quarters(r[4 * i], r[4 * i + 1], r[4 * i + 2], r[4 * i + 3]);
+  __m512 t[16];
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
+    t[4 + i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0xdd);
+    t[8 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0x88);
+    t[12 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0xdd);
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
+    r[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
+    r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
+    r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
+  }
+}
+
+}  // namespace
+}  // namespace rl::cpu

@@ -1,0 +1,165 @@
+"""What all transforms share: the cache of the last pair, the inverse, and how one is made again with a cache."""
+
+import weakref
+
+from rushlight.distributions import constraints
+
+
+class Transform:
+    """Base class: subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`.
+
+    With `cache_size=1` the last (x, y) is remembered, so that inverting what was just computed is exact.
+    """
+
+    bijective = False
+
+    def __init__(self, cache_size=0):
+        if cache_size != 0 and cache_size != 1:
+            raise ValueError(f"cache_size must be 0 or 1, got {cache_size}")
+        self._cache_size, self._inv = cache_size, None
+        self._cached_x_y = (None, None)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_inv": None}  # a weak reference cannot be pickled
+
+    # Compared by identity unless a subclass knows better; equal transforms may be different objects.
+    def __eq__(self, other):
+        return other is self
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._shown()})"
+
+    def _shown(self):
+        return ""
+
+    def _arguments(self):
+        """What the constructor needs besides cache_size; None: not known, a subclass came with its own."""
+        return () if type(self).__init__ is Transform.__init__ else None
+
+    def with_cache(self, cache_size=1):
+        """The same transform with a cache of that size."""
+        if cache_size == self._cache_size:
+            return self
+        arguments = self._arguments()
+        if arguments is None:
+            raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        return type(self)(*arguments, cache_size=cache_size)
+
+    @property
+    def event_dim(self):
+        """How many of the last dimensions make one value, where that is the same on both sides."""
+        before, after = self.domain.event_dim, self.codomain.event_dim
+        if before != after:
+            raise ValueError(
+                "Please use either .domain.event_dim or .codomain.event_dim: "
+                f"{type(self).__name__} has {before} and {after}"
+            )
+        return before
+
+    @property
+    def inv(self):
+        """The inverse transform; its `inv` is this one."""
+        known = None if self._inv is None else self._inv()
+        if known is not None:
+            return known
+        made = self._make_inverse()
+        self._inv = weakref.ref(made)  # weak: the inverse holds this one
+        return made
+
+    def _make_inverse(self):
+        return _InverseTransform(self)
+
+    @property
+    def sign(self):
+        """The sign of dy/dx of a monotonic transform."""
+        raise NotImplementedError
+
+    def __call__(self, x):
+        return self._through_cache(0, self._call, x)
+
+    def _inv_call(self, y):
+        return self._through_cache(1, self._inverse, y)
+
+    def _through_cache(self, side, function, value):
+        """function(value), or the other side of the remembered pair if `value` is that pair's own."""
+        if not self._cache_size:
+            return function(value)
+        pair = self._cached_x_y
+        if pair[side] is value:
+            return pair[1 - side]
+        result = function(value)
+        self._cached_x_y = (value, result) if side == 0 else (result, value)
+        return result
+
+    def _call(self, x):
+        """y of x."""
+        raise NotImplementedError
+
+    def _inverse(self, y):
+        """x of y."""
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x, y):
+        """log |det dy/dx| of each value."""
+        raise NotImplementedError
+
+    def forward_shape(self, shape):
+        """The shape of y for an x of that shape."""
+        return shape
+
+    def inverse_shape(self, shape):
+        """The shape of x for a y of that shape."""
+        return shape
+
+
+class _InverseTransform(Transform):
+    """x of y, held by the transform's `inv`."""
+
+    def __init__(self, transform):
+        super().__init__(transform._cache_size)
+        self._inv = transform
+
+    domain = constraints.dependent_property(lambda self: self._inv.codomain, is_discrete=False)
+    codomain = constraints.dependent_property(lambda self: self._inv.domain, is_discrete=False)
+    bijective = property(lambda self: self._inv.bijective)
+    sign = property(lambda self: self._inv.sign)
+    inv = property(lambda self: self._inv)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and other._inv == self._inv
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _shown(self):
+        return repr(self._inv)
+
+    def with_cache(self, cache_size=1):
+        return self._inv.with_cache(cache_size).inv
+
+    def __call__(self, x):
+        return self._inv._inv_call(x)
+
+    def log_abs_det_jacobian(self, x, y):
+        return self._inv.log_abs_det_jacobian(y, x).neg()
+
+    def forward_shape(self, shape):
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape):
+        return self._inv.forward_shape(shape)
+
+
+class Plain(Transform):
+    """Transforms without parameters: all instances of a class are equal."""
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def need_dims(shape, count):
+    if len(shape) < count:
+        raise ValueError(f"Too few dimensions on input: {count} are needed, got shape {tuple(shape)}")

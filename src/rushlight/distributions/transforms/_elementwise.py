@@ -1,0 +1,218 @@
+"""Transforms of single numbers."""
+
+import math
+
+import rushlight as rl
+from rushlight.distributions import constraints
+from rushlight.distributions.transforms._base import Plain, Transform
+from rushlight.distributions.utils import _sum_rightmost, broadcast_all, is_number, lazy_property
+
+
+class _Rising(Plain):
+    """One to one on all reals, and increasing."""
+
+    domain = constraints.real
+    bijective = True
+    sign = 1
+
+
+class ExpTransform(_Rising):
+    """y = exp(x)"""
+
+    codomain = constraints.positive
+
+    def _call(self, x):
+        return x.exp()
+
+    def _inverse(self, y):
+        return y.log()
+
+    def log_abs_det_jacobian(self, x, y):
+        return x
+
+
+def _inside(probability):
+    """Kept within (0, 1), where logarithms are finite."""
+    limits = rl.finfo(probability.dtype)
+    return probability.clamp(limits.tiny, 1.0 - limits.eps)
+
+
+def _clipped_sigmoid(x):
+    return _inside(rl.sigmoid(x))
+
+
+class SigmoidTransform(_Rising):
+    """y = 1 / (1 + exp(-x))"""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x):
+        return _clipped_sigmoid(x)
+
+    def _inverse(self, y):
+        y = _inside(y)
+        return y.log() - y.neg().log1p()
+
+    def log_abs_det_jacobian(self, x, y):
+        # log of y (1 - y)
+        log_sigmoid = rl.nn.functional.logsigmoid
+        return log_sigmoid(x) + log_sigmoid(-x)
+
+
+class SoftplusTransform(_Rising):
+    """y = log(1 + exp(x))"""
+
+    codomain = constraints.positive
+
+    def _call(self, x):
+        return rl.nn.functional.softplus(x)
+
+    def _inverse(self, y):
+        # log(e^y - 1), without e^y
+        return y + rl.log(-rl.expm1(-y))
+
+    def log_abs_det_jacobian(self, x, y):
+        return rl.nn.functional.softplus(-x).neg()
+
+
+class TanhTransform(_Rising):
+    """y = tanh(x)"""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x):
+        return x.tanh()
+
+    def _inverse(self, y):
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x, y):
+        # log(1 - tanh(x)^2), written so that it neither cancels nor overflows
+        return 2.0 * (math.log(2.0) - x - rl.nn.functional.softplus(-2.0 * x))
+
+
+class AbsTransform(Plain):
+    """y = |x|, whose inverse is taken to be the positive one"""
+
+    domain, codomain = constraints.real, constraints.positive
+
+    def _call(self, x):
+        return x.abs()
+
+    def _inverse(self, y):
+        return y
+
+
+class CumulativeDistributionTransform(Transform):
+    """y = the cumulative probability of x under a distribution."""
+
+    bijective, sign = True, 1
+    codomain = constraints.unit_interval
+    domain = property(lambda self: self.distribution.support)
+
+    def __init__(self, distribution, cache_size=0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    def _arguments(self):
+        return (self.distribution,)
+
+    def _call(self, x):
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y):
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x, y):
+        return self.distribution.log_prob(x)
+
+
+class _Parametric(Transform):
+    """The parameters broadcast against the values; transforms with equal ones are equal."""
+
+    bijective = True
+    _names: tuple[str, ...] = ()  # of the parameters
+
+    def _parameters(self):
+        return [getattr(self, name) for name in self._names]
+
+    def __eq__(self, other):
+        if not isinstance(other, type(self)):
+            return False
+        pairs = zip(self._parameters(), other._parameters(), strict=True)
+        return all(a is b or bool(rl.as_tensor(a == b).all()) for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def forward_shape(self, shape):
+        return rl.broadcast_shapes(shape, *(getattr(p, "shape", ()) for p in self._parameters()))
+
+    inverse_shape = forward_shape
+
+
+class PowerTransform(_Parametric):
+    """y = x ** exponent"""
+
+    domain = codomain = constraints.positive
+    _names = ("exponent",)
+
+    def __init__(self, exponent, cache_size=0):
+        super().__init__(cache_size)
+        self.exponent = broadcast_all(exponent)[0]
+
+    def _arguments(self):
+        return (self.exponent,)
+
+    @lazy_property
+    def sign(self):
+        return self.exponent.sign()
+
+    def _call(self, x):
+        return x**self.exponent
+
+    def _inverse(self, y):
+        return y ** (1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x, y):
+        return rl.log(rl.abs(self.exponent * y / x))
+
+
+class AffineTransform(_Parametric):
+    """y = loc + scale * x"""
+
+    _names = ("loc", "scale")
+
+    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+        super().__init__(cache_size)
+        self.loc, self.scale = loc, scale
+        self._event_dim = event_dim
+
+    def _arguments(self):
+        return self.loc, self.scale, self._event_dim
+
+    event_dim = property(lambda self: self._event_dim)
+
+    def _reals(self):
+        return (
+            constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
+        )
+
+    domain = constraints.dependent_property(_reals, is_discrete=False)
+    codomain = constraints.dependent_property(_reals, is_discrete=False)
+
+    @property
+    def sign(self):
+        if is_number(self.scale):
+            return (self.scale > 0) - (self.scale < 0)
+        return self.scale.sign()
+
+    def _call(self, x):
+        return self.scale * x + self.loc
+
+    def _inverse(self, y):
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x, y):
+        scale = rl.full_like(x, self.scale) if is_number(self.scale) else self.scale
+        slopes = _sum_rightmost(scale.abs().log(), self.event_dim)
+        return slopes.expand(x.shape[: x.dim() - self.event_dim])

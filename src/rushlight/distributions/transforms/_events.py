@@ -1,0 +1,195 @@
+"""Transforms of vectors and matrices as a whole."""
+
+import math
+
+import rushlight as rl
+from rushlight.distributions import constraints
+from rushlight.distributions.transforms._base import Plain, Transform, need_dims
+from rushlight.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+
+
+def _after_one(x):
+    """(1, x[0], ..., x[-2]) along the last dimension."""
+    return rl.nn.functional.pad(x[..., :-1], (1, 0), value=1.0)
+
+
+class ReshapeTransform(Transform):
+    """Reshapes each event."""
+
+    bijective = True
+
+    def __init__(self, in_shape, out_shape, cache_size=0):
+        self.in_shape, self.out_shape = rl.Size(in_shape), rl.Size(out_shape)
+        if math.prod(self.in_shape) != math.prod(self.out_shape):
+            raise ValueError(
+                "in_shape, out_shape have different numbers of elements: "
+                f"{tuple(self.in_shape)} and {tuple(self.out_shape)}"
+            )
+        super().__init__(cache_size)
+
+    def _arguments(self):
+        return self.in_shape, self.out_shape
+
+    domain = constraints.dependent_property(
+        lambda self: constraints.independent(constraints.real, len(self.in_shape))
+    )
+    codomain = constraints.dependent_property(
+        lambda self: constraints.independent(constraints.real, len(self.out_shape))
+    )
+
+    def _call(self, x):
+        batch = x.shape[: x.dim() - len(self.in_shape)]
+        return x.reshape(*batch, *self.out_shape)
+
+    def _inverse(self, y):
+        batch = y.shape[: y.dim() - len(self.out_shape)]
+        return y.reshape(*batch, *self.in_shape)
+
+    def log_abs_det_jacobian(self, x, y):
+        batch = x.dim() - len(self.in_shape)
+        return x.new_zeros(x.shape[:batch])
+
+    def forward_shape(self, shape):
+        return _exchanged(rl.Size(shape), self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape):
+        return _exchanged(rl.Size(shape), self.out_shape, self.in_shape)
+
+
+def _exchanged(shape, end, other):
+    """The shape with its end, which must be as given, exchanged for another."""
+    need_dims(shape, len(end))
+    batch = len(shape) - len(end)
+    if shape[batch:] != end:
+        raise ValueError(f"Shape mismatch: events of shape {tuple(end)} are expected, got {tuple(shape)}")
+    return shape[:batch] + other
+
+
+class SoftmaxTransform(Plain):
+    """y = exp(x) normalised: onto the simplex, but not one to one."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def _call(self, x):
+        return x.softmax(-1)
+
+    def _inverse(self, y):
+        return y.log()
+
+    def forward_shape(self, shape):
+        need_dims(shape, 1)
+        return shape
+
+    inverse_shape = forward_shape
+
+
+class StickBreakingTransform(Plain):
+    """n reals to a point of the simplex of n + 1: each takes its share of the stick that is left."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = True
+
+    @staticmethod
+    def _centred(x):
+        """x - log(number of pieces still to come): zeros then give equal pieces."""
+        to_come = rl.arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device)
+        return x - to_come.log()
+
+    def _call(self, x):
+        share = rl.sigmoid(self._centred(x))
+        left = (1 - share).cumprod(-1)
+        pad = rl.nn.functional.pad
+        return pad(share, (0, 1), value=1.0) * pad(left, (1, 0), value=1.0)
+
+    def _inverse(self, y):
+        pieces = y[..., :-1]
+        left = (1 - pieces.cumsum(-1)).clamp_min(rl.finfo(y.dtype).tiny)
+        odds = pieces.log() - left.log()
+        return odds - self._centred(rl.zeros_like(odds))
+
+    def log_abs_det_jacobian(self, x, y):
+        # piece i is share_i * left, and d share_i / dx_i = share_i * (1 - share_i)
+        z = self._centred(x)
+        return (y[..., :-1].log() + rl.nn.functional.logsigmoid(-z)).sum(-1)
+
+    def forward_shape(self, shape):
+        need_dims(shape, 1)
+        *batch, n = shape
+        return rl.Size((*batch, n + 1))
+
+    def inverse_shape(self, shape):
+        need_dims(shape, 1)
+        *batch, n = shape
+        return rl.Size((*batch, n - 1))
+
+
+class CorrCholeskyTransform(Transform):
+    """A vector of D(D-1)/2 reals to the Cholesky factor of a D x D correlation matrix.
+
+    Each real becomes by tanh the partial correlation that takes its share of what its row has left.
+    """
+
+    domain, codomain = constraints.real_vector, constraints.corr_cholesky
+    bijective = True
+
+    def _call(self, x):
+        rim = 1 - rl.finfo(x.dtype).eps
+        partial = vec_to_tril_matrix(x.tanh().clamp(-rim, rim), diag=-1)
+        left = _after_one((1 - partial * partial).sqrt().cumprod(-1))
+        return left * (partial + rl.eye(partial.shape[-1], dtype=x.dtype, device=x.device))
+
+    def _inverse(self, y):
+        left = _after_one(1 - (y * y).cumsum(-1)).clamp_min(rl.finfo(y.dtype).tiny)
+        return tril_matrix_to_vec(y / left.sqrt(), diag=-1).atanh()
+
+    def log_abs_det_jacobian(self, x, y, intermediates=None):
+        # An entry is tanh(x) * sqrt(left of its row). The first column always has all of it left.
+        left = 1 - (y * y).cumsum(-1)
+        from_left = tril_matrix_to_vec(left, diag=-2).log().sum(-1) / 2
+        from_tanh = 2 * (math.log(2.0) - x - rl.nn.functional.softplus(-2 * x)).sum(-1)
+        return from_left + from_tanh
+
+    def forward_shape(self, shape):
+        need_dims(shape, 1)
+        *batch, count = shape
+        size = (1 + math.isqrt(1 + 8 * count)) // 2
+        if size * (size - 1) != 2 * count:
+            raise ValueError(f"Input is not a flattened lower-diagonal number: {count} is no D * (D - 1) / 2")
+        return rl.Size((*batch, size, size))
+
+    def inverse_shape(self, shape):
+        need_dims(shape, 2)
+        *batch, rows, columns = shape
+        if rows != columns:
+            raise ValueError(f"Input is not square: {tuple(shape)}")
+        return rl.Size((*batch, rows * (rows - 1) // 2))
+
+
+def _with_diagonal(x, function):
+    """The strict lower triangle, and a function of the diagonal."""
+    return x.tril(-1) + function(x.diagonal(dim1=-2, dim2=-1)).diag_embed()
+
+
+class LowerCholeskyTransform(Plain):
+    """A matrix to a lower triangular one with positive diagonal."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+
+    def _call(self, x):
+        return _with_diagonal(x, rl.exp)
+
+    def _inverse(self, y):
+        return _with_diagonal(y, rl.log)
+
+
+class PositiveDefiniteTransform(Plain):
+    """A matrix to a positive definite one, by its Cholesky factor."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
+
+    def _call(self, x):
+        factor = _with_diagonal(x, rl.exp)
+        return factor @ factor.mT
+
+    def _inverse(self, y):
+        return _with_diagonal(rl.linalg.cholesky(y), rl.log)

@@ -1,0 +1,96 @@
+"""The methods of Module that change the type or place of everything below it."""
+
+import rushlight as rl
+from rushlight.nn.parameter import Parameter, UninitializedTensorMixin
+
+Tensor = rl.Tensor
+
+
+def _apply(self, fn, recurse=True):
+    """Replaces every parameter, gradient and buffer by fn of it, keeping the Parameter objects where
+    possible."""
+    if recurse:
+        for module in self.children():
+            module._apply(fn)
+    for name, param in self._parameters.items():
+        if param is None:
+            continue
+        with rl.no_grad():
+            changed = fn(param)
+        grad = param.grad
+        swap = _swaps() and not isinstance(param, UninitializedTensorMixin)
+        if swap:
+            fresh = Parameter(changed, param.requires_grad)
+            rl.utils.swap_tensors(param, fresh)
+        elif (param.device.type == "meta") != (changed.device.type == "meta"):
+            param = Parameter(changed, param.requires_grad)
+            self._parameters[name] = param
+        else:
+            param.data = changed
+        if grad is not None:
+            with rl.no_grad():
+                param.grad = fn(grad).requires_grad_(grad.requires_grad)
+    for name, buffer in self._buffers.items():
+        if buffer is not None:
+            self._buffers[name] = fn(buffer)
+    return self
+
+
+def to(self, *args, **kwargs):
+    """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype),
+    to(tensor).
+
+    Only floating point and complex ones change their dtype.
+    """
+    device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise TypeError(
+            f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+        )
+
+    def convert(t):
+        kind = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
+        if memory_format is not None and t.dim() in (4, 5):
+            return t.to(device, kind, non_blocking, memory_format=memory_format)
+        return t.to(device, kind, non_blocking)
+
+    return self._apply(convert)
+
+
+def _swaps():
+    future = getattr(rl, "__future__", None)
+    return future is not None and future.get_swap_module_params_on_conversion()
+
+
+def _parse_to(
+    *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None
+):
+    """(device, dtype, non_blocking, memory_format) of the arguments that `to` takes in their three forms."""
+    rest = list(args)
+    if tensor is not None:
+        rest.insert(0, tensor)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+        device, dtype = other.device, other.dtype
+    elif rest and isinstance(rest[0], rl.dtype):
+        dtype = rest.pop(0)
+    elif rest:
+        if rest[0] is not None and not isinstance(rest[0], (str, int, rl.device)):
+            raise TypeError(
+                f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})"
+            )
+        device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], rl.dtype)):
+            dtype = rest.pop(0)
+    if rest:
+        non_blocking = rest.pop(0)
+    if rest:
+        copy = rest.pop(0)
+    if rest or not isinstance(non_blocking, bool) or not isinstance(copy, bool):
+        raise TypeError(
+            "to() received an invalid combination of arguments: expected (device, dtype, non_blocking), "
+            "(dtype, non_blocking) or (tensor, non_blocking)"
+        )
+    if device is not None and not isinstance(device, rl.device):
+        device = rl.device(device)
+    return device, dtype, non_blocking, memory_format

@@ -1,0 +1,221 @@
+"""The methods of Module that write and read state_dicts."""
+
+import warnings
+from collections import OrderedDict, namedtuple
+
+import rushlight as rl
+from rushlight.nn.parameter import Parameter, UninitializedTensorMixin
+
+Tensor = rl.Tensor
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
+
+
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    __slots__ = ()
+
+    def __repr__(self):
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+def get_extra_state(self):
+    """What else belongs into the state_dict; a module that has such a thing defines this and
+    set_extra_state."""
+    raise RuntimeError(
+        "Reached a code path in Module.get_extra_state() that should never be called. "
+        "Define get_extra_state in the module, or leave set_extra_state away too"
+    )
+
+
+def set_extra_state(self, state):
+    """Takes what get_extra_state gave."""
+    raise RuntimeError(
+        "Reached a code path in Module.set_extra_state() that should never be called. "
+        "Define set_extra_state in the module, or leave get_extra_state away too"
+    )
+
+
+def _save_to_state_dict(self, destination, prefix, keep_vars):
+    """Writes this module's own parameters and buffers, not its children's."""
+    hidden = self._non_persistent_buffers_set
+    kept = {name: buffer for name, buffer in self._buffers.items() if name not in hidden}
+    for table in (self._parameters, kept):
+        for name, tensor in table.items():
+            if tensor is not None:
+                destination[prefix + name] = tensor if keep_vars else tensor.detach()
+    if type(self).get_extra_state is not get_extra_state:
+        destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
+
+
+def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    """All parameters and persistent buffers by their paths; the tensors share memory with the module's.
+
+    Args:
+        destination: a dictionary to write into.
+        prefix: put in front of every key.
+        keep_vars: gives the tensors themselves instead of detached ones.
+    """
+    if args:
+        warnings.warn(
+            "Positional args are being deprecated, use kwargs instead: destination, prefix, keep_vars",
+            FutureWarning,
+            stacklevel=2,
+        )
+        destination = args[0] if destination is None else destination
+        prefix = args[1] if len(args) > 1 and prefix == "" else prefix
+        keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    about = {"version": self._version}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = about
+    for hook in self._state_dict_pre_hooks.values():
+        hook(self, prefix, keep_vars)
+    self._save_to_state_dict(destination, prefix, keep_vars)
+    below = {f"{prefix}{name}.": child for name, child in self._modules.items() if child is not None}
+    for path, child in below.items():
+        child.state_dict(destination=destination, prefix=path, keep_vars=keep_vars)
+    for hook in self._state_dict_hooks.values():
+        changed = hook(self, destination, prefix, about)
+        if getattr(hook, "_from_public_api", False):
+            if changed is not None:
+                raise RuntimeError("state_dict post-hook must return None")
+        elif changed is not None:
+            destination = changed
+    return destination
+
+
+def _load_from_state_dict(
+    self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+):
+    """Reads this module's own parameters and buffers, not its children's; reports into the three
+    lists."""
+    for hook in self._load_state_dict_pre_hooks.values():
+        hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+    buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
+    own = {k: v for k, v in (*self._parameters.items(), *buffers.items()) if v is not None}
+    assign = local_metadata.get("assign_to_params_buffers", False)
+    for name, param in own.items():
+        key = prefix + name
+        if key in state_dict:
+            self._load_one(name, param, key, state_dict[key], assign, error_msgs)
+        elif strict:
+            missing_keys.append(key)
+    key = prefix + _EXTRA_STATE_KEY_SUFFIX
+    if type(self).set_extra_state is not set_extra_state:
+        if key in state_dict:
+            self.set_extra_state(state_dict[key])
+        elif strict:
+            missing_keys.append(key)
+    elif strict and key in state_dict:
+        unexpected_keys.append(key)
+    if strict:
+        for key in state_dict:
+            if key.startswith(prefix) and key != prefix + _EXTRA_STATE_KEY_SUFFIX:
+                first, _, rest = key[len(prefix) :].partition(".")
+                if first not in (self._modules if rest else own):
+                    unexpected_keys.append(key)
+
+
+def _load_one(self, name, param, key, value, assign, error_msgs):
+    if not isinstance(value, Tensor):
+        error_msgs.append(
+            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+            f"checkpoint but received {type(value)}"
+        )
+        return
+    lazy = isinstance(param, UninitializedTensorMixin)
+    if not lazy and param.dim() == 0 and value.dim() == 1:
+        value = value[0]  # files of very old versions hold scalars as one number
+    if not lazy and value.shape != param.shape:
+        error_msgs.append(
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {param.shape}."
+        )
+        return
+    if not lazy and param.is_meta and not value.is_meta and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint into one without memory "
+            "changes nothing (a no-op); assign=True would put the tensor itself there",
+            stacklevel=4,
+        )
+    try:
+        with rl.no_grad():
+            if assign:
+                if isinstance(param, Parameter):
+                    if not isinstance(value, Parameter):
+                        value = Parameter(value, requires_grad=param.requires_grad)
+                    else:
+                        value.requires_grad_(param.requires_grad)
+                setattr(self, name, value)
+            elif lazy:
+                param.materialize(value.shape)
+                param.copy_(value)
+            else:
+                param.copy_(value)
+    except Exception as error:
+        shapes = "" if lazy else f"whose dimensions in the model are {param.size()} and "
+        error_msgs.append(
+            f'While copying the parameter named "{key}", {shapes}whose dimensions in the checkpoint are '
+            f"{value.size()}, an exception occurred : {error.args}."
+        )
+
+
+def load_state_dict(self, state_dict, strict=True, assign=False):
+    """Copies values from a state_dict into this module and its children.
+
+    Args:
+        state_dict: what `state_dict()` of such a module gave.
+        strict: missing and unexpected keys are errors.
+        assign: takes the tensors themselves instead of copying their values.
+    """
+    from collections.abc import Mapping
+
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+    missing, unexpected, errors = [], [], []
+    metadata = getattr(state_dict, "_metadata", None)
+    state_dict = OrderedDict(state_dict)
+    if metadata is not None:
+        state_dict._metadata = metadata
+
+    def load(module, state, prefix):
+        local = {} if metadata is None else metadata.get(prefix[:-1], {})
+        if assign:
+            local["assign_to_params_buffers"] = True
+        module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
+        for name, child in module._modules.items():
+            if child is not None:
+                start = prefix + name + "."
+                load(child, {k: v for k, v in state.items() if k.startswith(start)}, start)
+        incompatible = _IncompatibleKeys(missing, unexpected)
+        for hook in module._load_state_dict_post_hooks.values():
+            if hook(module, incompatible) is not None:
+                raise AssertionError(
+                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                    "anything: change the lists of incompatible_keys themselves"
+                )
+
+    load(self, state_dict, "")
+    if strict:
+        if unexpected:
+            errors.insert(
+                0, "Unexpected key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in unexpected))
+            )
+        if missing:
+            errors.insert(
+                0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing))
+            )
+    if errors:
+        from rushlight.nn.modules._error_notes import load_hints
+
+        hints = load_hints(missing, unexpected) if strict else []
+        raise RuntimeError(
+            "Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors))
+            + "".join(f"\n  {hint}" for hint in hints)
+        )
+    return _IncompatibleKeys(missing, unexpected)
