@@ -1,13 +1,9 @@
 """Convolutions against PyTorch, layer by layer: `python benchmarks/conv.py [word ...] [--threads N] [--rounds R]`.
 
-Words select layers by name. Each framework runs in a process of its own; forward, gradient by the input and gradient by
-the filters are timed apart, the two frameworks in turn, and the best time counts. GFLOP/s are those of the plain formula."""
+Words select layers by name. Forward, gradient by the input and gradient by the filters are timed apart. GFLOP/s are those
+of the plain formula."""
 
-import argparse
-import json
-import subprocess
-import sys
-import time
+import side
 
 PASSES = ("forward", "input", "weight")
 
@@ -19,21 +15,21 @@ def layers():
     def add(name, op, x, w, **arguments):
         rows[name] = (op, x, w, arguments)
 
-    sides = {64: 56, 128: 28, 256: 14, 512: 7}
+    edges = {64: 56, 128: 28, 256: 14, 512: 7}
     for n in (1, 8, 32):
         add(f"resnet n{n} stem 7x7/2 3-64", "conv2d", (n, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3)
-        for c, side in sides.items():
-            add(f"resnet n{n} 3x3 {c}@{side}", "conv2d", (n, c, side, side), (c, c, 3, 3), padding=1)
+        for c, edge in edges.items():
+            add(f"resnet n{n} 3x3 {c}@{edge}", "conv2d", (n, c, edge, edge), (c, c, 3, 3), padding=1)
             if c > 64:
-                wide = (n, c // 2, 2 * side, 2 * side)
-                add(f"resnet n{n} 3x3/2 {c}@{side}", "conv2d", wide, (c, c // 2, 3, 3), stride=2, padding=1)
-                add(f"resnet n{n} 1x1/2 {c}@{side}", "conv2d", wide, (c, c // 2, 1, 1), stride=2)
-    for c, side in {64: 32, 128: 16, 256: 8, 512: 4}.items():
-        add(f"cifar n16 3x3 {c}@{side}", "conv2d", (16, c, side, side), (c, c, 3, 3), padding=1)
+                wide = (n, c // 2, 2 * edge, 2 * edge)
+                add(f"resnet n{n} 3x3/2 {c}@{edge}", "conv2d", wide, (c, c // 2, 3, 3), stride=2, padding=1)
+                add(f"resnet n{n} 1x1/2 {c}@{edge}", "conv2d", wide, (c, c // 2, 1, 1), stride=2)
+    for c, edge in {64: 32, 128: 16, 256: 8, 512: 4}.items():
+        add(f"cifar n16 3x3 {c}@{edge}", "conv2d", (16, c, edge, edge), (c, c, 3, 3), padding=1)
         if c > 64:
-            wide = (16, c // 2, 2 * side, 2 * side)
-            add(f"cifar n16 3x3/2 {c}@{side}", "conv2d", wide, (c, c // 2, 3, 3), stride=2, padding=1)
-            add(f"cifar n16 1x1/2 {c}@{side}", "conv2d", wide, (c, c // 2, 1, 1), stride=2)
+            wide = (16, c // 2, 2 * edge, 2 * edge)
+            add(f"cifar n16 3x3/2 {c}@{edge}", "conv2d", wide, (c, c // 2, 3, 3), stride=2, padding=1)
+            add(f"cifar n16 1x1/2 {c}@{edge}", "conv2d", wide, (c, c // 2, 1, 1), stride=2)
     add("cifar n16 3x3 3-64@32", "conv2d", (16, 3, 32, 32), (64, 3, 3, 3), padding=1)
     add("mnist n64 3x3 1-32", "conv2d", (64, 1, 28, 28), (32, 1, 3, 3))
     add("mnist n64 3x3 32-64", "conv2d", (64, 32, 26, 26), (64, 32, 3, 3))
@@ -72,83 +68,59 @@ def layers():
     return rows
 
 
-def worker(module, threads):
-    T = __import__(module)
-    F = __import__(f"{module}.nn.functional", fromlist=["conv2d"])
-    T.set_num_threads(threads)
-    grad = T.autograd.grad
-    rows, current, runs = layers(), None, {}
-    for line in sys.stdin:
-        name, kind = json.loads(line)
-        if name != current:
-            op, xs, ws, kwargs = rows[name]
-            T.manual_seed(0)
-            x, w = T.randn(*xs), T.randn(*ws)
-            xg, wg = x.clone().requires_grad_(), w.clone().requires_grad_()
-            call = getattr(F, op)
-            yx, yw = call(xg, w, **kwargs), call(x, wg, **kwargs)
-            g = T.randn(*yx.shape)
-            runs = {
-                "forward": lambda call=call, x=x, w=w, kwargs=kwargs: call(x, w, **kwargs),
-                "input": lambda y=yx, xg=xg, g=g: grad(y, xg, g, retain_graph=True),
-                "weight": lambda y=yw, wg=wg, g=g: grad(y, wg, g, retain_graph=True),
-            }
-            # each element of these meets every tap
-            macs = x.numel() if op.startswith("conv_transpose") else g.numel()
-            for v in ws[1:]:
-                macs *= v
-            current = name
-        run = runs[kind]
-        run()
-        start = time.perf_counter()
-        run()
-        once = max(time.perf_counter() - start, 1e-7)
-        repeat = max(1, min(1000, int(0.001 / once)))
-        best = float("inf")
-        for _ in range(max(3, min(30, int(0.03 / (once * repeat))))):
-            start = time.perf_counter()
-            for _ in range(repeat):
-                run()
-            best = min(best, (time.perf_counter() - start) / repeat)
-        print(json.dumps({"best": best, "flops": 2 * macs}), flush=True)
+CURRENT = {}
 
 
-class Worker:
-    def __init__(self, module, threads):
-        command = [sys.executable, __file__, "--worker", module, "--threads", str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def prepare(T, name):
+    op, xs, ws, kwargs = layers()[name]
+    call, grad = getattr(T.nn.functional, op), T.autograd.grad
+    T.manual_seed(0)
+    x, w = T.randn(*xs), T.randn(*ws)
+    xg, wg = x.clone().requires_grad_(), w.clone().requires_grad_()
+    yx, yw = call(xg, w, **kwargs), call(x, wg, **kwargs)
+    g = T.randn(*yx.shape)
+    # each element of these meets every tap
+    flops = 2 * (x.numel() if op.startswith("conv_transpose") else g.numel())
+    for v in ws[1:]:
+        flops *= v
+    return {
+        "flops": flops,
+        "forward": lambda: call(x, w, **kwargs),
+        "input": lambda: grad(yx, xg, g, retain_graph=True),
+        "weight": lambda: grad(yw, wg, g, retain_graph=True),
+    }
 
-    def __call__(self, name, kind):
-        self.process.stdin.write(json.dumps([name, kind]) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+
+def answer(T, request):
+    name, kind = request
+    if name not in CURRENT:
+        CURRENT.clear()
+        CURRENT[name] = prepare(T, name)
+    return {"best": side.timed(CURRENT[name][kind], 0.03), "flops": CURRENT[name]["flops"]}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(arguments=None):
+    parser = side.parser(__doc__, rounds=2)
     parser.add_argument("word", nargs="*")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--module", default="rushlight")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.worker:
-        worker(options.worker, options.threads)
+        side.serve(options.worker, options.threads, answer)
         return
-    ours, theirs = Worker(options.module, options.threads), Worker("torch", options.threads)
     names = [n for n in layers() if not options.word or any(w in n for w in options.word)]
     print(f"{'layer':<32}" + "".join(f"{kind:>28}" for kind in PASSES))
-    for name in names:
-        cells = []
-        for kind in PASSES:
-            best = {"torch": float("inf"), "ours": float("inf")}
-            for _ in range(options.rounds):
-                for label, run in (("torch", theirs), ("ours", ours)):
-                    result = run(name, kind)
-                    best[label] = min(best[label], result["best"])
-            rate = result["flops"] / best["ours"] * 1e-9
-            cells.append(f"{best['ours'] * 1e3:9.3f} ms {rate:5.0f} GF {best['torch'] / best['ours']:5.2f}x")
-        print(f"{name:<32}" + "".join(f"{c:>28}" for c in cells), flush=True)
+    with side.Pair(__file__, options) as pair:
+        for name in names:
+            cells = []
+            for kind in PASSES:
+                ours, rival = pair.best([name, kind])
+                if isinstance(ours, str):
+                    cells.append(ours[:26])
+                    continue
+                rate = ours["flops"] / ours["best"] * 1e-9
+                cells.append(
+                    f"{ours['best'] * 1e3:9.3f} ms {rate:5.0f} GF {rival['best'] / ours['best']:5.2f}x"
+                )
+            print(f"{name:<32}" + "".join(f"{c:>28}" for c in cells), flush=True)
 
 
 if __name__ == "__main__":

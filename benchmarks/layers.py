@@ -1,12 +1,8 @@
 """Layers, forward and with backward, against PyTorch: `python benchmarks/layers.py [family ...] [--threads N] [--rounds R]`.
 
-Each framework runs in a process of its own; for each row the two take turns for a few rounds, and the best time counts."""
+The last lines are the list of what is slower than PyTorch by more than 10 %."""
 
-import argparse
-import json
-import subprocess
-import sys
-import time
+import side
 
 # family -> row -> (what is made once, what is timed). `T` is the framework, `F` its nn.functional; `x` requires grad.
 # Rows with an `out` are timed forward and with backward; others only as they stand.
@@ -122,24 +118,9 @@ def prepare(T, code):
     return names
 
 
-def timed(run):
-    run()
-    start = time.perf_counter()
-    run()
-    once = max(time.perf_counter() - start, 1e-7)
-    repeat = max(1, min(1000, int(0.002 / once)))
-    best = float("inf")
-    for _ in range(max(3, min(30, int(0.06 / (once * repeat))))):
-        start = time.perf_counter()
-        for _ in range(repeat):
-            run()
-        best = min(best, (time.perf_counter() - start) / repeat)
-    return best
-
-
 def measure(T, names, code):
     run = eval(f"lambda: {code}", names)
-    result = {"forward": timed(run)}
+    result = {"forward": side.timed(run)}
     out = run()
     if not getattr(out, "requires_grad", False):
         return result
@@ -152,77 +133,46 @@ def measure(T, names, code):
             v.grad = None
         run().backward(gradient)
 
-    result["backward"] = timed(both)
+    result["backward"] = side.timed(both)
     return result
 
 
-def worker(module, threads):
-    T = __import__(module)
-    __import__(f"{module}.nn.functional")
-    __import__(f"{module}.optim")
-    T.set_num_threads(threads)
-    prepared = {}
-    for line in sys.stdin:
-        made, code = json.loads(line)
-        try:
-            if made not in prepared:
-                prepared.clear()
-                prepared[made] = prepare(T, made)
-            result = measure(T, prepared[made], code)
-        except Exception as error:
-            result = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(result), flush=True)
+PREPARED = {}
 
 
-class Worker:
-    def __init__(self, module, threads):
-        command = [sys.executable, __file__, "--worker", module, "--threads", str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __call__(self, *row):
-        self.process.stdin.write(json.dumps(row) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+def answer(T, request):
+    made, code = request
+    if made not in PREPARED:
+        PREPARED.clear()
+        PREPARED[made] = prepare(T, made)
+    return measure(T, PREPARED[made], code)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(arguments=None):
+    parser = side.parser(__doc__)
     parser.add_argument("family", nargs="*", default=list(ROWS))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--module", default="rushlight")
     parser.add_argument("--row", default="", help="only rows whose name contains this")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.worker:
-        worker(options.worker, options.threads)
+        side.serve(options.worker, options.threads, answer)
         return
-    ours, theirs = Worker(options.module, options.threads), Worker("torch", options.threads)
     slower = []
-    for family in options.family:
-        print(f"\n{family:<36}{'forward':>24}{'forward and backward':>24}")
-        for name, row in ROWS[family].items():
-            if options.row not in name:
-                continue
-            best = {"torch": {}, "ours": {}}
-            for _ in range(options.rounds):
-                for label, run in (("torch", theirs), ("ours", ours)):
-                    for key, value in run(*row).items():
-                        if isinstance(value, str):
-                            best[label][key] = value
-                        else:
-                            best[label][key] = min(best[label].get(key, float("inf")), value)
-            cells = []
-            for key in ("forward", "backward"):
-                if key not in best["ours"] or key not in best["torch"]:
+    with side.Pair(__file__, options) as pair:
+        for family in options.family:
+            print(f"\n{family:<36}{'forward':>24}{'forward and backward':>24}")
+            for name, row in ROWS[family].items():
+                if options.row not in name:
                     continue
-                ratio = best["torch"][key] / best["ours"][key]
-                cells.append(f"{best['ours'][key] * 1e6:10.2f} us {ratio:5.2f}x")
-                if ratio < 1:
-                    slower.append((ratio, name, key))
-            errors = [f"{who}: {best[who]['error'][:60]}" for who in best if "error" in best[who]]
-            print(f"{name:<36}" + "".join(f"{c:>24}" for c in cells) + " ".join(errors), flush=True)
-    print(f"\nslower than torch: {len(slower)}")
+                ours, rival = pair.best(row)
+                if isinstance(ours, str):
+                    print(f"{name:<36}{ours[:80]}", flush=True)
+                    continue
+                keys = [k for k in ("forward", "backward") if k in ours and k in rival]
+                print(
+                    f"{name:<36}" + "".join(f"{side.cell(ours[k], rival[k]):>24}" for k in keys), flush=True
+                )
+                slower += [(rival[k] / ours[k], name, k) for k in keys if rival[k] < 0.9 * ours[k]]
+    print(f"\nslower than {options.rival} by more than 10 %: {len(slower)}")
     for ratio, name, key in sorted(slower):
         print(f"  {ratio:5.2f}x  {name} {key}")
 

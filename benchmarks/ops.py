@@ -1,12 +1,8 @@
-"""Ops at several sizes against PyTorch: `python benchmarks/ops.py [family ...] [--threads N] [--rounds R]`.
+"""Ops at several sizes against PyTorch: `python benchmarks/ops.py [family ...] [--sizes N ...] [--threads N] [--rounds R]`.
 
-Each framework runs in a process of its own; for each op the two take turns for a few rounds, and the best time counts."""
+The last lines are the list of what is slower than PyTorch by more than 10 %."""
 
-import argparse
-import json
-import subprocess
-import sys
-import time
+import side
 
 SIZES = (10, 1_000, 100_000, 10_000_000)
 
@@ -53,83 +49,43 @@ def prepare(T, n):
     }  # fmt: skip
 
 
-def worker(module, threads):
-    T = __import__(module)
-    T.set_num_threads(threads)
-    prepared = {}
-    for line in sys.stdin:
-        n, code = json.loads(line)
-        if n not in prepared:
-            prepared.clear()
-            prepared[n] = prepare(T, n)
-        names = prepared[n]
-        run = eval(f"lambda: {code}", names)
-        try:
-            run()
-        except Exception as error:
-            print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
-            continue
-        start = time.perf_counter()
-        run()
-        once = max(time.perf_counter() - start, 1e-7)
-        repeat = max(1, min(1000, int(0.002 / once)))
-        best = float("inf")
-        for _ in range(max(3, min(30, int(0.05 / (once * repeat))))):
-            start = time.perf_counter()
-            for _ in range(repeat):
-                run()
-            best = min(best, (time.perf_counter() - start) / repeat)
-        print(json.dumps({"best": best}), flush=True)
+PREPARED = {}
 
 
-class Worker:
-    def __init__(self, module, threads):
-        command = [sys.executable, __file__, "--worker", module, "--threads", str(threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def __call__(self, n, code):
-        self.process.stdin.write(json.dumps([n, code]) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+def answer(T, request):
+    n, code = request
+    if n not in PREPARED:
+        PREPARED.clear()
+        PREPARED[n] = prepare(T, n)
+    return {"best": side.timed(eval(f"lambda: {code}", PREPARED[n]))}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(arguments=None):
+    parser = side.parser(__doc__)
     parser.add_argument("family", nargs="*", default=list(FAMILIES))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--module", default="rushlight")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    options = parser.parse_args(arguments)
     if options.worker:
-        worker(options.worker, options.threads)
+        side.serve(options.worker, options.threads, answer)
         return
-    ours, theirs = Worker(options.module, options.threads), Worker("torch", options.threads)
     slower = []
-    for family in options.family:
-        print(f"\n{family:<16}" + "".join(f"{n:>24,}" for n in SIZES))
-        rows = {name: [] for name in FAMILIES[family]}
-        for n in SIZES:
-            for name, code in FAMILIES[family].items():
-                best = {}
-                for _ in range(options.rounds):
-                    for label, run in (("torch", theirs), ("ours", ours)):
-                        result = run(n, code)
-                        if "error" in result:
-                            best[label] = result["error"]
-                            break
-                        best[label] = min(best.get(label, float("inf")), result["best"])
-                bad = [v for v in best.values() if isinstance(v, str)]
-                if bad:
-                    rows[name].append(bad[0][:22])
-                    continue
-                ratio = best["torch"] / best["ours"]
-                rows[name].append(f"{best['ours'] * 1e6:10.2f} us {ratio:5.2f}x")
-                if ratio < 0.9:
-                    slower.append((ratio, family, name, n))
-        for name, cells in rows.items():
-            print(f"{name:<16}" + "".join(f"{c:>24}" for c in cells), flush=True)
-    print(f"\nslower than torch by more than 10 %: {len(slower)}")
+    with side.Pair(__file__, options) as pair:
+        for family in options.family:
+            print(f"\n{family:<16}" + "".join(f"{n:>24,}" for n in options.sizes))
+            rows = {name: [] for name in FAMILIES[family]}
+            for n in options.sizes:
+                for name, code in FAMILIES[family].items():
+                    ours, rival = pair.best([n, code])
+                    if isinstance(ours, str):
+                        rows[name].append(ours[:22])
+                        continue
+                    rows[name].append(side.cell(ours["best"], rival["best"]))
+                    ratio = rival["best"] / ours["best"]
+                    if ratio < 0.9:
+                        slower.append((ratio, family, name, n))
+            for name, cells in rows.items():
+                print(f"{name:<16}" + "".join(f"{c:>24}" for c in cells), flush=True)
+    print(f"\nslower than {options.rival} by more than 10 %: {len(slower)}")
     for ratio, family, name, n in sorted(slower):
         print(f"  {ratio:5.2f}x  {family} {name} at {n:,}")
 

@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import sys
 
+import side
+
 PROBE = """
 import resource, sys, time
 
@@ -18,9 +20,11 @@ print(time.perf_counter() - start, resident() - before)
 """
 
 
-def main():
+def main(arguments=None):
+    parser = side.parser(__doc__)
+    options = parser.parse_args(arguments)
     print(f"{'':12}{'on disk MB':>12}{'import ms':>12}{'memory MB':>12}")
-    for module in ("torch", "rushlight"):
+    for module in (options.rival, options.module):
         folder = pathlib.Path(importlib.util.find_spec(module).origin).parent
         size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file() and f.suffix != ".pyc") / 1e6
         runs = [

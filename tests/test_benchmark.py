@@ -1,3 +1,8 @@
+import pathlib
+import subprocess
+import sys
+import xml.dom.minidom
+
 import pytest
 
 import rushlight as rl
@@ -66,3 +71,26 @@ def test_refusals():
         benchmark.Timer("x", language="c++")
     with pytest.raises(ValueError, match="global_setup"):
         benchmark.Timer("x", global_setup="#include")
+
+
+def test_all_benchmarks(tmp_path):
+    """benchmarks/all.py at tiny sizes, with the package as its own rival."""
+    script = pathlib.Path(__file__).parent.parent / "benchmarks" / "all.py"
+    picture = tmp_path / "roofline.svg"
+    command = [sys.executable, str(script), "--quick", "--rival", "rushlight", "--picture", str(picture)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, run.stderr
+    parts = ["start", "workloads", "scaling", "ops", "layers", "conv", "limits"]
+    assert [line[3:] for line in run.stdout.splitlines() if line.startswith("== ")] == parts
+    assert "Error" not in run.stdout
+    for row in (
+        "tiny regression",
+        "width 1024",
+        "scatter_add",
+        "embedding 12x64",
+        "tiny 3x3 8@8",
+        "the machine: ",
+    ):
+        assert row in run.stdout
+    drawn = xml.dom.minidom.parseString(picture.read_text())
+    assert len(drawn.getElementsByTagName("circle")) > 20

@@ -10,7 +10,7 @@ namespace rl {
 // forward has exp(-2 pi i j k / n) in its sum, otherwise exp(+...). The result is multiplied by `scale`.
 // Views may have any strides; the result shares no memory with the input, except that c2c may work in place.
 struct FftKernels {
-  // complex to complex, of equal sizes
+  // complex, or real, to complex of equal sizes
   void (*c2c)(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale);
   // real to complex: the last of dims keeps n / 2 + 1 of its n values
   void (*r2c)(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale);

@@ -140,6 +140,8 @@ enum class Pointwise : uint16_t {
   Logaddexp,
   Logaddexp2,
   Heaviside,
+  Prelu /* x, slope below 0 */,
+  ClippedSquare /* x, y -> d1 * d^2 / 2 of d = x - y, from |d| = d0 on with slope d0 d1 */,
   Xlogy,
   Xlog1py,
   Zeta,
@@ -182,6 +184,7 @@ enum class Pointwise : uint16_t {
   Addcdiv /* x + s0 * y / z */,
   Lerp /* x + z * (y - x) */,
   ClampTensors /* x, min, max */,
+  ClippedSquareGrad /* dy, x, y; d0, d1 */,
   Count,
 };
 

@@ -14,6 +14,15 @@ struct GridShape {
   bool align_corners;  // -1 and 1 are the corner pixels' centres, else their outer edges
 };
 
+// One dimension resized: (outer, n_in, inner) and (outer, n_out, inner). Result j is the sum over k < taps (2 or 4) of
+// weights[j * taps + k] times the element places[j * taps + k], which is inside.
+struct ResizeTable {
+  int64_t outer, n_in, n_out, inner;
+  int taps;
+  const int64_t* places;
+  const double* weights;
+};
+
 // All contiguous, floats or doubles.
 struct ResampleKernels {
   // out (batch, channels, points)
@@ -25,6 +34,9 @@ struct ResampleKernels {
   // factor (of indices' length, may be null). starts has one entry more than there are bags and is checked here, as the
   // indices (RuntimeError) are.
   void (*bag_sum)(const View& out, const View& table, const View& indices, const View& starts, const View* factors);
+  // Half types too. dx is overwritten.
+  void (*resize)(const ResizeTable& s, const View& out, const View& in);
+  void (*resize_grad)(const ResizeTable& s, const View& dx, const View& dy);
 };
 
 }  // namespace rl

@@ -39,6 +39,7 @@ class Generator {
   double uniform() { return static_cast<double>(random64() & kDoubleMask) * 0x1p-53; }
   // Normal(0, 1) by Box and Muller; the second number of a pair is kept for the next call.
   double normal();
+  bool has_next_normal() const { return has_next_normal_; }
 
   // `bytes` is kStateBytes long. set_state throws Error(Runtime) for a wrong size or an impossible state, and then
   // leaves the generator as it was.

@@ -121,6 +121,32 @@ template <class U> void interleave_planes(const Nest<2>& nest, int d) {
   parallel_for(0, planes * bands, grain, piece);
 }
 
+// Rows of a few elements: instead of a run per row, one per element of a row, along a band of rows.
+template <class U> void copy_short_rows(const Nest<2>& nest) {
+  constexpr int64_t kBand = 1024;
+  const int64_t width = nest.sizes[0], rows = nest.sizes[1], bands = (rows + kBand - 1) / kBand;
+  const int64_t* step = nest.strides[0];
+  const int64_t* row = nest.strides[1];
+  auto piece = [&](int64_t first, int64_t last) {
+    for (; first < last; ++first) {
+      const int64_t top = first % bands * kBand, height = rows - top < kBand ? rows - top : kBand;
+      int64_t plane = first / bands;
+      char* out = nest.data[0] + top * row[0];
+      const char* in = nest.data[1] + top * row[1];
+      for (int k = 2; k < nest.ndim; ++k) {
+        const int64_t at = plane % nest.sizes[k];
+        plane /= nest.sizes[k];
+        out += at * nest.strides[k][0], in += at * nest.strides[k][1];
+      }
+      for (int64_t j = 0; j < width; ++j) move_run<U>(out + j * step[0], row[0], in + j * step[1], row[1], height);
+    }
+  };
+  const int64_t pieces = nest.total / (rows * width) * bands, one = (rows < kBand ? rows : kBand) * width;
+  const int64_t grain = kPieceBytes / 4 / (one * static_cast<int64_t>(sizeof(U)) + 1) + 1;
+  if (pieces <= grain) return piece(0, pieces);
+  parallel_for(0, pieces, grain, piece);
+}
+
 // A run with a conversion: strided sides pass through small contiguous buffers.
 void cast_strided(char* out, int64_t out_step, Move out_move, int64_t out_size, const char* in, int64_t in_step,
                   Move in_move, int64_t in_size, int64_t n, Cast cast) {
@@ -166,6 +192,8 @@ void copy(const View& out, const View& in) {
       return visit_size(in_size, [&](auto u) { transpose_planes<decltype(u)>(nest, d, cast, out_size); });
     if (!cast) return visit_size(in_size, [&](auto u) { interleave_planes<decltype(u)>(nest, d); });
   }
+  if (!cast && nest.ndim > 1 && nest.sizes[0] <= 4 && nest.sizes[1] >= 32)
+    return visit_size(in_size, [&](auto u) { copy_short_rows<decltype(u)>(nest); });
   Move in_move = move_of(in_size), out_move = move_of(out_size);
   nest.parallel_runs(kPieceBytes / 4 / out_size, [&](char* const* at, int64_t n) {
     if (cast) cast_strided(at[0], out_step, out_move, out_size, at[1], in_step, in_move, in_size, n, cast);

@@ -11,6 +11,7 @@
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
 #include "cpu/transpose.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -45,7 +46,7 @@ struct Lines {
 
 inline constexpr int64_t kMostLanes = 16;
 
-// Runs body(first line, lanes, from[], to[], x, y) over groups of lines, each with two buffers of `rows` rows.
+// Runs body(lanes, from[], to[], x, y) over groups of lines, each with two buffers of `rows` rows.
 // They go in groups, which makes vectors of every stage and full cache lines out of strided lines; fewer of the long
 // ones, which must stay in the second cache.
 template <class T, class F> void for_lines(const Lines& lines, int64_t rows, bool contiguous, F body) {
@@ -54,17 +55,23 @@ template <class T, class F> void for_lines(const Lines& lines, int64_t rows, boo
   int64_t lanes = contiguous ? std::clamp<int64_t>(16384 / rows, 1, rows <= 32 ? most : most / 2)
                              : std::clamp<int64_t>(4096 / rows, most / 2, most);
   lanes = std::min(lanes, lines.count);
-  int64_t groups = (lines.count + lanes - 1) / lanes;
+  // Strided lines that are neighbours in memory are read row by row: a group does not go beyond their dimension.
+  const int64_t beside = !contiguous && lines.ndim > 0 ? lines.sizes[lines.ndim - 1] : 0;
+  const int64_t width = beside >= lanes / 2 ? std::max<int64_t>(beside, 1) : lines.count;
+  const int64_t per_width = (width + lanes - 1) / lanes;
+  if (width < lines.count) lanes = (width + per_width - 1) / per_width;
+  const int64_t groups = lines.count / width * per_width;
   double cost = static_cast<double>(rows) * lanes * (4 + std::log2(static_cast<double>(rows) + 1));
   int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(60000 / cost));
   parallel_for(0, groups, grain, [&](int64_t first, int64_t last) {
     int64_t buffer = checked_mul(2 * rows, lanes);
     Scratch<T> x(buffer), y(buffer);
     for (int64_t g = first; g < last; ++g) {
-      int64_t begin = g * lanes, width = std::min(lanes, lines.count - begin);
+      const int64_t from_row = g % per_width * lanes, begin = g / per_width * width + from_row;
+      const int64_t count = std::min(lanes, width - from_row);
       int64_t from[kMostLanes], to[kMostLanes];
-      for (int64_t l = 0; l < width; ++l) lines.start(begin + l, from[l], to[l]);
-      body(width, from, to, x.get(), y.get());
+      for (int64_t l = 0; l < count; ++l) lines.start(begin + l, from[l], to[l]);
+      body(count, from, to, x.get(), y.get());
     }
   });
 }
@@ -73,6 +80,22 @@ template <class T, class F> void for_lines(const Lines& lines, int64_t rows, boo
 template <class F> void for_blocks(int64_t n, int64_t lanes, F f) {
   for (int64_t k = 0; k < n; k += 64)
     for (int64_t l = 0; l < lanes; ++l) f(l, k, std::min(n, k + 64));
+}
+
+// f(lane, X{}) for vectors X of lanes, then for the rest one by one. Few lanes: a loop that the compiler makes vectors
+// of would spend more on its beginning and end.
+template <class T, class F> [[gnu::always_inline]] inline void for_lanes(int64_t lanes, F f) {
+  int64_t l = 0;
+  for (; l + kLanes<T> <= lanes; l += kLanes<T>) f(l, Vec<T>{});
+  for (; l < lanes; ++l) f(l, T{});
+}
+template <class X, class T> [[gnu::always_inline]] inline X get(const T* p) {
+  X x;
+  __builtin_memcpy(&x, p, sizeof x);
+  return x;
+}
+template <class X, class T> [[gnu::always_inline]] inline void put(T* p, const X& x) {
+  __builtin_memcpy(p, &x, sizeof x);
 }
 
 // n vectors of n numbers, n = 16 / sizeof(T), turned round.
@@ -219,13 +242,14 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
       for (int64_t k = 0; k <= h; ++k) {
         int64_t a = k == h ? 0 : k, b = k == 0 ? 0 : h - k;
         T wr = plan->half_turns[2 * k], wi = plan->half_turns[2 * k + 1];
-#pragma GCC ivdep
-        for (int64_t l = 0; l < lanes; ++l) {
-          T ar = zr[a * lanes + l], ai = zi[a * lanes + l], br = zr[b * lanes + l], bi = -zi[b * lanes + l];
-          T sr = (ar + br) / 2, si = (ai + bi) / 2, dr = (ar - br) / 2, di = (ai - bi) / 2;
-          outr[k * lanes + l] = sr + (wr * di + wi * dr);
-          outi[k * lanes + l] = si - (wr * dr - wi * di);
-        }
+        for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
+          using X = decltype(lane);
+          X ar = get<X>(zr + a * lanes + l), ai = get<X>(zi + a * lanes + l);
+          X br = get<X>(zr + b * lanes + l), bi = -get<X>(zi + b * lanes + l);
+          X sr = (ar + br) * T(0.5), si = (ai + bi) * T(0.5), dr = (ar - br) * T(0.5), di = (ai - bi) * T(0.5);
+          put(outr + k * lanes + l, sr + (wr * di + wi * dr));
+          put(outi + k * lanes + l, si - (wr * dr - wi * di));
+        });
       }
       zr = outr, zi = outi;
     }
@@ -260,13 +284,15 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
       for (int64_t k = 0; k < h; ++k) {
         int64_t b = h - k;
         T wr = plan->half_turns[2 * k], wi = -plan->half_turns[2 * k + 1];
-#pragma GCC ivdep
-        for (int64_t l = 0; l < lanes; ++l) {
-          T ar = xr[k * lanes + l], ai = xi[k * lanes + l], br = xr[b * lanes + l], bi = -xi[b * lanes + l];
-          T sr = ar + br, si = ai + bi, dr = ar - br, di = ai - bi;
-          T er = wr * dr - wi * di, ei = wr * di + wi * dr;
-          zr[k * lanes + l] = sr - ei, zi[k * lanes + l] = si + er;
-        }
+        for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
+          using X = decltype(lane);
+          X ar = get<X>(xr + k * lanes + l), ai = get<X>(xi + k * lanes + l);
+          X br = get<X>(xr + b * lanes + l), bi = -get<X>(xi + b * lanes + l);
+          X sr = ar + br, si = ai + bi, dr = ar - br, di = ai - bi;
+          X er = wr * dr - wi * di, ei = wr * di + wi * dr;
+          put(zr + k * lanes + l, sr - ei);
+          put(zi + k * lanes + l, si + er);
+        });
       }
     } else {
       for (int64_t k = 0; k < n; ++k)
@@ -306,8 +332,47 @@ template <class F> void visit_real(DType t, F f) {
   }
 }
 
+// Of a real input's transform the half up to n / 2 along the last of dims is known; X[-k] = conj X[k] gives the rest.
+template <class T> void fill_mirrored(const View& out, const int* dims, int ndims) {
+  const int last = dims[ndims - 1];
+  const int64_t n = out.sizes[last], step = out.strides[last];
+  bool turned[kMaxDims] = {};
+  for (int i = 0; i + 1 < ndims; ++i) turned[dims[i]] = true;
+  auto* data = out.as<std::complex<T>>();
+  parallel_for(0, out.numel() / n, std::max<int64_t>(1, 16384 / n), [&](int64_t first, int64_t end) {
+    for (int64_t line = first; line < end; ++line) {
+      int64_t rest = line, to = 0, from = 0;
+      for (int d = out.ndim - 1; d >= 0; --d) {
+        if (d == last) continue;
+        const int64_t i = rest % out.sizes[d];
+        rest /= out.sizes[d];
+        to += i * out.strides[d];
+        from += (turned[d] && i ? out.sizes[d] - i : i) * out.strides[d];
+      }
+      if (step == 1 && sizeof(T) == 4) {  // both parts as one number, whose sign is that of the imaginary one
+        typedef uint64_t Both __attribute__((may_alias));
+        Both* row = reinterpret_cast<Both*>(data + to);
+        const Both* half = reinterpret_cast<const Both*>(data + from);
+#pragma GCC ivdep
+        for (int64_t k = n / 2 + 1; k < n; ++k) row[k] = half[n - k] ^ (uint64_t{1} << 63);
+        continue;
+      }
+      for (int64_t k = n / 2 + 1; k < n; ++k) data[to + k * step] = std::conj(data[from + (n - k) * step]);
+    }
+  });
+}
+
+void r2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale);
+
 void c2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
   if (out.numel() == 0) return;
+  if (!is_complex(in.dtype)) {
+    int64_t sizes[kMaxDims];
+    for (int d = 0; d < out.ndim; ++d) sizes[d] = out.sizes[d];
+    sizes[dims[ndims - 1]] = sizes[dims[ndims - 1]] / 2 + 1;
+    r2c(View{out.data, sizes, out.strides, out.ndim, out.dtype}, in, dims, ndims, forward, scale);
+    return visit_real(out.dtype, [&](auto x) { fill_mirrored<decltype(x)>(out, dims, ndims); });
+  }
   visit_real(out.dtype, [&](auto x) { c2c_passes<decltype(x)>(out, in, dims, ndims, forward, scale); });
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "cpu/pointwise.h"
 #include "cpu/vec_exp.h"
 
 namespace rl::RL_ISA {
@@ -33,6 +34,8 @@ constexpr int kLargestRadix = 31;
 
 std::vector<int> factors(int64_t n) {
   std::vector<int> result;
+  // Few long stages read and write less; the butterfly of 8 needs the 32 registers that wide processors have.
+  while (has_wide() && n % 8 == 0 && n % 32 != 16) result.push_back(8), n /= 8;
   while (n % 4 == 0) result.push_back(4), n /= 4;
   if (n % 2 == 0) result.push_back(2), n /= 2;
   for (int r = 3; r <= kLargestRadix; r += 2)
@@ -54,8 +57,13 @@ template <class T> struct Cx {
 template <class T> inline Cx<T> operator+(Cx<T> a, Cx<T> b) { return {a.re + b.re, a.im + b.im}; }
 template <class T> inline Cx<T> operator-(Cx<T> a, Cx<T> b) { return {a.re - b.re, a.im - b.im}; }
 template <class S, class T> inline Cx<T> times(S s, Cx<T> a) { return {s * a.re, s * a.im}; }
-template <class S, class T> inline Cx<T> mul(Cx<T> a, S wr, S wi) {
-  return {a.re * wr - a.im * wi, a.re * wi + a.im * wr};
+// One number and a vector of them are rounded alike, so that a line's result does not depend on its place.
+template <class T> inline T fused(T a, T b, T c) {
+  if constexpr (std::is_floating_point_v<T>) return fma(a, b, c);
+  else return mul_add(a, b, c);
+}
+template <class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
+  return {fused(a.re, wr, -(a.im * wi)), fused(a.re, wi, a.im * wr)};
 }
 template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
 
@@ -68,6 +76,16 @@ template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(
   } else if constexpr (R == 4) {
     Cx<T> a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = minus_i(v[1] - v[3]);
     v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
+  } else if constexpr (R == 8) {
+    Cx<T> a[] = {v[0], v[2], v[4], v[6]}, b[] = {v[1], v[3], v[5], v[7]};
+    butterfly<4, S>(a);
+    butterfly<4, S>(b);
+    constexpr S kHalf = S(0.70710678118654752440);  // the eighth root is (1 - i) kHalf
+    b[1] = times(kHalf, b[1] + minus_i(b[1]));
+    b[2] = minus_i(b[2]);
+    b[3] = times(kHalf, minus_i(b[3]) - b[3]);
+#pragma GCC unroll 4
+    for (int u = 0; u < 4; ++u) v[u] = a[u] + b[u], v[u + 4] = a[u] - b[u];
   } else {
     // Odd lengths: pairs t and R - t share their products.
     constexpr int H = R / 2;
@@ -117,16 +135,13 @@ template <class T> struct Many {
 };
 
 // One stage of Stockham's self-sorting transform: lines of length n = R * m, s numbers side by side, of them those
-// from q0 to q1.
-template <int R, class V, class T> void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
-                                                 const T* __restrict xi, T* __restrict yr, T* __restrict yi,
-                                                 const T* w) {
+// from q0 to q1. kTurns: the results are multiplied by roots of unity; the last stage has none.
+template <int R, bool kTurns, class V, class T>
+[[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
+                                            const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {
   using X = typename V::type;
   for (int64_t p = 0; p < m; ++p) {
-    X wr[R], wi[R];
-    for (int u = 1; u < R; ++u)
-      wr[u] = X{} + w[2 * (p * (R - 1) + u - 1)], wi[u] = X{} + w[2 * (p * (R - 1) + u - 1) + 1];
-    const T *ar = xr + s * p, *ai = xi + s * p;
+    const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (R - 1);
     T *br = yr + s * R * p, *bi = yi + s * R * p;
     for (int64_t q = q0; q < q1; q += V::W) {
       Cx<X> v[R];
@@ -136,16 +151,25 @@ template <int R, class V, class T> void stage_by(int64_t q0, int64_t q1, int64_t
       V::store(br + q, v[0].re), V::store(bi + q, v[0].im);
 #pragma GCC unroll 8
       for (int u = 1; u < R; ++u) {
-        Cx<X> z = mul(v[u], wr[u], wi[u]);
+        Cx<X> z = kTurns ? mul(v[u], X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]) : v[u];
         V::store(br + q + s * u, z.re), V::store(bi + q + s * u, z.im);
       }
     }
   }
 }
-template <int R, class T> void stage(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {
-  int64_t even = s / kLanes<T> * kLanes<T>;
-  if (even) stage_by<R, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
-  if (even < s) stage_by<R, One<T>>(even, s, m, s, xr, xi, yr, yi, w);
+template <int R, class T>
+[[gnu::flatten]] void stage(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {
+  const int64_t even = s / kLanes<T> * kLanes<T>;
+  if (m == 1) stage_by<R, false, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
+  else if (even) stage_by<R, true, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
+  if (even < s) stage_by<R, true, One<T>>(even, s, m, s, xr, xi, yr, yi, w);
+}
+template <int R, class T>
+RL_WIDE [[gnu::flatten]] void stage_wide(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {
+  const int64_t even = s / kLanes<T> * kLanes<T>;
+  if (m == 1) stage_by<R, false, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
+  else if (even) stage_by<R, true, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
+  if (even < s) stage_by<R, true, One<T>>(even, s, m, s, xr, xi, yr, yi, w);
 }
 
 // The same for any radix, by the definition.
@@ -263,9 +287,10 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
     switch (r) {
       case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
       case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
-      case 4: stage<4>(m, s, x, x + half, y, y + half, w); break;
+      case 4: (has_wide() ? stage_wide<4, T> : stage<4, T>)(m, s, x, x + half, y, y + half, w); break;
       case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
       case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
+      case 8: stage_wide<8>(m, s, x, x + half, y, y + half, w); break;
       default: stage_any(r, m, s, x, x + half, y, y + half, w, root); root += 2 * r;
     }
     w += 2 * m * (r - 1);

@@ -14,7 +14,10 @@ inline void move_bytes(char* out, const char* in, int64_t bytes) {
     std::memcpy(out, in, bytes);
     return;
   }
-  for (int64_t i = 0; i + 16 <= bytes; i += 16) __builtin_memcpy(out + i, in + i, 16);
+  int64_t i = 0;
+  for (; i + 32 <= bytes; i += 32) __builtin_memcpy(out + i, in + i, 32);
+  if (i == bytes) return;
+  if (bytes - i > 16) __builtin_memcpy(out + i, in + i, 16);
   __builtin_memcpy(out + bytes - 16, in + bytes - 16, 16);
 }
 

@@ -33,6 +33,26 @@ template <int K> void put_at(const View& target, const View& values, const Place
   for (int k = 0; k < K; ++k) row &= step[2 + k] == 0;
   row &= step[0] != 0;  // along a serial run equal places must be combined one by one, which a vector would not do
 
+  // Short rows whose places differ within the row only: as many as a chunk holds go as one run, since values and
+  // indices of one row continue those of the row before.
+  bool continues = split.free_count > 0 && split.serial_count == 1 && step[0] == 0 && nest.sizes[0] <= kChunk / 4;
+  if (continues) {
+    const int64_t* next = nest.strides[split.free[0]];
+    for (int k = 1; k < N; ++k) continues &= next[k] == nest.sizes[0] * step[k];
+  }
+  auto run_rows = [&](char* const* at, int64_t rows) {
+    const int64_t n = nest.sizes[0], next = nest.strides[split.free[0]][0];
+    int64_t offsets[kChunk];
+    char* from[K];
+    for (int64_t r = 0, m; r < rows; r += m) {
+      m = kChunk / n < rows - r ? kChunk / n : rows - r;
+      for (int k = 0; k < K; ++k) from[k] = at[2 + k] + r * n * step[2 + k];
+      set.resolve(from, step + 2, m * n, offsets);
+      for (int64_t i = 1; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) offsets[i * n + j] += i * next;
+      loops.each(at[0] + r * next, 0, at[1] + r * n * step[1], step[1], offsets, m * n);
+    }
+  };
   auto run = [&](char* const* at, int64_t n) {
     if (row) return loops.row(at[0] + set.resolve_one(at + 2), step[0], at[1], step[1], n);
     int64_t offsets[kChunk];
@@ -76,17 +96,25 @@ template <int K> void put_at(const View& target, const View& values, const Place
         int64_t i = rest % nest.sizes[d];
         rest /= nest.sizes[d];
         for (int k = 0; k < N; ++k) at[k] += i * nest.strides[d][k];
+        if (f == 0 && continues) {
+          n = nest.sizes[d] - i < end - begin ? nest.sizes[d] - i : end - begin;
+          continue;
+        }
         if (f == 0 && inner_free) n = nest.sizes[d] - i < end - begin ? nest.sizes[d] - i : end - begin;
       }
-      walk(at, n);
-      begin += inner_free ? n : 1;
+      if (continues) run_rows(at, n);
+      else walk(at, n);
+      begin += inner_free || continues ? n : 1;
     }
   };
   // Every target element sees its values in the same order however the free dimensions are cut.
-  int64_t grain = 32768 / split.serial_total + 1;
+  int64_t grain = 8192 / split.serial_total + 1;
   int64_t share = split.free_total / (4 * num_threads()) + 1;
   if (share > grain) grain = share;
-  if (inner_free && grain < 64) grain = 64;  // neighbours share cache lines
+  if (inner_free && grain < 128) grain = 128;  // neighbours share cache lines
+  const int64_t few = inner_free ? 2 : 4;      // pieces of one size, in multiples that few threads share evenly
+  const int64_t pieces = ((split.free_total + grain - 1) / grain + few - 1) / few * few;
+  grain = (split.free_total + pieces - 1) / pieces;
   if (nest.total <= 32768 || split.free_total <= grain) return piece(0, split.free_total);
   parallel_for(0, split.free_total, grain, piece);
 }

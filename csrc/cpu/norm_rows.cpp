@@ -129,6 +129,24 @@ template <class T, class C> struct RowsGrad {
     }
   }
 
+  // The sums of d and of d (v - m), each in a loop of its own: together they would not become vectors.
+  static void plane_sums(const T* d, const T* v, C m, int64_t n, double* sum, double* product) {
+    *sum = *product = 0;
+    for (int64_t i = 0; i < n;) {
+      const int64_t end = n - i > 4096 ? i + 4096 : n;
+      C a[kSums] = {}, b[kSums] = {};
+      for (; i + kSums <= end; i += kSums) {
+        for (int l = 0; l < kSums; ++l) a[l] += static_cast<C>(d[i + l]);
+        for (int l = 0; l < kSums; ++l) b[l] += static_cast<C>(d[i + l]) * (static_cast<C>(v[i + l]) - m);
+      }
+      for (int l = 0; i < end; ++i, ++l) {
+        a[l] += static_cast<C>(d[i]);
+        b[l] += static_cast<C>(d[i]) * (static_cast<C>(v[i]) - m);
+      }
+      *sum += fold(a), *product += fold(b);
+    }
+  }
+
   // Rows made of channels with a weight each: the sums over a channel serve both.
   void planes(int64_t r, C* dw, C* db) const {
     int64_t n = s.length, inner = s.inner, per = n / inner, at = r % s.groups * per;
@@ -138,13 +156,7 @@ template <class T, class C> struct RowsGrad {
     for (int64_t c = 0; c < per; ++c) {
       const T *dc = d + c * inner, *vc = v + c * inner;
       double a, b;
-      two_sums_of<C>(
-          inner,
-          [&](int64_t i, C& total, C& with_x) {
-            C g = static_cast<C>(dc[i]);
-            total += g, with_x += g * (static_cast<C>(vc[i]) - m);
-          },
-          &a, &b);
+      plane_sums(dc, vc, m, inner, &a, &b);
       if (dw) dw[at + c] += static_cast<C>(b * q);
       if (db) db[at + c] += static_cast<C>(a);
       double w = weight ? static_cast<double>(weight[at + c]) : 1.0;

@@ -9,7 +9,7 @@
 
 namespace rl::RL_ISA {
 
-inline constexpr int64_t kChunk = 256;  // places resolved at a time
+inline constexpr int64_t kChunk = 512;  // places resolved at a time
 
 // One index as the inner loops see it.
 struct Index {

@@ -45,6 +45,11 @@ void put_piecewise(LoopTable& t) {
   unary_floats<[](auto x, const auto& p) { return x < 0 ? x * p.d0 : x; }>(t, LeakyRelu);
   binary_floats<[](auto dy, auto x, const auto& p) { return (x > 0) ? dy : dy * p.d0; }>(t, LeakyReluGrad);
 
+  binary_floats<[](auto x, auto slope) {
+    const auto below = x * slope;
+    return (x > 0) ? x : below;
+  }>(t, Prelu);
+
   constexpr auto kHardtanh = [](auto x, const auto& p) {
     using T = decltype(x);
     return clamp(x, static_cast<T>(p.d0), static_cast<T>(p.d1));
@@ -54,13 +59,21 @@ void put_piecewise(LoopTable& t) {
   binary_floats<[](auto dy, auto x, const auto& p) { return (x > p.d0) & (x < p.d1) ? dy : decltype(x)(0); }>(
       t, HardtanhGrad);
 
-  unary_floats<[](auto x) { return clamp(x + 3, decltype(x)(0), decltype(x)(6)) / 6; }>(t, Hardsigmoid);
+  // The bounds 0 and 6 come from p.d0 = 0: the compiler makes one instruction of a bound that it does not know, and
+  // many of one that it does.
+  unary_floats<[](auto x, const auto& p) {
+    using T = decltype(x);
+    return clamp(x + 3, T(p.d0), T(p.d0 + 6)) * T(1.0 / 6);
+  }>(t, Hardsigmoid);
   binary_floats<[](auto dy, auto x) { return (x > -3) & (x < 3) ? dy * decltype(x)(1.0 / 6) : decltype(x)(0); }>(
       t, HardsigmoidGrad);
-  unary_floats<[](auto x) { return x * clamp(x + 3, decltype(x)(0), decltype(x)(6)) / 6; }>(t, Hardswish);
+  unary_floats<[](auto x, const auto& p) {
+    using T = decltype(x);
+    return x * clamp(x + 3, T(p.d0), T(p.d0 + 6)) * T(1.0 / 6);
+  }>(t, Hardswish);
   binary_floats<[](auto dy, auto x) {
     using T = decltype(x);
-    const T inside = x >= 3 ? dy : dy * (x / 3 + T(0.5));
+    const T slope = x * T(1.0 / 3) + T(0.5), inside = x >= 3 ? dy : dy * slope;
     return x <= -3 ? T(0) : inside;
   }>(t, HardswishGrad);
 
@@ -89,7 +102,9 @@ void put_smooth(LoopTable& t) {
   using enum Pointwise;
   unary_wide<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
   binary_wide<[](auto dy, auto x, const auto& p) {
-    return (x > 0) ? dy * p.d1 : dy * (p.d2 * p.d0 * p.d1) * exp(x * p.d2);
+    using T = decltype(x);
+    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), slope = (x > 0) ? T(p.d1) : below;
+    return dy * slope;
   }>(t, EluGrad);
   unary_wide<[](auto x) { return gelu(x); }>(t, Gelu);
   unary_wide<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
@@ -122,11 +137,22 @@ void put_smooth(LoopTable& t) {
   binary_floats<[](auto dy, auto y) { return dy * fma(-y, y, decltype(y)(1)); }>(t, TanhGrad);
 }
 
+void put_losses(LoopTable& t) {
+  using enum Pointwise;
+  binary_floats<[](auto x, auto y, const auto& p) {
+    const auto d = x - y, near = clamp(d, -p.d0, p.d0);
+    return near * (d - near * decltype(x)(0.5)) * p.d1;
+  }>(t, ClippedSquare);
+  ternary_floats<[](auto dy, auto x, auto y, const auto& p) { return dy * (clamp(x - y, -p.d0, p.d0) * p.d1); }>(
+      t, ClippedSquareGrad);
+}
+
 }  // namespace
 
 void put_activation(LoopTable& t) {
   put_piecewise(t);
   put_smooth(t);
+  put_losses(t);
 }
 
 }  // namespace rl::RL_ISA

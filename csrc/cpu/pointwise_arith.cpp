@@ -143,7 +143,8 @@ void put_arith(LoopTable& t) {
   t.at(Sign, DType::Bool) = t.at(Copy, DType::Bool);
   unary_floats<[](auto x) {
     using T = decltype(x);
-    return (x > 0) ? T(1) : (x < 0 ? T(-1) : T(0));
+    const T above = (x > 0) ? T(1) : T(0), below = x < 0 ? T(1) : T(0);
+    return above - below;
   }>(t, Sign);
   for (int d = 0; d < kDTypes; ++d) t.at(Sgn, static_cast<DType>(d)) = t.at(Sign, static_cast<DType>(d));
 }

@@ -13,10 +13,18 @@ namespace {
 constexpr int kBlock = 256;  // elements gathered at a time; with all operands well inside the first-level cache
 
 template <class T> void gather_as(char* to, const char* from, int64_t stride, int64_t n) {
+  if (stride == 2 * static_cast<int64_t>(sizeof(T))) {  // every second one: shuffles of whole registers
+    for (int64_t i = 0; i < n; ++i)
+      __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + 2 * i * static_cast<int64_t>(sizeof(T)),
+                       sizeof(T));
+    return;
+  }
+#pragma GCC unroll 8
   for (int64_t i = 0; i < n; ++i)
     __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * stride, sizeof(T));
 }
 template <class T> void scatter_as(char* to, int64_t stride, const char* from, int64_t n) {
+#pragma GCC unroll 8
   for (int64_t i = 0; i < n; ++i)
     __builtin_memcpy(to + i * stride, from + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
 }
@@ -42,20 +50,40 @@ void scatter(char* to, int64_t stride, const char* from, int64_t n, int itemsize
   }
 }
 
+// bfloat16 to float and back, as wide as the processor allows.
+[[gnu::flatten]] void widen_brain(float* __restrict to, const bfloat16* __restrict in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(in[i]);
+}
+[[gnu::flatten]] void narrow_brain(bfloat16* __restrict to, const float* __restrict in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = bfloat16(in[i]);
+}
+RL_WIDE [[gnu::flatten]] void widen_brain_wide(float* __restrict to, const bfloat16* __restrict in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(in[i]);
+}
+RL_WIDE [[gnu::flatten]] void narrow_brain_wide(bfloat16* __restrict to, const float* __restrict in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = bfloat16(in[i]);
+}
+bool wide() {
+  static const bool yes = has_wide();
+  return yes;
+}
+
 template <bool kBrain> void widen(float* to, const char* from, int64_t stride, int64_t n) {
   using H = std::conditional_t<kBrain, bfloat16, float16>;
   int64_t i = 0;
   if (stride == 2) {
     auto* in = reinterpret_cast<const H*>(from);
+    if constexpr (kBrain) {
+      return wide() ? widen_brain_wide(to, in, n) : widen_brain(to, in, n);
+    } else {
 #ifdef __F16C__
-    if constexpr (!kBrain) {
       for (; i + 8 <= n; i += 8) {
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
       }
-    }
 #endif
-    for (; i < n; ++i) to[i] = static_cast<float>(in[i]);
-    return;
+      for (; i < n; ++i) to[i] = static_cast<float>(in[i]);
+      return;
+    }
   }
   for (; i < n; ++i) {
     H h;
@@ -68,15 +96,17 @@ template <bool kBrain> void narrow(char* to, int64_t stride, const float* from, 
   int64_t i = 0;
   if (stride == 2) {
     auto* out = reinterpret_cast<H*>(to);
+    if constexpr (kBrain) {
+      return wide() ? narrow_brain_wide(out, from, n) : narrow_brain(out, from, n);
+    } else {
 #ifdef __F16C__
-    if constexpr (!kBrain) {
       for (; i + 8 <= n; i += 8) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), 0));
       }
-    }
 #endif
-    for (; i < n; ++i) out[i] = H(from[i]);
-    return;
+      for (; i < n; ++i) out[i] = H(from[i]);
+      return;
+    }
   }
   for (; i < n; ++i) {
     H h(from[i]);
@@ -107,6 +137,7 @@ void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const*
 
 void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
               const LoopParams& params) {
+  constexpr int kBlock = 512;
   alignas(64) float buffer[4][kBlock];
   char* at[4];
   int64_t steps[4];

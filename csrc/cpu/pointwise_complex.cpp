@@ -4,15 +4,37 @@
 #include "cpu/arith.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
+#include "cpu/simd_trig.h"
 
 namespace rl::RL_ISA {
 namespace {
 
 template <class T> using C = std::complex<T>;
 
-template <class T> C<T> sgn(C<T> z) {
-  const T r = std::abs(z);
-  return r == 0 ? C<T>(0) : C<T>(z.real() / r, z.imag() / r);
+// |z| without branches: floats are squared in double, where nothing over- or underflows; doubles are scaled.
+RL_INLINE float magnitude(C<float> z) {
+  const double x = static_cast<double>(z.real()), y = static_cast<double>(z.imag());
+  const float r = static_cast<float>(sqrt_(x * x + y * y));
+  return (abs_(z.real()) == kInf<float>) | (abs_(z.imag()) == kInf<float>) ? kInf<float> : r;
+}
+RL_INLINE double magnitude(C<double> z) {
+  const double a = abs_(z.real()), b = abs_(z.imag()), top = a > b ? a : b, low = a > b ? b : a;
+  const double q = low / top, h = top * sqrt_(fma(q, q, 1.0));
+  const double finite = top == 0 ? 0.0 : h, any = (a != a) | (b != b) ? kNan<double> : finite;
+  return (a == kInf<double>) | (b == kInf<double>) ? kInf<double> : any;
+}
+template <class T> RL_INLINE C<T> sgn(C<T> z) {
+  const T r = magnitude(z), re = z.real() / r, im = z.imag() / r;
+  return C<T>(r == 0 ? T(0) : re, r == 0 ? T(0) : im);
+}
+// As unary_complex, with 512-bit registers where there are any.
+template <auto F> void unary_complex_wide(LoopTable& t, Pointwise op) {
+  unary_complex<F>(t, op);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (!has_wide()) return;
+  t.at(op, DType::Complex64) = &loop1<F, C<float>, true>;
+  t.at(op, DType::Complex128) = &loop1<F, C<double>, true>;
+#endif
 }
 template <class T> C<T> sigmoid(C<T> z) { return div_(C<T>(1), C<T>(1) + std::exp(-z)); }
 // e^z - 1 = expm1(x) cos y - 2 sin^2(y/2) + i e^x sin y
@@ -74,9 +96,9 @@ void put_circular(LoopTable& t) {
 }
 void put_parts(LoopTable& t) {
   using enum Pointwise;
-  unary_complex<[](auto z) { return std::abs(z); }>(t, Abs);
-  unary_complex<[](auto z) { return std::arg(z); }>(t, Angle);
-  unary_complex<[](auto z) { return sgn(z); }>(t, Sgn);
+  unary_complex_wide<[](auto z) { return magnitude(z); }>(t, Abs);
+  unary_complex_wide<[](auto z) { return atan2(z.imag(), z.real()); }>(t, Angle);
+  unary_complex_wide<[](auto z) { return sgn(z); }>(t, Sgn);
   unary_complex<[](auto z) { return decltype(z)(z.real(), -z.imag()); }>(t, Conj);
   unary_complex<[](auto z) { return z.real() != z.real() || z.imag() != z.imag(); }>(t, IsNan);
   unary_complex<[](auto z) { return has_inf(z); }>(t, IsInf);

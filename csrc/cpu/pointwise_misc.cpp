@@ -13,9 +13,9 @@ namespace {
 using c64 = std::complex<float>;
 using c128 = std::complex<double>;
 
-// A NaN on either side wins.
-template <class T> RL_INLINE T larger(T x, T y) { return x != x ? x : (x > y ? x : y); }
-template <class T> RL_INLINE T smaller(T x, T y) { return x != x ? x : (x < y ? x : y); }
+// A NaN on either side wins; one choice each, so that the loop becomes few instructions.
+template <class T> RL_INLINE T larger(T x, T y) { return (x < y) | (y != y) ? y : x; }
+template <class T> RL_INLINE T smaller(T x, T y) { return (x > y) | (y != y) ? y : x; }
 // One comparison a bound, so that the loop becomes vectors; NaN passes, and bounds are numbers.
 template <class T, class P> RL_INLINE T clamp(T x, const P& p) {
   const T low = T(p.s0), high = T(p.s1);
@@ -48,6 +48,21 @@ template <class T> RL_INLINE T lerp(T x, T y, T w) {
 template <class T> RL_INLINE std::complex<T> lerp(std::complex<T> x, std::complex<T> y, std::complex<T> w) {
   const std::complex<T> d = y - x;
   return w.real() * w.real() + w.imag() * w.imag() < T(0.25) ? x + mul_(w, d) : y - mul_(d, std::complex<T>(1) - w);
+}
+// With one weight for all, which is the usual case, its half is chosen once.
+template <class T> void lerp_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1 || strides[3] != 0) {
+    return loop3<[](auto x, auto y, auto w) { return lerp(x, y, w); }, T>(data, strides, n, params);
+  }
+  LoopParams with = params;
+  T w;
+  __builtin_memcpy(&w, data[3], sizeof w);
+  if (abs_(w) < T(0.5)) {
+    with.s0.set(w);
+    return loop2<[](auto x, auto y, const auto& p) { return x + p.s0 * (y - x); }, T>(data, strides, n, with);
+  }
+  with.s0.set(T(1) - w);
+  loop2<[](auto x, auto y, const auto& p) { return y - (y - x) * p.s0; }, T>(data, strides, n, with);
 }
 // The next 16-bit float from x towards y. Magnitudes are ordered as their bits; those above kInfinity are NaN.
 template <uint16_t kInfinity> uint16_t next_half(uint16_t x, uint16_t y) {
@@ -132,8 +147,8 @@ void put_misc(LoopTable& t) {
   using enum Pointwise;
   put_tests(t);
   put_bounds(t);
-  binary_floats<[](auto x, auto y) { return logaddexp(x, y); }, false>(t, Logaddexp);
-  binary_floats<[](auto x, auto y) { return logaddexp2(x, y); }, false>(t, Logaddexp2);
+  binary_wide<[](auto x, auto y) { return logaddexp(x, y); }>(t, Logaddexp);
+  binary_wide<[](auto x, auto y) { return logaddexp2(x, y); }>(t, Logaddexp2);
   binary_floats<[](auto x, auto y) { return xlogy(x, y); }, false>(t, Xlogy);
   binary_floats<[](auto x, auto y) { return xlog1py(x, y); }, false>(t, Xlog1py);
   binary_floats<[](auto x, auto y) { return hypot(x, y); }, false>(t, Hypot);
@@ -170,7 +185,9 @@ void put_misc(LoopTable& t) {
   t.at(Addcmul, DType::Int64) = t.at(Addcmul, DType::UInt64);
   ternary_floats<kAddcdiv>(t, Addcdiv);
   ternary<kAddcdiv, c64, c128>(t, Addcdiv);
-  ternary_floats<[](auto x, auto y, auto w) { return lerp(x, y, w); }>(t, Lerp);
+  t.at(Lerp, DType::Float32) = &lerp_loop<float>;
+  t.at(Lerp, DType::Float64) = &lerp_loop<double>;
+  put_half<&lerp_loop<float>, 3, true>(t, Lerp);
   ternary<[](auto x, auto y, auto w) { return lerp(x, y, w); }, c64, c128>(t, Lerp);
 }
 

@@ -1,4 +1,4 @@
-// Special functions. They are computed in double for float as well: none is short enough for SIMD to matter.
+// Special functions. They are computed in double for float as well; few are short enough for SIMD to matter.
 #include <cmath>
 
 #include "cpu/isa.h"
@@ -20,6 +20,16 @@ template <double (*F)(double, double)> void function2(LoopTable& t, Pointwise op
     return static_cast<decltype(x)>(F(static_cast<double>(x), static_cast<double>(y)));
   },
                 false>(t, op);
+}
+// A vector loop for float and the half types, the exact function for double.
+template <auto F> void float_function(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float32) = &loop1<F, float>;
+  put_half<&loop1<F, float>, 1, true>(t, op);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (!has_wide()) return;
+  t.at(op, DType::Float32) = &loop1<F, float, true>;
+  put_half<&loop1<F, float, true>, 1, true>(t, op);
+#endif
 }
 double igamma(double a, double x) { return special::igamma(a, x, false); }
 double igammac(double a, double x) { return special::igamma(a, x, true); }
@@ -47,8 +57,10 @@ void put_special(LoopTable& t) {
   using enum Pointwise;
   unary_floats<[](auto x) { return sinc(x); }>(t, Sinc);
   unary_floats<[](auto x, const auto& p) { return logit(x, p.d0); }>(t, Logit);
-  function1<special::erfinv>(t, Erfinv);
-  function1<special::lgamma>(t, Lgamma);
+  unary<[](auto x) { return special::erfinv(x); }, double>(t, Erfinv);
+  float_function<[](auto x) { return special::erfinv_float(x); }>(t, Erfinv);
+  unary<[](auto x) { return special::lgamma(x); }, double>(t, Lgamma);
+  float_function<[](auto x) { return special::lgamma_float(x); }>(t, Lgamma);
   function1<special::digamma>(t, Digamma);
   unary_floats<[](auto x) { return special::trigamma(x); }>(t, Trigamma);
   unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t,

@@ -46,6 +46,9 @@ void put_trig(LoopTable& t) {
   binary_wide<[](auto y, auto x) { return atan2(y, x); }>(t, Atan2);
   unary_wide<[](auto x) { return erf(x); }>(t, Erf);
   unary<[](auto x) { return erfc(x); }, float>(t, Erfc);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (has_wide()) t.at(Erfc, DType::Float32) = &loop1<[](auto x) { return erfc(x); }, float, true>;
+#endif
   unary<[](auto x) { return std::erfc(x); }, double>(t, Erfc);
   put_half<&loop1<[](auto x) { return erfc(x); }, float>, 1, true>(t, Erfc);
 

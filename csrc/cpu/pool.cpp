@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backend/reduce.h"
 #include "base/check.h"
 #include "base/parallel.h"
 #include "cpu/isa.h"
@@ -11,6 +12,9 @@
 #include "cpu/pool_rows.h"
 
 namespace rl::RL_ISA {
+
+extern const ReduceKernels reduce_kernels;
+
 namespace {
 
 int64_t plane_grain(const PoolWindows& w) {
@@ -134,8 +138,22 @@ template <class T> T mean_of(const PoolWindows& w, int64_t a, int64_t b, int64_t
   return static_cast<T>(sum / divisor<T>(w, a, b, c));
 }
 
+// Whether the one window is the whole plane.
+bool covers_plane(const PoolWindows& w) {
+  if (w.divisor != 0 || w.out_plane() != 1) return false;
+  for (int d = 0; d < 3; ++d)
+    if (w.start[d][0] != 0 || w.end[d][0] != w.in[d] || w.share[d][0] != w.in[d]) return false;
+  return true;
+}
+
 void average(const PoolWindows& w, const View& y, const View& x) {
   if (y.numel() == 0) return;
+  if (is_float(x.dtype) && covers_plane(w)) {  // a mean of rows
+    const int64_t out[] = {w.planes, 1}, in[] = {w.planes, w.in_plane()}, apart[] = {1, 1};
+    const int64_t rows[] = {w.in_plane(), 1};
+    return reduce_kernels.reduce(Reduce::Mean, View{y.data, out, apart, 2, y.dtype}, View{x.data, in, rows, 2, x.dtype},
+                                 0);
+  }
   visit_average(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     EvenWindows<SumRow<T>> even(w, [](auto... sizes) -> SumRow<T> {

@@ -9,6 +9,7 @@
 #include "cpu/isa.h"
 #include "cpu/random_fill.h"
 #include "cpu/random_sample.h"
+#include "cpu/simd_trig.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -138,11 +139,36 @@ template <class T> void normal_blocks(T* data, int64_t n, double mean, double st
   for (int i = 0; i < 16; ++i) data[n - 16 + i] = T(last[i]);
 }
 
+// Fewer than 16 numbers of a type narrower than double: pairs as Generator::normal makes them, side by side. Their
+// logarithms and sines differ from the C library's in the last bits of a double, which rounding drops. A number that
+// the generator keeps for the next call is always its own.
+template <class T> void few_normals(T* data, int64_t n, double mean, double std, Generator& generator) {
+  int64_t i = 0;
+  if (generator.has_next_normal()) data[i++] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
+  const int64_t pairs = (n - i) / 2;
+  double angle[8] = {}, chance[8] = {};
+  for (int64_t p = 0; p < pairs; ++p) angle[p] = 2.0 * kPi * generator.uniform(), chance[p] = generator.uniform();
+  double one[8], other[8];
+  for (int p = 0; p < 8; ++p) {
+    const double radius = sqrt_(-2.0 * log1p(-chance[p]));
+    one[p] = radius * cos(angle[p]);
+    other[p] = radius * sin(angle[p]);
+  }
+  for (int64_t p = 0; p < pairs; ++p) {
+    data[i++] = to_element<T>(__builtin_fma(one[p], std, mean));
+    data[i++] = to_element<T>(__builtin_fma(other[p], std, mean));
+  }
+  if (i < n) data[i] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
+}
+
 void normal(const View& out, double mean, double std, Generator& generator) {
   visit_floating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     int64_t n = out.numel();
     if (n >= 16 && out.contiguous()) return normal_blocks(out.as<T>(), n, mean, std, generator);
+    if constexpr (sizeof(T) < 8) {
+      if (n >= 4 && n < 16 && out.contiguous()) return few_normals(out.as<T>(), n, mean, std, generator);
+    }
     fill_in_order<T>(out, [&](T* data, int64_t count) {
       for (int64_t i = 0; i < count; ++i) data[i] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
     });

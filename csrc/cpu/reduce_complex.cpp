@@ -3,6 +3,28 @@
 #include "cpu/reduce_real.h"
 
 namespace rl::RL_ISA {
+
+// A block as twice as many real numbers: lanes of a vector keep their parity.
+template <class T>
+std::complex<T> reduce_block(const SumOp<std::complex<T>>&, const std::complex<T>* from, int64_t count) {
+  constexpr int L = kLanes<T>;
+  const T* p = reinterpret_cast<const T*>(from);
+  const int64_t n = 2 * count;
+  Vec<T> a{}, b{}, c{}, d{};
+  int64_t i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) {
+    a += load_vec(p + i), b += load_vec(p + i + L), c += load_vec(p + i + 2 * L), d += load_vec(p + i + 3 * L);
+  }
+  for (; i + L <= n; i += L) a += load_vec(p + i);
+  alignas(32) T lane[L];
+  store_vec(lane, (a + b) + (c + d));
+  for (int half = L / 2; half > 1; half /= 2)
+    for (int j = 0; j < half; ++j) lane[j] += lane[j + half];
+  std::complex<T> sum(lane[0], lane[1]);
+  for (; i < n; i += 2) sum += from[i / 2];
+  return sum;
+}
+
 namespace {
 
 template <class T> bool reduce_one(Reduce what, const View& out, const View& in) {

@@ -21,7 +21,10 @@ template <class T> [[gnu::always_inline]] inline T wrap_mul(T a, T b) {
   else return a * b;
 }
 
-template <class A, class P = A, bool vector = is_real_float<A>> struct Op {
+// Sums and extremes run on vectors of these.
+template <class T> inline constexpr bool is_vector_part = is_real_float<T> || __is_same(T, int64_t);
+
+template <class A, class P = A, bool vector = is_vector_part<A>> struct Op {
   using Acc = A;
   using Part = P;
   static constexpr bool kVector = vector, kOrders = false;

@@ -1,7 +1,7 @@
 // The body of every reduction: blocks of a row, or columns side by side, then trees over the partial results.
 // An operation is a small object with
 //   Acc, Part         the type of results, and of partial results inside a block of kBlock elements
-//   kVector           whether map and merge also work on Vec<Part> (floats only)
+//   kVector           whether map and merge also work on Vec<Part>
 //   map(x)            element -> Part;  merge(a, b) -> a (x) b;  empty() -> the identity, as Acc
 #pragma once
 #include <memory>
@@ -66,32 +66,11 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
   return static_cast<typename Op::Acc>(r);
 }
 
-// The elements numbered [r0, r1) of the plan's reduced dimensions, counted from `offset`; at least one.
-template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Source<C>& in, int64_t offset,
-                                                         const ReducePlan& plan, int64_t r0, int64_t r1) {
-  using A = typename Op::Acc;
-  RunBuffer<C> buffer;
-  int64_t stride = plan.rin[0];
-  if (plan.reduced == 1 && r1 - r0 <= kBlock) {
-    int64_t n = r1 - r0;
-    return reduce_block(op, in.run(offset + r0 * stride, stride, n, buffer.get()), n);
-  }
-  auto merge = [&](A a, A b) { return op.merge(a, b); };
-  Tree<A, decltype(merge)> tree(merge);
-  plan.runs(r0, r1, [&](int64_t at, int64_t n) {
-    for (at += offset; n > 0; n -= kBlock, at += kBlock * stride) {
-      int64_t m = std::min(n, kBlock);
-      tree.push(reduce_block(op, in.run(at, stride, m, buffer.get()), m));
-    }
-  });
-  return tree.result(op.empty());
-}
-
 // `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
 // each, so that no accumulator takes many more additions than that.
-template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
-                                                 int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1,
-                                                 typename Op::Acc* result) {
+template <class Op, class C, class Plan> void reduce_columns(const Op& op, const Source<C>& in, int64_t offset,
+                                                             int64_t n, int64_t step, const Plan& plan, int64_t r0,
+                                                             int64_t r1, typename Op::Acc* result) {
   using A = typename Op::Acc;
   constexpr int kLevels = 3, kFan = 32;
   alignas(64) char memory[kLevels][kWidth * sizeof(A)];
@@ -165,6 +144,46 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
   });
   for (int l = 0; l < kLevels; ++l)
     if (used[l]) fold(l);
+}
+
+// The runs of a plan with one reduced dimension.
+struct OneDim {
+  int64_t rin[1];
+  template <class F> void runs(int64_t r0, int64_t r1, F&& f) const { f(r0 * rin[0], r1 - r0); }
+};
+
+// The elements numbered [r0, r1) of the plan's reduced dimensions, counted from `offset`; at least one.
+template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Source<C>& in, int64_t offset,
+                                                         const ReducePlan& plan, int64_t r0, int64_t r1) {
+  using A = typename Op::Acc;
+  RunBuffer<C> buffer;
+  int64_t stride = plan.rin[0];
+  if (plan.reduced == 1 && r1 - r0 <= kBlock) {
+    int64_t n = r1 - r0;
+    return reduce_block(op, in.run(offset + r0 * stride, stride, n, buffer.get()), n);
+  }
+  // Many short runs: they are merged element by element first, as columns.
+  const int64_t w = plan.rsize[0];
+  if (plan.reduced == 2 && stride == 1 && w >= 8 && w <= kWidth && r0 % w == 0 && r1 % w == 0 && r1 > r0) {
+    alignas(64) char memory[kWidth * sizeof(A)];
+    A* acc = reinterpret_cast<A*>(memory);
+    reduce_columns(op, in, offset, w, 1, OneDim{{plan.rin[1]}}, r0 / w, r1 / w, acc);
+    for (int64_t left = w, half; left > 1; left -= half) {
+      half = left / 2;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < half; ++j) acc[j] = op.merge(acc[j], acc[left - half + j]);
+    }
+    return acc[0];
+  }
+  auto merge = [&](A a, A b) { return op.merge(a, b); };
+  Tree<A, decltype(merge)> tree(merge);
+  plan.runs(r0, r1, [&](int64_t at, int64_t n) {
+    for (at += offset; n > 0; n -= kBlock, at += kBlock * stride) {
+      int64_t m = std::min(n, kBlock);
+      tree.push(reduce_block(op, in.run(at, stride, m, buffer.get()), m));
+    }
+  });
+  return tree.result(op.empty());
 }
 
 template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in, const ReducePlan& plan,

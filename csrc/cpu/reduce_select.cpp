@@ -94,6 +94,22 @@ void histogram(const View& out, const View& in, const View* weights, double low,
 void bincount(const View& out, const View& in, const View* weights) {
   int64_t n = in.sizes[0], bins = out.sizes[0];
   const int64_t* x = in.as<int64_t>();
+  constexpr int64_t kTables = 4, kMostBins = 1024;
+  if (!weights && in.strides[0] == 1 && bins <= kMostBins && n > 4 * bins) {
+    // Several counters for each value, so that equal neighbours do not wait for each other.
+    int64_t bad = 0;  // its sign is set once a value or its distance to the end is negative
+    for (int64_t i = 0; i < n; ++i) bad |= x[i] | (bins - 1 - x[i]);
+    if (bad >= 0) {
+      auto counts = std::make_unique<int64_t[]>(static_cast<size_t>(kTables * bins));
+      int64_t i = 0;
+      for (; i + kTables <= n; i += kTables)
+        for (int64_t k = 0; k < kTables; ++k) ++counts[static_cast<size_t>(k * bins + x[i + k])];
+      for (; i < n; ++i) ++counts[static_cast<size_t>(x[i])];
+      for (int64_t b = 0; b < bins; ++b)
+        for (int64_t k = 0; k < kTables; ++k) out.as<int64_t>()[b] += counts[static_cast<size_t>(k * bins + b)];
+      return;
+    }
+  }
   for (int64_t i = 0; i < n; ++i) {
     int64_t v = x[i * in.strides[0]];
     CHECK(v >= 0 && v < bins, Index, "bincount: value ", v, " is outside of [0, ", bins, ")");

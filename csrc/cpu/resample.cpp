@@ -170,6 +170,28 @@ void grid_sample_grad(const GridShape& s, const View* dx, const View* dgrid, con
   else sample_grad_of<float>(s, dx, dgrid, dy, x, grid);
 }
 
+// Some columns of a bag, at most kBagWidth, whose sums stay in registers while its rows go by.
+constexpr int64_t kBagWidth = 32;
+template <class T> void sum_rows(T* out, int64_t columns, const T* table, int64_t width, const int64_t* at, const T* f,
+                                 int64_t first, int64_t last) {
+  T sum[kBagWidth] = {};
+  if (columns == kBagWidth) {
+    for (int64_t i = first; i < last; ++i) {
+      const T* row = table + at[i] * width;
+      const T by = f ? f[i] : T(1);
+#pragma GCC unroll 32
+      for (int64_t j = 0; j < kBagWidth; ++j) sum[j] += by * row[j];
+    }
+  } else {
+    for (int64_t i = first; i < last; ++i) {
+      const T* row = table + at[i] * width;
+      const T by = f ? f[i] : T(1);
+      for (int64_t j = 0; j < columns; ++j) sum[j] += by * row[j];
+    }
+  }
+  std::copy(sum, sum + columns, out);
+}
+
 template <class T>
 void bag_sum_of(const View& out, const View& table, const View& indices, const View& starts, const View* factors) {
   int64_t bags = out.sizes[0], width = out.sizes[1], rows = table.sizes[0], count = indices.sizes[0];
@@ -181,21 +203,15 @@ void bag_sum_of(const View& out, const View& table, const View& indices, const V
   int64_t per_bag = std::max<int64_t>(1, count / std::max<int64_t>(1, bags) * width);
   parallel_for(0, bags, std::max<int64_t>(1, 32768 / per_bag), [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
-      T* __restrict sum = out.as<T>() + b * width;
-      std::fill(sum, sum + width, T(0));
-      for (int64_t i = begin[b]; i < begin[b + 1]; ++i) {
+      T* sum = out.as<T>() + b * width;
+      for (int64_t i = begin[b]; i < begin[b + 1]; ++i)
         CHECK(at[i] >= 0 && at[i] < rows, Runtime,
               "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", at[i]);
-        const T* __restrict row = table.as<T>() + at[i] * width;
-        if (factors) {
-          T f = factors->as<T>()[i];
-#pragma GCC ivdep
-          for (int64_t j = 0; j < width; ++j) sum[j] += f * row[j];
-        } else {
-#pragma GCC ivdep
-          for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
-        }
-      }
+      const T* f = factors ? factors->as<T>() : nullptr;
+      int64_t j = 0;
+      for (; j + kBagWidth <= width; j += kBagWidth)
+        sum_rows<T>(sum + j, kBagWidth, table.as<T>() + j, width, at, f, begin[b], begin[b + 1]);
+      if (j < width) sum_rows<T>(sum + j, width - j, table.as<T>() + j, width, at, f, begin[b], begin[b + 1]);
     }
   });
 }
@@ -206,7 +222,10 @@ void bag_sum(const View& out, const View& table, const View& indices, const View
 
 }  // namespace
 
+void resize(const ResizeTable& s, const View& out, const View& in);
+void resize_grad(const ResizeTable& s, const View& dx, const View& dy);
+
 extern const ResampleKernels resample_kernels;
-const ResampleKernels resample_kernels = {grid_sample, grid_sample_grad, bag_sum};
+const ResampleKernels resample_kernels = {grid_sample, grid_sample_grad, bag_sum, resize, resize_grad};
 
 }  // namespace rl::RL_ISA

@@ -78,7 +78,7 @@ void sort(const View* values, const View* indices, const View& in, int dim, bool
 template <class Item, class T>
 void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
   constexpr int64_t kStep = 512;
-  int64_t room = 2 * k + 64, held = 0;
+  int64_t room = k < 16 ? 2 * k + 8 : 2 * k + 64, held = 0;
   uint64_t bar = ~uint64_t(0);
   Item block[kStep];
   for (int64_t i = 0; i < n; i += kStep) {
@@ -108,15 +108,15 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
     rows.each(kSortWork / n, [&](const int64_t* at) {
       const T* x = in.as<T>() + at[0];
       std::unique_ptr<Item[]> memory;
-      Item* best;
+      Item small[128];
+      Item* best = small;
       int key_bits = 8 * static_cast<int>(sizeof(T));
       if (k > n / 4) {
         memory = items_for<Item>(2 * n);
         load_items<Item>(x, rows.apart[0], 0, n, largest, memory.get());
         best = sort_items(memory.get(), memory.get() + n, n, key_bits);
       } else {
-        memory = items_for<Item>(2 * k + 64);
-        best = memory.get();
+        if (k > 32) memory = items_for<Item>(2 * k + 64), best = memory.get();
         smallest_items<Item>(x, rows.apart[0], n, k, largest, best);
         if (sorted) std::sort(best, best + k);
       }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cpu/isa.h"
+#include "cpu/simd_erf.h"
 #include "cpu/simd_math.h"
 
 namespace rl::RL_ISA::special {
@@ -54,6 +55,20 @@ inline double erfinv(double y) {
     x = -ndtri((1 - a) / 2) * 0.70710678118654752440;
   }
   return std::copysign(x, y);
+}
+// The inverse of erf for the precision of a float: Giles's polynomials in -log(1 - y^2), then a step of Newton's with
+// the error function in double. Without branches.
+RL_INLINE float erfinv_float(float input) {
+  constexpr double kNear[] = {1.50140941,     0.246640727,   -0.00417768164, -0.00125372503, 0.00021858087,
+                              -4.39150654e-6, -3.5233877e-6, 3.43273939e-7,  2.81022636e-8};
+  constexpr double kFar[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
+                             -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
+  const double y = static_cast<double>(input), w = -rl::RL_ISA::log((1.0 - y) * (1.0 + y));
+  const double near = poly(w - 2.5, kNear), far = poly(sqrt_(w) - 3.0, kFar);
+  const double x = y * (w < 5.0 ? near : far), e = rl::RL_ISA::erf(x) - y;
+  const double better = x - e * 0.88622692545275801365 * rl::RL_ISA::exp(x * x);
+  const double inside = abs_(y) < 1.0 ? better : kNan<double>;
+  return static_cast<float>(abs_(y) == 1.0 ? with_sign(kInf<double>, y) : inside);
 }
 inline double entr(double x) {
   if (x != x) return x;

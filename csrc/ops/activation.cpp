@@ -148,6 +148,17 @@ static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& 
 }
 
 // prelu: y = x, or weight x below 0, one weight for all or one per channel (dimension 1)
+//   dx = dy where x > 0, else weight dy; dweight = x dy where x <= 0
+struct PreluBackward : Node {
+  static constexpr const char* kName = "PreluKernelBackward0";
+  Saved self, weight;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), w = weight.unpack(*this), above = gt(x, 0);
+    return {needs(0) ? where(above, dy[0], mul(w, dy[0])) : Tensor(),
+            needs(1) ? zero_where(above, mul(x, dy[0])) : Tensor()};
+  }
+  FIELDS(self, weight)
+};
 static Tensor prelu(const Tensor& x, const Tensor& weight) {
   CHECK(x.dtype() == weight.dtype(), Runtime, "prelu: Type promoting not supported. Got ", info(x.dtype()).legacy,
         " and ", info(weight.dtype()).legacy);
@@ -163,7 +174,11 @@ static Tensor prelu(const Tensor& x, const Tensor& weight) {
   Ints shape(x.dim(), 1);
   if (x.dim() >= 2) shape[1] = weight.numel();
   Tensor w = weight.dim() == 1 || x.dim() > 0 ? reshape(weight, shape) : weight;
-  return where(gt(x, 0), x, mul(w, x));
+  Tensor y = binary("prelu", Pointwise::Prelu, x, w);
+  return record<PreluBackward>(y, {x, w}, [&](auto& n) {
+    n.self = save(x);
+    n.weight = save(w);
+  });
 }
 
 static Tensor relu_f(const Tensor& x, bool inplace) {

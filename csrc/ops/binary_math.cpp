@@ -31,7 +31,8 @@ struct PowBackward : Node {
         Scalar lower = b.number.is_complex()    ? Scalar(b.number.to_complex128() - 1.0)
                        : b.number.is_integral() ? Scalar(b.number.to_int() - 1)
                                                 : Scalar(b.number.to_double() - 1);
-        dx[0] = mul(dy[0], conj(mul(pow(a, lower), b)));
+        const bool square = lower.equals(1) && a.is_tensor() && is_differentiable(a.tensor.dtype());
+        dx[0] = mul(dy[0], conj(mul(square ? a.tensor : pow(a, lower), b)));
       }
     }
     if (needs(1)) {
@@ -51,13 +52,24 @@ struct PowScalarBackward : PowBackward {
 struct PowTensorBackward : PowBackward {
   static constexpr const char* kName = "PowBackward1";
 };
+// Exponents that have a loop of their own. Rules of result types are those of pow: a number that is not an integer
+// makes floats of integers.
+static bool simple_power(const Value& a, const Value& b, Pointwise& op) {
+  if (!a.is_tensor() || b.is_tensor() || b.number.is_complex() || a.tensor.is_complex()) return false;
+  if (!is_float(a.tensor.dtype()) && b.number.is_integral()) return false;
+  const double e = b.number.to_double();
+  op = e == 2 ? Pointwise::Square : e == 0.5 ? Pointwise::Sqrt : e == -0.5 ? Pointwise::Rsqrt : Pointwise::Reciprocal;
+  return e == 2 || e == 0.5 || e == -0.5 || e == -1;
+}
 Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && b.number.is_integral() && b.number.to_int() < 0) {
     CHECK(!is_integral(type_of(a, b), true), Runtime, "Integers to negative integer powers are not allowed.");
   }
   if (!b.is_tensor() && a.is_tensor() && type_of(a, b) == DType::Bool)
     return b.number.to_bool() ? clone(a.tensor) : eq(a.tensor, a.tensor);  // x^1 and x^0
-  Tensor y = binary("pow", Pointwise::Pow, a, b, {.cost = 16});
+  Pointwise simple;
+  Tensor y = simple_power(a, b, simple) ? unary("pow", simple, a.tensor, {.rule = Rule::Float, .cost = 2})
+                                        : binary("pow", Pointwise::Pow, a, b, {.cost = 16});
   auto fill = [&](auto& n) {
     n.self = save(a);
     n.exponent = save(b);

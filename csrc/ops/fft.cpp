@@ -24,7 +24,7 @@ void check_lengths(const Tensor& t, const Ints& dims) {
 
 }  // namespace
 
-// fft_c2c: complex to complex        dx = scale * the transform of dy with the other sign
+// fft_c2c: complex or real to complex        dx = scale * the transform of dy with the other sign
 static Tensor fft_c2c(const Tensor& x, const Ints& dims, double scale, bool forward);
 struct FftC2cBackward : Node {
   static constexpr const char* kName = "FftC2CBackward0";
@@ -36,7 +36,7 @@ struct FftC2cBackward : Node {
 };
 static Tensor fft_c2c(const Tensor& x, const Ints& dims, double scale, bool forward) {
   check_lengths(x, dims);
-  Tensor y = empty(x.sizes(), x.dtype(), x.device());
+  Tensor y = empty(x.sizes(), to_complex(x.dtype()), x.device());
   if (!x.device().is_meta()) {
     if (dims.empty()) copy_into(y, x);
     else g_cpu->fft->c2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
@@ -187,7 +187,7 @@ static Tensor fft_1d(const Tensor& x, std::optional<int64_t> n, int64_t dim, con
   Tensor t = promoted(name, x, false);
   double scale = scale_of(norm, static_cast<double>(count), forward);
   t = padded(t, d, count);
-  return fft_c2c(cast(t, to_complex(t.dtype())), {d}, scale, forward);
+  return fft_c2c(t, {d}, scale, forward);
 }
 static Tensor fft(const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
   return fft_1d(x, n, dim, norm, true, "fft");
@@ -277,7 +277,7 @@ static Tensor fftn_any(const char* name, const Tensor& x, const std::optional<In
                        const std::optional<std::string>& norm, bool forward) {
   check_norm(norm);
   Shape shape = shape_of(x, s, dim);
-  Tensor t = resized(promoted(name, x, true), shape, false);
+  Tensor t = resized(promoted(name, x, false), shape, false);
   return fft_c2c(t, shape.dims, scale_of(norm, count_of(shape), forward), forward);
 }
 static Tensor fftn(const Tensor& x, const std::optional<Ints>& s, const std::optional<Ints>& dim,

@@ -53,6 +53,59 @@ static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduct
   });
 }
 
+// smooth_l1_loss, huber_loss: mean, sum or each of scale d^2 / 2, d = x - t, and scale limit (|d| - limit / 2) from
+// |d| = limit on        dx = dy [/ n] scale clamp(d, -limit, limit)
+struct ClippedSquareBackward : Node {
+  Saved self, target;
+  double limit = 1, scale = 1;
+  int64_t reduction = kMean;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), t = target.unpack(*this), g = dy[0], d;
+    double factor = reduction == kMean ? scale / static_cast<double>(x.numel()) : scale;
+    if (grad_enabled()) {
+      d = mul(clamp(sub(x, t), Scalar(-limit), Scalar(limit)), mul(g, factor));
+    } else {
+      Value operands[] = {g, x, t};
+      d = pointwise("smooth_l1_loss_backward", Pointwise::ClippedSquareGrad, operands, 3,
+                    with_numbers(Rule::Same, limit, factor));
+    }
+    return {d, needs(1) ? neg(d) : Tensor()};
+  }
+  FIELDS(self, target, limit, scale, reduction)
+};
+struct SmoothL1LossBackward : ClippedSquareBackward {
+  static constexpr const char* kName = "SmoothL1LossBackward0";
+};
+struct HuberLossBackward : ClippedSquareBackward {
+  static constexpr const char* kName = "HuberLossBackward0";
+};
+template <class N> static Tensor clipped_square(const char* name, const Tensor& input, const Tensor& target,
+                                                int64_t reduction, double limit, double scale) {
+  CHECK(input.sizes() == target.sizes(), Runtime, name, ": expected input and target of one shape, got ",
+        to_text(input.sizes()), " and ", to_text(target.sizes()));
+  Tensor y;
+  {
+    NoGrad raw;
+    y = reduced(binary(name, Pointwise::ClippedSquare, input, target, with_numbers(Rule::Same, limit, scale)),
+                reduction);
+  }
+  return record<N>(y, {input, target}, [&](auto& n) {
+    n.self = save(input);
+    n.target = save(target);
+    n.limit = limit;
+    n.scale = scale;
+    n.reduction = reduction;
+  });
+}
+static Tensor smooth_l1(const Tensor& input, const Tensor& target, int64_t reduction, double beta) {
+  CHECK(beta > 0, Runtime, "smooth_l1_loss: expected beta above 0, got ", beta);
+  return clipped_square<SmoothL1LossBackward>("smooth_l1_loss", input, target, reduction, beta, 1 / beta);
+}
+static Tensor huber(const Tensor& input, const Tensor& target, int64_t reduction, double delta) {
+  CHECK(delta > 0, Runtime, "huber_loss does not support non-positive values for delta.");
+  return clipped_square<HuberLossBackward>("huber_loss", input, target, reduction, delta, 1);
+}
+
 // binary_cross_entropy of probabilities: l = -(t log x + (1 - t) log(1 - x)), logarithms not below -100
 //   dx = (x - t) / max(x (1 - x), 1e-12), dt = log(1 - x) - log x
 struct BinaryCrossEntropyBackward : Node {
@@ -236,6 +289,10 @@ static const Register registered([](Ops& ops) {
           "The negative log likelihood of classes.");
   ops.def("_nn.mse_loss", mse_loss, "input, target, reduction=1", kNoOut | kCastFull,
           "The mean (1), sum (2) or each (0) of the squared differences.");
+  ops.def("_nn.smooth_l1", smooth_l1, "input, target, reduction=1, beta=1.0", kNoOut | kCastFull,
+          "Differences, squared up to beta and linear beyond, divided by beta.");
+  ops.def("_nn.huber", huber, "input, target, reduction=1, delta=1.0", kNoOut | kCastFull,
+          "Differences, squared up to delta and linear beyond.");
   ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1",
           kNoOut | kCastFull, "Cross entropy of probabilities and targets in [0, 1].");
   ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100",

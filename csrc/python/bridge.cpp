@@ -135,7 +135,31 @@ void release_buffer(Storage* s) {
   delete view;
 }
 
+// The elements of one row of the commonest types, without a tensor for each.
+template <class T, class Make> PyObject* list_row(const Tensor& t, int64_t offset, Make make) {
+  const int64_t n = t.sizes()[t.dim() - 1], step = t.strides()[t.dim() - 1];
+  PyObject* list = PyList_New(n);
+  if (!list) python_error();
+  const T* p = t.data<T>() + (offset - t->offset);
+  for (int64_t i = 0; i < n; ++i) {
+    PyObject* element = make(p[i * step]);
+    if (!element) {
+      Py_DECREF(list);
+      python_error();
+    }
+    PyList_SET_ITEM(list, i, element);
+  }
+  return list;
+}
+
 PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
+  if (dim + 1 == t.dim()) {
+    auto real = [](auto x) { return PyFloat_FromDouble(static_cast<double>(x)); };
+    if (t.dtype() == DType::Float32) return list_row<float>(t, offset, real);
+    if (t.dtype() == DType::Float64) return list_row<double>(t, offset, real);
+    if (t.dtype() == DType::Int64) return list_row<int64_t>(t, offset, PyLong_FromLongLong);
+    if (t.dtype() == DType::Bool) return list_row<bool>(t, offset, [](bool x) { return PyBool_FromLong(x); });
+  }
   if (dim == t.dim()) {
     Tensor one = alias(t, {}, {}, offset);
     if (t.dtype() == DType::UInt64) return PyLong_FromUnsignedLongLong(*one.data<uint64_t>());

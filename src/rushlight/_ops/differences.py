@@ -76,8 +76,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode is not None and compute_mode not in modes and compute_mode not in (0, 1, 2):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    large = x1.shape[-2] * x2.shape[-2] * x1.shape[-1] > 1 << 22
-    if p == 2 and large and compute_mode not in (modes[2], 2):
+    many = x1.shape[-2] > 25 or x2.shape[-2] > 25 or compute_mode in (modes[1], 1)
+    if p == 2 and many and compute_mode not in (modes[2], 2):
         # |a - b|^2 = |a|^2 - 2ab + |b|^2: one matrix product instead of P R M differences.
         square = (x1 * x1).sum(-1, keepdim=True) + (x2 * x2).sum(-1).unsqueeze(-2) - 2 * (x1 @ x2.mT)
         apart = square > 0

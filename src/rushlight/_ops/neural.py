@@ -76,10 +76,11 @@ def native_channel_shuffle(input, groups):
 @op
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along a dimension; lengths count as at least eps."""
-    dtype = _C.ops["result_type"](x1, x2)
+    dtype = x1.dtype if x1.dtype is x2.dtype else _C.ops["result_type"](x1, x2)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype}")
-    x1, x2 = broadcast_tensors(x1.to(dtype), x2.to(dtype))
+    if x1.dtype is not x2.dtype or x1.shape != x2.shape:
+        x1, x2 = broadcast_tensors(x1.to(dtype), x2.to(dtype))
     n1 = x1.norm(2, dim, keepdim=True).clamp_min(eps)
     n2 = x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)

@@ -1,15 +1,15 @@
 """Resizing by nearest neighbours, linear and cubic interpolation, areas, and antialiased filters.
 
-Every method is separable: each dimension is resized on its own by index_select and weights, or by a matrix.
+Every method is separable: each dimension is resized on its own, by the core, by index_select or by a matrix.
 """
 
 import math
 import warnings
 
 import rushlight as rl
+from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
-_CUBIC = -0.75
 _CUBIC_ANTIALIAS = -0.5
 
 
@@ -34,42 +34,18 @@ def _nearest(x, dim, n_out, factor, exact):
     return x.index_select(dim, at.floor().long().clamp_(max=n_in - 1))
 
 
-def _points(x, dim, n_out, align_corners, factor):
-    step = _step(x.size(dim), n_out, align_corners, factor)
-    at = rl.arange(n_out, dtype=_work_dtype(x), device=x.device)
-    return at * step if align_corners else (at + 0.5) * step - 0.5
-
-
-def _shaped(weight, x, dim):
-    return weight.to(x.dtype if x.is_floating_point() else weight.dtype).view(-1, *[1] * (x.dim() - 1 - dim))
-
-
 def _linear(x, dim, n_out, align_corners, factor):
     n_in = x.size(dim)
     if n_in == n_out:
         return x
-    at = _points(x, dim, n_out, align_corners, factor).clamp_(min=0)
-    low = at.floor().clamp_(max=n_in - 1)
-    upper = _shaped((at - low).clamp_(0, 1), x, dim)
-    low = low.long()
-    high = (low + 1).clamp_(max=n_in - 1)
-    return rl.addcmul(x.index_select(dim, low) * (1 - upper), x.index_select(dim, high), upper)
+    return core.resize_dim(x, dim, n_out, False, align_corners, _step(n_in, n_out, align_corners, factor))
 
 
 def _cubic(x, dim, n_out, align_corners, factor):
     n_in = x.size(dim)
     if n_in == n_out and (align_corners or factor is None or factor == 1):
         return x
-    from rushlight.nn._functional.grid_sample import _cubic as taps
-
-    at = _points(x, dim, n_out, align_corners, factor)
-    whole = at.floor()
-    out = None
-    for k, weight in enumerate(taps(at - whole)):
-        place = (whole.long() + (k - 1)).clamp_(0, n_in - 1)
-        taken, weight = x.index_select(dim, place), _shaped(weight, x, dim)
-        out = taken * weight if out is None else rl.addcmul(out, taken, weight)
-    return out
+    return core.resize_dim(x, dim, n_out, True, align_corners, _step(n_in, n_out, align_corners, factor))
 
 
 def _filter(kind, x):

@@ -54,7 +54,6 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _reduction.apply((input - target).abs(), reduction)
 
 
-@_autocast.full
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """d^2 / (2 beta) for |d| < beta, else |d| - beta / 2."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -62,25 +61,16 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return _reduction.apply((input - target).abs(), reduction)
-    loss = _reduction.apply(_clipped_square(input - target, beta), reduction)
-    return loss if beta == 1 else loss * (1 / beta)
+        return l1_loss(input, target, reduction=reduction)
+    return core.smooth_l1(input, target, _reduction.get_enum(reduction), beta)
 
 
-def _clipped_square(d, limit):
-    """d^2 / 2 for |d| < limit, else limit * (|d| - limit / 2)."""
-    near = d.clamp(-limit, limit)
-    return near * d.sub(near, alpha=0.5)
-
-
-@_autocast.full
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    loss = _clipped_square(input - target, delta)
-    return _reduction.apply(loss, reduction) if weight is None else _weighted(loss, input, weight, reduction)
+    if weight is not None:
+        return _weighted(core.huber(input, target, 0, delta), input, weight, reduction)
+    return core.huber(input, target, _reduction.get_enum(reduction), delta)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):

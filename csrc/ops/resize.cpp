@@ -1,0 +1,117 @@
+// Resizing of one dimension by linear or cubic interpolation; nn.functional.interpolate goes dimension by dimension.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "backend/backend.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+namespace {
+
+// Where result j reads and how much of each element it takes. Places are computed in the type R, as PyTorch's are.
+struct Resize {
+  int64_t n_in = 0, n_out = 0;
+  int taps = 2;                // 2: linear, 4: cubic
+  bool align_corners = false;  // whether the centres of the first and last elements coincide, else their outer edges
+  double step = 1;             // how far one step of the result goes in the input
+
+  template <class R> void fill(std::vector<int64_t>& places, std::vector<double>& weights) const {
+    for (int64_t j = 0; j < n_out; ++j) {
+      const R i = static_cast<R>(j), s = static_cast<R>(step);
+      R at = align_corners ? i * s : (i + R(0.5)) * s - R(0.5);
+      if (taps == 2) {
+        at = std::max(at, R(0));
+        const R low = std::min(std::floor(at), static_cast<R>(n_in - 1));
+        const R upper = std::clamp(at - low, R(0), R(1));
+        const auto place = static_cast<int64_t>(low);
+        places.push_back(place);
+        places.push_back(std::min(place + 1, n_in - 1));
+        weights.push_back(static_cast<double>(1 - upper));
+        weights.push_back(static_cast<double>(upper));
+        continue;
+      }
+      constexpr R kA = R(-0.75);
+      const R whole = std::floor(at), t = at - whole;
+      auto near = [](R x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
+      auto far = [](R x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
+      for (const R w : {far(t + 1), near(t), near(1 - t), far(2 - t)}) weights.push_back(static_cast<double>(w));
+      for (int64_t k = -1; k <= 2; ++k)
+        places.push_back(std::clamp<int64_t>(static_cast<int64_t>(whole) + k, 0, n_in - 1));
+    }
+  }
+  // run(table) for a tensor whose dimension `dim` has n_in or n_out elements.
+  template <class Run> void with_table(const Tensor& t, int64_t dim, Run run) const {
+    std::vector<int64_t> places;
+    std::vector<double> weights;
+    if (t.dtype() == DType::Float64) fill<double>(places, weights);
+    else fill<float>(places, weights);
+    ResizeTable s{1, n_in, n_out, 1, taps, places.data(), weights.data()};
+    for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? s.outer : s.inner) *= d == dim ? 1 : t.sizes()[d];
+    run(s);
+  }
+};
+
+}  // namespace
+
+static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r);
+
+// resize_dim: y[j] = sum over k of w[j, k] x[place[j, k]] along dim        dx: dy times the weights, put at the places
+struct ResizeBackward : Node {
+  static constexpr const char* kName = "ResizeDimBackward0";
+  int64_t dim = 0;
+  Resize how;
+  Grads backward(const Grads& dy) { return {resize_grad(dy[0], dim, how)}; }
+  FIELDS(dim)
+};
+static Tensor resized(const Tensor& x, int64_t dim, const Resize& r) {
+  Ints sizes(x.sizes());
+  sizes[dim] = r.n_out;
+  Tensor y = empty(sizes, x.dtype(), x.device());
+  if (!x.device().is_meta() && y.numel()) {
+    Tensor from = contiguous(x);
+    r.with_table(y, dim, [&](const ResizeTable& s) { g_cpu->resample->resize(s, y.view(), from.view()); });
+  }
+  return record<ResizeBackward>(y, {x}, [&](auto& n) {
+    n.dim = dim;
+    n.how = r;
+  });
+}
+// its adjoint        d(dy) = the gradient resized
+struct ResizeGradBackward : Node {
+  static constexpr const char* kName = "ResizeDimBackwardBackward0";
+  int64_t dim = 0;
+  Resize how;
+  Grads backward(const Grads& dy) { return {resized(dy[0], dim, how)}; }
+  FIELDS(dim)
+};
+static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {
+  Ints sizes(dy.sizes());
+  sizes[dim] = r.n_in;
+  Tensor dx = empty(sizes, dy.dtype(), dy.device());
+  if (!dy.device().is_meta() && dx.numel()) {
+    Tensor from = contiguous(dy);
+    r.with_table(dx, dim, [&](const ResizeTable& s) { g_cpu->resample->resize_grad(s, dx.view(), from.view()); });
+  }
+  return record<ResizeGradBackward>(dx, {dy}, [&](auto& n) {
+    n.dim = dim;
+    n.how = r;
+  });
+}
+static Tensor resize_dim(const Tensor& x, int64_t dim, int64_t size, bool cubic, bool align_corners, double step) {
+  CHECK(is_float(x.dtype()), NotImplemented, "resize_dim: there is no kernel for '", info(x.dtype()).legacy, "'");
+  const int64_t d = wrap_dim(dim, x.dim());
+  CHECK(x.dim() > 0 && x.sizes()[d] > 0 && size > 0, Runtime, "resize_dim: expected sizes above 0, got ",
+        x.dim() ? x.sizes()[d] : 0, " and ", size);
+  CHECK(std::isfinite(step) && std::fabs(step) * static_cast<double>(size) < 1e15, Runtime,
+        "resize_dim: expected a finite step, got ", step);
+  return resized(x, d, {x.sizes()[d], size, cubic ? 4 : 2, align_corners, step});
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("_nn.resize_dim", resize_dim, "input, dim, size, cubic, align_corners, step", kNoOut,
+          "One dimension resized by linear or cubic interpolation; a step of the result is `step` elements long.");
+});
+
+}  // namespace rl::ops

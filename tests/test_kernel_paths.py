@@ -1,0 +1,284 @@
+"""Shapes and values that send kernels along paths of their own, against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+import rushlight.nn.functional as F
+from rushlight.autograd import gradcheck, gradgradcheck
+
+
+def array(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("exponent", [0.5, -0.5, -1, 2, -1.0, 2.0])
+def test_simple_powers_are_their_functions(exponent):
+    x = rl.tensor([4.0, 0.0, -0.0, math.inf, math.nan, 2.5])
+    same = {0.5: rl.sqrt, -0.5: rl.rsqrt, -1: rl.reciprocal, 2: rl.square}[exponent]
+    assert rl.equal((x**exponent).nan_to_num(7), same(x).nan_to_num(7))
+    y = x.clone().pow_(exponent)
+    assert rl.equal(y.nan_to_num(7), same(x).nan_to_num(7))
+    assert (rl.tensor([4, 9]) ** 0.5).dtype == rl.float32
+    assert (rl.tensor([4, 9]) ** 2).dtype == rl.int64
+
+
+def test_clamp_between_tensors_keeps_nan():
+    nan = math.nan
+    x, low, high = (
+        rl.tensor([1.0, nan, 2.0, 5.0] * 5),
+        rl.tensor([nan, 0.0, 0.0, 3.0] * 5),
+        rl.tensor([1.0, 1.0, nan, 1.0] * 5),
+    )
+    assert x.clamp(low, high).isnan().tolist() == [True, True, True, False] * 5
+    assert x.clamp(low, high)[3] == 1
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16, rl.float16])
+@pytest.mark.parametrize("n", [1, 31, 515, 1200])
+def test_every_second_element(n, dtype):
+    a = rl.arange(4.0 * n, dtype=rl.float64).remainder(119).to(dtype).reshape(n, 4)
+    x, y = a[:, ::2], a[:, 1::2]
+    assert rl.equal(x + y, x.contiguous() + y.contiguous())
+    target = rl.zeros(n, 4, dtype=dtype)
+    target[:, ::2].add_(x)
+    assert rl.equal(target[:, ::2].contiguous(), x.contiguous()) and not target[:, 1::2].any()
+
+
+def test_losses_of_clipped_squares():
+    x, y = array(7, 5, dtype=np.float64) * 3, array(7, 5, seed=1, dtype=np.float64)
+    d = np.abs(x - y)
+    a, b = rl.tensor(x, requires_grad=True), rl.tensor(y, requires_grad=True)
+    for limit in (0.3, 1.0, 2.5):
+        huber = np.where(d < limit, d * d / 2, limit * (d - limit / 2))
+        np.testing.assert_allclose(F.huber_loss(a, b, "none", limit).detach(), huber)
+        np.testing.assert_allclose(F.smooth_l1_loss(a, b, beta=limit).item(), (huber / limit).mean())
+        np.testing.assert_allclose(
+            F.smooth_l1_loss(a, b, reduction="sum", beta=limit).item(), (huber / limit).sum()
+        )
+        for reduction in ("none", "mean", "sum"):
+            assert gradcheck(
+                lambda p, q, r=reduction, v=limit: F.smooth_l1_loss(p, q, reduction=r, beta=v), (a, b)
+            )
+            assert gradgradcheck(lambda p, q, r=reduction, v=limit: F.huber_loss(p, q, r, v), (a, b))
+    assert F.smooth_l1_loss(a, b).grad_fn.name() == "SmoothL1LossBackward0"
+    with pytest.raises(RuntimeError, match="non-positive"):
+        F.huber_loss(a, b, delta=0)
+
+
+def test_prelu():
+    x = rl.tensor([[-2.0, 3.0], [0.0, -1.0]], dtype=rl.float64, requires_grad=True)
+    for w in (rl.tensor([0.25], dtype=rl.float64), rl.tensor([0.25, 0.5], dtype=rl.float64)):
+        w.requires_grad_()
+        expected = np.where(
+            x.detach().numpy() > 0, x.detach().numpy(), x.detach().numpy() * w.detach().numpy()
+        )
+        np.testing.assert_allclose(F.prelu(x, w).detach(), expected)
+        assert gradcheck(F.prelu, (x + 0.5, w)) and gradgradcheck(F.prelu, (x + 0.5, w))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 16, 24, 32, 48, 64, 100, 128, 512, 1000, 37])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fft_lengths(n, dtype):
+    x = array(5, n, dtype=dtype)
+    z = x + 1j * array(5, n, seed=1, dtype=dtype)
+    tolerance = {"rtol": 0, "atol": (2e-6 if dtype == np.float32 else 1e-14) * math.sqrt(n) * 4}
+    np.testing.assert_allclose(rl.fft.fft(rl.tensor(z)), np.fft.fft(z), **tolerance)
+    np.testing.assert_allclose(rl.fft.ifft(rl.tensor(z)), np.fft.ifft(z), **tolerance)
+    np.testing.assert_allclose(rl.fft.fft(rl.tensor(x)), np.fft.fft(x), **tolerance)
+    np.testing.assert_allclose(rl.fft.ifft(rl.tensor(x)), np.fft.ifft(x), **tolerance)
+    np.testing.assert_allclose(rl.fft.rfft(rl.tensor(x)), np.fft.rfft(x), **tolerance)
+    # a line's result does not depend on the lines beside it
+    whole = rl.fft.fft(rl.tensor(z))
+    assert all(rl.equal(whole[i], rl.fft.fft(rl.tensor(z[i]))) for i in range(5))
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), (2, 0), (1, 2), (0, 1, 2)])
+def test_real_inputs_have_mirrored_spectra(dims):
+    x = array(4, 5, 6, dtype=np.float64)
+    np.testing.assert_allclose(rl.fft.fftn(rl.tensor(x), dim=dims), np.fft.fftn(x, axes=dims), atol=1e-13)
+    np.testing.assert_allclose(rl.fft.ifftn(rl.tensor(x), dim=dims), np.fft.ifftn(x, axes=dims), atol=1e-13)
+    assert gradcheck(lambda t: rl.fft.fftn(t, dim=dims), (rl.tensor(x, requires_grad=True),))
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 5), (6, 47, 46), (2, 70, 300, 9), (40, 3, 520)])
+def test_sums_over_outer_and_inner_dimensions(shape):
+    x = array(*shape, dtype=np.float64)
+    dims = (0, *range(2, len(shape)))
+    np.testing.assert_allclose(rl.tensor(x).sum(dims), x.sum(dims), atol=1e-10)
+    np.testing.assert_allclose(rl.tensor(x).mean(dims), x.mean(dims), atol=1e-12)
+    np.testing.assert_array_equal(rl.tensor(x).amax(dims), x.max(dims))
+    k = (x * 1000).astype(np.int64)
+    np.testing.assert_array_equal(rl.tensor(k).sum(dims), k.sum(dims))
+    np.testing.assert_array_equal(rl.tensor(k).amin(dims), k.min(dims))
+    half = rl.tensor(x).bfloat16()
+    np.testing.assert_allclose(half.sum(dims).float(), half.double().sum(dims), rtol=0.01, atol=0.05)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 9, 67, 1025, 5000])
+def test_sums_of_whole_and_complex_numbers(n):
+    k = (array(n, dtype=np.float64) * 1e6).astype(np.int64)
+    t = rl.tensor(k)
+    assert (t.sum().item(), t.max().item(), t.min().item()) == (k.sum(), k.max(), k.min())
+    assert t.argmax().item() == k.argmax() and t.argmin().item() == k.argmin()
+    z = array(3, n, dtype=np.float64) + 1j * array(3, n, seed=1, dtype=np.float64)
+    np.testing.assert_allclose(rl.tensor(z).sum(1), z.sum(1), atol=1e-10)
+    np.testing.assert_allclose(rl.tensor(z).mean(), z.mean(), atol=1e-12)
+
+
+def test_complex_parts_at_the_edges():
+    inf, nan = math.inf, math.nan
+    z = np.array(
+        [3 + 4j, 0, complex(inf, nan), complex(nan, 1), -1, complex(-0.0, -0.0), 1e30 + 1e30j], np.complex64
+    )
+    for kind in (np.complex64, np.complex128):
+        t = rl.tensor(z.astype(kind))
+        np.testing.assert_allclose(t.abs(), np.abs(z), rtol=1e-6)
+        np.testing.assert_allclose(t.angle(), np.angle(z), rtol=1e-6)
+    big = rl.tensor(np.array([1e300 + 1e300j, 3e-310 + 4e-310j]))
+    np.testing.assert_allclose(big.abs(), [math.sqrt(2) * 1e300, 5e-310], rtol=1e-12)
+    assert rl.tensor([0j, 3 + 4j]).sgn().tolist() == pytest.approx([0, 0.6 + 0.8j])
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (700, 10), (40, 130), (5, 600), (300, 1)])
+@pytest.mark.parametrize("op", ["add", "set", "amax"])
+def test_scatter_along_rows(shape, op):
+    rows, columns = shape
+    x, k = array(*shape, dtype=np.float64), np.random.default_rng(2).integers(0, columns, shape)
+    base = array(*shape, seed=3, dtype=np.float64)
+    expected = base.copy()
+    for i in range(rows):
+        for j in range(columns):
+            at = i, k[i, j]
+            expected[at] = {
+                "add": expected[at] + x[i, j],
+                "set": x[i, j],
+                "amax": max(expected[at], x[i, j]),
+            }[op]
+    t, index, source = rl.tensor(base), rl.tensor(k), rl.tensor(x)
+    for s, i in ((source, index), (source.t().contiguous().t(), index), (source, index.t().contiguous().t())):
+        if op == "add":
+            found = t.scatter_add(1, i, s)
+        elif op == "set":
+            found = t.scatter(1, i, s)
+        else:
+            found = t.scatter_reduce(1, i, s, "amax")
+        np.testing.assert_allclose(found, expected)
+    bad = index.clone()
+    bad[rows // 2, columns - 1] = columns
+    with pytest.raises((RuntimeError, IndexError), match="out of bounds"):
+        t.scatter_add(1, bad, source)
+
+
+def test_copies_of_short_rows():
+    x = array(70, 90)
+    t = rl.tensor(x)
+    np.testing.assert_array_equal(t.repeat_interleave(2, 1), x.repeat(2, 1))
+    np.testing.assert_array_equal(t.repeat_interleave(3, 0), x.repeat(3, 0))
+    windows = np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)
+    np.testing.assert_array_equal(t.unfold(1, 3, 1).contiguous(), windows)
+    cube = array(40, 3, 50, 4)
+    np.testing.assert_array_equal(
+        rl.tensor(cube).permute(2, 0, 3, 1).contiguous(), cube.transpose(2, 0, 3, 1)
+    )
+
+
+def test_equal_finds_late_differences():
+    x = rl.zeros(20000)
+    y = x.clone()
+    assert rl.equal(x, y) and rl.equal(x.view(100, 200).t(), y.view(100, 200).t())
+    y[-1] = 1
+    assert not rl.equal(x, y) and not rl.equal(x.view(100, 200).t(), y.view(100, 200).t())
+    y[0] = math.nan
+    assert not rl.equal(y, y)
+
+
+def test_lists():
+    assert rl.arange(6).view(2, 3).t().tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert rl.tensor([[0.5], [1.5]]).tolist() == [[0.5], [1.5]] and rl.tensor([True, False]).tolist() == [
+        True,
+        False,
+    ]
+    assert rl.arange(10)[3:7:2].tolist() == [3, 5] and rl.tensor([1.5, 2.5]).half().tolist() == [1.5, 2.5]
+    assert rl.zeros(2, 0).tolist() == [[], []] and rl.tensor(3).tolist() == 3
+
+
+def test_counts():
+    k = np.random.default_rng(0).integers(0, 50, 3001)
+    np.testing.assert_array_equal(rl.bincount(rl.tensor(k)), np.bincount(k))
+    np.testing.assert_array_equal(rl.bincount(rl.tensor(k), minlength=80), np.bincount(k, minlength=80))
+    k[1700] = -1
+    with pytest.raises(RuntimeError):
+        rl.bincount(rl.tensor(k))
+
+
+@pytest.mark.parametrize("k", [1, 3, 15, 16, 33])
+@pytest.mark.parametrize("largest", [True, False])
+def test_few_of_many(k, largest):
+    x = array(6, 400)
+    x[2, 17] = np.nan
+    values, places = rl.tensor(x).topk(k, 1, largest=largest)
+    order = np.sort(x, 1)  # NaN last
+    expected = order[:, ::-1][:, :k] if largest else order[:, :k]
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(rl.tensor(x).gather(1, places), expected)
+
+
+@pytest.mark.parametrize("shape", [(6, 7, 7), (3, 1, 1), (2, 40, 41)])
+def test_global_average_pool(shape):
+    x = array(2, *shape, dtype=np.float64)
+    t = rl.tensor(x, requires_grad=True)
+    y = F.adaptive_avg_pool2d(t, 1)
+    np.testing.assert_allclose(y.detach(), x.mean((2, 3), keepdims=True), atol=1e-14)
+    y.sum().backward()
+    np.testing.assert_allclose(t.grad, np.full_like(x, 1 / (shape[1] * shape[2])))
+
+
+@pytest.mark.parametrize("width", [1, 31, 32, 100])
+def test_bags(width):
+    table, k = array(20, width), np.random.default_rng(1).integers(0, 20, 17)
+    starts = [0, 4, 4, 9]
+    found = F.embedding_bag(rl.tensor(k), rl.tensor(table), rl.tensor(starts), mode="sum")
+    expected = [table[k[a:b]].sum(0) for a, b in zip(starts, [*starts[1:], 17], strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode, shape, size", [("linear", (2, 3, 9), 14), ("bilinear", (2, 2, 5, 6), (9, 4)),
+                                               ("bicubic", (1, 2, 6, 5), (8, 11)), ("trilinear", (1, 1, 3, 4, 5), (5, 3, 7))])  # fmt: skip
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_resized_derivatives(mode, shape, size, align_corners):
+    x = rl.tensor(array(*shape, dtype=np.float64), requires_grad=True)
+
+    def resized(t):
+        return F.interpolate(t, size, mode=mode, align_corners=align_corners)
+
+    assert gradcheck(resized, (x,)) and gradgradcheck(resized, (x,))
+    flat = F.interpolate(rl.full(shape, 2.5), size, mode=mode, align_corners=align_corners)
+    np.testing.assert_allclose(flat, 2.5, rtol=1e-6)
+    half = F.interpolate(x.detach().half(), size, mode=mode, align_corners=align_corners)
+    np.testing.assert_allclose(half.double(), resized(x).detach(), atol=5e-3)
+
+
+def test_resize_of_a_ramp():
+    x = rl.arange(4.0).view(1, 1, 4)
+    assert F.interpolate(x, 7, mode="linear", align_corners=True).flatten().tolist() == [
+        0,
+        0.5,
+        1,
+        1.5,
+        2,
+        2.5,
+        3,
+    ]
+    assert F.interpolate(x, 8, mode="linear").flatten().tolist() == [0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]
+    assert F.interpolate(x.expand(0, 1, 4), 8, mode="linear").shape == (0, 1, 8)
+
+
+def test_normals_after_an_odd_number():
+    rl.manual_seed(3)
+    one_by_one = [rl.randn(1).item() for _ in range(30)]
+    rl.manual_seed(3)
+    together = [*rl.randn(5).tolist(), *rl.randn(7).tolist(), *rl.randn(4).tolist(), *rl.randn(14).tolist()]
+    assert together == one_by_one
