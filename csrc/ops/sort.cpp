@@ -197,8 +197,7 @@ static Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const 
   return y;
 }
 
-// bincount: how often each of 0, 1, 2, ... stands in the input, or the sum of its weights
-// bincount: y_k = sum of w_i with x_i = k        dw_i = dy at x_i
+// bincount: y_k = how often k stands in x, or the sum of w_i with x_i = k        dw_i = dy at x_i
 struct BincountBackward : Node {
   static constexpr const char* kName = "BincountBackward0";
   Saved self;
@@ -209,7 +208,7 @@ static Tensor bincount(const Tensor& input, const OptTensor& weights, int64_t mi
   CHECK(is_integral(input.dtype()), NotImplemented, "\"bincount_cpu\" not implemented for '",
         info(input.dtype()).legacy, "'");
   CHECK(minlength >= 0, Runtime, "minlength should be >= 0");
-  if (input.dim() == 1 && input.numel() == 0) return zeros({minlength}, DType::Int64);
+  if (input.dim() == 1 && input.numel() == 0) return zeros({minlength}, DType::Int64, input.device());
   CHECK(input.dim() == 1, Runtime, "bincount only supports 1-d non-negative integral inputs.");
   CHECK(item(amin(input)).to_int() >= 0, Runtime, "bincount only supports 1-d non-negative integral inputs.");
   CHECK(!weights.defined() || weights.dim() == 1, Runtime, "weights should be 1-d and have the same length as input");
