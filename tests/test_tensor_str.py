@@ -134,4 +134,6 @@ def test_printoptions_restores_even_after_errors():
 
 def test_named_results_show_a_field_a_line():
     assert repr(rl.tensor([3, 1]).max(0)) == "torch.return_types.max(\nvalues=tensor(3),\nindices=tensor(0))"
-    assert repr(rl.linalg.qr(rl.ones(1, 1, dtype=rl.int32).float())).startswith("torch.return_types.linalg_qr(\nQ=")
+    assert repr(rl.linalg.qr(rl.ones(1, 1, dtype=rl.int32).float())).startswith(
+        "torch.return_types.linalg_qr(\nQ="
+    )
