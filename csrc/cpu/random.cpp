@@ -35,9 +35,10 @@ template <class T, class V> inline T to_element(V value) {
   else return static_cast<T>(value);
 }
 
-inline void draw(Generator& generator, uint32_t* out, int64_t n) { mersenne_draw(generator.engine, out, n); }
+// Not inlined: many kernels call them, and a call is little beside 1024 draws.
+[[gnu::noinline]] void draw(Generator& generator, uint32_t* out, int64_t n) { mersenne_draw(generator.engine, out, n); }
 // 64-bit numbers: the first draw is the high half.
-inline void draw(Generator& generator, uint64_t* out, int64_t n) {
+[[gnu::noinline]] void draw(Generator& generator, uint64_t* out, int64_t n) {
   mersenne_draw(generator.engine, reinterpret_cast<MersenneWord*>(out), 2 * n);
   if constexpr (std::endian::native == std::endian::little)
     for (int64_t i = 0; i < n; ++i) out[i] = out[i] << 32 | out[i] >> 32;

@@ -7,6 +7,7 @@
 #include "backend/view.h"
 #include "base/check.h"
 #include "base/generator.h"
+#include "base/parallel.h"
 
 // All of it has internal linkage: files compiled for different instruction sets include it.
 namespace rl {
@@ -76,8 +77,9 @@ template <class F> void for_each_run(const Order& order, F&& f) {
   }
 }
 
-// fill(T* contiguous, n) once for all elements; views with gaps are filled through scratch memory.
-template <class T, class F> void fill_in_order(const View& out, F&& fill) {
+// fill(T* contiguous, n) once for all elements; views with gaps are filled through scratch memory. `fill` is called,
+// not inlined at each place: there are many of them.
+template <class T> void fill_in_order(const View& out, FunctionRef<void(T*, int64_t)> fill) {
   int64_t n = out.numel();
   if (n == 0) return;
   if (out.contiguous()) return fill(out.as<T>(), n);

@@ -552,9 +552,10 @@ void layer_grad_any(const RnnShape& shape, const RnnBackward& b) {
   visit_cell(shape.cell, b.dgates.dtype, [&](auto tag, auto cell) {
     using T = typename decltype(tag)::type;
     // Wide panels read the gradients of the gates less often, narrow ones have fewer units too many.
-    if (up(shape.hidden, 4 * W<T>) * 8 <= up(shape.hidden, 2 * W<T>) * 9)
-      layer_grad_of<decltype(cell)::value, T, 4>(shape, b);
-    else layer_grad_of<decltype(cell)::value, T, 2>(shape, b);
+    if constexpr (std::is_same_v<T, float>)
+      if (up(shape.hidden, 4 * W<T>) * 8 > up(shape.hidden, 2 * W<T>) * 9)
+        return layer_grad_of<decltype(cell)::value, T, 2>(shape, b);
+    layer_grad_of<decltype(cell)::value, T, 4>(shape, b);
   });
 }
 
