@@ -210,6 +210,7 @@ static Pair mode(const Tensor& input, int64_t dim, bool keepdim) {
 }
 static Pair kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
   int64_t d = wrap_dim(dim, input.dim()), n = input.dim() ? input.sizes()[d] : 1;
+  CHECK(n > 0, Index, "kthvalue(): Expected reduction dim ", d, " to have non-zero size.");
   CHECK(k >= 1 && k <= n, Runtime, "kthvalue(): selected number k out of range for dimension ", d);
   return select_along<KthvalueBackward>("kthvalue", "kthvalue_cpu", Select::Kth, k - 1, input, dim, keepdim);
 }
@@ -268,7 +269,7 @@ static const Register registered([](Ops& ops) {
   ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are numbers.");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
   ops.def("mode", mode, last, kMethod, "The most frequent value along a dimension and a place of it.", both);
-  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut,
+  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kApart,
           "The k-th smallest value along a dimension and its place.", both);
 });
 

@@ -191,7 +191,7 @@ SPECS = [
         "kthvalue",
         lambda: [Sample(randn(3, 5), 2, 1), Sample(randn(4), 4, 0)],
         check=picked(lambda x, k, d: np.take(np.sort(x, d), k - 1, d)),
-        errors=lambda: [(RuntimeError, Sample(randn(3), 4))],
+        errors=lambda: [(RuntimeError, Sample(randn(3), 4)), (IndexError, Sample(randn(2, 0), 1, 1))],
     ),
     OpSpec(
         "cumsum",
