@@ -146,3 +146,18 @@ def test_sum_is_computed_in_the_type_of_out():
     out = rl.zeros((), dtype=rl.int64)
     assert rl.sum(rl.tensor([1.5, 1.5]), out=out) is out
     assert out.item() == 2  # 1 + 1: the elements are cast, not the sum
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.out], ids=str)
+def test_out_of_none_is_none_at_all(spec):
+    """Programs hand on an optional out=: the call is the plain one, with its history."""
+    sample = spec.samples()[0]
+    x = sample.input
+    if isinstance(x, rl.Tensor) and x.is_floating_point():
+        x = x.detach().clone().requires_grad_()
+    plain, handed = (
+        spec.function(x, *sample.args, **sample.kwargs, **given) for given in ({}, {"out": None})
+    )
+    for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (plain, handed)), strict=True):
+        assert a.equal(b) or a.isnan().any()
+        assert a.requires_grad == b.requires_grad

@@ -253,7 +253,7 @@ bool bind(OpDef& def, Overload& o, Form form, PyObject* const* args, Py_ssize_t 
           if (PyUnicode_CompareWithASCIIString(o.params[static_cast<size_t>(i)].name, pass == 0 ? wanted : other) == 0)
             at = i;
       if (at < 0 && std::strcmp(wanted, "out") == 0 && !(o.spec.flags & (kNoOut | kView)) && form == Form::Function) {
-        b.out = value;
+        if (value != Py_None) b.out = value;
         continue;
       }
     }
