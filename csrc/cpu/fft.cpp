@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "base/parallel.h"
 #include "cpu/fft_plan.h"
+#include "cpu/fft_wide.h"
+#include "cpu/instructions.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
 #include "cpu/transpose.h"
@@ -46,13 +48,21 @@ struct Lines {
 
 inline constexpr int64_t kMostLanes = 16;
 
-// Runs body(lanes, from[], to[], x, y) over groups of lines, each with two buffers of `rows` rows.
+// Rows that nearly fill vectors are filled up.
+template <class T> int64_t whole_lanes(int64_t count) {
+  return count > kLanes<T> / 2 ? (count + kLanes<T> - 1) / kLanes<T> * kLanes<T> : count;
+}
+
+// Runs body(lanes, count, from[], to[], x, y) over groups of `count` lines, each with two buffers of `rows` rows of
+// `lanes`: what is beyond count, up to a whole vector, is computed with and never written.
 // They go in groups, which makes vectors of every stage and full cache lines out of strided lines; fewer of the long
 // ones, which must stay in the second cache.
 template <class T, class F> void for_lines(const Lines& lines, int64_t rows, bool contiguous, F body) {
   if (lines.count == 0) return;
   int64_t most = sizeof(T) == 4 ? kMostLanes : kMostLanes / 2;
-  int64_t lanes = contiguous ? std::clamp<int64_t>(16384 / rows, 1, rows <= 32 ? most : most / 2)
+  // With wide registers a row is one of them, if that leaves a group for each of several threads.
+  const bool wide = rows <= 32 || (cpu::has_avx512() && rows <= 2048 && lines.count >= 2 * most);
+  int64_t lanes = contiguous ? std::clamp<int64_t>((wide ? 32768 : 16384) / rows, 1, wide ? most : most / 2)
                              : std::clamp<int64_t>(4096 / rows, most / 2, most);
   lanes = std::min(lanes, lines.count);
   // Strided lines that are neighbours in memory are read row by row: a group does not go beyond their dimension.
@@ -64,14 +74,16 @@ template <class T, class F> void for_lines(const Lines& lines, int64_t rows, boo
   double cost = static_cast<double>(rows) * lanes * (4 + std::log2(static_cast<double>(rows) + 1));
   int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(60000 / cost));
   parallel_for(0, groups, grain, [&](int64_t first, int64_t last) {
-    int64_t buffer = checked_mul(2 * rows, lanes);
+    int64_t buffer = checked_mul(2 * rows, whole_lanes<T>(lanes));
     Scratch<T> x(buffer), y(buffer);
     for (int64_t g = first; g < last; ++g) {
       const int64_t from_row = g % per_width * lanes, begin = g / per_width * width + from_row;
       const int64_t count = std::min(lanes, width - from_row);
       int64_t from[kMostLanes], to[kMostLanes];
+      const int64_t padded = whole_lanes<T>(count);
       for (int64_t l = 0; l < count; ++l) lines.start(begin + l, from[l], to[l]);
-      body(count, from, to, x.get(), y.get());
+      for (int64_t l = count; l < padded; ++l) from[l] = from[0];
+      body(padded, count, from, to, x.get(), y.get());
     }
   });
 }
@@ -117,6 +129,8 @@ template <class T> void turn(Lanes<T>* a) {
 
 // Contiguous lines of pairs (re, im) into rows of re and im, and back.
 template <class T> void split(const T* p, const int64_t* from, int64_t pairs, int64_t lanes, T* re, T* im) {
+  if constexpr (sizeof(T) == 4)
+    if (cpu::fft_split(p, from, pairs, lanes, re, im)) return;
   constexpr int n = 16 / sizeof(T);
   int64_t even = lanes % n == 0 ? pairs / (n / 2) * (n / 2) : 0;
   for (int64_t k = 0; k < even; k += n / 2)
@@ -130,7 +144,10 @@ template <class T> void split(const T* p, const int64_t* from, int64_t pairs, in
     for (int64_t k = even; k < pairs; ++k)
       re[k * lanes + l] = p[from[l] + 2 * k], im[k * lanes + l] = p[from[l] + 2 * k + 1];
 }
-template <class T> void join(T* p, const int64_t* to, int64_t pairs, int64_t lanes, const T* re, const T* im, T scale) {
+template <class T> void join(T* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const T* re,
+                             const T* im, T scale) {
+  if constexpr (sizeof(T) == 4)
+    if (cpu::fft_join(p, to, pairs, lanes, count, re, im, scale)) return;
   constexpr int n = 16 / sizeof(T);
   int64_t even = lanes % n == 0 ? pairs / (n / 2) * (n / 2) : 0;
   for (int64_t k = 0; k < even; k += n / 2)
@@ -141,9 +158,9 @@ template <class T> void join(T* p, const int64_t* to, int64_t pairs, int64_t lan
         a[i] *= scale;
       }
       turn<T>(a);
-      for (int i = 0; i < n; ++i) __builtin_memcpy(p + to[l + i] + 2 * k, &a[i], 16);
+      for (int i = 0; i < n && l + i < count; ++i) __builtin_memcpy(p + to[l + i] + 2 * k, &a[i], 16);
     }
-  for (int64_t l = 0; l < lanes; ++l)
+  for (int64_t l = 0; l < count; ++l)
     for (int64_t k = even; k < pairs; ++k)
       p[to[l] + 2 * k] = re[k * lanes + l] * scale, p[to[l] + 2 * k + 1] = im[k * lanes + l] * scale;
 }
@@ -157,15 +174,19 @@ struct PartPlaces {
 
 // n elements of each line into rows of re and im. Lanes side by side in memory are read row by row.
 template <class T>
-void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n, int64_t lanes, T* re, T* im) {
+void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n, int64_t lanes, int64_t count,
+            T* re, T* im) {
   const T* p = reinterpret_cast<const T*>(src);
   if (stride == 1) return split(p, PartPlaces(from, lanes).at, n, lanes, re, im);
-  bool side_by_side = lanes > 1 && stride != 1;
-  for (int64_t l = 1; l < lanes && side_by_side; ++l) side_by_side = from[l] == from[0] + l;
+  bool side_by_side = count > 1;
+  for (int64_t l = 1; l < count && side_by_side; ++l) side_by_side = from[l] == from[0] + l;
   if (side_by_side) {
+    if constexpr (sizeof(T) == 4)
+      if (cpu::fft_split_rows(p + 2 * from[0], 2 * stride, n, lanes, count, re, im)) return;
     for (int64_t k = 0; k < n; ++k) {
       const T* row = p + 2 * (from[0] + k * stride);
-      for (int64_t l = 0; l < lanes; ++l) re[k * lanes + l] = row[2 * l], im[k * lanes + l] = row[2 * l + 1];
+      for (int64_t l = 0; l < count; ++l) re[k * lanes + l] = row[2 * l], im[k * lanes + l] = row[2 * l + 1];
+      for (int64_t l = count; l < lanes; ++l) re[k * lanes + l] = im[k * lanes + l] = T(0);
     }
     return;
   }
@@ -176,20 +197,22 @@ void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int
 }
 
 template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t stride, int64_t n, int64_t lanes,
-                                const T* re, const T* im, T scale) {
+                                int64_t count, const T* re, const T* im, T scale) {
   T* p = reinterpret_cast<T*>(dst);
-  if (stride == 1) return join(p, PartPlaces(to, lanes).at, n, lanes, re, im, scale);
-  bool side_by_side = lanes > 1 && stride != 1;
-  for (int64_t l = 1; l < lanes && side_by_side; ++l) side_by_side = to[l] == to[0] + l;
+  if (stride == 1) return join(p, PartPlaces(to, count).at, n, lanes, count, re, im, scale);
+  bool side_by_side = count > 1;
+  for (int64_t l = 1; l < count && side_by_side; ++l) side_by_side = to[l] == to[0] + l;
   if (side_by_side) {
+    if constexpr (sizeof(T) == 4)
+      if (cpu::fft_join_rows(p + 2 * to[0], 2 * stride, n, lanes, count, re, im, scale)) return;
     for (int64_t k = 0; k < n; ++k) {
       T* row = p + 2 * (to[0] + k * stride);
-      for (int64_t l = 0; l < lanes; ++l)
+      for (int64_t l = 0; l < count; ++l)
         row[2 * l] = re[k * lanes + l] * scale, row[2 * l + 1] = im[k * lanes + l] * scale;
     }
     return;
   }
-  for_blocks(n, lanes, [&](int64_t l, int64_t k, int64_t end) {
+  for_blocks(n, count, [&](int64_t l, int64_t k, int64_t end) {
     T* line = p + 2 * to[l];
     for (; k < end; ++k)
       line[2 * k * stride] = re[k * lanes + l] * scale, line[2 * k * stride + 1] = im[k * lanes + l] * scale;
@@ -202,13 +225,13 @@ template <class T> void c2c_pass(const View& out, const View& in, int dim, bool 
   Lines lines(out, in, dim);
   auto *src = in.as<std::complex<T>>(), *dst = out.as<std::complex<T>>();
   int64_t rows = plan->rows();
-  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
+  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
     T *re = x, *im = x + rows * lanes;
     // the inverse is the forward transform with real and imaginary parts exchanged
-    gather(src, from, is, n, lanes, forward ? re : im, forward ? im : re);
+    gather(src, from, is, n, lanes, count, forward ? re : im, forward ? im : re);
     T* z = plan->run(x, y, lanes);
     T *zr = z, *zi = z + rows * lanes;
-    scatter(dst, to, os, n, lanes, forward ? zr : zi, forward ? zi : zr, scale);
+    scatter(dst, to, os, n, lanes, count, forward ? zr : zi, forward ? zi : zr, scale);
   });
 }
 
@@ -220,7 +243,7 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
   const T* src = in.as<T>();
   auto* dst = out.as<std::complex<T>>();
   int64_t rows = std::max(plan->rows(), kept);
-  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
+  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
     int64_t imag = plan->rows() * lanes;
     T *re = x, *im = x + imag;
     if (even && is == 1) split(src, from, h, lanes, re, im);
@@ -239,7 +262,9 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
       // X_k = (Z_k + conj Z_{h-k}) / 2 - i w^k (Z_k - conj Z_{h-k}) / 2, w = exp(-2 pi i / n)
       T* o = z == x ? y : x;
       T *outr = o, *outi = o + rows * lanes;
-      for (int64_t k = 0; k <= h; ++k) {
+      bool done = false;
+      if constexpr (sizeof(T) == 4) done = cpu::fft_to_half(zr, zi, outr, outi, h, lanes, plan->half_turns.data());
+      for (int64_t k = 0; k <= h && !done; ++k) {
         int64_t a = k == h ? 0 : k, b = k == 0 ? 0 : h - k;
         T wr = plan->half_turns[2 * k], wi = plan->half_turns[2 * k + 1];
         for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
@@ -255,7 +280,7 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
     }
     if (!forward)
       for (int64_t q = 0; q < kept * lanes; ++q) zi[q] = -zi[q];
-    scatter(dst, to, os, kept, lanes, zr, zi, scale);
+    scatter(dst, to, os, kept, lanes, count, zr, zi, scale);
   });
 }
 
@@ -267,9 +292,9 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
   auto* src = in.as<std::complex<T>>();
   T* dst = out.as<T>();
   int64_t rows = std::max(plan->rows(), h + 1);
-  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, const int64_t* from, const int64_t* to, T* x, T* y) {
+  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
     T *xr = y, *xi = y + rows * lanes;
-    gather(src, from, is, h + 1, lanes, xr, xi);
+    gather(src, from, is, h + 1, lanes, count, xr, xi);
     if (forward)
       for (int64_t q = 0; q < (h + 1) * lanes; ++q) xi[q] = -xi[q];
     // a real result leaves no room for imaginary parts of the first and, of even lengths, the middle value
@@ -281,7 +306,9 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
     // the inverse transform: real and imaginary parts are exchanged going in and coming out
     T *zi = x, *zr = x + imag;
     if (even) {
-      for (int64_t k = 0; k < h; ++k) {
+      bool done = false;
+      if constexpr (sizeof(T) == 4) done = cpu::fft_from_half(xr, xi, zr, zi, h, lanes, plan->half_turns.data());
+      for (int64_t k = 0; k < h && !done; ++k) {
         int64_t b = h - k;
         T wr = plan->half_turns[2 * k], wi = -plan->half_turns[2 * k + 1];
         for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
@@ -303,9 +330,9 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
     }
     T* z = plan->run(x, y, lanes);
     T *ri = z, *rr = z + imag;
-    if (even && os == 1) join(dst, to, h, lanes, rr, ri, scale);
+    if (even && os == 1) join(dst, to, h, lanes, count, rr, ri, scale);
     else
-      for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
+      for_blocks(even ? h : n, count, [&](int64_t l, int64_t k, int64_t end) {
         T* line = dst + to[l];
         if (even) {
           for (; k < end; ++k)
@@ -349,6 +376,10 @@ template <class T> void fill_mirrored(const View& out, const int* dims, int ndim
         to += i * out.strides[d];
         from += (turned[d] && i ? out.sizes[d] - i : i) * out.strides[d];
       }
+      if constexpr (sizeof(T) == 4)
+        if (step == 1 && cpu::fft_mirror(reinterpret_cast<T*>(data + to + n / 2 + 1),
+                                         reinterpret_cast<const T*>(data + from + n - (n / 2 + 1)), n - n / 2 - 1))
+          continue;
       if (step == 1 && sizeof(T) == 4) {  // both parts as one number, whose sign is that of the imaginary one
         typedef uint64_t Both __attribute__((may_alias));
         Both* row = reinterpret_cast<Both*>(data + to);
