@@ -98,11 +98,50 @@ template <class T> void push_root(std::vector<T>& v, uint64_t k, uint64_t n) {
   v.push_back(static_cast<T>(-r.im));
 }
 
-template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n) {
+// A factor of n near its root, of the radices of n; 1 where there is none of some size.
+int64_t middle_factor(int64_t n, const std::vector<int>& radices) {
+  int64_t factor = 1;
+  for (int r : radices)
+    if (factor * r * factor * r <= 2 * n) factor *= r;
+  return factor >= 32 && n / factor <= 16 * factor ? factor : 1;
+}
+
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_split = false);
+
+template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
+  using Plan = FftPlan<T>;
+  const int64_t n = plan.n;
+  plan.first = make_plan<T>(rows);
+  plan.second = make_plan<T>(n / rows);
+  auto conjugate = [&](int64_t k) {
+    Root r = unit_root(static_cast<uint64_t>(k), static_cast<uint64_t>(n));
+    return Root{r.re, -r.im};
+  };
+  for (int64_t k = 0; k < n; k += Plan::kFine) plan.coarse.push_back(conjugate(k));
+  for (int64_t k = 0; k < Plan::kFine; ++k) plan.fine.push_back(conjugate(k));
+  plan.side_turns.resize(static_cast<size_t>(rows * 2 * Plan::kSide));
+  for (int64_t k = 0; k < rows; ++k)
+    for (int64_t l = 0; l < Plan::kSide; ++l) {
+      Root r = plan.turn(k * l % n);
+      plan.side_turns[static_cast<size_t>((2 * k) * Plan::kSide + l)] = static_cast<T>(r.re);
+      plan.side_turns[static_cast<size_t>((2 * k + 1) * Plan::kSide + l)] = static_cast<T>(r.im);
+    }
+}
+
+// may_split: whether long lines may become two transforms.
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_split) {
   auto plan = std::make_shared<FftPlan<T>>();
   plan->n = n;
   plan->radices = factors(n);
   if (n == 1) plan->radices.clear();
+  if (may_split && n >= FftPlan<T>::kLong) {
+    const int64_t rows = middle_factor(n, plan->radices);
+    if (rows > 1) {
+      make_long(*plan, rows);
+      for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, k, 2 * static_cast<uint64_t>(n));
+      return plan;
+    }
+  }
   int64_t left = n;
   for (int r : plan->radices) {
     int64_t m = left / r;
@@ -140,7 +179,9 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n) {
 
 template <class T> size_t FftPlan<T>::bytes() const {
   return sizeof(T) *
-             (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size()) +
+             (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size() +
+              side_turns.size()) +
+         sizeof(Root) * (coarse.size() + fine.size()) + (first ? first->bytes() + second->bytes() : 0) +
          (chirp ? chirp->bytes() : 0);
 }
 
@@ -229,7 +270,7 @@ template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
         return kept.plans[0];
       }
   }
-  std::shared_ptr<const FftPlan<T>> plan = make_plan<T>(n);
+  std::shared_ptr<const FftPlan<T>> plan = make_plan<T>(n, true);
   if (plan->bytes() > kStoreBytes / 2) return plan;
   std::lock_guard guard(kept.lock);
   kept.plans.insert(kept.plans.begin(), plan);
