@@ -44,6 +44,25 @@ struct Lines {
       in += i * from[d], out += i * to[d];
     }
   }
+  // The same for `count` lines from `line` on.
+  void starts(int64_t line, int64_t count, int64_t* in, int64_t* out) const {
+    int64_t index[kMaxDims] = {}, rest = line;
+    for (int d = ndim - 1; d > 0; --d) {
+      index[d] = rest % sizes[d];
+      rest /= sizes[d];
+    }
+    index[0] = rest;
+    start(line, in[0], out[0]);
+    for (int64_t l = 1; l < count; ++l) {
+      in[l] = in[l - 1], out[l] = out[l - 1];
+      for (int d = ndim - 1; d >= 0; --d) {
+        in[l] += from[d], out[l] += to[d];
+        if (++index[d] < sizes[d]) break;
+        in[l] -= sizes[d] * from[d], out[l] -= sizes[d] * to[d];
+        index[d] = 0;
+      }
+    }
+  }
 };
 
 inline constexpr int64_t kMostLanes = 16;
@@ -81,7 +100,7 @@ template <class T, class F> void for_lines(const Lines& lines, int64_t rows, boo
       const int64_t count = std::min(lanes, width - from_row);
       int64_t from[kMostLanes], to[kMostLanes];
       const int64_t padded = whole_lanes<T>(count);
-      for (int64_t l = 0; l < count; ++l) lines.start(begin + l, from[l], to[l]);
+      lines.starts(begin, count, from, to);
       for (int64_t l = count; l < padded; ++l) from[l] = from[0];
       body(padded, count, from, to, x.get(), y.get());
     }
@@ -144,8 +163,8 @@ template <class T> void split(const T* p, const int64_t* from, int64_t pairs, in
     for (int64_t k = even; k < pairs; ++k)
       re[k * lanes + l] = p[from[l] + 2 * k], im[k * lanes + l] = p[from[l] + 2 * k + 1];
 }
-template <class T> void join(T* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const T* re,
-                             const T* im, T scale) {
+template <class T>
+void join(T* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const T* re, const T* im, T scale) {
   if constexpr (sizeof(T) == 4)
     if (cpu::fft_join(p, to, pairs, lanes, count, re, im, scale)) return;
   constexpr int n = 16 / sizeof(T);
@@ -173,9 +192,8 @@ struct PartPlaces {
 };
 
 // n elements of each line into rows of re and im. Lanes side by side in memory are read row by row.
-template <class T>
-void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n, int64_t lanes, int64_t count,
-            T* re, T* im) {
+template <class T> void gather(const std::complex<T>* src, const int64_t* from, int64_t stride, int64_t n,
+                               int64_t lanes, int64_t count, T* re, T* im) {
   const T* p = reinterpret_cast<const T*>(src);
   if (stride == 1) return split(p, PartPlaces(from, lanes).at, n, lanes, re, im);
   bool side_by_side = count > 1;
@@ -283,18 +301,18 @@ template <class T> void c2c_pass(const View& out, const View& in, int dim, bool 
   Lines lines(out, in, dim);
   auto *src = in.as<std::complex<T>>(), *dst = out.as<std::complex<T>>();
   if (plan->first)
-    return each_line(lines, [&](int64_t from, int64_t to) {
-      long_line<T>(*plan, src + from, is, dst + to, os, forward, scale);
-    });
+    return each_line(
+        lines, [&](int64_t from, int64_t to) { long_line<T>(*plan, src + from, is, dst + to, os, forward, scale); });
   int64_t rows = plan->rows();
-  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
-    T *re = x, *im = x + rows * lanes;
-    // the inverse is the forward transform with real and imaginary parts exchanged
-    gather(src, from, is, n, lanes, count, forward ? re : im, forward ? im : re);
-    T* z = plan->run(x, y, lanes);
-    T *zr = z, *zi = z + rows * lanes;
-    scatter(dst, to, os, n, lanes, count, forward ? zr : zi, forward ? zi : zr, scale);
-  });
+  for_lines<T>(lines, rows, is == 1 && os == 1,
+               [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
+                 T *re = x, *im = x + rows * lanes;
+                 // the inverse is the forward transform with real and imaginary parts exchanged
+                 gather(src, from, is, n, lanes, count, forward ? re : im, forward ? im : re);
+                 T* z = plan->run(x, y, lanes);
+                 T *zr = z, *zi = z + rows * lanes;
+                 scatter(dst, to, os, n, lanes, count, forward ? zr : zi, forward ? zi : zr, scale);
+               });
 }
 
 inline constexpr int64_t kLongPiece = 8192;
@@ -370,49 +388,52 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
   const T* src = in.as<T>();
   auto* dst = out.as<std::complex<T>>();
   if (plan->first)
-    return each_line(lines, [&](int64_t from, int64_t to) {
-      long_r2c<T>(*plan, src + from, is, n, dst + to, os, forward, scale);
-    });
+    return each_line(
+        lines, [&](int64_t from, int64_t to) { long_r2c<T>(*plan, src + from, is, n, dst + to, os, forward, scale); });
   int64_t rows = std::max(plan->rows(), kept);
-  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
-    int64_t imag = plan->rows() * lanes;
-    T *re = x, *im = x + imag;
-    if (even && is == 1) split(src, from, h, lanes, re, im);
-    else
-      for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
-        const T* line = src + from[l];
-        if (even) {  // neighbours become one complex number
-          for (; k < end; ++k) re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
-        } else {
-          for (; k < end; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
-        }
-      });
-    T* z = plan->run(x, y, lanes);
-    T *zr = z, *zi = z + imag;
-    if (even) {
-      // X_k = (Z_k + conj Z_{h-k}) / 2 - i w^k (Z_k - conj Z_{h-k}) / 2, w = exp(-2 pi i / n)
-      T* o = z == x ? y : x;
-      T *outr = o, *outi = o + rows * lanes;
-      bool done = false;
-      if constexpr (sizeof(T) == 4) done = cpu::fft_to_half(zr, zi, outr, outi, h, lanes, plan->half_turns.data());
-      for (int64_t k = 0; k <= h && !done; ++k) {
-        int64_t a = k == h ? 0 : k, b = k == 0 ? 0 : h - k;
-        T wr = plan->half_turns[2 * k], wi = plan->half_turns[2 * k + 1];
-        for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
-          using X = decltype(lane);
-          X ar = get<X>(zr + a * lanes + l), ai = get<X>(zi + a * lanes + l);
-          X br = get<X>(zr + b * lanes + l), bi = -get<X>(zi + b * lanes + l);
-          X sr = (ar + br) * T(0.5), si = (ai + bi) * T(0.5), dr = (ar - br) * T(0.5), di = (ai - bi) * T(0.5);
-          put(outr + k * lanes + l, sr + (wr * di + wi * dr));
-          put(outi + k * lanes + l, si - (wr * dr - wi * di));
-        });
-      }
-      zr = outr, zi = outi;
-    }
-    if (!forward)
-      for (int64_t q = 0; q < kept * lanes; ++q) zi[q] = -zi[q];
-    scatter(dst, to, os, kept, lanes, count, zr, zi, scale);
-  });
+  for_lines<T>(lines, rows, is == 1 && os == 1,
+               [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
+                 int64_t imag = plan->rows() * lanes;
+                 T *re = x, *im = x + imag;
+                 if (even && is == 1) split(src, from, h, lanes, re, im);
+                 else
+                   for_blocks(even ? h : n, lanes, [&](int64_t l, int64_t k, int64_t end) {
+                     const T* line = src + from[l];
+                     if (even) {  // neighbours become one complex number
+                       for (; k < end; ++k)
+                         re[k * lanes + l] = line[2 * k * is], im[k * lanes + l] = line[(2 * k + 1) * is];
+                     } else {
+                       for (; k < end; ++k) re[k * lanes + l] = line[k * is], im[k * lanes + l] = T(0);
+                     }
+                   });
+                 T* z = plan->run(x, y, lanes);
+                 T *zr = z, *zi = z + imag;
+                 if (even) {
+                   // X_k = (Z_k + conj Z_{h-k}) / 2 - i w^k (Z_k - conj Z_{h-k}) / 2, w = exp(-2 pi i / n)
+                   T* o = z == x ? y : x;
+                   T *outr = o, *outi = o + rows * lanes;
+                   bool done = false;
+                   if constexpr (sizeof(T) == 4)
+                     done = cpu::fft_to_half(zr, zi, outr, outi, h, lanes, plan->half_turns.data());
+                   for (int64_t k = 0; k <= h && !done; ++k) {
+                     int64_t a = k == h ? 0 : k, b = k == 0 ? 0 : h - k;
+                     T wr = plan->half_turns[2 * k], wi = plan->half_turns[2 * k + 1];
+                     for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
+                       using X = decltype(lane);
+                       X ar = get<X>(zr + a * lanes + l), ai = get<X>(zi + a * lanes + l);
+                       X br = get<X>(zr + b * lanes + l), bi = -get<X>(zi + b * lanes + l);
+                       X sr = (ar + br) * T(0.5), si = (ai + bi) * T(0.5), dr = (ar - br) * T(0.5),
+                         di = (ai - bi) * T(0.5);
+                       put(outr + k * lanes + l, sr + (wr * di + wi * dr));
+                       put(outi + k * lanes + l, si - (wr * dr - wi * di));
+                     });
+                   }
+                   zr = outr, zi = outi;
+                 }
+                 if (!forward)
+                   for (int64_t q = 0; q < kept * lanes; ++q) zi[q] = -zi[q];
+                 scatter(dst, to, os, kept, lanes, count, zr, zi, scale);
+               });
 }
 
 template <class T> void c2r_pass(const View& out, const View& in, int dim, bool forward, T scale) {
@@ -423,60 +444,63 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
   auto* src = in.as<std::complex<T>>();
   T* dst = out.as<T>();
   if (plan->first)
-    return each_line(lines, [&](int64_t from, int64_t to) {
-      long_c2r<T>(*plan, src + from, is, n, dst + to, os, forward, scale);
-    });
+    return each_line(
+        lines, [&](int64_t from, int64_t to) { long_c2r<T>(*plan, src + from, is, n, dst + to, os, forward, scale); });
   int64_t rows = std::max(plan->rows(), h + 1);
-  for_lines<T>(lines, rows, is == 1 && os == 1, [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
-    T *xr = y, *xi = y + rows * lanes;
-    gather(src, from, is, h + 1, lanes, count, xr, xi);
-    if (forward)
-      for (int64_t q = 0; q < (h + 1) * lanes; ++q) xi[q] = -xi[q];
-    // a real result leaves no room for imaginary parts of the first and, of even lengths, the middle value
-    for (int64_t l = 0; l < lanes; ++l) {
-      xi[l] = T(0);
-      if (even) xi[h * lanes + l] = T(0);
-    }
-    int64_t imag = plan->rows() * lanes;
-    // the inverse transform: real and imaginary parts are exchanged going in and coming out
-    T *zi = x, *zr = x + imag;
-    if (even) {
-      bool done = false;
-      if constexpr (sizeof(T) == 4) done = cpu::fft_from_half(xr, xi, zr, zi, h, lanes, plan->half_turns.data());
-      for (int64_t k = 0; k < h && !done; ++k) {
-        int64_t b = h - k;
-        T wr = plan->half_turns[2 * k], wi = -plan->half_turns[2 * k + 1];
-        for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
-          using X = decltype(lane);
-          X ar = get<X>(xr + k * lanes + l), ai = get<X>(xi + k * lanes + l);
-          X br = get<X>(xr + b * lanes + l), bi = -get<X>(xi + b * lanes + l);
-          X sr = ar + br, si = ai + bi, dr = ar - br, di = ai - bi;
-          X er = wr * dr - wi * di, ei = wr * di + wi * dr;
-          put(zr + k * lanes + l, sr - ei);
-          put(zi + k * lanes + l, si + er);
-        });
-      }
-    } else {
-      for (int64_t k = 0; k < n; ++k)
-        for (int64_t l = 0; l < lanes; ++l) {
-          int64_t b = k <= h ? k : n - k;
-          zr[k * lanes + l] = xr[b * lanes + l], zi[k * lanes + l] = k <= h ? xi[b * lanes + l] : -xi[b * lanes + l];
-        }
-    }
-    T* z = plan->run(x, y, lanes);
-    T *ri = z, *rr = z + imag;
-    if (even && os == 1) join(dst, to, h, lanes, count, rr, ri, scale);
-    else
-      for_blocks(even ? h : n, count, [&](int64_t l, int64_t k, int64_t end) {
-        T* line = dst + to[l];
-        if (even) {
-          for (; k < end; ++k)
-            line[2 * k * os] = rr[k * lanes + l] * scale, line[(2 * k + 1) * os] = ri[k * lanes + l] * scale;
-        } else {
-          for (; k < end; ++k) line[k * os] = rr[k * lanes + l] * scale;
-        }
-      });
-  });
+  for_lines<T>(lines, rows, is == 1 && os == 1,
+               [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
+                 T *xr = y, *xi = y + rows * lanes;
+                 gather(src, from, is, h + 1, lanes, count, xr, xi);
+                 if (forward)
+                   for (int64_t q = 0; q < (h + 1) * lanes; ++q) xi[q] = -xi[q];
+                 // a real result leaves no room for imaginary parts of the first and, of even lengths, the middle value
+                 for (int64_t l = 0; l < lanes; ++l) {
+                   xi[l] = T(0);
+                   if (even) xi[h * lanes + l] = T(0);
+                 }
+                 int64_t imag = plan->rows() * lanes;
+                 // the inverse transform: real and imaginary parts are exchanged going in and coming out
+                 T *zi = x, *zr = x + imag;
+                 if (even) {
+                   bool done = false;
+                   if constexpr (sizeof(T) == 4)
+                     done = cpu::fft_from_half(xr, xi, zr, zi, h, lanes, plan->half_turns.data());
+                   for (int64_t k = 0; k < h && !done; ++k) {
+                     int64_t b = h - k;
+                     T wr = plan->half_turns[2 * k], wi = -plan->half_turns[2 * k + 1];
+                     for_lanes<T>(lanes, [&](int64_t l, auto lane) __attribute__((always_inline)) {
+                       using X = decltype(lane);
+                       X ar = get<X>(xr + k * lanes + l), ai = get<X>(xi + k * lanes + l);
+                       X br = get<X>(xr + b * lanes + l), bi = -get<X>(xi + b * lanes + l);
+                       X sr = ar + br, si = ai + bi, dr = ar - br, di = ai - bi;
+                       X er = wr * dr - wi * di, ei = wr * di + wi * dr;
+                       put(zr + k * lanes + l, sr - ei);
+                       put(zi + k * lanes + l, si + er);
+                     });
+                   }
+                 } else {
+                   for (int64_t k = 0; k < n; ++k)
+                     for (int64_t l = 0; l < lanes; ++l) {
+                       int64_t b = k <= h ? k : n - k;
+                       zr[k * lanes + l] = xr[b * lanes + l],
+                                      zi[k * lanes + l] = k <= h ? xi[b * lanes + l] : -xi[b * lanes + l];
+                     }
+                 }
+                 T* z = plan->run(x, y, lanes);
+                 T *ri = z, *rr = z + imag;
+                 if (even && os == 1) join(dst, to, h, lanes, count, rr, ri, scale);
+                 else
+                   for_blocks(even ? h : n, count, [&](int64_t l, int64_t k, int64_t end) {
+                     T* line = dst + to[l];
+                     if (even) {
+                       for (; k < end; ++k)
+                         line[2 * k * os] = rr[k * lanes + l] * scale,
+                                      line[(2 * k + 1) * os] = ri[k * lanes + l] * scale;
+                     } else {
+                       for (; k < end; ++k) line[k * os] = rr[k * lanes + l] * scale;
+                     }
+                   });
+               });
 }
 
 // Passes over dims[first .. last), reading `in` once and then working on `out`.
@@ -502,14 +526,21 @@ template <class T> void fill_mirrored(const View& out, const int* dims, int ndim
   for (int i = 0; i + 1 < ndims; ++i) turned[dims[i]] = true;
   auto* data = out.as<std::complex<T>>();
   parallel_for(0, out.numel() / n, std::max<int64_t>(1, 16384 / n), [&](int64_t first, int64_t end) {
+    int64_t index[kMaxDims], rest = first;
+    for (int d = out.ndim - 1; d >= 0; --d) {
+      index[d] = d == last ? 0 : rest % out.sizes[d];
+      if (d != last) rest /= out.sizes[d];
+    }
     for (int64_t line = first; line < end; ++line) {
-      int64_t rest = line, to = 0, from = 0;
+      int64_t to = 0, from = 0;
+      for (int d = 0; d < out.ndim; ++d) {
+        to += index[d] * out.strides[d];
+        from += (turned[d] && index[d] ? out.sizes[d] - index[d] : index[d]) * out.strides[d];
+      }
       for (int d = out.ndim - 1; d >= 0; --d) {
         if (d == last) continue;
-        const int64_t i = rest % out.sizes[d];
-        rest /= out.sizes[d];
-        to += i * out.strides[d];
-        from += (turned[d] && i ? out.sizes[d] - i : i) * out.strides[d];
+        if (++index[d] < out.sizes[d]) break;
+        index[d] = 0;
       }
       if constexpr (sizeof(T) == 4)
         if (step == 1 && cpu::fft_mirror(reinterpret_cast<T*>(data + to + n / 2 + 1),

@@ -1,5 +1,4 @@
 #include "cpu/fft_wide.h"
-
 #include "cpu/instructions.h"
 
 #if defined(__x86_64__)
@@ -46,8 +45,7 @@ template <class T> struct Single {
 
 template <int R, class T>
 [[gnu::flatten]] void stage(int64_t m, int64_t s, const T* x, T* y, int64_t half, const T* w) {
-  if (s % Several<T, 64>::W == 0)
-    fft::stage_with<R, Several<T, 64>, Several<T, 64>>(m, s, x, x + half, y, y + half, w);
+  if (s % Several<T, 64>::W == 0) fft::stage_with<R, Several<T, 64>, Several<T, 64>>(m, s, x, x + half, y, y + half, w);
   else fft::stage_with<R, Several<T, 32>, Single<T>>(m, s, x, x + half, y, y + half, w);
 }
 template <class T> void run(int r, int64_t m, int64_t s, const T* x, T* y, int64_t half, const T* w) {
@@ -61,8 +59,24 @@ template <class T> void run(int r, int64_t m, int64_t s, const T* x, T* y, int64
   }
 }
 
+template <class T>
+[[gnu::flatten]] void run_odd(int r, int64_t m, int64_t s, const T* x, T* y, int64_t half, const T* w, const T* roots) {
+  using V = Several<T, 64>;
+  const int64_t even = s / V::W * V::W;
+  fft::stage_odd<V>(r, 0, even, m, s, x, x + half, y, y + half, w, roots);
+  fft::stage_odd<Single<T>>(r, even, s, m, s, x, x + half, y, y + half, w, roots);
+}
+
 }  // namespace
 
+void fft_stage_odd(int r, int64_t m, int64_t s, const float* x, float* y, int64_t half, const float* w,
+                   const float* roots) {
+  run_odd(r, m, s, x, y, half, w, roots);
+}
+void fft_stage_odd(int r, int64_t m, int64_t s, const double* x, double* y, int64_t half, const double* w,
+                   const double* roots) {
+  run_odd(r, m, s, x, y, half, w, roots);
+}
 void fft_stage(int r, int64_t m, int64_t s, const float* x, float* y, int64_t half, const float* w) {
   run(r, m, s, x, y, half, w);
 }
@@ -97,7 +111,8 @@ bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes
     float *a = re + k * kSide, *b = im + k * kSide;
     if (count == 8) {
 #pragma GCC unroll 8
-      for (int i = 0; i < 8; ++i) _mm512_storeu_ps(a + i * kSide, r[2 * i]), _mm512_storeu_ps(b + i * kSide, r[2 * i + 1]);
+      for (int i = 0; i < 8; ++i)
+        _mm512_storeu_ps(a + i * kSide, r[2 * i]), _mm512_storeu_ps(b + i * kSide, r[2 * i + 1]);
     } else {
       for (int64_t i = 0; i < count; ++i)
         _mm512_storeu_ps(a + i * kSide, r[2 * i]), _mm512_storeu_ps(b + i * kSide, r[2 * i + 1]);
@@ -142,8 +157,7 @@ bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t
   return true;
 }
 
-bool fft_split_rows(const float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, float* re,
-                    float* im) {
+bool fft_split_rows(const float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, float* re, float* im) {
   if (lanes > kSide || !has_avx512()) return false;
   const __mmask16 low = first_of(2 * count), high = first_of(2 * count - 16), mask = first_of(lanes);
   const __m512i even = evens(), odd = odds();
@@ -217,6 +231,8 @@ bool fft_mirror(float* to, const float* from, int64_t count) {
 namespace rl::cpu {
 void fft_stage(int, int64_t, int64_t, const float*, float*, int64_t, const float*) {}
 void fft_stage(int, int64_t, int64_t, const double*, double*, int64_t, const double*) {}
+void fft_stage_odd(int, int64_t, int64_t, const float*, float*, int64_t, const float*, const float*) {}
+void fft_stage_odd(int, int64_t, int64_t, const double*, double*, int64_t, const double*, const double*) {}
 bool fft_split(const float*, const int64_t*, int64_t, int64_t, float*, float*) { return false; }
 bool fft_join(float*, const int64_t*, int64_t, int64_t, int64_t, const float*, const float*, float) { return false; }
 bool fft_split_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*, float*) { return false; }

@@ -32,7 +32,7 @@ Root unit_root(uint64_t k, uint64_t n) {
 
 namespace {
 
-constexpr int kLargestRadix = 31;
+constexpr int kLargestRadix = fft::kMostOdd;
 
 std::vector<int> factors(int64_t n) {
   std::vector<int> result;
@@ -72,24 +72,11 @@ template <int R, class T>
   fft::stage_with<R, Many<T>, One<T>>(m, s, xr, xi, yr, yi, w);
 }
 
-// The same for any radix, by the definition.
-template <class T>
-void stage_any(int r, int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w, const T* roots) {
-  for (int64_t p = 0; p < m; ++p)
-    for (int u = 0; u < r; ++u) {
-      T* __restrict br = yr + s * (r * p + u);
-      T* __restrict bi = yi + s * (r * p + u);
-      T wr = u ? w[2 * (p * (r - 1) + u - 1)] : T(1), wi = u ? w[2 * (p * (r - 1) + u - 1) + 1] : T(0);
-      for (int t = 0; t < r; ++t) {
-        int k = t * u % r;
-        T cr = roots[2 * k], ci = roots[2 * k + 1], er = cr * wr - ci * wi, ei = cr * wi + ci * wr;
-        const T *ar = xr + s * (p + m * t), *ai = xi + s * (p + m * t);
-        if (t == 0)
-          for (int64_t q = 0; q < s; ++q) br[q] = ar[q] * er - ai[q] * ei, bi[q] = ar[q] * ei + ai[q] * er;
-        else
-          for (int64_t q = 0; q < s; ++q) br[q] += ar[q] * er - ai[q] * ei, bi[q] += ar[q] * ei + ai[q] * er;
-      }
-    }
+template <class T> [[gnu::flatten]] void stage_any(int r, int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi,
+                                                   const T* w, const T* roots) {
+  const int64_t even = s / kLanes<T> * kLanes<T>;
+  fft::stage_odd<Many<T>>(r, 0, even, m, s, xr, xi, yr, yi, w, roots);
+  fft::stage_odd<One<T>>(r, even, s, m, s, xr, xi, yr, yi, w, roots);
 }
 
 template <class T> void push_root(std::vector<T>& v, uint64_t k, uint64_t n) {
@@ -178,9 +165,8 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_spl
 }  // namespace
 
 template <class T> size_t FftPlan<T>::bytes() const {
-  return sizeof(T) *
-             (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size() +
-              side_turns.size()) +
+  return sizeof(T) * (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size() +
+                      side_turns.size()) +
          sizeof(Root) * (coarse.size() + fine.size()) + (first ? first->bytes() + second->bytes() : 0) +
          (chirp ? chirp->bytes() : 0);
 }
@@ -227,13 +213,16 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
     int64_t m = left / r;
     if (r <= 8 && r != 6 && has_wide()) cpu::fft_stage(r, m, s, x, y, half, w);
     else switch (r) {
-      case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
-      case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
-      case 4: stage<4>(m, s, x, x + half, y, y + half, w); break;
-      case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
-      case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
-      default: stage_any(r, m, s, x, x + half, y, y + half, w, root); root += 2 * r;
-    }
+        case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
+        case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
+        case 4: stage<4>(m, s, x, x + half, y, y + half, w); break;
+        case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
+        case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
+        default:
+          if (has_wide()) cpu::fft_stage_odd(r, m, s, x, y, half, w, root);
+          else stage_any(r, m, s, x, x + half, y, y + half, w, root);
+          root += 2 * r;
+      }
     w += 2 * m * (r - 1);
     left = m;
     s *= r;

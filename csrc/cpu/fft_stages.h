@@ -71,8 +71,9 @@ template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(
   }
 }
 
-// V says how several numbers, or one, are loaded, stored and multiplied. One stage of Stockham's self-sorting transform: lines of length n = R * m, s numbers side by side, of them those
-// from q0 to q1. kTurns: the results are multiplied by roots of unity; the last stage has none.
+// V says how several numbers, or one, are loaded, stored and multiplied. One stage of Stockham's self-sorting
+// transform: lines of length n = R * m, s numbers side by side, of them those from q0 to q1. kTurns: the results are
+// multiplied by roots of unity; the last stage has none.
 template <int R, bool kTurns, class V, class T>
 [[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
                                             const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {
@@ -94,10 +95,51 @@ template <int R, bool kTurns, class V, class T>
     }
   }
 }
+// A stage of any odd radix up to kMostOdd. roots: exp(-2 pi i k / r), re then im.
+inline constexpr int kMostOdd = 31;
+template <class V, class T> [[gnu::always_inline]] inline void stage_odd(int r, int64_t q0, int64_t q1, int64_t m,
+                                                                         int64_t s, const T* __restrict xr,
+                                                                         const T* __restrict xi, T* __restrict yr,
+                                                                         T* __restrict yi, const T* w, const T* roots) {
+  using X = typename V::type;
+  const int h = r / 2;
+  for (int64_t p = 0; p < m; ++p) {
+    const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (r - 1);
+    T *br = yr + s * r * p, *bi = yi + s * r * p;
+    for (int64_t q = q0; q < q1; q += V::W) {
+      // Pairs t and r - t share their products.
+      Cx<X> sum[kMostOdd / 2], diff[kMostOdd / 2], first = {V::load(ar + q), V::load(ai + q)}, total = first;
+      for (int t = 0; t < h; ++t) {
+        const int64_t low = q + s * m * (t + 1), high = q + s * m * (r - 1 - t);
+        const Cx<X> a = {V::load(ar + low), V::load(ai + low)}, b = {V::load(ar + high), V::load(ai + high)};
+        sum[t] = a + b;
+        diff[t] = minus_i(a - b);
+        total = total + sum[t];
+      }
+      V::store(br + q, total.re), V::store(bi + q, total.im);
+      for (int u = 1; u <= h; ++u) {
+        Cx<X> even = first, odd = {};
+        for (int t = 1, k = u; t <= h; ++t) {
+          const X c = X{} + roots[2 * k], z = X{} - roots[2 * k + 1];
+          even = {V::mul_add(c, sum[t - 1].re, even.re), V::mul_add(c, sum[t - 1].im, even.im)};
+          odd = {V::mul_add(z, diff[t - 1].re, odd.re), V::mul_add(z, diff[t - 1].im, odd.im)};
+          k += u;
+          k = k >= r ? k - r : k;
+        }
+        const int v = r - u;
+        const Cx<X> a = mul<V>(even + odd, X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]);
+        const Cx<X> b = mul<V>(even - odd, X{} + wp[2 * v - 2], X{} + wp[2 * v - 1]);
+        V::store(br + q + s * u, a.re), V::store(bi + q + s * u, a.im);
+        V::store(br + q + s * v, b.re), V::store(bi + q + s * v, b.im);
+      }
+    }
+  }
+}
+
 // A stage with vectors V of numbers T, and Rest for what is left of a row.
-template <int R, class V, class Rest, class T>
-[[gnu::always_inline]] inline void stage_with(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi,
-                                              const T* w) {
+template <int R, class V, class Rest, class T> [[gnu::always_inline]] inline void stage_with(int64_t m, int64_t s,
+                                                                                             const T* xr, const T* xi,
+                                                                                             T* yr, T* yi, const T* w) {
   const int64_t even = s / V::W * V::W;
   if (even && m == 1) stage_by<R, false, V>(0, even, m, s, xr, xi, yr, yi, w);
   else if (even) stage_by<R, true, V>(0, even, m, s, xr, xi, yr, yi, w);

@@ -4,10 +4,16 @@
 
 namespace rl::cpu {
 
-// A stage of radix r (2, 3, 4, 5, 7 or 8): lines of r * m numbers, s side by side; x and y hold re, then im `half` after
-// it. w are the turns of FftPlan::twiddles.
+// A stage of radix r (2, 3, 4, 5, 7 or 8): lines of r * m numbers, s side by side; x and y hold re, then im `half`
+// after it. w are the turns of FftPlan::twiddles.
 void fft_stage(int r, int64_t m, int64_t s, const float* x, float* y, int64_t half, const float* w);
 void fft_stage(int r, int64_t m, int64_t s, const double* x, double* y, int64_t half, const double* w);
+
+// The same for any odd r up to 31, with its roots exp(-2 pi i k / r).
+void fft_stage_odd(int r, int64_t m, int64_t s, const float* x, float* y, int64_t half, const float* w,
+                   const float* roots);
+void fft_stage_odd(int r, int64_t m, int64_t s, const double* x, double* y, int64_t half, const double* w,
+                   const double* roots);
 
 // Sixteen lines of floats side by side, re and im apart. Each says whether it did what was asked: not without AVX-512.
 // Contiguous lines of pairs (re, im), which start at p + from[l], into rows and back, multiplied by `scale`.
