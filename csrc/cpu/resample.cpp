@@ -62,8 +62,20 @@ template <class T> struct Corners {
     if (s.nearest) pad.template operator()<true>();
     else pad.template operator()<false>();
   }
+  template <bool kNearest, int kPadding, bool kAlign> void fill_as(const GridShape& s, const T* grid, int64_t n) {
+    if (has_wide()) fill_wide<kNearest, kPadding, kAlign>(s, grid, n);
+    else fill_plain<kNearest, kPadding, kAlign>(s, grid, n);
+  }
   template <bool kNearest, int kPadding, bool kAlign>
-  void fill_as(const GridShape& s, const T* __restrict grid, int64_t n) {
+  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n) {
+    fill_here<kNearest, kPadding, kAlign>(s, grid, n);
+  }
+  template <bool kNearest, int kPadding, bool kAlign>
+  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n) {
+    fill_here<kNearest, kPadding, kAlign>(s, grid, n);
+  }
+  template <bool kNearest, int kPadding, bool kAlign>
+  RL_INLINE void fill_here(const GridShape& s, const T* __restrict grid, int64_t n) {
     const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
     const int32_t width = static_cast<int32_t>(s.width);
 #pragma GCC ivdep
