@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "cpu/blas.h"
 #include "cpu/lapack.h"
+#include "cpu/linalg_dense.h"
 #include "cpu/scratch.h"
 
 namespace rl::cpu {
@@ -101,6 +102,33 @@ template <class T> class Column {
   T* view_;
   Scratch<T> scratch_;
 };
+
+// One matrix of a batch, row by row in memory of its own; `put` writes it back. For the routines of linalg_dense.h.
+template <class T> class RowMajor {
+ public:
+  RowMajor(const View& v, int64_t index)
+      : rows_(v.sizes[v.ndim - 2]),
+        cols_(v.sizes[v.ndim - 1]),
+        rs_(v.strides[v.ndim - 2]),
+        cs_(v.strides[v.ndim - 1]),
+        view_(v.as<T>() + batch_offset(v, index, 2)),
+        data_(checked_mul(rows_, cols_)) {
+    move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), cols_, 1);
+  }
+  void put() const { move_matrix(rows_, cols_, data_.get(), cols_, 1, view_, rs_, cs_); }
+  T* data() const { return data_.get(); }
+  int64_t ld() const { return cols_; }
+
+ private:
+  int64_t rows_, cols_, rs_, cs_;
+  T* view_;
+  Scratch<T> data_;
+};
+// Whether a matrix of this size and type goes to them.
+template <class T> bool is_dense(int64_t n) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= 48 && gemm_available();
+  return false;
+}
 
 template <class T> T& item(const View& v, int64_t index) { return v.as<T>()[batch_offset(v, index, 0)]; }
 
