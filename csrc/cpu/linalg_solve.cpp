@@ -50,6 +50,16 @@ void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) 
   visit_lapack(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), 1.0 * m * n * std::min(m, n), [&](int64_t i) {
+      if (pivot && m == n && n <= kTiny) {
+        T* at = a.as<T>() + batch_offset(a, i, 2);
+        const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+        Tiny<T> x(at, rs, cs, n);
+        item<int>(info, i) = x.lu(n);
+        x.put(at, rs, cs, n);
+        int* p = pivots.as<int>() + batch_offset(pivots, i, 1);
+        for (int j = 0; j < n; ++j) p[j * pivots.strides[pivots.ndim - 1]] = x.pivots[j];
+        return;
+      }
       Column<int> p(pivots, i, Access::Write);
       int code = 0;
       if constexpr (!lapack::is_complex<T>)
@@ -76,6 +86,16 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
   visit_lapack(lu.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
+      if (n <= kTiny) {
+        Tiny<T> x(lu.as<T>() + batch_offset(lu, i, 2), lu.strides[lu.ndim - 2], lu.strides[lu.ndim - 1], n);
+        const int* p = pivots.as<int>() + batch_offset(pivots, i, 1);
+        for (int j = 0; j < n; ++j) {
+          x.pivots[j] = p[j * pivots.strides[pivots.ndim - 1]];
+          CHECK(x.pivots[j] >= 1 && x.pivots[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
+                x.pivots[j]);
+        }
+        return x.solve(n, k, b.as<T>() + batch_offset(b, i, 2), b.strides[b.ndim - 2], b.strides[b.ndim - 1], trans);
+      }
       Column<int> p(pivots, i, Access::Read);
       for (int j = 0; j < n; ++j)
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
@@ -109,6 +129,16 @@ void inverse(const View& a, const View& info) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), 2.0 * n * n * n, [&](int64_t i) {
       int code = 0;
+      if (n && n <= kTiny) {
+        T* at = a.as<T>() + batch_offset(a, i, 2);
+        const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+        Tiny<T> x(at, rs, cs, n);
+        item<int>(info, i) = code = x.lu(n);
+        if (code) return x.put(at, rs, cs, n);
+        for (int r = 0; r < n; ++r)
+          for (int c = 0; c < n; ++c) at[r * rs + c * cs] = T(r == c ? 1 : 0);
+        return x.solve(n, n, at, rs, cs, 'N');
+      }
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(n)) {
           RowMajor<T> x(a, i);
