@@ -138,8 +138,7 @@ OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
 NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
   y = finish(std::move(y), requires_grad);
   if (!out.defined()) return {y.release()};
-  PyObject* result = y.release();
-  return {write_result(name, out.object(), result, false)};
+  return {write_result(name, out.object(), y.object(), false)};
 }
 
 // arange: start, start + step, ... before end

@@ -172,6 +172,11 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   return list;
 }
 
+PyObject* numpy_array(PyObject* o) {
+  Owned numpy(PyImport_ImportModule("numpy"));
+  return PyObject_CallMethod(numpy.p, "asarray", "O", o);
+}
+
 }  // namespace
 
 bool is_array_like(PyObject* o) {
@@ -182,19 +187,8 @@ bool is_array_like(PyObject* o) {
 }
 
 Tensor tensor_from_array(PyObject* o, bool copy) {
-  PyObject* array = nullptr;
-  if (!PyObject_CheckBuffer(o)) {
-    PyObject* numpy = PyImport_ImportModule("numpy");
-    array = numpy ? PyObject_CallMethod(numpy, "asarray", "O", o) : nullptr;
-    Py_XDECREF(numpy);
-    if (!array) python_error();
-  } else {
-    array = Py_NewRef(o);
-  }
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{array};
+  Owned held(PyObject_CheckBuffer(o) ? Py_NewRef(o) : numpy_array(o));
+  PyObject* array = held.p;
   auto view = new Py_buffer;
   bool readonly = false;
   if (PyObject_GetBuffer(array, view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) < 0) {

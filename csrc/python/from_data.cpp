@@ -89,19 +89,14 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
     s.any = true;
     return;
   }
-  PyObject* fast = PySequence_Fast(o, "not a sequence");
-  if (!fast) python_error();
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{fast};
-  int64_t n = PySequence_Fast_GET_SIZE(fast);
+  Owned fast(PySequence_Fast(o, "not a sequence"));
+  int64_t n = PySequence_Fast_GET_SIZE(fast.p);
   if (s.sizes.size() == depth) s.sizes.push_back(n);
   CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
   for (int64_t i = 0; i < n; ++i) {
-    Drop item{item_of(fast, i)};
-    survey(item.o, depth + 1, s);
+    Owned item(item_of(fast.p, i));
+    survey(item.p, depth + 1, s);
   }
 }
 
@@ -162,18 +157,13 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
     return store(o, data, dtype, depth > 0);
   }
   CHECK(is_sequence(o), Type, "not a sequence");
-  PyObject* fast = PySequence_Fast(o, "not a sequence");
-  if (!fast) python_error();
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{fast};
-  int64_t n = PySequence_Fast_GET_SIZE(fast);
+  Owned fast(PySequence_Fast(o, "not a sequence"));
+  int64_t n = PySequence_Fast_GET_SIZE(fast.p);
   CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
   for (int64_t i = 0; i < n; ++i) {
-    Drop item{item_of(fast, i)};
-    fill(item.o, depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
+    Owned item(item_of(fast.p, i));
+    fill(item.p, depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
   }
 }
 
