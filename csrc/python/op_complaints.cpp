@@ -11,7 +11,8 @@ std::string type_name(PyObject* o) {
   if (is_tensor(o)) return "Tensor";
   const char* name = Py_TYPE(o)->tp_name;
   const char* dot = std::strrchr(name, '.');
-  return dot ? dot + 1 : name;
+  name = dot ? dot + 1 : name;
+  return std::strcmp(name, "Tensor") == 0 ? "another library's Tensor" : name;
 }
 
 namespace {
@@ -42,6 +43,8 @@ std::string bad_item(PyObject* list, const char* wanted, int argument) {
 // How to make a tensor of what was given instead of one.
 std::string not_a_tensor(PyObject* given, const char* wanted) {
   if (std::strcmp(wanted, Arg<Tensor>::kName) != 0) return "";
+  if (std::strcmp(Py_TYPE(given)->tp_name, "Tensor") == 0)
+    return "\n  Make it one of ours first: from_numpy(x.numpy()), or from_dlpack(x).";
   if (std::strcmp(Py_TYPE(given)->tp_name, "numpy.ndarray") == 0) return "\n  Make it one first: torch.from_numpy(x).";
   bool data = PyList_Check(given) || PyTuple_Check(given) || PyFloat_Check(given) || PyLong_Check(given);
   return data ? "\n  Make it one first: torch.tensor(x)." : "";

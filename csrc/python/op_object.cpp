@@ -192,7 +192,11 @@ void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
 
 void define_alias(const char* alias, const char* name) { aliases().push_back({alias, name}); }
 
+static PyObject* g_ops = nullptr;
+PyObject* op_function(const char* name) { return PyDict_GetItemString(g_ops, name); }
+
 void install_ops(PyObject* module, PyObject* ops) {
+  g_ops = ops;
   if (ready(kFunctionType, "rushlight._C.Op", false) < 0 || ready(kMethodType, "rushlight._C.OpMethod", true) < 0)
     return;
   PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(&kFunctionType));

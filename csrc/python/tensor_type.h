@@ -1,9 +1,20 @@
+// The class rushlight.Tensor, and the tables that fill it.
 #pragma once
 #include <Python.h>
 #include <structmember.h>
 
+#include "tensor/tensor.h"
+
 namespace rl {
 
 int install_tensor_type(PyObject* module);
+
+extern PyGetSetDef kTensorAttributes[];  // tensor_attributes.cpp
+extern PyMethodDef kTensorMethods[];     // tensor_methods.cpp: those that are no ops
+
+// `from_method`: x.requires_grad_(), which says nothing against a tensor that has it already.
+int change_requires_grad(PyObject* self, PyObject* on, bool from_method);
+// The one element of a uint64 tensor, which an int64 may not hold; null for other types.
+PyObject* wide_item(const Tensor& t);
 
 }  // namespace rl

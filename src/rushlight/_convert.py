@@ -59,7 +59,7 @@ def is_signed(input):
     return input.dtype.is_signed
 
 
-attach(is_signed=is_signed)
+method(is_signed)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -168,7 +168,8 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
     return self.to(dtype)
 
 
-attach(type=_type)
+_type.__name__ = "type"
+method(_type)
 
 
 @method
