@@ -155,6 +155,8 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
   CHECK(std::isfinite(a) && std::isfinite(b), Runtime, "unsupported range: ", a, " -> ", b);
   double count;
   if ((integers || d == DType::Int64) && !with_end) {  // exactly, also beyond 2^53
+    for (const Scalar* n : {&start, &end, &step})
+      CHECK(!n->above_int64(), Runtime, "value cannot be converted to type int64_t without overflow");
     __int128 first = start.to_int(), last = end.to_int(), each = step.to_int();
     CHECK(each != 0, Value, "step must be nonzero");
     CHECK((each > 0 && last >= first) || (each < 0 && last <= first), Runtime,

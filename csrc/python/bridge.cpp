@@ -162,7 +162,6 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   }
   if (dim == t.dim()) {
     Tensor one = alias(t, {}, {}, offset);
-    if (t.dtype() == DType::UInt64) return PyLong_FromUnsignedLongLong(*one.data<uint64_t>());
     return scalar_object(item(one));
   }
   PyObject* list = PyList_New(t.sizes()[dim]);

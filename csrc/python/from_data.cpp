@@ -83,8 +83,7 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
       s.has_typed = true;
     } else {
-      check_fits(o);
-      s.types.add(scalar_from(o));
+      s.types.add(PyLong_CheckExact(o) ? Scalar(0) : scalar_from(o));  // its size matters when it is stored
     }
     s.any = true;
     return;
@@ -133,18 +132,19 @@ void store(PyObject* o, char* at, DType dtype, bool in_list) {
     fail(ErrorKind::Overflow,
          negative ? "can't convert negative int to unsigned" : "int too big to convert: an uint64 ends at 2**64 - 1");
   }
+  CHECK(dtype != DType::UInt64 || !PyFloat_CheckExact(o), Type, "an integer is required, not float");
   if (PyLong_CheckExact(o) && !fits_int64(o)) {
     if (dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
     if (!is_differentiable(dtype)) check_fits(o);
     double wide = PyLong_AsDouble(o);
     if (wide == -1 && PyErr_Occurred()) python_error();
-    write_element(at, Scalar(wide), dtype);
+    write_operand(at, Scalar(wide), dtype);
     return;
   }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
-    write_element(at, s, dtype);
+    is_differentiable(dtype) ? write_operand(at, s, dtype) : write_element(at, s, dtype);  // 1e300 is inf in float32
     return;
   }
   if (PyUnicode_Check(o)) fail_no_number(o, in_list);

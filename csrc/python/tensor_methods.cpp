@@ -11,11 +11,6 @@
 
 namespace rl {
 
-PyObject* wide_item(const Tensor& t) {
-  if (t.dtype() != DType::UInt64 || t.numel() != 1 || t.device().is_meta()) return nullptr;
-  return PyLong_FromUnsignedLongLong(*t.data<uint64_t>());
-}
-
 namespace {
 
 struct Arguments {
@@ -35,10 +30,7 @@ PyObject* m_data_ptr(PyObject* s, PyObject*) {
   return PyLong_FromVoidPtr(cast(s)->storage->data ? handle(s).data() : nullptr);
 }
 PyObject* m_item(PyObject* s, PyObject*) {
-  return guarded([&] {
-    if (PyObject* wide = wide_item(handle(s))) return wide;
-    return scalar_object(item(handle(s)));
-  });
+  return guarded([&] { return scalar_object(item(handle(s))); });
 }
 PyObject* m_is_view(PyObject* s, PyObject*) { return PyBool_FromLong(cast(s)->base != nullptr); }
 PyObject* m_is_inference(PyObject* s, PyObject*) { return PyBool_FromLong(cast(s)->inference); }

@@ -165,18 +165,18 @@ PyObject* tensor_float(PyObject* s) {
 PyObject* tensor_int(PyObject* s) {
   return guarded([&]() -> PyObject* {
     check_single(s);
-    if (PyObject* wide = wide_item(handle(s))) return wide;
     Scalar v = item(handle(s));
     CHECK(!v.is_complex(), Runtime, "value cannot be converted to type int64_t without overflow");
-    return v.is_integral() ? PyLong_FromLongLong(v.to_int()) : PyLong_FromDouble(v.to_double());
+    if (v.kind() == Scalar::Kind::Bool) return PyLong_FromLong(v.to_bool());
+    return v.is_integral() ? scalar_object(v) : PyLong_FromDouble(v.to_double());
   });
 }
 PyObject* tensor_index(PyObject* s) {
   return guarded([&]() -> PyObject* {
     CHECK(cast(s)->numel == 1 && is_integral(cast(s)->dtype, true), Type,
           "only integer tensors of a single element can be converted to an index");
-    if (PyObject* wide = wide_item(handle(s))) return wide;
-    return PyLong_FromLongLong(item(handle(s)).to_int());
+    Scalar v = item(handle(s));
+    return v.kind() == Scalar::Kind::Bool ? PyLong_FromLong(v.to_bool()) : scalar_object(v);
   });
 }
 Py_hash_t tensor_hash(PyObject* s) { return reinterpret_cast<Py_hash_t>(s); }  // id(tensor)

@@ -14,7 +14,5 @@ extern PyMethodDef kTensorMethods[];     // tensor_methods.cpp: those that are n
 
 // `from_method`: x.requires_grad_(), which says nothing against a tensor that has it already.
 int change_requires_grad(PyObject* self, PyObject* on, bool from_method);
-// The one element of a uint64 tensor, which an int64 may not hold; null for other types.
-PyObject* wide_item(const Tensor& t);
 
 }  // namespace rl
