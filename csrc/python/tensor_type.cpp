@@ -270,6 +270,7 @@ int install_tensor_type(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, all};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return -1;
+  g_tensor_type->tp_name = "Tensor";  // what Python's own messages call it
   static PyMethodDef disabled = {"_disabled_torch_function_impl",
                                  [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); },
                                  METH_VARARGS, nullptr};

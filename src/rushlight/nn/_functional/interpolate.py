@@ -195,8 +195,8 @@ def interpolate(
     ):
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
-            f"nearest-exact (got {mode})"
+            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+            f"lanczos | area | nearest-exact (got {mode})"
         )
     if want is not None and want != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {want + 2}D input")
