@@ -5,6 +5,16 @@ from rushlight import _C
 from rushlight.nn.modules.utils import _pair
 
 
+def in_order_of(input, result):
+    """The result of (N, C, ...), with its channels last in memory where the input has them there."""
+    if input.is_contiguous():
+        return result
+    order = {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
+    if order is None or not input.is_contiguous(memory_format=order):
+        return result
+    return result.contiguous(memory_format=order)
+
+
 def pad(input, pad, mode="constant", value=None):
     """Pads the last dimensions; pairs of sizes (before, after) start at the last one. Negative sizes crop.
 
@@ -40,7 +50,7 @@ def pad(input, pad, mode="constant", value=None):
         )
     if mode == "circular":
         return _C.ops["_nn.wrap"](input, pad)
-    return _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1)
+    return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
 def _windows(length, kernel, dilation, padding, stride, device):
