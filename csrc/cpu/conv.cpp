@@ -331,6 +331,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
     if constexpr (std::is_same_v<T, float>)
       if (sees_little(s)) return little_forward(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float>)
+      if (conv512::planes_serve(s)) return conv512::planes(s, py, px, pw, pb, false);
+    if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
@@ -352,6 +354,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
         if (conv512::winograd(r, px, py, pw, nullptr, true)) return;
       } else if (fits && winograd_serves(r) && winograd(r, px, py, pw, nullptr, true)) {
         return;
+      } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
+        return conv512::planes(r, px, py, pw, nullptr, true);
       }
     }
     if constexpr (std::is_same_v<T, float>)
