@@ -1,0 +1,10 @@
+"""Models of torchvision: the same names, parameters, initial values and outputs."""
+
+from .alexnet import *
+from .densenet import *
+from .googlenet import *
+from .inception import *
+from .resnet import *
+from .squeezenet import *
+from .vgg import *
+from ._api import Weights, WeightsEnum, get_model, get_model_builder, get_model_weights, get_weight, list_models
