@@ -59,22 +59,41 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Draws from the normal distribution restricted to [a, b], by inverting its distribution function."""
+    """Draws from the normal distribution restricted to [a, b]: what falls outside is drawn again."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             f"mean is more than 2 std from [a, b] in nn.init.trunc_normal_: so far out in the tail of "
             f"mean={mean}, std={std}, values in [{a}, {b}] are inexact",
             stacklevel=2,
         )
+    low, high = (a - mean) / std, (b - mean) / std
+    inside = (math.erf(high / math.sqrt(2.0)) - math.erf(low / math.sqrt(2.0))) / 2.0
+    if math.isnan(inside):
+        raise ValueError(f"trunc_normal_: mean={mean}, std={std}, a={a}, b={b} describe no distribution")
+    nearest = min(max(0.0, low), high)  # where in [a, b] the density is highest, in deviations from the mean
 
-    def cdf(x):
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+    def draw():
+        """(values, which of them count): normal ones where most fall inside, else even ones kept as the density says."""
+        values = rl.empty_like(tensor, requires_grad=False)
+        if inside > 0.3:
+            values.normal_(mean, std, generator=generator)
+            return values, (values >= a) & (values <= b)
+        values.uniform_(a, b, generator=generator)
+        chance = rl.empty_like(values).uniform_(0, 1, generator=generator)
+        return values, chance <= (0.5 * (nearest**2 - ((values - mean) / std) ** 2)).exp()
 
     with rl.no_grad():
-        low, high = cdf((a - mean) / std), cdf((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        values, done = draw()
+        for _ in range(_MOST_ROUNDS):
+            if done.all():
+                return tensor.copy_(values)
+            again, good = draw()
+            values, done = rl.where(done, values, again), done | good
+        # So far out that nothing is ever kept, all of the density is at the edge.
+        return tensor.copy_(values.masked_fill_(~done, nearest * std + mean))
+
+
+_MOST_ROUNDS = 1000
 
 
 def constant_(tensor, val):

@@ -7,4 +7,12 @@ from .inception import *
 from .resnet import *
 from .squeezenet import *
 from .vgg import *
-from ._api import Weights, WeightsEnum, get_model, get_model_builder, get_model_weights, get_weight, list_models
+from ._api import (
+    Weights,
+    WeightsEnum,
+    get_model,
+    get_model_builder,
+    get_model_weights,
+    get_weight,
+    list_models,
+)

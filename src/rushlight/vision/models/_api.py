@@ -32,7 +32,9 @@ class WeightsEnum(enum.Enum):
         if isinstance(obj, str):
             return cls[obj.removeprefix(cls.__name__ + ".")]
         if obj is not None and not isinstance(obj, cls):
-            raise TypeError(f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}.")
+            raise TypeError(
+                f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}."
+            )
         return obj
 
     def get_state_dict(self, *args, **kwargs):
@@ -183,7 +185,9 @@ def get_model_builder(name):
         import difflib
 
         near = difflib.get_close_matches(name.lower(), _BUILDERS, 3)
-        raise ValueError(f"Unknown model {name}" + (f"; near it: {', '.join(near)}" if near else "")) from None
+        raise ValueError(
+            f"Unknown model {name}" + (f"; near it: {', '.join(near)}" if near else "")
+        ) from None
 
 
 def get_model(name, **config):

@@ -101,7 +101,10 @@ lraspp_mobilenet_v3_large LRASPP_MobileNet_V3_Large | V1 lraspp_mobilenet_v3_lar
 # Weights whose training normalized pictures otherwise: mean, deviation.
 _NORMALIZED = {
     "efficientnet_v2_l-59c71312": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
-    "vgg16_features-amdegroot-88682ab5": ((0.48235, 0.45882, 0.40784), (1.0 / 255.0, 1.0 / 255.0, 1.0 / 255.0)),
+    "vgg16_features-amdegroot-88682ab5": (
+        (0.48235, 0.45882, 0.40784),
+        (1.0 / 255.0, 1.0 / 255.0, 1.0 / 255.0),
+    ),
 }
 
 
@@ -125,7 +128,8 @@ def rows(model):
     known = {"categories": _VOC.split(), "num_classes": 21}
     files = [version.split()[1] for version in found[1]]
     return found[0], [
-        ("COCO_WITH_VOC_LABELS_V1", f + ".pth", "SemanticSegmentation", {"resize_size": 520}, known) for f in files
+        ("COCO_WITH_VOC_LABELS_V1", f + ".pth", "SemanticSegmentation", {"resize_size": 520}, known)
+        for f in files
     ]
 
 
@@ -148,4 +152,3 @@ def imagenet_categories():
         hub.download_url_to_file(_CLASSES, path, progress=False)
     with open(path) as f:
         return [line.strip() for line in f if line.strip()]
-

@@ -21,7 +21,9 @@ class _DenseLayer(nn.Module):
         self.conv1 = nn.Conv2d(num_input_features, bn_size * growth_rate, kernel_size=1, stride=1, bias=False)
         self.norm2 = nn.BatchNorm2d(bn_size * growth_rate)
         self.relu2 = nn.ReLU(inplace=True)
-        self.conv2 = nn.Conv2d(bn_size * growth_rate, growth_rate, kernel_size=3, stride=1, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(
+            bn_size * growth_rate, growth_rate, kernel_size=3, stride=1, padding=1, bias=False
+        )
         self.drop_rate = float(drop_rate)
         self.memory_efficient = memory_efficient
 
@@ -42,10 +44,14 @@ class _DenseLayer(nn.Module):
 class _DenseBlock(nn.ModuleDict):
     _version = 2
 
-    def __init__(self, num_layers, num_input_features, bn_size, growth_rate, drop_rate, memory_efficient=False):
+    def __init__(
+        self, num_layers, num_input_features, bn_size, growth_rate, drop_rate, memory_efficient=False
+    ):
         super().__init__()
         for i in range(num_layers):
-            layer = _DenseLayer(num_input_features + i * growth_rate, growth_rate, bn_size, drop_rate, memory_efficient)
+            layer = _DenseLayer(
+                num_input_features + i * growth_rate, growth_rate, bn_size, drop_rate, memory_efficient
+            )
             self.add_module(f"denselayer{i + 1}", layer)
 
     def forward(self, init_features):
@@ -106,7 +112,10 @@ class DenseNet(nn.Module):
 
     def _adapt_state_dict(self, state):
         """The trained files have an older spelling: norm.1 where it is norm1 now."""
-        return {re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)", r"\1\2", key): v for key, v in state.items()}
+        return {
+            re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)", r"\1\2", key): v
+            for key, v in state.items()
+        }
 
     def forward(self, x):
         out = F.relu(self.features(x), inplace=True)

@@ -24,7 +24,15 @@ class BasicBlock(nn.Module):
     expansion = 1
 
     def __init__(
-        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None
+        self,
+        inplanes,
+        planes,
+        stride=1,
+        downsample=None,
+        groups=1,
+        base_width=64,
+        dilation=1,
+        norm_layer=None,
     ):
         super().__init__()
         norm_layer = norm_layer or nn.BatchNorm2d
@@ -54,7 +62,15 @@ class Bottleneck(nn.Module):
     expansion = 4
 
     def __init__(
-        self, inplanes, planes, stride=1, downsample=None, groups=1, base_width=64, dilation=1, norm_layer=None
+        self,
+        inplanes,
+        planes,
+        stride=1,
+        downsample=None,
+        groups=1,
+        base_width=64,
+        dilation=1,
+        norm_layer=None,
     ):
         super().__init__()
         norm_layer = norm_layer or nn.BatchNorm2d
@@ -139,7 +155,9 @@ class ResNet(nn.Module):
             downsample = nn.Sequential(
                 conv1x1(self.inplanes, planes * block.expansion, stride), norm_layer(planes * block.expansion)
             )
-        layers = [block(self.inplanes, planes, stride, downsample, self.groups, self.base_width, before, norm_layer)]
+        layers = [
+            block(self.inplanes, planes, stride, downsample, self.groups, self.base_width, before, norm_layer)
+        ]
         self.inplanes = planes * block.expansion
         for _ in range(1, blocks):
             layers.append(

@@ -16,7 +16,9 @@ class FrozenBatchNorm2d(nn.Module):
         self.register_buffer("running_var", rl.ones(num_features))
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        state_dict.pop(prefix + "num_batches_tracked", None)  # files of models with a trained normalization have it
+        state_dict.pop(
+            prefix + "num_batches_tracked", None
+        )  # files of models with a trained normalization have it
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def forward(self, x):
@@ -58,7 +60,14 @@ class ConvNormActivation(nn.Sequential):
             bias = norm_layer is None
         layers = [
             conv_layer(
-                in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias
+                in_channels,
+                out_channels,
+                kernel_size,
+                stride,
+                padding,
+                dilation=dilation,
+                groups=groups,
+                bias=bias,
             )
         ]
         if norm_layer is not None:

@@ -46,7 +46,9 @@ class ImageClassification(rl.nn.Module):
 class SemanticSegmentation(rl.nn.Module):
     """The resized picture, as floats with the mean and deviation of the training."""
 
-    def __init__(self, *, resize_size, mean=_MEAN, std=_STD, interpolation=InterpolationMode.BILINEAR, antialias=True):
+    def __init__(
+        self, *, resize_size, mean=_MEAN, std=_STD, interpolation=InterpolationMode.BILINEAR, antialias=True
+    ):
         super().__init__()
         self.resize_size = [resize_size] if resize_size is not None else None
         self.mean = list(mean)
