@@ -2,17 +2,13 @@
 
 from .alexnet import *
 from .densenet import *
+from .efficientnet import *
 from .googlenet import *
 from .inception import *
+from .mnasnet import *
+from .mobilenet import *
 from .resnet import *
+from .shufflenetv2 import *
 from .squeezenet import *
 from .vgg import *
-from ._api import (
-    Weights,
-    WeightsEnum,
-    get_model,
-    get_model_builder,
-    get_model_weights,
-    get_weight,
-    list_models,
-)
+from ._api import Weights, WeightsEnum, get_model, get_model_builder, get_model_weights, get_weight, list_models
