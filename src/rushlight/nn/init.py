@@ -82,6 +82,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         chance = rl.empty_like(values).uniform_(0, 1, generator=generator)
         return values, chance <= (0.5 * (nearest**2 - ((values - mean) / std) ** 2)).exp()
 
+    if tensor.is_meta:
+        return tensor
     with rl.no_grad():
         values, done = draw()
         for _ in range(_MOST_ROUNDS):

@@ -62,7 +62,9 @@ class FusedMBConvConfig(_Row):
     """A row of blocks with one wide convolution."""
 
     def __init__(self, expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block=None):
-        super().__init__(expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block or FusedMBConv)
+        super().__init__(
+            expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block or FusedMBConv
+        )
 
 
 class _Block(nn.Module):
@@ -93,9 +95,13 @@ class MBConv(_Block):
         wide = cnf.adjust_channels(cnf.input_channels, cnf.expand_ratio)
         layers = [conv(cnf.input_channels, wide, kernel_size=1)] if wide != cnf.input_channels else []
         layers.append(conv(wide, wide, kernel_size=cnf.kernel, stride=cnf.stride, groups=wide))
-        layers.append(se_layer(wide, max(1, cnf.input_channels // 4), activation=partial(nn.SiLU, inplace=True)))
         layers.append(
-            Conv2dNormActivation(wide, cnf.out_channels, kernel_size=1, norm_layer=norm_layer, activation_layer=None)
+            se_layer(wide, max(1, cnf.input_channels // 4), activation=partial(nn.SiLU, inplace=True))
+        )
+        layers.append(
+            Conv2dNormActivation(
+                wide, cnf.out_channels, kernel_size=1, norm_layer=norm_layer, activation_layer=None
+            )
         )
         super().__init__(cnf, layers, stochastic_depth_prob)
 
@@ -106,7 +112,9 @@ class FusedMBConv(_Block):
     def __init__(self, cnf, stochastic_depth_prob, norm_layer):
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer)
         wide = cnf.adjust_channels(cnf.input_channels, cnf.expand_ratio)
-        first = partial(conv, cnf.input_channels, kernel_size=cnf.kernel, stride=cnf.stride, activation_layer=nn.SiLU)
+        first = partial(
+            conv, cnf.input_channels, kernel_size=cnf.kernel, stride=cnf.stride, activation_layer=nn.SiLU
+        )
         if wide != cnf.input_channels:
             layers = [first(wide), conv(wide, cnf.out_channels, kernel_size=1, activation_layer=None)]
         else:

@@ -9,7 +9,14 @@ __all__ = ["MNASNet"]
 # The paper's TensorFlow has momentum 0.9997.
 _MOMENTUM = 1 - 0.9997
 # (output, kernel, stride, widening, blocks) at width 1.
-_STACKS = [(24, 3, 2, 3, 3), (40, 5, 2, 3, 3), (80, 5, 2, 6, 3), (96, 3, 1, 6, 2), (192, 5, 2, 6, 4), (320, 3, 1, 6, 1)]
+_STACKS = [
+    (24, 3, 2, 3, 3),
+    (40, 5, 2, 3, 3),
+    (80, 5, 2, 6, 3),
+    (96, 3, 1, 6, 2),
+    (192, 5, 2, 6, 4),
+    (320, 3, 1, 6, 1),
+]
 
 
 class _InvertedResidual(nn.Module):
@@ -58,7 +65,9 @@ class MNASNet(nn.Module):
             raise ValueError(f"alpha should be greater than 0.0 instead of {alpha}")
         self.alpha = alpha
         self.num_classes = num_classes
-        first, second, *widths = [_round_to_multiple_of(c * alpha, 8) for c in (32, 16, *(s[0] for s in _STACKS))]
+        first, second, *widths = [
+            _round_to_multiple_of(c * alpha, 8) for c in (32, 16, *(s[0] for s in _STACKS))
+        ]
         layers = [
             nn.Conv2d(3, first, 3, padding=1, stride=2, bias=False),
             nn.BatchNorm2d(first, momentum=_MOMENTUM),

@@ -11,7 +11,15 @@ from ._utils import _make_divisible
 
 __all__ = ["MobileNetV2"]
 
-_SETTING = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
+_SETTING = [
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+]
 
 
 def initialize(model):
@@ -37,7 +45,9 @@ class InvertedResidual(nn.Module):
         if stride not in (1, 2):
             raise ValueError(f"stride should be 1 or 2 instead of {stride}")
         self.stride = stride
-        block = partial(Conv2dNormActivation, norm_layer=norm_layer or nn.BatchNorm2d, activation_layer=nn.ReLU6)
+        block = partial(
+            Conv2dNormActivation, norm_layer=norm_layer or nn.BatchNorm2d, activation_layer=nn.ReLU6
+        )
         hidden = int(round(inp * expand_ratio))
         self.use_res_connect = stride == 1 and inp == oup
         layers = [block(inp, hidden, kernel_size=1)] if expand_ratio != 1 else []
@@ -81,7 +91,9 @@ class MobileNetV2(nn.Module):
         for t, c, n, s in setting:
             out = _make_divisible(c * width_mult, round_nearest)
             for i in range(n):
-                features.append(block(channels, out, s if i == 0 else 1, expand_ratio=t, norm_layer=norm_layer))
+                features.append(
+                    block(channels, out, s if i == 0 else 1, expand_ratio=t, norm_layer=norm_layer)
+                )
                 channels = out
         features.append(conv(channels, self.last_channel, kernel_size=1))
         self.features = nn.Sequential(*features)

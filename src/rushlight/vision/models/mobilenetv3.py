@@ -18,7 +18,16 @@ class InvertedResidualConfig:
     """One row of the network's table."""
 
     def __init__(
-        self, input_channels, kernel, expanded_channels, out_channels, use_se, activation, stride, dilation, width_mult
+        self,
+        input_channels,
+        kernel,
+        expanded_channels,
+        out_channels,
+        use_se,
+        activation,
+        stride,
+        dilation,
+        width_mult,
     ):
         self.input_channels = self.adjust_channels(input_channels, width_mult)
         self.kernel = kernel
@@ -44,7 +53,9 @@ class InvertedResidual(nn.Module):
         se_layer = se_layer or partial(SElayer, scale_activation=nn.Hardsigmoid)
         self.use_res_connect = cnf.stride == 1 and cnf.input_channels == cnf.out_channels
         conv = partial(
-            Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.Hardswish if cnf.use_hs else nn.ReLU
+            Conv2dNormActivation,
+            norm_layer=norm_layer,
+            activation_layer=nn.Hardswish if cnf.use_hs else nn.ReLU,
         )
         wide = cnf.expanded_channels
         layers = [conv(cnf.input_channels, wide, kernel_size=1)] if wide != cnf.input_channels else []
@@ -61,7 +72,9 @@ class InvertedResidual(nn.Module):
         if cnf.use_se:
             layers.append(se_layer(wide, _make_divisible(wide // 4, 8)))
         layers.append(
-            Conv2dNormActivation(wide, cnf.out_channels, kernel_size=1, norm_layer=norm_layer, activation_layer=None)
+            Conv2dNormActivation(
+                wide, cnf.out_channels, kernel_size=1, norm_layer=norm_layer, activation_layer=None
+            )
         )
         self.block = nn.Sequential(*layers)
         self.out_channels = cnf.out_channels

@@ -40,7 +40,9 @@ class InvertedResidual(nn.Module):
         else:
             self.branch1 = nn.Sequential()
         self.branch2 = nn.Sequential(
-            nn.Conv2d(inp if stride > 1 else features, features, kernel_size=1, stride=1, padding=0, bias=False),
+            nn.Conv2d(
+                inp if stride > 1 else features, features, kernel_size=1, stride=1, padding=0, bias=False
+            ),
             nn.BatchNorm2d(features),
             nn.ReLU(inplace=True),
             depthwise(features, features, kernel_size=3, stride=stride, padding=1),
@@ -66,7 +68,9 @@ class InvertedResidual(nn.Module):
 class ShuffleNetV2(nn.Module):
     """Three stages of shuffled blocks."""
 
-    def __init__(self, stages_repeats, stages_out_channels, num_classes=1000, inverted_residual=InvertedResidual):
+    def __init__(
+        self, stages_repeats, stages_out_channels, num_classes=1000, inverted_residual=InvertedResidual
+    ):
         super().__init__()
         if len(stages_repeats) != 3:
             raise ValueError("expected stages_repeats as list of 3 positive ints")
@@ -76,7 +80,9 @@ class ShuffleNetV2(nn.Module):
         first, *middle, last = stages_out_channels
 
         def conv(i, o, **options):
-            return nn.Sequential(nn.Conv2d(i, o, bias=False, **options), nn.BatchNorm2d(o), nn.ReLU(inplace=True))
+            return nn.Sequential(
+                nn.Conv2d(i, o, bias=False, **options), nn.BatchNorm2d(o), nn.ReLU(inplace=True)
+            )
 
         self.conv1 = conv(3, first, kernel_size=3, stride=2, padding=1)
         self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
