@@ -1,8 +1,7 @@
 """MobileNets."""
 
-from .mobilenetv2 import *
-from .mobilenetv2 import __all__ as _two
-from .mobilenetv3 import *
-from .mobilenetv3 import __all__ as _three
+from . import mobilenetv2, mobilenetv3
 
-__all__ = _two + _three
+__all__ = mobilenetv2.__all__ + mobilenetv3.__all__
+globals().update({name: getattr(mobilenetv2, name) for name in mobilenetv2.__all__})
+globals().update({name: getattr(mobilenetv3, name) for name in mobilenetv3.__all__})
