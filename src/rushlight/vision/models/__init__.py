@@ -12,6 +12,7 @@ from .regnet import *
 from .resnet import *
 from .shufflenetv2 import *
 from .squeezenet import *
+from .swin_transformer import *
 from .vgg import *
 from .vision_transformer import *
 from ._api import (
@@ -23,3 +24,4 @@ from ._api import (
     get_weight,
     list_models,
 )
+from . import segmentation
