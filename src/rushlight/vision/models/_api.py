@@ -44,6 +44,9 @@ class WeightsEnum(enum.Enum):
     def __repr__(self):
         return f"{type(self).__name__}.{self.name}"
 
+    def __reduce_ex__(self, protocol):
+        return getattr, (type(self), self.name)
+
     @property
     def url(self):
         return self.value.url
