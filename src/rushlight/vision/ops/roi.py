@@ -40,7 +40,8 @@ def _sampled(features, ys, xs):
     """(C, H, W) at places ys (k, a) and xs (k, b): (k, C, a, b)"""
     c, h, w = features.shape
     flat = features.reshape(c, h * w)
-    k, a, b = *ys.shape, xs.shape[1]
+    k, a = ys.shape
+    b = xs.shape[1]
     total = 0
     y_low, y_high, y_a, y_b = _weights(ys, h)
     x_low, x_high, x_a, x_b = _weights(xs, w)

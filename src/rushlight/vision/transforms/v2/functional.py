@@ -61,15 +61,15 @@ def _colors(name):
 
 
 _COLORS = (
-    "adjust_brightness adjust_contrast adjust_saturation adjust_hue adjust_gamma adjust_sharpness autocontrast equalize "
-    "invert posterize solarize normalize gaussian_blur rgb_to_grayscale erase"
+    "adjust_brightness adjust_contrast adjust_saturation adjust_hue adjust_gamma adjust_sharpness autocontrast invert "
+    "solarize normalize gaussian_blur rgb_to_grayscale erase"
 )
 (
-    adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue, adjust_gamma, adjust_sharpness, autocontrast, equalize,
-    invert, posterize, solarize, normalize, gaussian_blur, rgb_to_grayscale, erase,
+    adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue, adjust_gamma, adjust_sharpness, autocontrast, invert,
+    solarize, normalize, gaussian_blur, rgb_to_grayscale, erase,
 ) = (_colors(n) for n in _COLORS.split())  # fmt: skip
 to_grayscale = rgb_to_grayscale
-_equalize_bytes, _posterize_bytes = equalize, posterize
+_equalize_bytes, _posterize_bytes = _colors("equalize"), _colors("posterize")
 
 
 def _is_float(inpt):
