@@ -5,6 +5,14 @@ from rushlight import _autocast
 from rushlight.nn.modules.utils import _pair
 
 
+def in_order_of(input, result):
+    """The result of (N, C, ...), with its channels last in memory where the input has them there."""
+    order = {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
+    if order is None or input.is_contiguous() or not input.is_contiguous(memory_format=order):
+        return result
+    return result.contiguous(memory_format=order)
+
+
 def _pad_indices(mode, length, before, after, device):
     """For each place of the padded dimension, the place it copies."""
     i = rl.arange(-before, length + after, device=device)
@@ -75,7 +83,9 @@ def pad(input, pad, mode="constant", value=None):
             "non-zero dimensions "
             f"for input, but got: {list(input.shape)}"
         )
-    return (_extend if mode == "circular" else _extend_full)(input, pad, mode)
+    if mode == "circular":
+        return _extend(input, pad, mode)
+    return in_order_of(input, _extend_full(input, pad, mode))
 
 
 def _extend(input, pad, mode):
