@@ -305,7 +305,7 @@ def test_fourier_lines_of_any_number_and_length(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sqrt"])
+@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sqrt", "tanh"])
 def test_functions_by_pieces_at_their_edges(name, dtype):
     """Every piece of the tables, the ends of the range, and vectors that are not full."""
     exact = np.vectorize(getattr(math, name)) if name.startswith("erf") else getattr(np, name)

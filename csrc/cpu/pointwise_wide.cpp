@@ -56,6 +56,12 @@ RL_STEP D erf(D x) {
   const D t = _mm512_sub_pd(_mm512_min_pd(all(16.0), a), _mm512_sub_pd(u, magic));
   return with_sign(piece(wide::kErfDouble, _mm512_castpd_si512(u), t), x);
 }
+RL_STEP F tanh(F x) {
+  const F a = _mm512_abs_ps(x), low = _mm512_min_ps(all(7.5f), a);
+  const F magic = all(0x1.8p22f), u = _mm512_add_ps(low, magic);  // in halves
+  const F t = _mm512_sub_ps(_mm512_min_ps(all(9.1f), a), _mm512_sub_ps(u, magic));
+  return with_sign(piece(wide::kTanhFloat, _mm512_castps_si512(u), t), x);
+}
 RL_STEP F gelu(F x) {
   const F half = _mm512_mul_ps(x, all(0.5f));
   return fmadd(half, erf(_mm512_mul_ps(x, all(0.70710678118654752440f))), half);
@@ -274,6 +280,7 @@ void put_wide(LoopTable& t) {
   put_float<&erf>(t, Erf);
   put_float<&erfc>(t, Erfc);
   put_float<&gelu>(t, Gelu);
+  put_float<&tanh>(t, Tanh);
   put_double<&wide_double<&erf>>(t, Erf);
   put_double<&wide_double<&erfc>>(t, Erfc);
   put_double<&wide_double<&exp>>(t, Exp);

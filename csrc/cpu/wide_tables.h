@@ -222,4 +222,32 @@ inline constexpr double kLogShort[] = {-0x1p-1,
                                        -0x1.988f5da88bc22p-4,
                                        0x1.47bb485354fc2p-4};
 
+// tanh(k/2 + t), |t| <= 1/4 (up to 9.1 in the last one): coefficients of t^i by k.
+alignas(64) inline constexpr float kTanhFloat[8][16] = {
+    {0x0p0f, 0x1.d9353ep-2f, 0x1.85efacp-1f, 0x1.cf6f98p-1f, 0x1.ed9506p-1f, 0x1.f92582p-1f, 0x1.fd77d2p-1f,
+     0x1.ff112cp-1f, 0x1.ffa818p-1f, 0x1.ffdfa8p-1f, 0x1.fff41ap-1f, 0x1.fffbap-1f, 0x1.fffe64p-1f, 0x1.ffff68p-1f,
+     0x1.ffffc8p-1f, 0x1.ffffecp-1f},
+    {0x1p0f, 0x1.92a948p-1f, 0x1.ae0dcp-2f, 0x1.721652p-3f, 0x1.2162c2p-4f, 0x1.b3afe2p-6f, 0x1.434a52p-7f,
+     0x1.dd37d2p-9f, 0x1.5f85aep-10f, 0x1.02bec8p-11f, 0x1.7ccec2p-13f, 0x1.1832dcp-14f, 0x1.9c5378p-16f,
+     0x1.2f5ffap-17f, 0x1.be6c4p-19f, 0x1.4876d8p-20f},
+    {-0x0p0f, -0x1.74272p-2f, -0x1.4786dep-2f, -0x1.4efbd2p-3f, -0x1.16f9ccp-4f, -0x1.addae2p-6f, -0x1.41b10cp-7f,
+     -0x1.dc593cp-9f, -0x1.5f4956p-10f, -0x1.02ae74p-11f, -0x1.7cc5ecp-13f, -0x1.18307cp-14f, -0x1.9c523p-16f,
+     -0x1.2f5fa4p-17f, -0x1.be6c14p-19f, -0x1.48934p-20f},
+    {-0x1.55553p-2f, -0x1.81da5p-4f, 0x1.a85d56p-4f, 0x1.67b1fap-4f, 0x1.58f4fap-5f, 0x1.16df42p-6f, 0x1.a8acbp-8f,
+     0x1.3c686ap-9f, 0x1.d3c0e6p-11f, 0x1.58bd02p-12f, 0x1.fb9af2p-14f, 0x1.758f92p-15f, 0x1.12dfb8p-16f,
+     0x1.947e92p-18f, 0x1.299d2p-19f, 0x1.b62518p-21f},
+    {0x0p0f, 0x1.512c88p-3f, 0x1.c6957cp-6f, -0x1.991914p-6f, -0x1.2529bep-6f, -0x1.07b6fcp-7f, -0x1.a038p-9f,
+     -0x1.3a15e8p-10f, -0x1.d27a46p-12f, -0x1.5861dcp-13f, -0x1.fb65bcp-15f, -0x1.757e56p-16f, -0x1.12d8fap-17f,
+     -0x1.9477dap-19f, -0x1.29990ep-20f, -0x1.b0eb1ep-22f},
+    {0x1.10eb72p-3f, -0x1.bcf89ep-6f, -0x1.7b79fep-5f, -0x1.5cc074p-9f, 0x1.396522p-8f, 0x1.7687d8p-9f, 0x1.3f9458p-10f,
+     0x1.ef2d1p-12f, 0x1.732ed8p-13f, 0x1.12f798p-14f, 0x1.95a1a6p-16f, 0x1.2ab89ep-17f, 0x1.b7b8d6p-19f,
+     0x1.4391dp-20f, 0x1.dc28fep-22f, 0x1.3fc046p-23f},
+    {-0x0p0f, -0x1.946b16p-5f, 0x1.27f9a4p-6f, 0x1.d901ap-8f, -0x1.b80b7ap-14f, -0x1.76a418p-11f, -0x1.88763p-12f,
+     -0x1.42aecap-13f, -0x1.edad14p-15f, -0x1.705ffap-16f, -0x1.106ef6p-17f, -0x1.91a60ap-19f, -0x1.27b8c6p-20f,
+     -0x1.b3455cp-22f, -0x1.4048d8p-23f, -0x1.3c69c4p-25f},
+    {-0x1.a71ddp-5f, 0x1.b9bf84p-6f, 0x1.73993p-9f, -0x1.022be6p-8f, -0x1.61bd0cp-11f, 0x1.3c8a44p-14f, 0x1.6ee7dep-14f,
+     0x1.595e64p-15f, 0x1.1351a4p-16f, 0x1.a0c7eap-18f, 0x1.35d178p-19f, 0x1.c99f0ap-21f, 0x1.512a0ep-22f,
+     0x1.f0652ep-24f, 0x1.6d4bap-25f, 0x1.3045c6p-28f},
+};
+
 }  // namespace rl::wide
