@@ -113,6 +113,15 @@ static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int
   });
 }
 
+// The same at places (N, H, W, 2): y is (N, C, H, W).
+static Tensor grid_sample_places(const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,
+                                 bool align_corners) {
+  if (grid.dim() != 4) return grid_sample(x, grid, mode, padding, align_corners);
+  IntSpan g = grid.sizes();
+  Tensor y = grid_sample(x, reshape(grid, {g[0], checked_mul(g[1], g[2]), g[3]}), mode, padding, align_corners);
+  return reshape(y, {y.sizes()[0], y.sizes()[1], g[1], g[2]});
+}
+
 // bag_sum: y[b] = the sum over bag b of factor[i] weight[indices[i]]
 //   dweight = factor[i] dy[bag of i] added at indices[i], dfactor[i] = dy[bag of i] . weight[indices[i]]
 struct BagSumBackward : Node {
@@ -171,8 +180,9 @@ static Tensor bag_sum(const Tensor& weight, const Tensor& indices, const Tensor&
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_nn.grid_sample", grid_sample, "input, grid, mode, padding_mode, align_corners", kNoOut,
-          "(N, C, P): pictures (N, C, H, W) at places (N, P, 2); mode is 0 bilinear or 1 nearest, padding 0 zeros, "
+  ops.def("_nn.grid_sample", grid_sample_places, "input, grid, mode, padding_mode, align_corners", kNoOut,
+          "(N, C, P): pictures (N, C, H, W) at places (N, P, 2), or more dimensions of them; mode is 0 bilinear or 1 "
+          "nearest, padding 0 zeros, "
           "1 border or 2 reflection.");
   ops.def("_nn.bag_sum", bag_sum, "weight, indices, starts, factors=None", kNoOut,
           "Sums of rows of weight over bags of indices; bag b has those from starts[b] to starts[b + 1].");

@@ -66,6 +66,16 @@ def _cubic(t):
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
+def _is_plain(input, grid):
+    """Whether the kernel for pictures serves."""
+    sizes, places = input.shape, grid.shape
+    if len(sizes) != 4 or len(places) != 4 or sizes[0] != places[0] or places[3] != 2:
+        return False
+    dtype = input.dtype
+    area = sizes[2] * sizes[3]
+    return dtype == grid.dtype and dtype in (rl.float32, rl.float64) and 0 < area < 2**31
+
+
 @_autocast.full
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in
@@ -76,6 +86,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         padding_mode: outside values: 'zeros', 'border' or 'reflection'.
         align_corners: whether -1 and 1 are the centres of the corner pixels or their outer edges.
     """
+    places = GRID_SAMPLE_INTERPOLATION_MODES.get(mode), GRID_SAMPLE_PADDING_MODES.get(padding_mode)
+    if places[0] in (0, 1) and places[1] is not None and align_corners is not None and _is_plain(input, grid):
+        return core.grid_sample(input, grid, *places, align_corners)
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
@@ -112,12 +125,9 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if mode != "bicubic" and _is_plain(input, grid):
+        return core.grid_sample(input, grid, *places, align_corners)
     sizes = input.shape[2:]
-    plain = input.dtype == grid.dtype and input.dtype in (rl.float32, rl.float64)
-    if n == 2 and mode != "bicubic" and plain and sizes.numel() < 2**31:
-        modes = GRID_SAMPLE_INTERPOLATION_MODES[mode], GRID_SAMPLE_PADDING_MODES[padding_mode]
-        out = core.grid_sample(input, grid.flatten(1, 2), *modes, align_corners)
-        return out.unflatten(2, grid.shape[1:3])
     at = [_to_pixels(grid[..., n - 1 - d], sizes[d], align_corners) for d in range(n)]
 
     if mode == "bicubic":
