@@ -152,7 +152,7 @@ template <class T> void sample_wide(const Corners<T>& at, const T* from, T* to, 
 
 template <class T> void sample_of(const GridShape& s, const View& out, const View& x, const View& grid) {
   int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
-  int64_t grain = std::max<int64_t>(1, 16384 / (std::min(kPoints, s.points) * (4 + s.channels)));
+  int64_t grain = std::max<int64_t>(1, 16384 / (std::clamp<int64_t>(s.points, 1, kPoints) * (4 + s.channels)));
   const bool wide = has_wide();
   parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
     Corners<T> at;
@@ -197,7 +197,7 @@ template <class T> void sample_grad_of(const GridShape& s, const View* dx, const
     });
   }
   if (!dgrid) return;
-  int64_t grain = std::max<int64_t>(1, 16384 / (std::min(kPoints, s.points) * (4 + s.channels)));
+  int64_t grain = std::max<int64_t>(1, 16384 / (std::clamp<int64_t>(s.points, 1, kPoints) * (4 + s.channels)));
   parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
     Corners<T> at;
     T gx[kPoints], gy[kPoints];
