@@ -357,3 +357,51 @@ def test_gradient_of_overlapping_windows(size, step):
     for i, j, k, m in np.ndindex(*g.shape):
         want[i + m, j * step + k] += g[i, j, k, m]
     np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-12)
+
+
+def test_places_outside_a_picture_count_nothing():
+    x = rl.zeros(1, 1, 3, 3)
+    x[0, 0, 0, 0] = math.inf
+    outside = rl.full((1, 1, 1, 2), 1.2)
+    assert F.grid_sample(x, outside, align_corners=False).tolist() == [[[[0.0]]]]
+    empty = rl.zeros(2, 0, 4, 5, requires_grad=True), rl.zeros(2, 3, 4, 2, requires_grad=True)
+    F.grid_sample(*empty, align_corners=False).sum().backward()
+    assert empty[0].grad.shape == (2, 0, 4, 5) and empty[1].grad.abs().sum() == 0
+
+
+@pytest.mark.parametrize("n", [1, 8191, 8193, 30000])
+def test_equal_neighbours_across_blocks(n):
+    x = np.random.default_rng(n).integers(0, 3, n) // 2 * 1.0
+    x[::7] = -0.0
+    starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
+    values, inverse, counts = rl.unique_consecutive(rl.tensor(x), return_inverse=True, return_counts=True)
+    assert np.array_equal(values.numpy(), x[starts])
+    assert np.array_equal(np.signbit(values.numpy()), np.signbit(x[starts]))
+    assert np.array_equal(counts.numpy(), np.diff(np.append(starts, n)))
+    assert np.array_equal(inverse.numpy(), np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n))))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [3, 8, 9, 47, 48, 97, 300])
+def test_systems_of_every_size(n, dtype):
+    """On the stack, by LAPACK, and by products of halves."""
+    a = array(n, n, dtype=dtype) + n**0.5 * np.eye(n, dtype=dtype)
+    s = a @ a.T + n * np.eye(n, dtype=dtype)
+    b = array(n, 20, seed=1, dtype=dtype)
+    close = {"rtol": 2e-3 if dtype == np.float32 else 1e-10, "atol": 2e-3 if dtype == np.float32 else 1e-10}
+    ta, ts, tb = rl.tensor(a), rl.tensor(s), rl.tensor(b)
+    np.testing.assert_allclose(rl.linalg.solve(ta, tb).numpy(), np.linalg.solve(a, b), **close)
+    np.testing.assert_allclose(rl.linalg.solve(ta.mT, tb).numpy(), np.linalg.solve(a.T, b), **close)
+    np.testing.assert_allclose((ta @ rl.linalg.inv(ta)).numpy(), np.eye(n), **close)
+    p, low, up = rl.linalg.lu(ta)
+    np.testing.assert_allclose((p @ low @ up).numpy(), a, **close)
+    for upper in (False, True):
+        c = rl.linalg.cholesky(ts, upper=upper)
+        np.testing.assert_allclose(((c.mT @ c) if upper else (c @ c.mT)).numpy(), s, rtol=1e-4, atol=1e-2)
+        np.testing.assert_allclose(
+            rl.cholesky_solve(tb, c, upper=upper).numpy(), np.linalg.solve(s, b), **close
+        )
+        x = rl.linalg.solve_triangular(c, tb.mT.contiguous(), upper=upper, left=False)
+        np.testing.assert_allclose((x @ c).numpy(), b.T, **close)
+    assert rl.linalg.inv_ex(rl.zeros(n, n)).info == 1
+    assert rl.linalg.cholesky_ex(-ts).info == 1

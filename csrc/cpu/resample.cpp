@@ -172,7 +172,7 @@ template <class T> void sample_of(const GridShape& s, const View& out, const Vie
 template <class T> void sample_grad_of(const GridShape& s, const View* dx, const View* dgrid, const View& dy,
                                        const View& x, const View& grid) {
   int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
-  if (dx) {
+  if (dx && s.channels > 0) {
     // A piece owns whole planes: what falls on one pixel is added in the points' order.
     int64_t together = std::clamp<int64_t>(32768 / std::max<int64_t>(1, s.points), 1, s.channels);
     int64_t groups = (s.channels + together - 1) / together;
