@@ -104,19 +104,6 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class _LazyInstance(_LazyNormBase):
-    def __init__(
-        self,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
-        *,
-        bias=True,
-    ):
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
     def initialize_parameters(self, input):
         if self.has_uninitialized_params() and input.dim() == self._dims + 1:
             input = input.unsqueeze(0)

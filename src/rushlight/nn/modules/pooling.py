@@ -266,17 +266,24 @@ class LPPool3d(_LPPoolNd):
     _name = "lp_pool3d"
 
 
-class _AdaptiveMaxPoolNd(Module):
+class _AdaptivePoolNd(Module):
     _name = ""
-    __constants__ = ["output_size", "return_indices"]
+    __constants__ = ["output_size"]
 
-    def __init__(self, output_size, return_indices=False):
+    def __init__(self, output_size):
         super().__init__()
         self.output_size = output_size
-        self.return_indices = return_indices
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
+
+
+class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
+    __constants__ = ["output_size", "return_indices"]
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
 
     def forward(self, input):
         return getattr(F, self._name)(input, self.output_size, self.return_indices)
@@ -300,17 +307,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _name = "adaptive_max_pool3d"
 
 
-class _AdaptiveAvgPoolNd(Module):
-    _name = ""
-    __constants__ = ["output_size"]
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
+class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
     def forward(self, input):
         return getattr(F, self._name)(input, self.output_size)
 
