@@ -164,12 +164,11 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
-        for value in (self.weight, self.bias) if self.affine else ():
+        scale_and_shift = (self.weight, self.bias) if self.affine else ()
+        statistics = (self.running_mean, self.running_var) if self.track_running_stats else ()
+        for value in (*scale_and_shift, *statistics):
             if value is not None:
                 value.materialize((self.num_features,))
-        if self.track_running_stats:
-            self.running_mean.materialize((self.num_features,))
-            self.running_var.materialize((self.num_features,))
         self.reset_parameters()
 
 

@@ -185,11 +185,9 @@ class _FractionalMaxPoolNd(Module):
     ):
         super().__init__()
         each = _ntuple(self._dims)
-        if (isinstance(kernel_size, int) and kernel_size <= 0) or (
-            isinstance(kernel_size, (tuple, list)) and not all(k > 0 for k in kernel_size)
-        ):
-            raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
         self.kernel_size = each(kernel_size)
+        if min(self.kernel_size) <= 0:
+            raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = each(output_size) if output_size is not None else None
