@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -47,6 +48,17 @@ struct AddBackward : Node {
 Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
   Tensor y = with_alpha("add", Pointwise::Add, a, b, alpha);
   return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
+}
+
+void add_into(const Tensor& dst, const Tensor& src) {
+  if (dst.numel() == 0 || dst.device().is_meta()) return;
+  const PointwiseKernels& kernels = *g_cpu->pointwise;
+  Loop loop = kernels.loop(Pointwise::Add, dst.dtype());
+  if (!loop) no_kernel("add", dst.dtype());
+  LoopParams params;
+  write_compute(params.s0, Scalar(1), dst.dtype());
+  View views[] = {dst.view(), dst.view(), src.view()};
+  kernels.run(loop, views, 3, params, 1);
 }
 
 // sub: y = a - alpha b        da = dy, db = -alpha dy
