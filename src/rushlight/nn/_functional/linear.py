@@ -14,7 +14,7 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
         out = mat_a @ mat_b
     else:
         ends = [int(e) for e in offs]
-        cuts = list(zip([0, *ends[:-1]], ends))
+        cuts = list(zip([0, *ends[:-1]], ends, strict=True))
         if mat_a.dim() == 2 and mat_b.dim() == 2:
             out = rl.stack([mat_a[:, a:b] @ mat_b[a:b] for a, b in cuts])
         elif mat_a.dim() == 2:

@@ -270,10 +270,10 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
             var = var.unsqueeze(-1)  # one variance a row
         elif list(var.shape) != [*rows, 1]:
             # One dimension of size 1 and all others equal is a variance that broadcasts.
-            different = (
-                sum(a != b for a, b in zip(input.size(), var.size())) if input.dim() == var.dim() else 2
-            )
-            if different != 1 or all(b == 1 or a == b for a, b in zip(input.size(), var.size())) is False:
+            one_row = input.dim() == var.dim() and [
+                b for a, b in zip(input.shape, var.shape, strict=True) if a != b
+            ] == [1]
+            if not one_row:
                 raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")

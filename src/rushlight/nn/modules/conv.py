@@ -54,7 +54,7 @@ class _ConvNd(Module):
         if isinstance(padding, str):
             around = [0, 0] * len(kernel_size)
             if padding == "same":
-                for i, (d, k) in enumerate(zip(dilation, kernel_size)):
+                for i, (d, k) in enumerate(zip(dilation, kernel_size, strict=True)):
                     total = d * (k - 1)
                     at = 2 * (len(kernel_size) - 1 - i)
                     around[at], around[at + 1] = total // 2, total - total // 2
@@ -192,12 +192,12 @@ class _ConvTransposeNd(_ConvNd):
             for i in range(n)
         ]
         most = [low + stride[i] - 1 for i, low in enumerate(least)]
-        if any(not low <= size <= high for size, low, high in zip(output_size, least, most)):
+        if any(not low <= size <= high for size, low, high in zip(output_size, least, most, strict=True)):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range from {least} to {most} "
                 f"(for an input of {input.size()[2:]})"
             )
-        return [size - low for size, low in zip(output_size, least)]
+        return [size - low for size, low in zip(output_size, least, strict=True)]
 
     def forward(self, input, output_size=None):
         extra = self._output_padding(

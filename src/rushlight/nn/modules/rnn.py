@@ -86,7 +86,7 @@ class RNNBase(Module):
                     shapes.update(weight_hr=(proj_size, hidden_size))
                 end = f"_l{layer}" + ("_reverse" if direction else "")
                 names = [name + end for name in shapes]
-                for name, shape in zip(names, shapes.values()):
+                for name, shape in zip(names, shapes.values(), strict=True):
                     setattr(self, name, Parameter(rl.empty(shape, **made)))
                 self._flat_weights_names.extend(names)
                 self._all_weights.append(names)

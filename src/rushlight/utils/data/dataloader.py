@@ -221,10 +221,7 @@ class DataLoader:
             return
         import os
 
-        if hasattr(os, "sched_getaffinity"):
-            processors = len(os.sched_getaffinity(0))
-        else:
-            processors = os.cpu_count()
+        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if processors is not None and self.num_workers > processors:
             import warnings
 
