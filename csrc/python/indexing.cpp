@@ -210,6 +210,12 @@ Tensor trimmed(const Tensor& value, int64_t ndim) {
   return ops::reshape(value, sizes);
 }
 
+bool repeats(const Tensor& t) {
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+  return false;
+}
+
 struct Write {
   const Tensor& target;
   const Tensor& value;
@@ -234,14 +240,19 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
           [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
       return;
     }
-    Tensor source = trimmed(value.tensor, 0);
-    Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
-    bool itself = source.storage() == target.storage() && source->offset == target->offset &&
-                  source.dtype() == target.dtype() && spread.strides() == target.strides();
-    if (itself && source.dim()) source = spread;
+    Tensor source = value.tensor;
+    if (!(source.sizes() == target.sizes())) {
+      source = trimmed(source, 0);
+      Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
+      if (source.storage() == target.storage()) {
+        const bool itself = source->offset == target->offset && source.dtype() == target.dtype() &&
+                            spread.strides() == target.strides();  // nothing to do
+        // x[:] = x[0]: the row is read again and again while it is written.
+        const bool copied = value.tensor.dim() == 0 || (!itself && repeats(spread));
+        source = copied ? ops::clone(source) : spread;
+      }
+    }
     if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
-    // x[:] = x[0]: the row is read again and again while it is written.
-    if (source.storage() == target.storage() && !(source.sizes() == target.sizes())) source = ops::clone(source);
     ops::copy_(target, source, false);
     return;
   }
