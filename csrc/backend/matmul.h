@@ -15,6 +15,10 @@ struct MatmulParams {
   const View* addend = nullptr;
 };
 
+// How exact products of floats are: in float, or with at least 16 or 8 bits of each number where that is faster.
+enum class FloatPrecision { Highest, High, Medium };
+inline FloatPrecision g_float_precision = FloatPrecision::Highest;
+
 struct MatmulKernels {
   // out = a @ b for views of two or more dimensions: (..., m, n) = (..., m, k) @ (..., k, n), all of one dtype.
   // Leading dimensions are a batch and agree in size; any of them may have stride 0 in a and b. All strides are

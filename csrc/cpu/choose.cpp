@@ -44,7 +44,8 @@ struct Choice {
 
 Choice choose() {
 #ifdef __x86_64__
-  if (cpu::instructions() == cpu::Instructions::Avx512) return {"avx512", &avx2::backend};
+  if (cpu::has_amx()) return {"amx", &avx2::backend};
+  if (cpu::has_avx512()) return {"avx512", &avx2::backend};
   if (cpu::instructions() == cpu::Instructions::Avx2) return {"avx2", &avx2::backend};
 #endif
 #ifdef RL_BASELINE

@@ -5,11 +5,11 @@
 namespace rl::cpu {
 
 // c (m, n) = alpha * a (m, k) @ b (k, n) + beta * d. Strides are in elements; c's rows have unit stride (ccs = 1).
-template <class T> struct Gemm {
+template <class T, class S = T> struct Gemm {
   int64_t m, n, k;
-  const T* a;
+  const S* a;
   int64_t ars, acs;
-  const T* b;
+  const S* b;
   int64_t brs, bcs;
   T* c;
   int64_t crs, ccs;

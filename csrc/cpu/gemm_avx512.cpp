@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
-#include "base/parallel.h"
-#include "cpu/gemm.h"
+#include "backend/matmul.h"
+#include "cpu/gemm_amx.h"
+#include "cpu/gemm_tiles.h"
 #include "cpu/instructions.h"
 #include "cpu/scratch.h"
 
@@ -17,24 +17,6 @@
 
 namespace rl::cpu {
 namespace {
-
-// Puts beta * d into a tile of c. Returns whether the product is then added to it.
-template <class T> bool prepare(const Gemm<T>& g, int64_t i, int64_t rows, int64_t j, int64_t cols) {
-  if (!g.d || g.beta == T(0)) return false;
-  if (g.d == g.c && g.beta == T(1)) return true;
-  for (int64_t r = i; r < i + rows; ++r) {
-    T* c = g.c + r * g.crs + j * g.ccs;
-    const T* d = g.d + r * g.drs + j * g.dcs;
-    if (g.ccs != 1)
-      for (int64_t q = 0; q < cols; ++q) c[q * g.ccs] = g.beta * d[q * g.dcs];
-    else if (g.dcs == 1 && g.beta == T(1)) std::memcpy(c, d, static_cast<size_t>(cols) * sizeof(T));
-    else if (g.dcs == 1)
-      for (int64_t q = 0; q < cols; ++q) c[q] = g.beta * d[q];
-    else
-      for (int64_t q = 0; q < cols; ++q) c[q] = g.beta * d[q * g.dcs];
-  }
-  return true;
-}
 
 // Few rows against a b stored along the sum, as in the layers of a network on a small batch: inner products
 // read b once, where packing it would take longer than the product.
@@ -99,37 +81,6 @@ template <class T> void narrow(const Gemm<T>& g) {
 constexpr int64_t kSum = 384;  // longest slice of the sum: a packed panel of b stays in the first cache
 constexpr int64_t kSliceBytes = int64_t{1} << 20;  // of the rows that one panel meets: they stay in the second cache
 constexpr int64_t kPacksFrom = 192;                // columns from which on packing a pays
-constexpr int64_t kOwnRows = 192;                  // rows of a thread from which on it packs all of b for itself
-
-// How the result is cut into tiles. An element's sum is the same in any tile, so the cut may depend on the number of
-// threads. Threads own whole rows where there are enough of them: what precedes and follows a product mostly goes row
-// by row too, and then finds its data in the same core's cache.
-struct Tiles {
-  int64_t rows, cols, down, across;
-
-  Tiles(int64_t m, int64_t n, int64_t most_rows, int64_t panel, double macs, bool packs_a) {
-    const int64_t threads = macs < 8e5 ? 1 : num_threads();
-    int64_t by_rows = threads;  // threads along the rows; the others stand side by side
-    while (by_rows > 1 && (threads % by_rows || m / by_rows < kOwnRows)) --by_rows;
-    down = by_rows * ((m + by_rows * most_rows - 1) / (by_rows * most_rows));
-    const int64_t side = threads / by_rows;
-    // More tiles than threads, so that who ends early can help; but not where a narrower tile would pack a once more.
-    const auto wanted = static_cast<int64_t>(std::min(macs / 4e5, threads * std::clamp(macs / 2e7, 1.0, 4.0)));
-    const int64_t least = (packs_a ? 32 : 4) * panel;
-    across = side;
-    while (across * down + side * down <= wanted && n / (across + side) >= least) across += side;
-    across = std::min(across, (n + panel - 1) / panel);
-    auto even = [](int64_t total, int64_t tiles, int64_t step) {
-      return ((total + tiles - 1) / tiles + step - 1) / step * step;
-    };
-    rows = even(m, down, kBlockRows), cols = even(n, across, panel);
-    if (across < side) {  // too few columns for the threads
-      const int64_t more = std::clamp<int64_t>(wanted / across, 1, std::max<int64_t>(1, m / (2 * kBlockRows)));
-      rows = std::min(rows, even(m, more, kBlockRows));
-    }
-    down = (m + rows - 1) / rows, across = (n + cols - 1) / cols;
-  }
-};
 
 // The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. Each
 // tile packs what it reads for itself: no thread waits for, or reads from the cache of, another.
@@ -189,7 +140,8 @@ template <class T> struct Blocked {
   void run() const {
     const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     const int64_t slices = std::max<int64_t>(1, (g.k + kSum - 1) / kSum), slice = (g.k + slices - 1) / slices;
-    const Tiles tile(g.m, g.n, kSliceBytes / kSum / static_cast<int64_t>(sizeof(T)), kPanel, macs, packs_a);
+    const Tiles tile(g.m, g.n, kSliceBytes / kSum / static_cast<int64_t>(sizeof(T)), kBlockRows, kPanel,
+                     (packs_a ? 32 : 4) * kPanel, macs);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
       Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup * kPanel));
       T *panels = packed.get(), *rows = panels + slice * kGroup * kPanel;
@@ -235,7 +187,10 @@ template <class T> void run(const Gemm<T>& g) {
 }  // namespace
 
 bool gemm_available() { return has_avx512(); }
-void gemm(const Gemm<float>& g) { run(g); }
+void gemm(const Gemm<float>& g) {
+  if (g_float_precision == FloatPrecision::Highest || !unit_pays(g.m, g.n, g.k)) run(g);
+  else unit_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
+}
 void gemm(const Gemm<double>& g) { run(g); }
 
 }  // namespace rl::cpu

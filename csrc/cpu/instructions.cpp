@@ -3,10 +3,30 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace rl::cpu {
 
 namespace {
+
+// AMX with bfloat16. Linux gives the tiles' registers to processes that ask for them.
+bool has_matrix_unit() {
+#if defined(__x86_64__) && defined(__linux__)
+  unsigned a, b, c, d, bf16;
+  if (!__get_cpuid_count(7, 1, &bf16, &b, &c, &d) || !(bf16 >> 5 & 1)) return false;  // AVX512_BF16
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+  if (!(d & kBf16) || !(d & kTile)) return false;
+  constexpr int kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+#else
+  return false;
+#endif
+}
 
 Instructions of_processor() {
 #ifdef __x86_64__
@@ -14,7 +34,7 @@ Instructions of_processor() {
     return Instructions::Baseline;
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return wide ? Instructions::Avx512 : Instructions::Avx2;
+  return !wide ? Instructions::Avx2 : has_matrix_unit() ? Instructions::Amx : Instructions::Avx512;
 #else
   return Instructions::Baseline;
 #endif
@@ -26,7 +46,7 @@ Instructions allowed() {
 #ifdef RL_BASELINE  // builds for work on the project leave those kernels out
   if (name == "baseline") return Instructions::Baseline;
 #endif
-  return name == "avx2" ? Instructions::Avx2 : Instructions::Avx512;
+  return name == "avx2" ? Instructions::Avx2 : name == "avx512" ? Instructions::Avx512 : Instructions::Amx;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Products of float16 and bfloat16: operands widened to float, the product taken there, the result rounded once.
 #include "cpu/isa.h"
 //
+#include "cpu/gemm_amx.h"
 #include "cpu/matmul.h"
 #include "cpu/matmul_dot.h"
 
@@ -32,17 +33,39 @@ template <class T> struct Widened {
   }
 };
 
+// The products on the processor's matrix unit, if it has one that pays.
+template <class T> bool on_unit(const View& out, const View& a, const View& b, float alpha) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    Matrix<float> c = matrix<float>(out);
+    Matrix<T> x = matrix<T>(a), y = matrix<T>(b);
+    if (!cpu::unit_pays(c.rows, c.cols, x.cols)) return false;
+    const View* views[kOperands] = {&out, &a, &b, nullptr};
+    Batch batch(views, out.ndim);
+    for (int64_t i = 0; i < batch.count; ++i) {
+      int64_t o[kOperands];
+      batch.offsets(i, o);
+      cpu::unit_gemm({c.rows, c.cols, x.cols, x.data + o[1], x.rs, x.cs, y.data + o[2], y.rs, y.cs, c.data + o[0], c.rs,
+                      1, alpha, 0, nullptr, 0, 0});
+    }
+    return true;
+  }
+  return false;
+}
+
 template <class T> void run(const View& out, const View& a, const View& b, const MatmulParams* params) {
   blas::single_threaded();
   if (out.numel() == 0) return;
-  Widened<T> wa(a), wb(b);
   int64_t strides[kMaxDims], total = out.numel();
   int n = out.ndim;
   for (int d = n - 1, step = 1; d >= 0; step = 0, --d)
     strides[d] = step ? 1 : checked_mul(strides[d + 1], out.sizes[d + 1]);
   Scratch<float> sums(total);
   View wide{sums.get(), out.sizes, strides, n, DType::Float32};
-  product<float>(wide, wa.view, wb.view, params ? params->alpha.get<float>() : 1.0f, 0.0f, nullptr);
+  const float alpha = params ? params->alpha.get<float>() : 1.0f;
+  if (!on_unit<T>(wide, a, b, alpha)) {
+    Widened<T> wa(a), wb(b);
+    product<float>(wide, wa.view, wb.view, alpha, 0.0f, nullptr);
+  }
   const View* addend = params && params->beta.get<float>() != 0 ? params->addend : nullptr;
   float beta = addend ? params->beta.get<float>() : 0.0f;
   int64_t cols = out.sizes[n - 1], rows = total / cols, rs = out.strides[n - 1],

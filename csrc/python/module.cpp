@@ -80,6 +80,16 @@ void put_num_threads(int64_t n) {
   CHECK(n > 0 && n < 4096, Runtime, "set_num_threads expects a positive integer");
   set_num_threads(static_cast<int>(n));
 }
+constexpr const char* kPrecisions[] = {"highest", "high", "medium"};
+std::string get_precision() { return kPrecisions[static_cast<int>(g_float_precision)]; }
+void put_precision(const std::string& name) {
+  for (int i = 0; i < 3; ++i)
+    if (name == kPrecisions[i]) {
+      g_float_precision = static_cast<FloatPrecision>(i);
+      return;
+    }
+  CHECK(false, Runtime, "set_float32_matmul_precision: expected highest, high or medium, got ", name);
+}
 std::string isa() { return cpu_isa(); }
 void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
@@ -94,6 +104,11 @@ const Register registered([](Ops& ops) {
   ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
   ops.def("set_num_threads", put_num_threads, "int", kNoOut,
           "Sets how many threads kernels use. Results do not depend on it.");
+  ops.def("get_float32_matmul_precision", get_precision, "", kNoOut, "How exact products of float32 are.");
+  ops.def(
+      "set_float32_matmul_precision", put_precision, "precision", kNoOut,
+      "How exact products of float32 are: 'highest' takes all bits of the numbers, 'high' at least 16 and 'medium' at "
+      "least 8 where the processor's matrix unit is faster so.");
   ops.def("_cpu_isa", isa, "", kNoOut);
   ops.def("_set_library_path", set_library_path, "path", kNoOut);
 });

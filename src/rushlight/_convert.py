@@ -362,17 +362,6 @@ def get_deterministic_debug_mode():
     return 2
 
 
-def set_float32_matmul_precision(precision):
-    """Accepted: products of float32 are always computed in float32."""
-    if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"set_float32_matmul_precision: expected highest, high or medium, got {precision}")
-
-
-def get_float32_matmul_precision():
-    """Always 'highest'."""
-    return "highest"
-
-
 def set_num_interop_threads(n):
     """Accepted: there is one pool of threads."""
 
@@ -398,9 +387,9 @@ def is_warn_always_enabled():
 
 __all__ = [
     *_types, "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
-    "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_complex",
+    "get_deterministic_debug_mode", "get_num_interop_threads", "is_complex",
     "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_nonzero", "is_signed",
     "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "set_default_device",
-    "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+    "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
     "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename", "use_deterministic_algorithms",
 ]  # fmt: skip
