@@ -242,3 +242,38 @@ def test_complex_numbers_without_imaginary_part_fit_real_tensors():
     assert x.tolist() == [2.0, 2.0, 2.0]
     with pytest.raises(RuntimeError, match="without overflow"):
         x.masked_fill_(x > 0, 2 + 1j)
+
+
+def test_numbers_that_nobody_needs_are_not_freed():
+    x = leaf(1.0, 2.0)
+    with rl.no_grad():
+        v = x.view(2)
+    y = (v * 2.0).sum()
+    y.backward()
+    y.backward()
+    assert x.grad is None
+
+
+def test_prod_with_two_zeros_has_no_gradient():
+    x = leaf(0.0, 0.0, float("inf"))
+    x.prod().backward()
+    assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_indices_are_checked_where_nothing_is_copied():
+    with pytest.raises((IndexError, RuntimeError)):
+        rl.ones(0, 0).index_select(0, rl.tensor([0]))
+    assert rl.ones(2, 0).index_select(0, rl.tensor([1])).shape == (1, 0)
+
+
+def test_half_floats_with_complex_numbers():
+    h = rl.ones(2, dtype=rl.float16)
+    assert (h * 1j).dtype == rl.result_type(h, 1j) == rl.complex32
+    assert (h * rl.tensor(1j)).dtype == rl.complex32
+    assert (h.bfloat16() * 1j).dtype == rl.complex64
+
+
+def test_a_mask_may_be_what_it_is_written_to():
+    x = rl.tensor([True, False, True])
+    x[x] = rl.tensor([False])
+    assert x.tolist() == [False, False, False]

@@ -6,7 +6,7 @@ i, j and l of those made so far (modulo their number) and the number k, which ch
 """
 
 LEAF_SHAPES = ((3,), (2, 3), (3, 3), (2, 2, 3), (), (3,), (2, 3), (1, 3), (0, 3))
-LEAF_TYPES = ("float64",) * 12 + ("float32", "float32", "int64", "bool", "complex128")
+LEAF_TYPES = ("float64",) * 12 + ("float32", "float32", "float16", "bfloat16", "int64", "bool", "complex128")
 MODES = ("",) * 16 + ("no_grad", "no_grad", "enable_grad", "inference_mode")
 
 # kind -> {name: f(T, x, y, z, k)}

@@ -138,6 +138,8 @@ def _astray(step, tensors, shapes, failed):
         return x.is_inference() and mode != "inference_mode"
     if kind == "out":
         x, y, z = tensors[i % n], tensors[j % n], tensors[l % n]
+        if len(_outs(step, x, y, z)) == 2 and y is z:  # two results in one
+            return True
         resized = shapes != [t.shape for t in tensors]
         outs = _outs(step, x, y, z)
         reads = [x] if len(outs) == 2 else [x, y]
@@ -154,24 +156,18 @@ def _same_memory(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
-def _close(a, b):
+def _close(a, b, rough):
     """Whether two lists of numbers, nested alike, are nearly equal."""
     if isinstance(a, list):
-        return len(a) == len(b) and all(map(_close, a, b))
+        return len(a) == len(b) and all(_close(x, y, rough) for x, y in zip(a, b))
     if isinstance(a, complex):  # of an infinite number, the other part is anything
         infinite = not cmath.isfinite(a) and not cmath.isfinite(b)
-        return infinite or (_close(a.real, b.real) and _close(a.imag, b.imag))
-    return a == b or (a != a and b != b) or abs(a - b) <= 1e-6 * max(abs(a), abs(b)) + 1e-9
-
-
-def _loose(a, b):
-    """The same for numbers of fewer bits."""
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(_loose, a, b))
-    if isinstance(a, complex):
-        infinite = not cmath.isfinite(a) and not cmath.isfinite(b)
-        return infinite or (_loose(a.real, b.real) and _loose(a.imag, b.imag))
-    return a == b or (a != a and b != b) or abs(a - b) <= 2e-3 * max(abs(a), abs(b)) + 2e-3
+        return infinite or (_close(a.real, b.real, rough) and _close(a.imag, b.imag, rough))
+    return (
+        a == b
+        or (a != a and b != b)
+        or abs(a - b) <= rough * max(abs(a), abs(b), 1e-3 if rough < 1e-4 else 1)
+    )
 
 
 def _without_nan_bits(a):
@@ -181,10 +177,8 @@ def _without_nan_bits(a):
     return math.nan if a & (1 << 63) - 1 > 0x7FF << 52 else a
 
 
-def differ(a, b, exact=True):
-    """How two tensors of the two frameworks differ in type, shape or elements; None if they do not. Not `exact`: they may have been
-    computed from numbers of fewer bits.
-    """
+def differ(a, b, rough=1e-6):
+    """How two tensors of the two frameworks differ in type, shape or elements; None if they do not."""
     kind = str(a.dtype)
     if kind != str(b.dtype).replace("rushlight", "torch"):
         return f"type {a.dtype} and {b.dtype}"
@@ -195,7 +189,7 @@ def differ(a, b, exact=True):
     a, b = a.detach().tolist(), b.detach().tolist()
     if kind == "torch.int64" and a != b:
         a, b = _without_nan_bits(a), _without_nan_bits(b)
-    if a == b or (_close if exact and kind in ("torch.float64", "torch.complex128") else _loose)(a, b):
+    if a == b or _close(a, b, rough):
         return None
     return f"{a} and {b}"
 
@@ -208,14 +202,21 @@ def _state(t):
         return "error"
 
 
-_FEW_BITS = {"torch.float32", "torch.float16", "torch.bfloat16", "torch.complex64"}
+# How far the results of programs may lie apart whose tensors, some of them, have few bits.
+_ROUGH = {
+    "torch.bfloat16": 3e-2,
+    "torch.float16": 5e-3,
+    "torch.complex32": 5e-3,
+    "torch.float32": 2e-3,
+    "torch.complex64": 2e-3,
+}
 
 
 def compare(theirs, ours):
     """How the tensors of two runs differ; None if they do not."""
-    exact = all(str(t.dtype) not in _FEW_BITS for t in theirs)
+    rough = max(_ROUGH.get(str(t.dtype), 1e-6) for t in theirs)
     for i, (a, b) in enumerate(zip(theirs, ours, strict=True)):
-        if found := differ(a, b, exact):
+        if found := differ(a, b, rough):
             return f"tensor {i}: {found}"
         state, own = _state(a), _state(b)
         if state != own:
@@ -225,7 +226,7 @@ def compare(theirs, ours):
         a, b = a.grad, b.grad
         if (a is None) != (b is None):
             return f"gradient of tensor {i}: {a} and {b}"
-        if a is not None and (found := differ(a, b, exact)):
+        if a is not None and (found := differ(a, b, rough)):
             return f"gradient of tensor {i}: {found}"
     return None
 
@@ -259,6 +260,8 @@ def disagreement(ours, oracle, program, always=False, classes=False):
             return at, "result: a tensor and none"
         if undefined and expected is None:
             return None
+        if str(theirs[-1].dtype) == "torch.complex32":  # PyTorch has few loops for them
+            break
         if always and (found := compare(theirs, mine)):
             return at, found
     found = compare(theirs, mine)

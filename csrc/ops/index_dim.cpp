@@ -35,6 +35,13 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
     Ints strides = lifted_strides(y);
     View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
     g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+  } else if (!y.numel() && index.numel() && !index.device().is_meta()) {
+    // There is nothing to copy, but indices must be right all the same.
+    NoGrad raw;
+    Tensor at = contiguous(cast(index, DType::Int64));
+    for (const int64_t *p = at.data<int64_t>(), *end = p + at.numel(); p != end; ++p)
+      CHECK(*p >= 0 && *p < input.sizes()[d], Index, "index ", *p, " is out of bounds for dimension ", d, " with size ",
+            input.sizes()[d]);
   }
   return record<IndexSelectBackward>(y, {input}, [&](auto& n) {
     n.index = save(index);

@@ -257,9 +257,9 @@ static const Register registered([](Ops& ops) {
           "The minimum of all elements; along a dimension, with its place; or of two tensors.");
   ops.def("min", min_other, "input, other", kMethod);
   ops.def("min", min_dim, one, kMethod | kExactOut, "", both);
-  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk,
+  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
           "The first place of the maximum.");
-  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk,
+  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
           "The first place of the minimum.");
   ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.",
           "min, max");

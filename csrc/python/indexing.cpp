@@ -283,9 +283,10 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
   else values = trimmed(value.tensor, 0);  // leading dimensions of size 1 never count
   bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
-  if (!masked || values.numel() != 1) check_no_overlap(target, values);
+  const bool fills = masked && values.numel() == 1;
+  if (!fills) check_no_overlap(target, values);
   for (const Tensor& i : indices)
-    if (i.defined()) check_no_overlap(target, i);
+    if (i.defined()) fills ? check_no_partial_overlap(target, i) : check_no_overlap(target, i);
   Write call{target, values, &indices};
   apply_inplace(
       "index_put_", target, InplaceTraits{true, true, true},
