@@ -176,6 +176,7 @@ class Run {
     Grads dy = std::move(n.incoming);
     n.incoming.clear();
     dy.resize(std::max<int64_t>(n.results.size(), 1));
+    NoGrad mode(call_.create_graph);  // for hooks, too
     run_tensor_hooks(n, dy);
     if (n.captured) take_captures(n, dy);
     bool leaf = n.type == &NodeTypeOf<AccumulateGrad>::type;
@@ -193,7 +194,6 @@ class Run {
       if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
       run_pre_hooks(n, dy);
       if (!call_.inputs.empty()) check_saved(n);  // also what the wanted inputs do not need
-      NoGrad mode(call_.create_graph);
       dx = call_backward(n, dy);
       run_post_hooks(n, dx, dy);
     }

@@ -40,7 +40,7 @@ struct PowBackward : Node {
       Tensor base = a.is_tensor() ? a.tensor : full({}, a.number, y.dtype(), y.device());
       Tensor slope = mul(y, log(cast(base, y.dtype())));
       Tensor rising = b.tensor.is_complex() ? ge(real(b.tensor), 0) : ge(b, 0);
-      dx[1] = zero_where(logical_and(eq(base, 0), rising), mul(dy[0], conj(slope)));
+      dx[1] = mul(dy[0], zero_where(logical_and(eq(base, 0), rising), conj(slope)));
     }
     return dx;
   }
