@@ -277,3 +277,34 @@ def test_a_mask_may_be_what_it_is_written_to():
     x = rl.tensor([True, False, True])
     x[x] = rl.tensor([False])
     assert x.tolist() == [False, False, False]
+
+
+def test_hooks_run_in_the_mode_of_their_backward():
+    modes = []
+    x = leaf(1.0, 2.0)
+    x.register_hook(lambda g: modes.append(rl.is_grad_enabled()))
+    x.square().sum().backward()
+    x.square().sum().backward(create_graph=True)
+    assert modes == [False, True]
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
+def test_half_floats_times_a_number_with_a_history(dtype):
+    x = rl.tensor([1.0, 2.0, 4.0], dtype=dtype)
+    y = leaf(2.0)[0]
+    x.mul_(y)
+    x.sum().backward()
+    assert x.tolist() == [2.0, 4.0, 8.0]
+
+
+def test_results_go_where_they_are_asked_to():
+    x, w, p = rl.arange(6.0).view(2, 3), rl.arange(12.0).view(4, 3), rl.arange(32.0).view(1, 2, 4, 4)
+    out = rl.empty(0)
+    assert F.linear(x, w, out=out) is out and rl.equal(out, x @ w.t())
+    out = rl.empty(1, 2, 2, 2)
+    assert F.avg_pool2d(p, 2, out=out) is out and rl.equal(out, F.avg_pool2d(p, 2))
+    out = rl.empty(1, 2, 8, 8)
+    assert rl.ops.aten.upsample_nearest2d.out(p, [8, 8], out=out) is out
+    assert rl.equal(out, F.interpolate(p, size=(8, 8)))
+    with pytest.raises(RuntimeError, match="dtype"):
+        F.linear(x, w, out=rl.empty(2, 4, dtype=rl.float64))

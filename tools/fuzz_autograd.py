@@ -125,13 +125,16 @@ def _astray(step, tensors, shapes, failed):
     """Whether PyTorch left what it documents: an integer tensor that asks for gradients (x.fill_(y), x.eq_(y) for a y that does);
     a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
     themselves, were moved to other memory; an out= that it resized before
-    it refused it, or before it read it as an input, or though it is part of a graph.
+    it refused it, or before it read it as an input, or though it is part of a graph;
+    a complex tensor of another shape than its real views were made of, whose steps it repeats.
     """
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
     if kind == "write":
         x = tensors[i % n]
         if name in ("set_", "set_data") and (x._base is not None or any(t._base is x for t in tensors)):
+            return True
+        if name == "geometry" and any(t._base is x and t.is_complex() != x.is_complex() for t in tensors):
             return True
         if x.requires_grad and not (x.is_floating_point() or x.is_complex()):
             return True

@@ -446,7 +446,8 @@ static const Register registered([](Ops& ops) {
           "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
-  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut | kCastLow, "input @ weight^T + bias.");
+  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kExactOut | kCastLow,
+          "input @ weight^T + bias.");
   ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
           "beta * input + alpha * mat1 @ mat2.");
   ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1",

@@ -242,6 +242,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     }
     Tensor source = value.tensor;
     if (!(source.sizes() == target.sizes())) {
+      if (source.dim() == 0 && grad_enabled() && source.requires_grad()) check_view_history(target);  // as fill_ does
       source = trimmed(source, 0);
       Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
       if (source.storage() == target.storage()) {
