@@ -271,3 +271,29 @@ def test_anomaly_names_the_forward_line():
         bad = x.sqrt() * 0
         bad.backward()
     assert "x.sqrt()" in str(caught.value)
+
+
+def test_modes_are_where_pytorch_has_them():
+    from rushlight.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+    from rushlight.autograd.variable import Variable
+
+    assert (no_grad, enable_grad) == (rl.no_grad, rl.enable_grad)
+    assert inference_mode is rl.inference_mode and Variable is rl.autograd.Variable
+    assert repr(set_grad_enabled(True)) == "torch.autograd.grad_mode.set_grad_enabled(mode=True)"
+    assert no_grad.__module__ == "rushlight.autograd.grad_mode"
+
+
+def test_what_was_asked_of_determinism_is_remembered():
+    assert not rl.are_deterministic_algorithms_enabled() and rl.get_deterministic_debug_mode() == 0
+    try:
+        rl.use_deterministic_algorithms(True, warn_only=True)
+        assert rl.get_deterministic_debug_mode() == 1 and rl.is_deterministic_algorithms_warn_only_enabled()
+        rl.set_deterministic_debug_mode("error")
+        assert rl.get_deterministic_debug_mode() == 2 and rl.are_deterministic_algorithms_enabled()
+    finally:
+        rl.use_deterministic_algorithms(False)
+    for wrong, error in (("x", RuntimeError), (5, RuntimeError), (None, TypeError), (1.0, TypeError)):
+        with pytest.raises(error):
+            rl.set_deterministic_debug_mode(wrong)
+    with pytest.raises(TypeError):
+        rl.use_deterministic_algorithms(1)

@@ -91,7 +91,7 @@ def test_random_arguments(shard):
         (TypeError, lambda: rl.ones(3) + "x"),
         (TypeError, lambda: rl.add(rl.ones(3))),
         (TypeError, lambda: rl.add(rl.ones(3), 1, bogus=2)),
-        (RuntimeError, lambda: rl.tensor([1, 2], dtype=rl.uint8) + 1000),
+        (RuntimeError, lambda: rl.tensor([1, 2], dtype=rl.uint8).fill_(1000)),
         (RuntimeError, lambda: rl.ones(2).repeat(HUGE, HUGE)),
     ],
 )

@@ -202,3 +202,18 @@ def test_arrays_have_numpys_own_types():
         array = rl.ones(2, dtype=dtype).numpy()
         assert array.dtype is np.dtype(str(dtype).removeprefix("torch.")), dtype
     assert repr(rl.arange(3).numpy()) == "array([0, 1, 2])"
+
+
+def test_messages_of_python_name_the_class_shortly():
+    with pytest.raises(TypeError, match="'Tensor' and 'list'"):
+        rl.ones(2) + [1, 2]
+    assert repr(rl.Tensor) == "<class 'rushlight.Tensor'>" and rl.Tensor.__name__ == "Tensor"
+
+
+def test_tensors_that_do_not_broadcast():
+    with pytest.raises(
+        RuntimeError, match=r"The size of tensor a \(2\) must match the size of tensor b \(3\)"
+    ):
+        rl.broadcast_tensors(rl.ones(2), rl.ones(3))
+    assert [t.shape for t in rl.broadcast_tensors(rl.ones(2, 1), rl.ones(3))] == [(2, 3), (2, 3)]
+    assert [t.shape for t in rl.broadcast_tensors(rl.ones(0, 1), rl.ones(()))] == [(0, 1), (0, 1)]

@@ -370,6 +370,7 @@ void FieldVisitor::operator()(const char* name, SavedValue& v) {
       [](const void* p) -> PyObject* {
         const Scalar& s = static_cast<const SavedValue*>(p)->number;
         return s.is_complex()    ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
+               : s.above_int64() ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()))
                : s.is_integral() ? PyLong_FromLongLong(s.to_int())
                                  : PyFloat_FromDouble(s.to_double());
       },

@@ -17,10 +17,16 @@ class Scalar {
   Scalar(int64_t v) : kind_(Kind::Int), i_(v) {}
   Scalar(double v) : kind_(Kind::Float), i_(0), d_(v) {}
   Scalar(std::complex<double> v) : kind_(Kind::Complex), i_(0), d_(v.real()), im_(v.imag()) {}
+  static Scalar from_unsigned(uint64_t v) {
+    Scalar s(static_cast<int64_t>(v));
+    s.above_int64_ = s.i_ < 0;
+    return s;
+  }
 
   Kind kind() const { return kind_; }
   bool is_integral() const { return kind_ <= Kind::Int; }
   bool is_complex() const { return kind_ == Kind::Complex; }
+  bool above_int64() const { return above_int64_; }  // an integer of 2^63 or more: to_int() is that minus 2^64
   // The type this number has among others of its kind: what torch.tensor(number) would take.
   DType dtype(DType default_float) const {
     return kind_ == Kind::Bool    ? DType::Bool
@@ -28,7 +34,10 @@ class Scalar {
            : kind_ == Kind::Float ? default_float
                                   : to_complex(default_float);
   }
-  double to_double() const { return is_integral() ? static_cast<double>(i_) : d_; }
+  double to_double() const {
+    if (above_int64_) return static_cast<double>(static_cast<uint64_t>(i_));
+    return is_integral() ? static_cast<double>(i_) : d_;
+  }
   int64_t to_int() const { return is_integral() ? i_ : static_cast<int64_t>(d_); }
   bool to_bool() const { return is_integral() ? i_ != 0 : d_ != 0 || im_ != 0; }
   std::complex<double> to_complex128() const { return {to_double(), im_}; }
@@ -45,6 +54,7 @@ class Scalar {
 
  private:
   Kind kind_;
+  bool above_int64_ = false;
   int64_t i_;
   double d_ = 0, im_ = 0;
 };

@@ -98,6 +98,11 @@ void linspace(const View& out, std::complex<double> start, std::complex<double> 
     auto run = [&](auto a, auto b, auto exponent_base) {
       using C = decltype(a);
       C step = n > 1 ? (b - a) / static_cast<double>(n - 1) : C(0);
+      // Floats step by a rounded step, as PyTorch's do: programs that cut or compare the values get the same ones.
+      if constexpr (__is_same(T, float)) {
+        a = static_cast<float>(a), b = static_cast<float>(b);
+        if (n > 1) step = (static_cast<float>(b) - static_cast<float>(a)) / static_cast<float>(n - 1);
+      }
       // From both ends, so that both are exact and the whole is symmetric.
       auto at = [=](int64_t i) {
         return i < half || n == 1 ? C(a + step * static_cast<double>(i)) : C(b - step * static_cast<double>(n - 1 - i));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/destination.h"
+#include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -10,7 +11,14 @@
 
 namespace rl::ops {
 
-// The factor of add and sub is of the result's kind or a lower one.
+static bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
+static Scalar rounded(const Scalar& s, DType d) {
+  double v = s.to_double();
+  return Scalar(static_cast<double>(d == DType::Float16 ? static_cast<float>(float16(static_cast<float>(v)))
+                                                        : static_cast<float>(bfloat16(static_cast<float>(v)))));
+}
+
+// The factor of add and sub is of the result's kind or a lower one. Short floats round it, as PyTorch does.
 static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const Value& b, const Scalar& alpha) {
   Value operands[] = {a, b};
   return pointwise(
@@ -25,7 +33,7 @@ static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const V
           CHECK(is_complex(d) || !alpha.is_complex(), Runtime,
                 "For non-complex input tensors, argument alpha must not be a complex number.");
         }
-        write_compute(p.s0, alpha, d);
+        write_compute(p.s0, is_half(d) ? rounded(alpha, d) : alpha, d);
       },
       &alpha);
 }
@@ -41,6 +49,17 @@ struct AddBackward : Node {
 Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
   Tensor y = with_alpha("add", Pointwise::Add, a, b, alpha);
   return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
+}
+
+void add_into(const Tensor& dst, const Tensor& src) {
+  if (dst.numel() == 0 || dst.device().is_meta()) return;
+  const PointwiseKernels& kernels = *g_cpu->pointwise;
+  Loop loop = kernels.loop(Pointwise::Add, dst.dtype());
+  if (!loop) no_kernel("add", dst.dtype());
+  LoopParams params;
+  write_compute(params.s0, Scalar(1), dst.dtype());
+  View views[] = {dst.view(), dst.view(), src.view()};
+  kernels.run(loop, views, 3, params, 1);
 }
 
 // sub: y = a - alpha b        da = dy, db = -alpha dy
@@ -65,11 +84,10 @@ Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
   return record<SubBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
-// A short float tensor and a number (or a longer 0-dim tensor, which counts as one): the number is not to be rounded to
-// the tensor's type, which holds 3 digits or less. -0 + number * t computes in float32 and leaves signs of zero alone.
-static bool is_short(const Value& v) {
-  return v.is_tensor() && (v.tensor.dtype() == DType::Float16 || v.tensor.dtype() == DType::BFloat16);
-}
+// A short float tensor and a number (or, on its right, a longer 0-dim tensor, which counts as one): the number is not
+// to be rounded to the tensor's type, which holds 3 digits or less. -0 + number * t computes in float32 and leaves
+// signs of zero alone.
+static bool is_short(const Value& v) { return v.is_tensor() && is_half(v.tensor.dtype()); }
 static std::optional<double> exact_number(const Value& v, const Value& other) {
   if (!v.is_tensor()) return v.number.is_complex() ? std::nullopt : std::optional(v.number.to_double());
   const Tensor& t = v.tensor;
@@ -102,7 +120,7 @@ struct MulBackward : Node {
 static Tensor product(const Value& a, const Value& b) {
   if (is_short(a))
     if (auto factor = exact_number(b, a)) return scale_short("mul", a.tensor, *factor);
-  if (is_short(b))
+  if (is_short(b) && !a.is_tensor())
     if (auto factor = exact_number(a, b)) return scale_short("mul", b.tensor, *factor);
   return binary("mul", Pointwise::Mul, a, b);
 }
@@ -134,7 +152,7 @@ static Tensor quotient(const Value& a, const Value& b) {
       bool fits = *divisor == 0 || std::isinf(*divisor) || std::isnormal(static_cast<float>(factor));
       if (fits) return scale_short("div", a.tensor, factor);
     }
-  if (is_short(b))
+  if (is_short(b) && !a.is_tensor())
     if (auto dividend = exact_number(a, b))
       return scale_short("div", unary("div", Pointwise::Reciprocal, b.tensor), *dividend);
   return binary("div", Pointwise::Div, a, b, {.rule = Rule::Float});

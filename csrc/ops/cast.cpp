@@ -68,6 +68,25 @@ Ints strides_for(const Tensor& t, MemoryFormat format) {
   }
   return strides;
 }
+bool channels_last(const Tensor& t) {
+  const int64_t n = t.dim();
+  if ((n != 4 && n != 5) || t.strides()[1] == 0) return false;
+  int64_t least = 0;
+  for (int64_t k = 0; k < n; ++k) {  // channels, then space from the last dimension, then batch
+    const int64_t d = k == 0 ? 1 : k == n - 1 ? 0 : n - k;
+    const int64_t size = t.sizes()[d], stride = t.strides()[d];
+    if (size == 0 || stride < least || (d == 0 && least == t.strides()[1])) return false;
+    least = checked_mul(stride, size);
+  }
+  return true;
+}
+Tensor ordered(Tensor y, bool channels_last) {
+  if (!channels_last || (y.dim() != 4 && y.dim() != 5)) return y;
+  auto format = y.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  Tensor turned = empty_strided(y.sizes(), strides_for(y, format), y.dtype(), y.device());
+  copy_into(turned, y);
+  return turned;
+}
 Tensor clone(const Tensor& input, std::optional<MemoryFormat> format) {
   Tensor y = empty_strided(input.sizes(), strides_for(input, format.value_or(MemoryFormat::Preserve)), input.dtype(),
                            input.device());

@@ -9,6 +9,11 @@ Tensor cast(const Tensor& input, DType dtype);  // the same tensor if it has tha
 Tensor clone(const Tensor& input, std::optional<MemoryFormat> format = std::nullopt);
 Ints strides_for(const Tensor& t, MemoryFormat format);  // strides of t's sizes in that memory order
 Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::Contiguous);
+// Whether a batch of pictures or volumes has its channels last by choice: where sizes of 1 leave the order open, it is
+// row-major. What layers make of such an input has them last, too.
+bool channels_last(const Tensor& t);
+// A new result, not recorded yet, with its channels last in memory if that is wanted.
+Tensor ordered(Tensor y, bool channels_last);
 // Raw: writes src (broadcast) into dst without history and without counting the write.
 void copy_into(const Tensor& dst, const Tensor& src);
 void fill_raw(const Tensor& dst, const Scalar& value);

@@ -132,6 +132,8 @@ Tensor clamp(const Tensor& x, const std::optional<Scalar>& min, const std::optio
             p.s1.set(open ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max());
           }
         });
+        for (const auto* bound : {&bounds.min, &bounds.max})
+          if (*bound) check_holds(**bound, d);
         if (bounds.min) write_compute(p.s0, *bounds.min, d);
         if (bounds.max) write_compute(p.s1, *bounds.max, d);
       },

@@ -18,7 +18,8 @@ struct Geometry {
   Ints x, w, y;  // sizes of the input, the filters and the result
 };
 
-static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g);
+static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
+                          bool channels_last = false);
 static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
 
@@ -53,7 +54,8 @@ struct ConvolutionBackward : Node {
   }
   FIELDS(input, weight)
 };
-static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g) {
+static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
+                          bool channels_last) {
   Tensor y = empty(g.y, x.dtype(), x.device());
   if (!skipped(y)) {
     Tensor a = contiguous(x), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
@@ -62,6 +64,7 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
     g_cpu->conv->forward(with_workspace(g, x.dtype(), ConvPass::Forward, memory), y.view(), a.view(), b.view(),
                          c ? &shift : nullptr);
   }
+  y = ordered(std::move(y), channels_last);
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(x);
     if (n.needs(0)) n.weight = save(w);
@@ -84,7 +87,8 @@ struct ConvolutionInputBackward : Node {
   }
   FIELDS(input, weight)
 };
-static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g) {
+static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g,
+                                   bool channels_last) {
   Tensor dx = empty(g.x, dy.dtype(), dy.device());
   if (!skipped(dx)) {
     NoGrad raw;
@@ -97,6 +101,7 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
       dx = add(dx, reshape(bias, shape));
     }
   }
+  dx = ordered(std::move(dx), channels_last);
   return record<ConvolutionInputBackward>(dx, {dy, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(dy);
     if (n.needs(0)) n.weight = save(w);
@@ -104,7 +109,7 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
   });
 }
 static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g) {
-  return conv_input_with_bias(dy, w, OptTensor(), g);
+  return conv_input_with_bias(dy, w, OptTensor(), g, false);
 }
 
 // its gradient by the filters: dw = dw(dy, x)        d(dy) = y(x, g), dx = dx(dy, g)
@@ -269,7 +274,8 @@ static Tensor run(const char* name, int64_t n, const Tensor& input, const Tensor
   Geometry g = geometry_of(name, x, weight, bias, each(stride, n, name, "stride"), each(padding, n, name, "padding"),
                            each(dilation, n, name, "dilation"), transposed,
                            each(output_padding, n, name, "output_padding"), groups, pad);
-  Tensor y = transposed ? conv_input_with_bias(x, weight, bias, g) : conv_result(x, weight, bias, g);
+  const bool last = channels_last(x) || channels_last(weight);
+  Tensor y = transposed ? conv_input_with_bias(x, weight, bias, g, last) : conv_result(x, weight, bias, g, last);
   return batched ? y : squeeze(y, 0);
 }
 

@@ -138,8 +138,7 @@ OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
 NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
   y = finish(std::move(y), requires_grad);
   if (!out.defined()) return {y.release()};
-  PyObject* result = y.release();
-  return {write_result(name, out.object(), result, false)};
+  return {write_result(name, out.object(), y.object(), false)};
 }
 
 // arange: start, start + step, ... before end
@@ -156,6 +155,8 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
   CHECK(std::isfinite(a) && std::isfinite(b), Runtime, "unsupported range: ", a, " -> ", b);
   double count;
   if ((integers || d == DType::Int64) && !with_end) {  // exactly, also beyond 2^53
+    for (const Scalar* n : {&start, &end, &step})
+      CHECK(!n->above_int64(), Runtime, "value cannot be converted to type int64_t without overflow");
     __int128 first = start.to_int(), last = end.to_int(), each = step.to_int();
     CHECK(each != 0, Value, "step must be nonzero");
     CHECK((each > 0 && last >= first) || (each < 0 && last <= first), Runtime,

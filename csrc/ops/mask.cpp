@@ -77,6 +77,12 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
   return record<MaskedFillBackward>(y, {input, value}, [&](auto& n) { n.mask = save(mask); });
 }
 
+// x[mask] = number rounds it to the tensor's type; the op itself refuses what is out of a short float's range.
+static Tensor masked_fill_in_range(const Tensor& input, const Tensor& mask, const Value& value) {
+  if (!value.is_tensor() && !value.number.is_complex()) check_holds(value.number, input.dtype());
+  return masked_fill(input, mask, value);
+}
+
 // masked_select: y = the elements of x where mask, in order        dx = zeros with dy scattered where mask
 struct MaskedSelectBackward : Node {
   static constexpr const char* kName = "MaskedSelectBackward0";
@@ -190,7 +196,7 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut,
+  ops.def("masked_fill", masked_fill_in_range, "input, mask, value", writes | kOverlapOk | kNoOut,
           "The tensor with a number written where mask is true.");
   ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut,
           "The elements where mask is true, in order.");

@@ -90,8 +90,16 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   CHECK(!weight.is_tensor() || weight.tensor.dim() == 0 || weight.tensor.dtype() == start.dtype(), Runtime,
         "expected dtype ", info(start.dtype()).name, " for `weight` but got dtype ",
         weight.is_tensor() ? info(weight.tensor.dtype()).name : "");
-  Value operands[] = {start, end, weight};
-  Tensor y = pointwise("lerp", Pointwise::Lerp, operands, 3, {.cost = 2});
+  Tensor y;
+  if (!weight.is_tensor() && (start.dtype() == DType::Float16 || start.dtype() == DType::BFloat16)) {
+    // The weight is not rounded to the short type, which holds 3 digits or less.
+    NoGrad raw;
+    Value wide[] = {cast(start, DType::Float32), cast(end, DType::Float32), weight};
+    y = cast(pointwise("lerp", Pointwise::Lerp, wide, 3, {.cost = 2}), start.dtype());
+  } else {
+    Value operands[] = {start, end, weight};
+    y = pointwise("lerp", Pointwise::Lerp, operands, 3, {.cost = 2});
+  }
   auto fill = [&](auto& n) {
     n.weight = save(weight);
     if (!weight.is_tensor() && !weight.number.is_complex()) n.number = weight.number.to_double();

@@ -131,7 +131,7 @@ struct NormRowsBackward : Node {
   FIELDS(input, weight, result1, result2)
 };
 static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& weight, const Tensor& bias, NormRows rows,
-                        bool rms, double eps, Tensor* mean_out, Tensor* rstd_out) {
+                        bool rms, double eps, Tensor* mean_out, Tensor* rstd_out, bool channels_last = false) {
   check_float(name, input);
   DType compute = compute_dtype(input.dtype());
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
@@ -145,6 +145,7 @@ static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& wei
   }
   if (mean_out) *mean_out = mean;
   if (rstd_out) *rstd_out = rstd;
+  y = ordered(std::move(y), channels_last);
   return record<NormRowsBackward>(y, {input, weight, bias}, [&](auto& n) {
     n.input = save(input);
     if (weight) n.weight = save(weight);
@@ -223,7 +224,7 @@ static Tensor group_norm(const Tensor& input, int64_t num_groups, const OptTenso
   check_channels(weight, "weight", input.sizes()[1], input);
   check_channels(bias, "bias", input.sizes()[1], input);
   return norm_rows("GroupNormKernelImpl", input, weight, bias, group_rows(input, num_groups), false, eps, nullptr,
-                   nullptr);
+                   nullptr, channels_last(input));
 }
 
 // batch norm: y = (x - mean) rstd w + b over channels of (N, C, ...)
@@ -314,7 +315,7 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
     rstd = contiguous(inverse_root(add(var, eps)));
   }
   if (runs) g_cpu->norm->channels(s, y.view(), x.view(), mean.view(), rstd.view(), OptView(w).get(), OptView(b).get());
-  y = record<BatchNormBackward>(y, {input, weight, bias}, [&](auto& n) {
+  y = record<BatchNormBackward>(ordered(std::move(y), channels_last(input)), {input, weight, bias}, [&](auto& n) {
     n.input = save(input);
     if (weight) n.weight = save(weight);
     n.result1 = save(mean);

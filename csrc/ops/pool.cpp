@@ -126,12 +126,13 @@ static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows
     Tensor x = contiguous(input);
     g_cpu->pool->max(w.table(planes_of(x, n)), y.view(), places.view(), x.view());
   }
-  y = record<MaxPoolBackward>(y, {input}, [&](auto& node) {
+  const bool last = input.dim() == n + 2 && channels_last(input);
+  y = record<MaxPoolBackward>(ordered(std::move(y), last), {input}, [&](auto& node) {
     node.result1 = save(places);
     node.sizes = Ints(input.sizes());
     node.n = n;
   });
-  return {y, places};
+  return {y, ordered(std::move(places), last)};
 }
 
 static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n);
@@ -150,6 +151,7 @@ static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
     Tensor x = contiguous(input);
     g_cpu->pool->average(w.table(planes_of(x, n)), y.view(), x.view());
   }
+  y = ordered(std::move(y), n == 2 && input.dim() == 4 && channels_last(input));  // of volumes, PyTorch's are row-major
   return record<AvgPoolBackward>(y, {input}, [&](auto& node) {
     node.windows = w;
     node.sizes = Ints(input.sizes());

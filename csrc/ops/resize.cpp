@@ -73,6 +73,7 @@ static Tensor resized(const Tensor& x, int64_t dim, const Resize& r) {
     Tensor from = contiguous(x);
     r.with_table(y, dim, [&](const ResizeTable& s) { g_cpu->resample->resize(s, y.view(), from.view()); });
   }
+  y = ordered(std::move(y), channels_last(x));
   return record<ResizeBackward>(y, {x}, [&](auto& n) {
     n.dim = dim;
     n.how = r;

@@ -3,6 +3,7 @@
 #include "ops/cast.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
+#include "ops/reduce.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
 #include "tensor/overlap.h"
@@ -148,6 +149,12 @@ static Tensor diagonal_op(const Tensor& input, int64_t offset, int64_t dim1, int
   return diagonal(input, offset, dim1, dim2);
 }
 
+// trace: y = the sum of the diagonal
+static Tensor trace(const Tensor& input) {
+  CHECK(input.dim() == 2, Runtime, "trace: expected a matrix, but got tensor with dim ", input.dim());
+  return sum(diagonal(input));
+}
+
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
   ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView,
@@ -158,6 +165,7 @@ static const Register registered([](Ops& ops) {
           "Matrices with the last dimension on their diagonal.");
   ops.def("diag", diag, "input, diagonal=0", kMethod | kExactOut | kFreeOut,
           "A vector as a diagonal matrix, or the diagonal of a matrix.");
+  ops.def("trace", trace, "input", kMethod | kCastFull, "The sum of a matrix's diagonal.");
   ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, "All elements as the diagonal of a matrix.");
   ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk,
           "Matrices with zeros above a diagonal.");

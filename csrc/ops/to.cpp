@@ -25,7 +25,8 @@ Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device>
   }
   bool order_differs =
       format && *format != MemoryFormat::Preserve &&
-      !(*format == MemoryFormat::Contiguous ? input.is_contiguous() : is_channels_last(input.sizes(), input.strides()));
+      !(*format == MemoryFormat::Contiguous ? input.is_contiguous()
+                                            : channels_last(input) && is_channels_last(input.sizes(), input.strides()));
   if (d == input.dtype()) return copy || order_differs ? clone(input, format) : input;
   Tensor y = cast(input, d);
   return order_differs ? clone(y, format) : y;

@@ -76,23 +76,36 @@ static bool distinct_places(IntSpan sizes, IntSpan strides) {
   return true;
 }
 
-// flat[places of the view] += values
+// flat[places of the view] += values, where flat is zero before.
+//
+// Where elements share places, every q-th of a dimension whose step is too short to pass the smaller ones are far
+// enough apart: the values go there in q turns of places that differ.
 static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t at, const Tensor& values) {
   if (values.numel() == 0) return;
-  if (distinct_places(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);  // flat is zero there
-  Tensor places = empty(sizes, DType::Int64);
-  Ints dense = contiguous_strides(sizes);
-  int64_t* p = places.data<int64_t>();
-  for (int64_t k = 0; k < places.numel(); ++k) {
-    p[k] = at;
-    for (int64_t i = 0; i < sizes.size(); ++i) p[k] += (k / dense[i] % sizes[i]) * strides[i];
+  if (distinct_places(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);
+  Ints order, turns(sizes.size(), 1);
+  for (int64_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > 1) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  int64_t reach = 0, total = 1;
+  for (int64_t i : order) {
+    if (strides[i] <= reach) turns[i] = strides[i] ? std::min(sizes[i], reach / strides[i] + 1) : sizes[i];
+    total = checked_mul(total, turns[i]);
+    reach += ((sizes[i] + turns[i] - 1) / turns[i] - 1) * turns[i] * strides[i];
   }
-  Ints none(sizes.size(), 0);
-  View target{flat.data(), places.sizes().data(), none.data(), static_cast<int32_t>(sizes.size()), values.dtype()};
-  View index = places.view();
-  int64_t size = flat.numel(), one = 1;
-  int dim = 0;
-  g_cpu->index->put(target, values.view(), Places{&index, 1, &size, &one, &dim, ErrorKind::Index, false}, Combine::Sum);
+  Ints part(sizes), step(strides), from(values.strides());
+  for (int64_t i = 0; i < sizes.size(); ++i) step[i] *= turns[i], from[i] *= turns[i];
+  for (int64_t turn = 0; turn < total; ++turn) {
+    int64_t rest = turn, to = at, source = values->offset;
+    for (int64_t i = 0; i < sizes.size(); ++i) {
+      int64_t first = rest % turns[i];
+      rest /= turns[i];
+      part[i] = (sizes[i] - first + turns[i] - 1) / turns[i];
+      to += first * strides[i];
+      source += first * values.strides()[i];
+    }
+    add_into(alias(flat, part, step, to), alias(values, part, from, source));
+  }
 }
 
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.

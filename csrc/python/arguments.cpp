@@ -45,21 +45,34 @@ bool is_integer(PyObject* o) {
   return PyIndex_Check(o);
 }
 
-int64_t integer_from(PyObject* o) {
+// An error of its own: where several integers are taken, a TypeError.
+static int64_t integer_from(PyObject* o, ErrorKind kind) {
   if (is_tensor(o)) return item(Tensor::borrow(o)).to_int();
   PyObject* number = PyLong_Check(o) ? Py_NewRef(o) : PyNumber_Index(o);
   if (!number) python_error();
   int overflow = 0;
   int64_t v = PyLong_AsLongLongAndOverflow(number, &overflow);
   Py_DECREF(number);
-  CHECK(!overflow, Runtime, "Overflow when unpacking long long: the integer does not fit 64 bits");
+  if (overflow) fail(kind, "Overflow when unpacking long long: the integer does not fit 64 bits");
   if (v == -1 && PyErr_Occurred()) python_error();
   return v;
+}
+int64_t integer_from(PyObject* o) { return integer_from(o, ErrorKind::Value); }
+
+// Up to 2^64 - 1; beyond, Python's own OverflowError.
+static Scalar integer_scalar(PyObject* o) {
+  Owned number(PyLong_Check(o) ? Py_NewRef(o) : PyNumber_Index(o));
+  int overflow = 0;
+  int64_t v = PyLong_AsLongLongAndOverflow(number.p, &overflow);
+  if (!overflow) return Scalar(v);
+  uint64_t wide = PyLong_AsUnsignedLongLong(number.p);
+  if (PyErr_Occurred()) python_error();
+  return Scalar::from_unsigned(wide);
 }
 
 Scalar scalar_from(PyObject* o) {
   if (PyBool_Check(o)) return Scalar(o == Py_True);
-  if (PyLong_Check(o)) return Scalar(integer_from(o));
+  if (PyLong_Check(o)) return integer_scalar(o);
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyComplex_Check(o)) return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   if (is_tensor(o)) return item(Tensor::borrow(o));
@@ -70,7 +83,7 @@ Scalar scalar_from(PyObject* o) {
     if (PyErr_Occurred()) python_error();
     return Scalar(std::complex<double>(z.real, z.imag));
   }
-  if (PyIndex_Check(o)) return Scalar(integer_from(o));
+  if (PyIndex_Check(o)) return integer_scalar(o);
   double d = PyFloat_AsDouble(o);
   if (d == -1 && PyErr_Occurred()) python_error();
   return Scalar(d);
@@ -79,7 +92,9 @@ Scalar scalar_from(PyObject* o) {
 PyObject* scalar_object(const Scalar& s) {
   switch (s.kind()) {
     case Scalar::Kind::Bool: return PyBool_FromLong(s.to_bool());
-    case Scalar::Kind::Int: return PyLong_FromLongLong(s.to_int());
+    case Scalar::Kind::Int:
+      return s.above_int64() ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()))
+                             : PyLong_FromLongLong(s.to_int());
     case Scalar::Kind::Float: return PyFloat_FromDouble(s.to_double());
     case Scalar::Kind::Complex: return PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag());
   }
@@ -118,12 +133,12 @@ Ints ints_from(PyObject* o) {
       CHECK(is_integer(item), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name, " at position ",
             static_cast<int64_t>(i));
       Held held(item);
-      out.push_back(integer_from(item));
+      out.push_back(integer_from(item, ErrorKind::Type));
     }
     return out;
   }
   if (is_integer(o)) {
-    out.push_back(integer_from(o));
+    out.push_back(integer_from(o, ErrorKind::Type));
     return out;
   }
   PyObject* fast = PySequence_Fast(o, "expected a sequence of integers");
@@ -132,7 +147,7 @@ Ints ints_from(PyObject* o) {
     CHECK(PySequence_Fast_GET_SIZE(fast) <= 4096, Value, "too many integers");
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast); ++i) {
       Held held(PySequence_Fast_GET_ITEM(fast, i));
-      out.push_back(integer_from(held.object));
+      out.push_back(integer_from(held.object, ErrorKind::Type));
     }
   } catch (...) {
     Py_DECREF(fast);
@@ -177,6 +192,7 @@ Scalar item(const Tensor& t) {
     else if constexpr (is_complex_v<T>) result = Scalar(std::complex<double>(v));
     else if constexpr (__is_same(T, complex32)) result = Scalar(std::complex<double>(std::complex<float>(v)));
     else if constexpr (is_floating_v<T>) result = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
+    else if constexpr (__is_same(T, uint64_t)) result = Scalar::from_unsigned(v);
     else result = Scalar(static_cast<int64_t>(v));
   });
   return result;

@@ -56,6 +56,17 @@ Scalar item(const Tensor& t);  // the one element
 
 [[noreturn]] void python_error();  // a Python exception is already set
 
+// A new reference, dropped at the end of the scope. Null is the sign of a Python exception.
+struct Owned {
+  PyObject* p;
+  explicit Owned(PyObject* o) : p(o) {
+    if (!p) python_error();
+  }
+  ~Owned() { Py_DECREF(p); }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+};
+
 template <class T> struct Arg;
 
 template <> struct Arg<Tensor> {

@@ -162,7 +162,6 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   }
   if (dim == t.dim()) {
     Tensor one = alias(t, {}, {}, offset);
-    if (t.dtype() == DType::UInt64) return PyLong_FromUnsignedLongLong(*one.data<uint64_t>());
     return scalar_object(item(one));
   }
   PyObject* list = PyList_New(t.sizes()[dim]);
@@ -170,6 +169,11 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   for (int64_t i = 0; i < t.sizes()[dim]; ++i)
     PyList_SET_ITEM(list, i, list_at(t, dim + 1, offset + i * t.strides()[dim]));
   return list;
+}
+
+PyObject* numpy_array(PyObject* o) {
+  Owned numpy(PyImport_ImportModule("numpy"));
+  return PyObject_CallMethod(numpy.p, "asarray", "O", o);
 }
 
 }  // namespace
@@ -182,19 +186,8 @@ bool is_array_like(PyObject* o) {
 }
 
 Tensor tensor_from_array(PyObject* o, bool copy) {
-  PyObject* array = nullptr;
-  if (!PyObject_CheckBuffer(o)) {
-    PyObject* numpy = PyImport_ImportModule("numpy");
-    array = numpy ? PyObject_CallMethod(numpy, "asarray", "O", o) : nullptr;
-    Py_XDECREF(numpy);
-    if (!array) python_error();
-  } else {
-    array = Py_NewRef(o);
-  }
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{array};
+  Owned held(PyObject_CheckBuffer(o) ? Py_NewRef(o) : numpy_array(o));
+  PyObject* array = held.p;
   auto view = new Py_buffer;
   bool readonly = false;
   if (PyObject_GetBuffer(array, view, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) < 0) {

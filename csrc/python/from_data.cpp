@@ -83,25 +83,19 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
       s.has_typed = true;
     } else {
-      check_fits(o);
-      s.types.add(scalar_from(o));
+      s.types.add(PyLong_CheckExact(o) ? Scalar(0) : scalar_from(o));  // its size matters when it is stored
     }
     s.any = true;
     return;
   }
-  PyObject* fast = PySequence_Fast(o, "not a sequence");
-  if (!fast) python_error();
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{fast};
-  int64_t n = PySequence_Fast_GET_SIZE(fast);
+  Owned fast(PySequence_Fast(o, "not a sequence"));
+  int64_t n = PySequence_Fast_GET_SIZE(fast.p);
   if (s.sizes.size() == depth) s.sizes.push_back(n);
   CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
   for (int64_t i = 0; i < n; ++i) {
-    Drop item{item_of(fast, i)};
-    survey(item.o, depth + 1, s);
+    Owned item(item_of(fast.p, i));
+    survey(item.p, depth + 1, s);
   }
 }
 
@@ -138,18 +132,19 @@ void store(PyObject* o, char* at, DType dtype, bool in_list) {
     fail(ErrorKind::Overflow,
          negative ? "can't convert negative int to unsigned" : "int too big to convert: an uint64 ends at 2**64 - 1");
   }
+  CHECK(dtype != DType::UInt64 || !PyFloat_CheckExact(o), Type, "an integer is required, not float");
   if (PyLong_CheckExact(o) && !fits_int64(o)) {
     if (dtype == DType::Bool) return write_element(at, Scalar(true), dtype);
     if (!is_differentiable(dtype)) check_fits(o);
     double wide = PyLong_AsDouble(o);
     if (wide == -1 && PyErr_Occurred()) python_error();
-    write_element(at, Scalar(wide), dtype);
+    write_operand(at, Scalar(wide), dtype);
     return;
   }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
     CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
-    write_element(at, s, dtype);
+    is_differentiable(dtype) ? write_operand(at, s, dtype) : write_element(at, s, dtype);  // 1e300 is inf in float32
     return;
   }
   if (PyUnicode_Check(o)) fail_no_number(o, in_list);
@@ -162,18 +157,13 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
     return store(o, data, dtype, depth > 0);
   }
   CHECK(is_sequence(o), Type, "not a sequence");
-  PyObject* fast = PySequence_Fast(o, "not a sequence");
-  if (!fast) python_error();
-  struct Drop {
-    PyObject* o;
-    ~Drop() { Py_DECREF(o); }
-  } drop{fast};
-  int64_t n = PySequence_Fast_GET_SIZE(fast);
+  Owned fast(PySequence_Fast(o, "not a sequence"));
+  int64_t n = PySequence_Fast_GET_SIZE(fast.p);
   CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
   for (int64_t i = 0; i < n; ++i) {
-    Drop item{item_of(fast, i)};
-    fill(item.o, depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
+    Owned item(item_of(fast.p, i));
+    fill(item.p, depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
   }
 }
 

@@ -30,14 +30,6 @@ struct FunctionNode : Node {
 FunctionNode& of(PyObject* o) { return *static_cast<FunctionNode*>(reinterpret_cast<Node*>(o)); }
 PyObject* object(Node* n) { return reinterpret_cast<PyObject*>(n); }
 
-struct Owned {
-  PyObject* p;
-  explicit Owned(PyObject* o) : p(o) {
-    if (!p) python_error();
-  }
-  ~Owned() { Py_DECREF(p); }
-};
-
 Grads FunctionNode::backward(const Grads& dy) {
   PyObject* self = object(this);
   Owned cls(PyObject_GetAttrString(self, "_forward_cls"));
@@ -155,16 +147,12 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
         node.edges.push_back(t->wants_grad() ? gradient_edge(t) : Edge());
         node.positions.push_back(i);
       }
-    PyObject* result = PyTuple_New(n);
-    struct DropResult {
-      PyObject* p;
-      ~DropResult() { Py_XDECREF(p); }
-    } drop_result{result};
+    Owned result(PyTuple_New(n));
     SmallVector<Tensor, 4> rebased;
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* o = output(i);
       if (!is_tensor(o)) {
-        PyTuple_SET_ITEM(result, i, Py_NewRef(o));
+        PyTuple_SET_ITEM(result.p, i, Py_NewRef(o));
         ResultMeta none;
         none.sizes = {-1};
         node.results.push_back(none);
@@ -187,7 +175,7 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
         y->output_nr = static_cast<uint32_t>(i);
         y->requires_grad = true;
       }
-      PyTuple_SET_ITEM(result, i, y.release());
+      PyTuple_SET_ITEM(result.p, i, y.release());
     }
     if (to_save && record)
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(to_save); ++i) {
@@ -203,8 +191,7 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
       }
     Py_INCREF(ctx);
     finish_node(&node);
-    if (tuple) return Py_NewRef(result);
-    return Py_NewRef(PyTuple_GET_ITEM(result, 0));
+    return Py_NewRef(tuple ? result.p : PyTuple_GET_ITEM(result.p, 0));
   });
 }
 

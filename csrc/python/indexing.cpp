@@ -59,18 +59,13 @@ class Walk {
       left_ = self_.dim() - used;
       return one(index);
     }
-    PyObject* fast = PySequence_Tuple(index);  // a copy of a list: what stands in it may change it
-    if (!fast) python_error();
-    struct Drop {
-      PyObject* o;
-      ~Drop() { Py_DECREF(o); }
-    } drop{fast};
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+    Owned items(PySequence_Tuple(index));  // a copy of a list: what stands in it may change it
+    Py_ssize_t n = PyTuple_GET_SIZE(items.p);
     int64_t used = 0;
-    for (Py_ssize_t i = 0; i < n; ++i) used += dims_used(PySequence_Fast_GET_ITEM(fast, i));
+    for (Py_ssize_t i = 0; i < n; ++i) used += dims_used(PyTuple_GET_ITEM(items.p, i));
     CHECK(used <= self_.dim(), Index, too_many(used));
     left_ = self_.dim() - used;
-    for (Py_ssize_t i = 0; i < n; ++i) one(PySequence_Fast_GET_ITEM(fast, i));
+    for (Py_ssize_t i = 0; i < n; ++i) one(PyTuple_GET_ITEM(items.p, i));
   }
 
   const Tensor& view() const { return result_; }

@@ -1,4 +1,4 @@
-// Python's operators on tensors, beyond + - * / @ (which tensor_type.cpp keeps on its shortest path).
+// Python's operators on tensors.
 #pragma once
 #include <Python.h>
 
@@ -6,6 +6,12 @@ namespace rl {
 
 // Results are new references; Py_NotImplemented where the other operand is neither tensor nor number.
 PyObject* op_compare(PyObject* a, PyObject* b, int which);
+PyObject* op_add(PyObject* a, PyObject* b);
+PyObject* op_subtract(PyObject* a, PyObject* b);
+PyObject* op_multiply(PyObject* a, PyObject* b);
+PyObject* op_divide(PyObject* a, PyObject* b);
+PyObject* op_matmul(PyObject* a, PyObject* b);
+PyObject* op_negative(PyObject* a);
 PyObject* op_power(PyObject* a, PyObject* b, PyObject* modulus);
 PyObject* op_floor_divide(PyObject* a, PyObject* b);
 PyObject* op_remainder(PyObject* a, PyObject* b);
@@ -18,6 +24,10 @@ PyObject* op_rshift(PyObject* a, PyObject* b);
 PyObject* op_invert(PyObject* a);
 PyObject* op_absolute(PyObject* a);
 PyObject* op_positive(PyObject* a);
+PyObject* op_iadd(PyObject* a, PyObject* b);
+PyObject* op_isubtract(PyObject* a, PyObject* b);
+PyObject* op_imultiply(PyObject* a, PyObject* b);
+PyObject* op_idivide(PyObject* a, PyObject* b);
 PyObject* op_ipower(PyObject* a, PyObject* b, PyObject* modulus);
 PyObject* op_ifloor_divide(PyObject* a, PyObject* b);
 PyObject* op_iremainder(PyObject* a, PyObject* b);

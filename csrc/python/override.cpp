@@ -13,11 +13,23 @@ thread_local bool t_overrides = true;
 namespace {
 
 thread_local PyObject* t_mode = nullptr;
+thread_local bool t_mode_ops_only = false;
 int g_mode_threads = 0;  // threads with a mode: calls look for one only while there are any
 
 PyObject* override_name() {
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");
   return name;
+}
+
+PyObject* ops_only() {
+  static PyObject* name = PyUnicode_InternFromString("_ops_only");
+  return name;
+}
+
+// PyTorch's own tensors: its protocol does not know our functions, and would call them again for ever.
+bool of_pytorch(PyTypeObject* t) {
+  static PyObject* mark = PyUnicode_InternFromString("_make_wrapper_subclass");
+  return !PyType_IsSubtype(t, g_tensor_type) && _PyType_Lookup(t, mark);
 }
 
 }  // namespace
@@ -37,7 +49,7 @@ bool overrides(PyObject* o) {
     return false;
   }
   PyObject* f = _PyType_Lookup(t, override_name());
-  return f && f != g_disabled_torch_function;
+  return f && f != g_disabled_torch_function && !of_pytorch(t);
 }
 
 PyObject* call_override(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -104,15 +116,44 @@ PyObject* slot_override(const char* name, PyObject* const* args, Py_ssize_t narg
     else taken = overrides(args[i]);
   }
   if (!taken) return nullptr;
-  PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);
-  PyObject* result = function ? call_override(function, args, nargs, nullptr) : nullptr;
-  Py_XDECREF(function);
+  PyObject* result = method_override(name, args, nargs, nullptr);
   if (!result) throw Error(ErrorKind::Runtime, "");  // the Python error is set
+  return result;
+}
+
+// See Note [What is asked].
+bool asks(PyObject* o, bool tensor_result) {
+  if (!t_overrides) return false;
+  if (t_mode && !t_mode_ops_only) return true;
+  PyTypeObject* type = Py_TYPE(o);
+  if (type == g_tensor_type) return false;
+  PyObject* f = _PyType_Lookup(type, override_name());
+  if (!f || f == g_disabled_torch_function || of_pytorch(type)) return false;
+  if (!tensor_result && f == _PyType_Lookup(g_tensor_type, override_name())) return false;
+  return !_PyType_Lookup(type, ops_only());
+}
+
+PyObject* method_override(const char* name, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  PyObject* function = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);
+  PyObject* result = function ? call_override(function, args, nargs, kwnames) : nullptr;
+  Py_XDECREF(function);
+  return result;
+}
+
+PyObject* attribute_override(const char* name, const char* how, PyObject* self, PyObject* value) {
+  PyObject* attribute = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);
+  PyObject* function = attribute ? PyObject_GetAttrString(attribute, how) : nullptr;
+  PyObject* args[] = {self, value};
+  PyObject* result = function ? call_override(function, args, value ? 2 : 1, nullptr) : nullptr;
+  Py_XDECREF(function);
+  Py_XDECREF(attribute);
   return result;
 }
 
 PyObject* function_mode() { return t_mode; }
 void set_function_mode(PyObject* mode) {
+  PyObject* owner = mode ? PyMethod_Check(mode) ? PyMethod_GET_SELF(mode) : mode : nullptr;
+  t_mode_ops_only = owner && _PyType_Lookup(Py_TYPE(owner), ops_only());
   g_mode_threads += (mode != nullptr) - (t_mode != nullptr);
   Py_XSETREF(t_mode, Py_XNewRef(mode));
   g_watched = g_mode_threads ? g_watched | kWatchModes : g_watched & ~static_cast<uint32_t>(kWatchModes);

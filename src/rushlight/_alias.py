@@ -108,6 +108,8 @@ def _address(old, new):
             ]
     for kind in kinds:
         module = kind.__module__
+        if module == old + ".vision" or module.startswith(old + ".vision."):
+            continue  # torchvision's classes are known by ours
         if module == old or module.startswith(old + "."):
             try:
                 kind.__module__ = new + module[len(old) :]

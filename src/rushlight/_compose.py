@@ -11,6 +11,7 @@ import os
 
 from . import _C
 from ._C import Tensor
+from ._tensor import _modes
 
 _composed: dict = {}
 
@@ -67,9 +68,6 @@ _disabled = _C._disabled_torch_function_impl
 
 # Types met among arguments: whether they bring a __torch_function__. Grows by one entry a type.
 _overriding = {Tensor: False, int: False, float: False, bool: False, str: False, type(None): False}
-
-
-_modes: list = []  # one entry for each TorchFunctionMode that is on in any thread
 
 
 def _overrides(value):

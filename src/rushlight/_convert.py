@@ -59,7 +59,7 @@ def is_signed(input):
     return input.dtype.is_signed
 
 
-attach(is_signed=is_signed)
+method(is_signed)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -168,7 +168,8 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
     return self.to(dtype)
 
 
-attach(type=_type)
+_type.__name__ = "type"
+method(_type)
 
 
 @method
@@ -339,27 +340,44 @@ def typename(obj):
     return name if module in ("", "builtins") else f"{module}.{name}"
 
 
+_STRICTNESS = ("default", "warn", "error")
+_deterministic = 0  # what was asked for: a place in _STRICTNESS. Every kernel here is deterministic anyway.
+
+
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Accepted: every kernel here is deterministic."""
+    """Remembered; every kernel here is deterministic."""
+    global _deterministic
+    if not isinstance(mode, bool):
+        raise TypeError(
+            f"use_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}"
+        )
+    _deterministic = (1 if warn_only else 2) if mode else 0
 
 
 def are_deterministic_algorithms_enabled():
-    """True: every kernel here is deterministic."""
-    return True
+    """Whether they were asked for; every kernel here is deterministic."""
+    return _deterministic > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """False: there is nothing to warn of."""
-    return False
+    """Whether warnings were asked for; there is nothing to warn of."""
+    return _deterministic == 1
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """Accepted: every kernel here is deterministic."""
+    """Remembers 'default', 'warn' or 'error' (0, 1, 2); every kernel here is deterministic."""
+    global _deterministic
+    if not isinstance(debug_mode, str | int):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if debug_mode not in (*_STRICTNESS, 0, 1, 2):
+        expected = "one of `default`, `warn`, `error`" if isinstance(debug_mode, str) else "0, 1, or 2"
+        raise RuntimeError(f"invalid value of debug_mode, expected {expected}, but got {debug_mode}")
+    _deterministic = _STRICTNESS.index(debug_mode) if isinstance(debug_mode, str) else int(debug_mode)
 
 
 def get_deterministic_debug_mode():
-    """2, the strictest: every kernel here is deterministic."""
-    return 2
+    """0, 1 or 2, as it was set."""
+    return _deterministic
 
 
 def set_num_interop_threads(n):

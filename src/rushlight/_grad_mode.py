@@ -90,6 +90,9 @@ class enable_grad(_Mode):
 class set_grad_enabled(_Mode):
     """Recording on or off, at once; as a context, until its end."""
 
+    def __repr__(self):
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def __init__(self, mode):
         self.mode = bool(mode)
         self.before = _set(self.mode)
@@ -134,3 +137,7 @@ class inference_mode(_Mode):
         grad, inference = self.before
         _set(grad)
         _set_inference(inference)
+
+
+for _kind in (no_grad, enable_grad, set_grad_enabled, inference_mode):
+    _kind.__module__ = "rushlight.autograd.grad_mode"  # where they are looked for

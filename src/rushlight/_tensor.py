@@ -1,13 +1,29 @@
 """What Tensor can do beside the ops: backward, hooks, conversions, copies, pickling."""
 
+import functools
+
 from . import _C
 from ._C import Tensor
 
 _ops = _C.ops
+_modes: list = []  # one entry for each TorchFunctionMode that is on in any thread
 
 
 def method(function):
-    """Makes a function a method of Tensor."""
+    """Makes a function a method of Tensor. Subclasses and modes with __torch_function__ are asked first."""
+
+    @functools.wraps(function)
+    def asking(self, *args, **kwargs):
+        if (type(self) is not Tensor or _modes) and self._asks():
+            return self._ask(asking, (self, *args), kwargs)
+        return function(self, *args, **kwargs)
+
+    setattr(Tensor, function.__name__, asking)
+    return function
+
+
+def _plain_method(function):
+    """A method that nobody is asked for: what it calls is."""
     setattr(Tensor, function.__name__, function)
     return function
 
@@ -141,7 +157,7 @@ def __repr__(self, *, tensor_contents=None):
     return tensor_str(self)
 
 
-@method
+@_plain_method
 def __format__(self, spec):
     if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
         return self.item().__format__(spec)
@@ -158,7 +174,7 @@ def __array__(self, dtype=None, copy=None):
 attach(__array_priority__=1000)
 
 
-@method
+@_plain_method
 def __array_wrap__(self, array, context=None, return_scalar=False):
     """What a function of NumPy made of the tensor, as a tensor again."""
     if array.dtype == bool:
@@ -166,7 +182,7 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     return _ops["from_numpy"](array)
 
 
-@method
+@_plain_method
 def __iter__(self):
     if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
@@ -202,7 +218,7 @@ def __contains__(self, element):
     )
 
 
-@method
+@_plain_method
 def __complex__(self):
     return complex(self.item())
 
@@ -263,17 +279,25 @@ def __reduce_ex__(self, protocol):
     return _rebuild, state
 
 
+# What is kept in a tensor comes back as it was put there.
+_KEEPS_CLASS = {vars(Tensor)[name].__get__ for name in ("grad", "_grad", "_base")}
+
+
 def __torch_function__(cls, func, types, args=(), kwargs=None):
     """Subclasses: results of ops have the subclass too."""
     for t in types:
         if not issubclass(cls, t):
             return NotImplemented
     before = _ops["_set_torch_function"](False)
+    if (
+        not before
+    ):  # we are the plain call already: another library asks, whose function would ask again for ever
+        return NotImplemented
     try:
         result = func(*args, **(kwargs or {}))
     finally:
         _ops["_set_torch_function"](before)
-    return _convert(result, cls)
+    return result if func in _KEEPS_CLASS else _convert(result, cls)
 
 
 def _convert(result, cls):
@@ -287,16 +311,3 @@ def _convert(result, cls):
 
 
 attach(__torch_function__=classmethod(__torch_function__))
-
-
-def _part(name):
-    """A writable property: the real or imaginary part, as a view."""
-    part = _ops[name]
-
-    def assign(self, value):
-        part(self)[...] = value
-
-    return property(part, assign, doc=f"The {name} part, as a view.")
-
-
-attach(real=_part("real"), imag=_part("imag"))

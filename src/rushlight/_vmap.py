@@ -68,6 +68,8 @@ def _through(name):
 class Batched(Tensor):
     """One sample of many. `_value` holds all of them along dimension 0; `_level` is the number of its vmap."""
 
+    _ops_only = True
+
     requires_grad = property(
         lambda self: self._value.requires_grad, lambda self, on: self._value.requires_grad_(on)
     )
@@ -231,6 +233,8 @@ def call_function(cls, args, kwargs):
 
 class _Watch(TorchFunctionMode):
     """Sees the random functions that are called inside: those without a tensor reach no rule."""
+
+    _ops_only = True
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if getattr(func, "_flags", 0) & RANDOM and _levels.stack:

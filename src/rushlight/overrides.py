@@ -212,7 +212,9 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 def get_default_nowrap_functions():
     """Functions whose results are never given the class of a subclass."""
-    return set()
+    from rushlight._tensor import _KEEPS_CLASS
+
+    return set(_KEEPS_CLASS)
 
 
 def get_testing_overrides():

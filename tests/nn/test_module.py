@@ -130,6 +130,27 @@ def test_full_backward_hooks():
     assert rl.allclose(x.grad, 2 * m.weight.sum(0).expand(4, 2))
 
 
+def test_full_backward_hooks_without_inputs_that_want_gradients():
+    layer, seen = nn.Linear(2, 1), []
+    layer.register_full_backward_hook(lambda module, dx, dy: seen.append((dx, dy[0].shape)))
+    with pytest.warns(UserWarning, match="no inputs require gradients"):
+        layer(rl.ones(3, 2)).sum().backward()
+    assert seen == [((None,), (3, 1))]
+    layer(rl.ones(3, 2, requires_grad=True)).sum().backward()
+    assert seen[1][0][0].shape == (3, 2)
+
+
+def test_reprs_of_parameters_in_containers():
+    row = nn.Parameter(rl.ones(2))
+    assert (
+        repr(nn.ParameterList([row]))
+        == "ParameterList(  (0): Parameter containing: [torch.float32 of size 2])"
+    )
+    assert repr(nn.ParameterDict({"k": row})) == (
+        "ParameterDict(  (k): Parameter containing: [torch.FloatTensor of size 2])"
+    )
+
+
 def test_always_called_hook_sees_failures():
     m, called = nn.Linear(2, 2), []
     m.register_forward_hook(lambda *a: called.append(True), always_call=True)

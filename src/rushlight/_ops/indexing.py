@@ -61,13 +61,3 @@ def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
         None if i is None else i.clamp(-s, s - 1) for i, s in zip(indices, input.shape, strict=False)
     )
     return input.index_put(clipped, values.masked_fill(mask.logical_not(), 0), accumulate=True)
-
-
-def _property(name, function, doc):
-    setattr(Tensor, name, property(function, doc=doc))
-
-
-_property("T", _C.ops["_T"], "A view with the dimensions in reverse order.")
-_property("mT", _C.ops["_mT"], "A view with the last two dimensions exchanged.")
-_property("H", _C.ops["_H"], "The matrix transposed and conjugated.")
-_property("mH", _C.ops["adjoint"], "Matrices transposed and conjugated.")

@@ -44,8 +44,23 @@ def broadcast_shapes(*shapes):
 def broadcast_tensors(*tensors):
     """Views of the tensors, all of the shape they broadcast to."""
     tensors = _listed(tensors)
-    size = broadcast_shapes(*[tuple(t.shape) for t in tensors])
+    size = ()
+    for t in tensors:
+        size = _broadcast_pair(size, tuple(t.shape))
     return tuple(t.expand(size) for t in tensors)
+
+
+def _broadcast_pair(a, b):
+    """The shape that two broadcast to; an error like that of x + y."""
+    n = max(len(a), len(b))
+    a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+    for dim in reversed(range(n)):
+        if a[dim] != b[dim] and 1 not in (a[dim], b[dim]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at non-singleton "
+                f"dimension {dim}"
+            )
+    return tuple(y if x == 1 else x for x, y in zip(a, b, strict=True))
 
 
 @op

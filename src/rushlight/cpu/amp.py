@@ -1,5 +1,7 @@
 """torch.cpu.amp: the old names of torch.amp for the CPU."""
 
+import warnings
+
 import rushlight.amp
 
 
@@ -7,6 +9,11 @@ class autocast(rushlight.amp.autocast):
     """amp.autocast("cpu", ...)."""
 
     def __init__(self, enabled=True, dtype=None, cache_enabled=True):
+        warnings.warn(
+            "`torch.cpu.amp.autocast(args...)` is deprecated. Please use `torch.amp.autocast('cpu', args...)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__("cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 

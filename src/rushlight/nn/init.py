@@ -46,6 +46,9 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+_MOST_DRAWS = 2000  # of trunc_normal_: what they leave is beyond 100 std
+
+
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Draws from the uniform distribution on [a, b)."""
     with rl.no_grad():
@@ -59,22 +62,41 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Draws from the normal distribution restricted to [a, b], by inverting its distribution function."""
+    """Draws from the normal distribution restricted to [a, b]: again wherever a draw is refused."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             f"mean is more than 2 std from [a, b] in nn.init.trunc_normal_: so far out in the tail of "
             f"mean={mean}, std={std}, values in [{a}, {b}] are inexact",
             stacklevel=2,
         )
+    low, high = (a - mean) / std, (b - mean) / std
+    likely = (math.erf(high / math.sqrt(2.0)) - math.erf(low / math.sqrt(2.0))) / 2 >= 0.3
+    densest = min(max(0.0, low), high)  # where in [low, high] the density is highest
 
-    def cdf(x):
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+    def draw():
+        """Values, and which of them to refuse. Where normal ones would mostly miss, uniform ones are thinned out."""
+        if likely:
+            x = rl.empty_like(tensor).normal_(mean, std, generator=generator)
+            return x, (x < a) | (x > b)
+        x = rl.empty_like(tensor).uniform_(a, b, generator=generator)
+        chance = ((densest**2 - ((x - mean) / std) ** 2) / 2).exp()
+        return x, rl.empty_like(tensor).uniform_(generator=generator) > chance
 
     with rl.no_grad():
-        low, high = cdf((a - mean) / std), cdf((b - mean) / std)
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        result, refused = draw()
+        for _ in range(_MOST_DRAWS):
+            if tensor.is_meta or not refused.any():
+                return tensor.copy_(result)
+            again, still = draw()
+            result, refused = rl.where(refused, again, result), refused & still
+        # So far out, the tail is an exponential distribution.
+        rest = (
+            rl.empty_like(tensor)
+            .exponential_(max(abs(densest), 1.0), generator=generator)
+            .clamp_(max=high - low)
+        )
+        away = (densest + (rest if densest >= 0 else -rest)) * std + mean
+        return tensor.copy_(rl.where(refused, away.clamp_(a, b), result))
 
 
 def constant_(tensor, val):

@@ -192,7 +192,11 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         if module.split(".")[0] == "rushlight":
             name = name or getattr(obj, "__qualname__", obj.__name__)
             module = _public_home(obj, module, name)
-            self.write(pickle.GLOBAL + f"torch{module[len('rushlight') :]}\n{name}\n".encode())
+            inside = module[len("rushlight") :]
+            spelled = (
+                f"torchvision{inside[7:]}" if (inside + ".").startswith(".vision.") else f"torch{inside}"
+            )
+            self.write(pickle.GLOBAL + f"{spelled}\n{name}\n".encode())
             self.memoize(obj)
         else:
             super().save_global(obj, name)

@@ -69,6 +69,8 @@ def _executing(pickle_module):
             full = file_name(module, name)
             if full in known:
                 return known[full]
+            if full.startswith("torchvision."):
+                return super().find_class("rushlight.vision" + module[len("torchvision") :], name)
             if full in ("torch._C._VariableFunctionsClass", "torch._C._VariableFunctions"):
                 return rl  # whose attributes, the ops, the file asks for
             if module == "torch._C._nn" and hasattr(rl.nn.functional, name):

@@ -26,6 +26,8 @@ _METADATA = frozenset(
 class SparseTensor(Tensor):
     """indices: (sparse_dim, nnz) int64; values: (nnz, *dense sizes)."""
 
+    _ops_only = True
+
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         from rushlight.sparse import _functions

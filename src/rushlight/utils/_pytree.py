@@ -6,6 +6,26 @@ Containers are tuples, namedtuples, lists, dicts, OrderedDicts, defaultdicts, de
 
 from collections import OrderedDict, defaultdict, deque
 
+from ._tree_keys import GetAttrKey, MappingKey, SequenceKey, keystr
+from ._tree_nodes import (  # noqa: F401  (names that others import from here)
+    SUPPORTED_NODES,
+    NodeDef,
+    _deregister_pytree_node,
+    _get_node_type,
+    _is_leaf,
+    _NamedTuple,
+    _namedtuple_keys,
+    _node_type,
+    _private_register_pytree_node,
+    _register_pytree_node,
+    is_namedtuple,
+    is_namedtuple_class,
+    is_structseq,
+    is_structseq_class,
+    register_pytree_node,
+)  # fmt: skip
+from ._tree_spec import _LEAF, LeafSpec, TreeSpec
+
 __all__ = [
     "LeafSpec",
     "PyTree",
@@ -33,306 +53,8 @@ __all__ = [
 
 PyTree = object
 
-
-class NodeDef:
-    """How one container type is taken apart and put together."""
-
-    __slots__ = ("type", "flatten_fn", "unflatten_fn", "flatten_with_keys_fn")
-
-    def __init__(self, type, flatten_fn, unflatten_fn, flatten_with_keys_fn=None):
-        self.type, self.flatten_fn, self.unflatten_fn = type, flatten_fn, unflatten_fn
-        self.flatten_with_keys_fn = flatten_with_keys_fn
-
-
-class _Key:
-    """One step of a path to a leaf."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value):
-        self._value = value
-
-    def __eq__(self, other):
-        return type(other) is type(self) and other._value == self._value
-
-    def __hash__(self):
-        return hash((type(self).__name__, self._value))
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self._value!r})"
-
-
-class SequenceKey(_Key):
-    idx = property(lambda self: self._value)
-
-    def __str__(self):
-        return f"[{self._value!r}]"
-
-    def get(self, sequence):
-        return sequence[self._value]
-
-
-class MappingKey(_Key):
-    key = property(lambda self: self._value)
-
-    def __str__(self):
-        return f"[{self._value!r}]"
-
-    def get(self, mapping):
-        return mapping[self._value]
-
-
-class GetAttrKey(_Key):
-    name = property(lambda self: self._value)
-
-    def __str__(self):
-        return f".{self._value}"
-
-    def get(self, obj):
-        return getattr(obj, self._value)
-
-
-def keystr(path):
-    """The path of a leaf as Python would write it: "['a'][0].x"."""
-    return "".join(str(key) for key in path)
-
-
-SUPPORTED_NODES: dict = {}
-
-
-def is_namedtuple_class(cls):
-    return (
-        isinstance(cls, type)
-        and issubclass(cls, tuple)
-        and isinstance(getattr(cls, "_fields", None), tuple)
-        and callable(getattr(cls, "_make", None))
-    )
-
-
-def is_namedtuple(value):
-    return is_namedtuple_class(type(value))
-
-
-def is_structseq_class(cls):
-    """Classes such as os.stat_result and the return types of max(dim), sort, …"""
-    return (
-        isinstance(cls, type)
-        and cls.__bases__ == (tuple,)
-        and isinstance(getattr(cls, "n_sequence_fields", None), int)
-        and isinstance(getattr(cls, "n_fields", None), int)
-    )
-
-
-def is_structseq(value):
-    return is_structseq_class(type(value))
-
-
-def register_pytree_node(
-    cls,
-    flatten_fn,
-    unflatten_fn,
-    *,
-    serialized_type_name=None,
-    to_dumpable_context=None,
-    from_dumpable_context=None,
-    flatten_with_keys_fn=None,
-):
-    """Make instances of `cls` containers.
-
-    flatten_fn(x) returns (children, context), unflatten_fn(children, context) the instance.
-    """
-    if cls in SUPPORTED_NODES:
-        raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
-
-
-def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
-    options.pop("to_dumpable_context", None), options.pop("from_dumpable_context", None)
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, options.get("flatten_with_keys_fn"))
-
-
-def _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **options):
-    _register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
-
-
-def _deregister_pytree_node(cls):
-    SUPPORTED_NODES.pop(cls, None)
-
-
-def _by_index(children):
-    return [(SequenceKey(i), child) for i, child in enumerate(children)]
-
-
-def _by_key(keys, children):
-    return [(MappingKey(key), child) for key, child in zip(keys, children, strict=True)]
-
-
-def _register_builtin(cls, flatten_fn, unflatten_fn, keys):
-    def with_keys(tree):
-        children, context = flatten_fn(tree)
-        return keys(children, context), context
-
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, with_keys)
-
-
-def _flatten_mapping(d):
-    return list(d.values()), list(d.keys())
-
-
-def _fill(kind):
-    return lambda children, keys: kind(zip(keys, children, strict=True))
-
-
-_register_builtin(tuple, lambda t: (list(t), None), lambda c, _: tuple(c), lambda c, _: _by_index(c))
-_register_builtin(list, lambda t: (t, None), lambda c, _: list(c), lambda c, _: _by_index(c))
-_register_builtin(dict, _flatten_mapping, _fill(dict), lambda c, keys: _by_key(keys, c))
-_register_builtin(OrderedDict, _flatten_mapping, _fill(OrderedDict), lambda c, keys: _by_key(keys, c))
-_register_builtin(
-    defaultdict,
-    lambda d: (list(d.values()), [d.default_factory, list(d.keys())]),
-    lambda c, context: defaultdict(context[0], zip(context[1], c, strict=True)),
-    lambda c, context: _by_key(context[1], c),
-)
-_register_builtin(
-    deque, lambda d: (list(d), d.maxlen), lambda c, size: deque(c, maxlen=size), lambda c, _: _by_index(c)
-)
-
-
-def _namedtuple_keys(children, cls):
-    return [(GetAttrKey(name), child) for name, child in zip(cls._fields, children, strict=True)]
-
-
-class _NamedTuple:
-    """The key under which all namedtuple classes are registered."""
-
-
-class _StructSeq:
-    """The key under which all structseq classes are registered."""
-
-
-_register_builtin(_NamedTuple, lambda t: (list(t), type(t)), lambda c, cls: cls(*c), _namedtuple_keys)
-_register_builtin(_StructSeq, lambda t: (list(t), type(t)), lambda c, cls: cls(c), lambda c, _: _by_index(c))
-
-
-def _node_type(tree):
-    """The registered type that handles `tree`, or None for a leaf."""
-    kind = type(tree)
-    if kind in SUPPORTED_NODES:
-        return kind
-    if is_namedtuple_class(kind):
-        return _NamedTuple
-    if is_structseq_class(kind):
-        return _StructSeq
-    return None
-
-
-def _get_node_type(tree):
-    kind = _node_type(tree)
-    return type(tree) if kind is None else kind
-
-
-def _is_leaf(tree, is_leaf=None):
-    return (is_leaf is not None and is_leaf(tree)) or _node_type(tree) is None
-
-
-class TreeSpec:
-    """The structure of a pytree without its leaves."""
-
-    __slots__ = ("type", "context", "children_specs", "num_nodes", "num_leaves", "num_children")
-
-    def __init__(self, type, context, children_specs):
-        self.type, self.context, self.children_specs = type, context, list(children_specs)
-        self.num_nodes = 1 + sum(spec.num_nodes for spec in self.children_specs)
-        self.num_leaves = sum(spec.num_leaves for spec in self.children_specs)
-        self.num_children = len(self.children_specs)
-
-    def is_leaf(self):
-        return self.num_nodes == 1 and self.num_leaves == 1
-
-    def children(self):
-        return list(self.children_specs)
-
-    def child(self, index):
-        return self.children_specs[index]
-
-    def unflatten(self, leaves):
-        leaves = list(leaves)
-        if len(leaves) != self.num_leaves:
-            raise ValueError(
-                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a "
-                f"pytree that holds {self.num_leaves} items ({self})."
-            )
-        return self._build(iter(leaves))
-
-    def _build(self, leaves):
-        children = [spec._build(leaves) for spec in self.children_specs]
-        return SUPPORTED_NODES[self.type].unflatten_fn(children, self.context)
-
-    def flatten_up_to(self, tree):
-        """The subtrees of `tree` at the places of this structure's leaves."""
-        out = []
-        self._flatten_up_to(tree, out)
-        return out
-
-    def _flatten_up_to(self, tree, out):
-        kind = _node_type(tree)
-        if kind != self.type:
-            raise ValueError(f"Type mismatch; expected {self.type!r}, but got {_get_node_type(tree)!r}.")
-        children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-        children = list(children)
-        if len(children) != self.num_children:
-            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
-        if kind in (dict, OrderedDict, defaultdict):
-            keys = self.context[1] if kind is defaultdict else self.context
-            if set(keys) != set(tree):
-                raise ValueError(f"Node keys mismatch; expected {list(keys)}, but got {list(tree)}.")
-            children = [tree[key] for key in keys]
-        elif context != self.context and kind is not deque:
-            raise ValueError(
-                f"Node context mismatch for {kind!r}: expected {self.context!r}, got {context!r}."
-            )
-        for spec, child in zip(self.children_specs, children, strict=True):
-            spec._flatten_up_to(child, out)
-
-    def __eq__(self, other):
-        if not isinstance(other, TreeSpec):
-            return NotImplemented
-        return (
-            self.type == other.type
-            and self.context == other.context
-            and self.children_specs == other.children_specs
-        )
-
-    def __hash__(self):
-        return hash((self.type, str(self.context), tuple(self.children_specs)))
-
-    def __repr__(self):
-        name = self.type.__name__.lstrip("_").lower() if self.type in (_NamedTuple, _StructSeq) else None
-        name = name or getattr(self.type, "__name__", str(self.type))
-        inner = ", ".join(map(repr, self.children_specs))
-        return f"TreeSpec({name}, {self.context}, [{inner}])"
-
-
-class LeafSpec(TreeSpec):
-    """The structure of a single leaf."""
-
-    __slots__ = ()
-
-    def __init__(self):
-        super().__init__(None, None, [])
-        self.num_leaves = 1
-
-    def _build(self, leaves):
-        return next(leaves)
-
-    def _flatten_up_to(self, tree, out):
-        out.append(tree)
-
-    def __repr__(self):
-        return "*"
-
-
-_LEAF = LeafSpec()
+for _kind in (SequenceKey, MappingKey, GetAttrKey, NodeDef, TreeSpec, LeafSpec):
+    _kind.__module__ = __name__  # where they are looked for, also by pickle
 
 
 def _flatten(tree, leaves, is_leaf):

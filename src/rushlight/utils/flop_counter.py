@@ -108,6 +108,8 @@ class FlopCounterMode(TorchFunctionMode):
         custom_mapping: {function: formula}, as for register_flop_formula.
     """
 
+    _ops_only = True
+
     def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
         self.depth = 999999 if depth is None else depth
         self.display = display

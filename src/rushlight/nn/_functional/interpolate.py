@@ -9,6 +9,7 @@ import warnings
 import rushlight as rl
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
+from rushlight.nn._functional.vision import in_order_of
 
 _CUBIC_ANTIALIAS = -0.5
 
@@ -143,7 +144,7 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
             x = _linear(x, dim, out[dim - 2], align_corners, factor)
     if x.dtype != input.dtype:
         x = x.round().clamp(0, 255).to(input.dtype) if input.dtype == rl.uint8 else x.round().to(input.dtype)
-    return x.clone() if x is input else x
+    return x.clone() if x is input else in_order_of(input, x)
 
 
 def interpolate(
@@ -194,8 +195,8 @@ def interpolate(
     ):
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
-            f"nearest-exact (got {mode})"
+            f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+            f"lanczos | area | nearest-exact (got {mode})"
         )
     if want is not None and want != n:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {want + 2}D input")

@@ -1,6 +1,7 @@
 """The machinery behind full backward hooks of modules."""
 
 import functools
+import warnings
 
 import rushlight as rl
 
@@ -26,8 +27,7 @@ def _identity():
 class BackwardHook:
     """Calls a module's full backward hooks with the gradients of its inputs and outputs.
 
-    An identity node is put around the tensors that enter and around those that leave. The outer node tells
-    the
+    An identity node is put around the tensors that enter and around those that leave. The outer node tells the
     gradients of the outputs (and runs the pre-hooks), the inner one the gradients of the inputs.
     """
 
@@ -66,8 +66,7 @@ class BackwardHook:
         return result
 
     def _wrap(self, args, attach):
-        """args with an identity node around their tensors; attach(node, places, number of args) adds "
-        "hooks to it."""
+        """args with an identity node around their tensors; attach(node, places, number of args) adds hooks to it."""
         if not isinstance(args, tuple):
             args = (args,)
         places = [i for i, a in enumerate(args) if isinstance(a, rl.Tensor)]
@@ -114,6 +113,12 @@ class BackwardHook:
             current = self._checked(hook(self.module, current), current, "pre hook")
         self.grad_outputs = current
         if self.input_places is None:  # no input asks for a gradient, so the hooks run here
+            if self.user_hooks:
+                warnings.warn(
+                    "Full backward hook is firing when gradients are computed with respect to module outputs since "
+                    "no inputs require gradients: the hook is given None for each of them",
+                    stacklevel=2,
+                )
             for hook in self.user_hooks:
                 result = hook(self.module, tuple(None for _ in range(max(self.n_inputs, 1))), current)
                 if result is not None and not (isinstance(result, tuple) and all(r is None for r in result)):

@@ -287,14 +287,14 @@ def _as_parameter(value):
     return value
 
 
-def _parameter_line(name, value):
+def _parameter_line(name, value, old_type=False):
+    """One line of a repr. A ParameterDict names types in the old way, torch.FloatTensor."""
     if isinstance(value, rl.Tensor):
+        type_name = value.type() if old_type else str(value.dtype).replace("rushlight.", "torch.")
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(str(n) for n in value.size())
         place = "" if not value.is_cuda else f" ({value.device})"
-        return f"  ({name}): {kind} containing: [{value.dtype} of size {size}{place}]".replace(
-            "rushlight.", "torch."
-        )
+        return f"  ({name}): {kind} containing: [{type_name} of size {size}{place}]"
     return f"  ({name}): Object of type: {type(value).__name__}"
 
 
@@ -488,7 +488,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(_parameter_line(k, v) for k, v in self.items())
+        return "\n".join(_parameter_line(k, v, old_type=True) for k, v in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

@@ -32,48 +32,38 @@ class BasePruningMethod(ABC):
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
         """Prunes a parameter of a module; on top of an earlier pruning of it, if any."""
-        found = None
-        for key, hook in list(module._forward_pre_hooks.items()):
-            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-                found = hook
-                del module._forward_pre_hooks[key]
-                break
         method = cls(*args, **kwargs)
         method._tensor_name = name
-        if found is not None:
-            if isinstance(found, PruningContainer):
-                found.add_pruning_method(method)
-                container = found
-            else:
-                container = PruningContainer(found)
-                container.add_pruning_method(method)
-            method = container
-        original = getattr(module, name) if found is None else getattr(module, name + "_orig")
-        if importance_scores is not None:
-            if importance_scores.shape != original.shape:
-                raise AssertionError(
-                    f"importance_scores should have the same shape as parameter {name} of {module}"
-                )
+        hooks = module._forward_pre_hooks
+        earlier = next(
+            (k for k, h in hooks.items() if isinstance(h, BasePruningMethod) and h._tensor_name == name), None
+        )
+        if earlier is None:
+            original = getattr(module, name)
+            mask = rl.ones_like(original)
         else:
+            before = hooks[earlier]
+            method = PruningContainer(
+                *(before if isinstance(before, PruningContainer) else (before,)), method
+            )
+            original = getattr(module, name + "_orig")
+            mask = getattr(module, name + "_mask").detach().clone(memory_format=rl.contiguous_format)
+        if importance_scores is None:
             importance_scores = original
-        try:
-            if found is None:
-                default_mask = rl.ones_like(original)
-            else:
-                default_mask = (
-                    getattr(module, name + "_mask").detach().clone(memory_format=rl.contiguous_format)
-                )
-            mask = method.compute_mask(importance_scores, default_mask)
-            if found is None:
-                module.register_parameter(name + "_orig", original)
-                del module._parameters[name]
-            module.register_buffer(name + "_mask", mask)
-            setattr(module, name, method.apply_mask(module))
-            module.register_forward_pre_hook(method)
-        except Exception:
-            if found is None and name + "_orig" in module._parameters:
-                module.register_parameter(name, module._parameters.pop(name + "_orig"))
-            raise
+        elif importance_scores.shape != original.shape:
+            raise AssertionError(
+                f"importance_scores should have the same shape as parameter {name} of {module}"
+            )
+        mask = method.compute_mask(importance_scores, default_mask=mask)
+        # Nothing of the module has been touched so far: what fails above leaves it as it was.
+        if earlier is None:
+            module.register_parameter(name + "_orig", original)
+            del module._parameters[name]
+        else:
+            del hooks[earlier]
+        module.register_buffer(name + "_mask", mask)
+        setattr(module, name, method.apply_mask(module))
+        module.register_forward_pre_hook(method)
         return method
 
     def prune(self, t, default_mask=None, importance_scores=None):

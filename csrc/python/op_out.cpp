@@ -1,0 +1,199 @@
+#include "python/op_out.h"
+
+#include <cstring>
+
+#include "autograd/destination.h"
+#include "autograd/meta.h"
+#include "autograd/record.h"
+#include "backend/backend.h"
+#include "python/errors.h"
+#include "python/op_object.h"
+#include "tensor/overlap.h"
+#include "tensor/promote.h"
+
+namespace rl {
+
+namespace {
+
+[[noreturn, gnu::cold]] void fail_out_grad(const OpDef& def) {
+  fail(ErrorKind::Runtime, def.name,
+       "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+       "requires grad.");
+}
+
+void write_out(const OpDef& def, PyObject* out, PyObject* result) {
+  CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
+  Tensor to = Tensor::borrow(out), from = Tensor::borrow(result);
+  CHECK(!to->inference || t_grad_mode.inference, Runtime,
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update.");
+  if (grad_enabled() && !(def.flags & kNotDifferentiable) && (from.requires_grad() || to.requires_grad()))
+    fail_out_grad(def);
+  // PyTorch's class for what joins a list of tensors is another.
+  bool joins = !def.overloads.empty() && std::strncmp(def.overloads[0].spec.signature, "tensors", 7) == 0;
+  if (!can_cast(from.dtype(), to.dtype()))
+    fail(joins ? ErrorKind::Type : ErrorKind::Runtime, "result type ", info(from.dtype()).legacy,
+         " can't be cast to the desired output type ", info(to.dtype()).legacy);
+  CHECK(from.device() == to.device(), Runtime,
+        "Expected all tensors to be on the same device, but found at least two devices, ", to_text(from.device()),
+        " and ", to_text(to.device()), "!");
+  if (!(to.sizes() == from.sizes())) {
+    if (to.numel() != 0 &&
+        PyErr_WarnFormat(
+            PyExc_UserWarning, 1,
+            "An output with one or more elements was resized since it had shape %s, which does not match the required "
+            "output shape %s. Resize it to zero elements first (out.resize_(0)) to reuse it without this warning.",
+            to_text(to.sizes()).c_str(), to_text(from.sizes()).c_str()) < 0)
+      python_error();
+    int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
+    if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
+    // Elementwise results keep the order of their operands in memory.
+    bool elementwise = !def.overloads.empty() && (def.overloads[0].spec.flags & kElementwise);
+    set_geometry(to.get(), from.sizes(), elementwise ? dense_strides_like(from) : contiguous_strides(from.sizes()),
+                 to->offset);
+  }
+  g_engine_ops.copy(to, from);
+  bump_version(to);
+}
+
+// The type that out= must have.
+void check_out_type(PyObject* out, PyObject* result, uint32_t flags) {
+  if (PyTuple_Check(result)) {
+    if (!PyTuple_Check(out) && !PyList_Check(out)) return;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(out); ++i)
+      check_out_type(PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result, i), flags);
+    return;
+  }
+  if (!is_tensor(out) || !is_tensor(result)) return;
+  DType have = reinterpret_cast<TensorObject*>(out)->dtype, wanted = reinterpret_cast<TensorObject*>(result)->dtype;
+  bool fits = have == wanted || (flags & kBoolOut ? have == DType::UInt8 : !(flags & kExactOut));
+  CHECK(fits, Runtime, "Expected out tensor to have dtype ", info(wanted).name, ", but got ", info(have).name,
+        " instead");
+}
+
+// Writes `result`, a tensor or a tuple of them, and returns what the call returns: out, or a tuple of what is in it.
+PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
+  if (PyTuple_Check(result)) {
+    CHECK(PyTuple_Check(out) || PyList_Check(out), Type, def.name, "(): argument 'out' must be tuple of Tensors, not ",
+          type_name(out));
+    Py_ssize_t n = PyTuple_GET_SIZE(result);
+    CHECK(PySequence_Fast_GET_SIZE(out) == n, Type, def.name, "(): argument 'out' must be a tuple of ",
+          static_cast<int64_t>(n), " Tensors");
+    Owned same(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(out, i);
+      write_out(def, item, PyTuple_GET_ITEM(result, i));
+      PyTuple_SET_ITEM(same.p, i, Py_NewRef(item));
+    }
+    if (Py_TYPE(result) == &PyTuple_Type) return Py_NewRef(same.p);
+    PyObject* named = PyObject_CallOneArg(reinterpret_cast<PyObject*>(Py_TYPE(result)), same.p);
+    if (!named) python_error();
+    return named;
+  }
+  write_out(def, out, result);
+  return Py_NewRef(out);
+}
+
+// Memory that a result may not be written to: places that are one and the same, or that an argument lies across.
+void check_out_memory(PyObject* out, PyObject* const* slots, int count, uint32_t flags) {
+  if (PyTuple_Check(out) || PyList_Check(out)) {
+    // One level: a list may hold itself.
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(out); ++i)
+      if (PyObject* item = PySequence_Fast_GET_ITEM(out, i); is_tensor(item))
+        check_out_memory(item, slots, count, flags);
+    return;
+  }
+  if (!is_tensor(out)) return;
+  Tensor written = Tensor::borrow(out);
+  if (!(flags & kOverlapOk)) check_no_internal_overlap(written);
+  if (flags & kFreeOut) return;
+  each_tensor(slots, count, [&](const Tensor& read) {
+    bool self = (flags & kInplace) && read.get() == reinterpret_cast<TensorObject*>(slots[0]);
+    flags & kApart && !self ? check_no_overlap(written, read) : check_no_partial_overlap(written, read);
+  });
+}
+
+// May an elementwise op write its result straight into `out`? Not where an argument reads the same memory in another
+// order.
+bool may_write_directly(PyObject* out, PyObject* const* slots, int count) {
+  if (!is_tensor(out)) return false;
+  Tensor t = Tensor::borrow(out);
+  if (t.requires_grad() || !t.numel()) return false;
+  for (int i = 0; i < count; ++i) {
+    if (!slots[i] || !is_tensor(slots[i])) continue;
+    Tensor x = Tensor::borrow(slots[i]);
+    if (x.device() != t.device()) return false;
+    if (x.storage() == t.storage() && !(x->offset == t->offset && x.sizes() == t.sizes() && x.strides() == t.strides()))
+      return false;
+  }
+  return true;
+}
+
+// Calls the op with `out` offered as the place for its result; the op may take the offer or not.
+PyObject* invoke_into(PyObject* out, Overload& o, PyObject* const* slots) {
+  Destination outer = std::exchange(t_destination, Destination());
+  struct Restore {
+    Destination& outer;
+    ~Restore() { t_destination = std::move(outer); }
+  } restore{outer};
+  t_destination.wanted = reinterpret_cast<TensorObject*>(out);
+  return o.spec.invoke(o.spec.fn, slots, nullptr);
+}
+
+void check_out_grad(const OpDef& def, const Bound& b, int count, uint32_t flags) {
+  auto check = [&](const Tensor& t) {
+    if (t.requires_grad()) fail_out_grad(def);
+  };
+  if (!grad_enabled() || (flags & kNotDifferentiable)) return;
+  each_tensor(b.slots, count, check);
+  each_tensor(&b.out, 1, check);
+}
+
+// A tensor that is read and written at once keeps its shape.
+void check_read_write(const Bound& b, int count, PyObject* result) {
+  if (!is_tensor(b.out) || !is_tensor(result)) return;
+  Tensor to = Tensor::borrow(b.out), from = Tensor::borrow(result);
+  if (to.sizes() == from.sizes()) return;
+  for (int i = 0; i < count; ++i)
+    CHECK(b.slots[i] != b.out, Runtime, "output with shape ", to_text(to.sizes()),
+          " doesn't match the broadcast shape ", to_text(from.sizes()));
+}
+
+}  // namespace
+
+// dtype= where it was not given: the type of what is written to.
+void take_type(const Overload& o, Bound& b, PyObject* written) {
+  for (size_t i = 0; i < o.params.size(); ++i)
+    if (b.slots[i] == Py_None && PyUnicode_CompareWithASCIIString(o.params[i].name, "dtype") == 0)
+      b.slots[i] = dtype_object(reinterpret_cast<TensorObject*>(written)->dtype);  // borrowed: types live for ever
+}
+
+PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
+  const uint32_t flags = o.spec.flags;
+  const int count = static_cast<int>(o.params.size());
+  check_out_grad(def, b, count, flags);
+  check_out_memory(b.out, b.slots, count, flags);
+  if ((flags & kOutType) && is_tensor(b.out)) take_type(o, b, b.out);
+  const bool direct = (flags & kElementwise) && may_write_directly(b.out, b.slots, count);
+  PyObject* result = direct ? invoke_into(b.out, o, b.slots)
+                            : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
+  if (!result) python_error();
+  if (result == b.out) {
+    bump_version(Tensor::borrow(b.out));
+    return result;
+  }
+  Owned owned(result);
+  if (!(flags & (kFreeOut | kApart))) check_read_write(b, count, result);
+  if (flags & (kExactOut | kBoolOut)) check_out_type(b.out, result, flags);
+  return finish_out(def, b.out, result);
+}
+
+PyObject* write_result(const char* name, PyObject* out, PyObject* result, bool exact) {
+  OpDef named;
+  named.name = name;
+  check_out_memory(out, nullptr, 0, 0);
+  if (exact) check_out_type(out, result, kExactOut);
+  return out == Py_None ? Py_NewRef(result) : finish_out(named, out, result);
+}
+
+}  // namespace rl

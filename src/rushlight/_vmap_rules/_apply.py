@@ -1,0 +1,227 @@
+"""What a batched tensor does with a call: the rule of the op, if there is one, or one run per sample."""
+
+import rushlight as rl
+
+from .. import _C
+from .._vmap import RANDOM, Batched, Unmapped, _levels, batched_at, physical, wrap
+from ..utils._pytree import tree_flatten, tree_unflatten
+
+Tensor = _C.Tensor
+RULES: dict = {}
+_names: dict = {}  # callable -> its name in the table of ops
+
+
+def rule(*names):
+    def register(function):
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def _name(func):
+    if not _names:
+        _names.update({f: n for n, f in reversed(_C.ops.items())})
+        for n, f in vars(Tensor).items():
+            if isinstance(f, _C.OpMethod | type(Tensor.__getitem__)):
+                _names.setdefault(f, n)
+    return _names.get(func, getattr(func, "__name__", ""))
+
+
+def _tensors(args, kwargs):
+    for a in (*args, *kwargs.values()):
+        if isinstance(a, Tensor):
+            yield a
+        elif isinstance(a, list | tuple):
+            yield from (b for b in a if isinstance(b, Tensor))
+
+
+def apply(func, args, kwargs):
+    number = max((t._level for t in _tensors(args, kwargs) if type(t) is Batched), default=0)
+    level = next((v for v in _levels.stack if v.number == number), None)
+    if level is None:
+        raise RuntimeError("vmap: a batched tensor was used after its vmap had ended")
+    if kwargs.get("out") is not None:
+        raise RuntimeError("vmap: an out= argument cannot hold the results of all samples")
+    name = _name(func)
+    if getattr(func, "_flags", 0) & RANDOM:
+        return random(func, args, kwargs, level)
+    found = RULES.get(name)
+    if found is None and name.endswith("_") and not name.endswith("__"):
+        return _in_place(func, name, args, kwargs, level)
+    if found is None and getattr(func, "_flags", 0) & 32 and name not in NOT_POINTWISE:
+        found = pointwise
+    if found is not None:
+        result = found(func, args, kwargs, level)
+        if result is not NotImplemented:
+            return result
+    if hasattr(func, "__wrapped__"):  # composed of other functions
+        return func.__wrapped__(*args, **kwargs)
+    return per_sample(func, args, kwargs, level)
+
+
+def _wrapped(result, level):
+    if isinstance(result, Tensor):
+        return wrap(result, level.number)
+    if isinstance(result, tuple) and hasattr(type(result), "n_fields"):  # a named tuple
+        return type(result)([_wrapped(r, level) for r in result])
+    if isinstance(result, tuple | list):
+        return type(result)(_wrapped(r, level) for r in result)
+    return result
+
+
+_backward = rl._C.ops["_run_backward"]
+
+
+def per_sample(func, args, kwargs, level):
+    """Right for every function that does not mix samples, and as slow as a loop."""
+    if level.frozen:
+        raise Unmapped(f"no rule for {_name(func)}")
+    leaves, spec = tree_flatten((args, kwargs))
+    runs = []
+    for i in range(level.size or 1):
+        sample = []
+        for x in leaves:
+            if batched_at(x, level.number):
+                x = x._value.select(0, i) if level.size else x._value.new_zeros(x.shape)
+            sample.append(x)
+        a, k = tree_unflatten(sample, spec)
+        if func is _backward and i + 1 < level.size:
+            a = (*a[:2], True, *a[3:])  # the samples share one graph: the last of them may free it
+        runs.append(func(*a, **k))
+
+    def join(results):
+        first = results[0]
+        if isinstance(first, Tensor):
+            stacked = rl.stack(results)
+            return wrap(stacked if level.size else stacked[:0], level.number)
+        if isinstance(first, tuple | list):
+            parts = [join(column) for column in zip(*results, strict=True)]
+            return type(first)(parts) if hasattr(type(first), "n_fields") else type(first)(p for p in parts)
+        return first
+
+    return join(runs)
+
+
+def _aligned(x, rank, level):
+    """The values of x with `rank` dimensions behind the batch, so that they broadcast as samples would."""
+    if not batched_at(x, level.number):
+        return x
+    v = x._value
+    missing = rank - (v.dim() - 1)
+    return v.reshape(v.shape[0], *(1,) * missing, *v.shape[1:]) if missing > 0 else v
+
+
+def pointwise(func, args, kwargs, level):
+    rank = max(t.dim() for t in _tensors(args, kwargs))
+    new = [_aligned(a, rank, level) if isinstance(a, Tensor) else a for a in args]
+    named = {k: _aligned(a, rank, level) if isinstance(a, Tensor) else a for k, a in kwargs.items()}
+    return _wrapped(func(*new, **named), level)
+
+
+def _in_place(func, name, args, kwargs, level):
+    target, *rest = args
+    base = name[:-1]
+    op = _C.ops.get(base) or _C.ops.get("nn.functional." + base)
+    if not batched_at(target, level.number):
+        raise RuntimeError(
+            f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            f"extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+            f"`self` not being vmapped over: `{name}` would write one value per sample into one place. Use the "
+            f"out-of-place form, `{base}`."
+        )
+    simple = base in ("zero", "fill", "copy") or (
+        op is not None and op._flags & 32 and base not in NOT_POINTWISE
+    )
+    if simple and all(t.dim() <= target.dim() for t in _tensors(rest, kwargs)):
+        new = [_aligned(a, target.dim(), level) if isinstance(a, Tensor) else a for a in rest]
+        func(target._value, *new, **kwargs)
+        return target
+    result = (op or getattr(rl, base))(target, *rest, **kwargs)
+    target._value.copy_(physical(result, level.number, level.size))
+    return target
+
+
+def random(func, args, kwargs, level):
+    """A function that draws numbers, by the rule of this vmap."""
+    if _name(func) in (
+        "dropout",
+        "alpha_dropout",
+        "feature_dropout",
+        "feature_alpha_dropout",
+        "native_dropout",
+    ):
+        given = _given(("input", "p", "train"), args, kwargs)
+        if not given.get("train", True):
+            return pointwise(func, args, kwargs, level) if type(args[0]) is Batched else func(*args, **kwargs)
+    if level.randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+    name, mapped = _name(func), any(batched_at(t, level.number) for t in _tensors(args, kwargs))
+    if mapped and level.randomness == "different":
+        if name in ("dropout", "native_dropout", "bernoulli", "normal", "poisson") or name.endswith("_like"):
+            return pointwise(func, args, kwargs, level)
+        if name.endswith("_"):
+            func(args[0]._value, *args[1:], **kwargs)
+            return args[0]
+        return per_sample(func, args, kwargs, level)
+    if level.randomness == "different":
+        return _wrapped(rl.stack([func(*args, **kwargs) for _ in range(level.size)]), level)
+    if not mapped:
+        return func(*args, **kwargs)
+    if name == "dropout":
+        return args[0] * func(rl.ones_like(args[0]._value[0]), *args[1:], **kwargs)
+    if name.endswith("_like"):
+        return func(args[0]._value[0], *args[1:], **kwargs)
+    state, runs = rl.get_rng_state(), []
+
+    def again(*a, **k):
+        rl.set_rng_state(state)
+        runs.append(None)
+        return func(*a, **k)
+
+    return per_sample(again, args, kwargs, level)
+
+
+# Elementwise by their flag (they write straight into a target), but not element by element.
+NOT_POINTWISE = frozenset(
+    [
+        "index_add",
+        "index_copy",
+        "index_fill",
+        "index_put",
+        "index_reduce",
+        "masked_scatter",
+        "put",
+        "scatter",
+        "scatter_add",
+        "scatter_reduce",
+        "tril",
+        "triu",
+        "polygamma",
+    ]
+)
+
+
+def _given(names, args, kwargs):
+    """Arguments by name; NumPy's spellings count."""
+    found = dict(zip(names, args, strict=False))
+    for k, v in kwargs.items():
+        found[{"axis": "dim", "keepdims": "keepdim", "self": "input", "x": "input"}.get(k, k)] = v
+    return found
+
+
+def _shift(dim, rank):
+    """A dimension of a sample as one of the batch."""
+    if not -max(rank, 1) <= dim < max(rank, 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}], but got {dim})"
+        )
+    return dim % max(rank, 1) + 1
+
+
+def _shifts(dims, rank):
+    return _shift(dims, rank) if isinstance(dims, int) else tuple(_shift(d, rank) for d in dims)

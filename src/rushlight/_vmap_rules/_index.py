@@ -1,0 +1,100 @@
+"""Rules of indexing, gathering and scattering."""
+
+import rushlight as rl
+
+from .._C import Tensor
+from .._vmap import batched_at, physical, wrap
+from ._apply import _aligned, _given, _name, _shift, rule
+
+
+def _as_tuple(index):
+    return index if isinstance(index, tuple) else (index,)
+
+
+@rule("__getitem__")
+def _getitem(func, args, kwargs, level):
+    x, index = args[0], _as_tuple(args[1])
+    mapped = [i for i in index if batched_at(i, level.number)]
+    if any(isinstance(i, list) for i in index) or any(t.dtype == rl.bool for t in mapped):
+        return NotImplemented
+    advanced = [k for k, i in enumerate(index) if isinstance(i, Tensor) and i.dim()]
+    if not mapped:
+        if advanced and advanced[-1] - advanced[0] + 1 != len(advanced):
+            return NotImplemented  # their dimensions would come before the batch
+        return wrap(x._value[(slice(None), *index)], level.number)
+    if len(index) != len([i for i in index if isinstance(i, Tensor)]):
+        return NotImplemented
+    # Every index is a tensor: element (b, ...) reads sample b.
+    rank = max(i.dim() for i in index)
+    full = tuple(_aligned(i, rank, level) for i in index)
+    if not batched_at(x, level.number):
+        return wrap(x[full], level.number)
+    sample = rl.arange(level.size).reshape(level.size, *(1,) * rank)
+    return wrap(x._value[(sample, *full)], level.number)
+
+
+@rule("__setitem__")
+def _setitem(func, args, kwargs, level):
+    x, index, value = args[0], _as_tuple(args[1]), args[2]
+    if not batched_at(x, level.number):
+        raise RuntimeError(
+            "vmap: x[...] = value is not possible where value (or the index) is mapped and x is not: it would write "
+            "one value per sample into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
+        )
+    if any(isinstance(i, list) or batched_at(i, level.number) for i in index):
+        if (
+            x._value.requires_grad
+            or len(index) != 1
+            or index[0].dtype == rl.bool
+            or isinstance(index[0], list)
+        ):
+            raise RuntimeError(
+                "vmap: writing at an index that differs from sample to sample is not supported here"
+            )
+        rank = index[0].dim()
+        sample = rl.arange(level.size).reshape(level.size, *(1,) * rank)
+        x._value[sample, index[0]._value] = (
+            _aligned(value, x.dim(), level) if isinstance(value, Tensor) else value
+        )
+        return
+    target = x._value[(slice(None), *index)]
+    if isinstance(value, Tensor):
+        value = _aligned(value, target.dim() - 1, level)
+    x._value[(slice(None), *index)] = value
+    return
+
+
+@rule("gather", "scatter", "scatter_add", "take_along_dim")
+def _gather(func, args, kwargs, level):
+    if kwargs and set(kwargs) - {"dim"}:
+        return NotImplemented
+    given = _given(("input", "dim", "index", "src"), args, kwargs)
+    if _name(func) == "take_along_dim" or any(isinstance(g, Tensor) and not g.dim() for g in given.values()):
+        return NotImplemented
+    dim = _shift(given["dim"], given["input"].dim())
+    full = [physical(given["input"], level.number, level.size), dim]
+    full += [physical(given[k], level.number, level.size) if isinstance(given[k], Tensor) else given[k]
+             for k in ("index", "src") if k in given]  # fmt: skip
+    return wrap(func(*full), level.number)
+
+
+@rule("index_select")
+def _index_select(func, args, kwargs, level):
+    given = _given(("input", "dim", "index"), args, kwargs)
+    x, dim, index = given["input"], given["dim"], given["index"]
+    if batched_at(index, level.number) or not batched_at(x, level.number) or not x.dim():
+        return NotImplemented
+    return wrap(x._value.index_select(_shift(dim, x.dim()), index), level.number)
+
+
+@rule("embedding")
+def _embedding(func, args, kwargs, level):
+    weight, index = args[:2]
+    if not batched_at(weight, level.number):
+        return wrap(func(weight, index._value, *args[2:], **kwargs), level.number)
+    if args[2:] not in ((), (-1,), (-1, False), (-1, False, False)) or kwargs:
+        return NotImplemented
+    return weight[index.long()]
+
+
+# layers

@@ -1,0 +1,133 @@
+"""Rules of ops that turn, cut and join."""
+
+import rushlight as rl
+
+from .._C import Tensor
+from .._vmap import batched_at, physical, wrap
+from ._apply import _given, _name, _shift, _shifts, _wrapped, pointwise, rule
+
+
+@rule("contiguous")
+def _contiguous(func, args, kwargs, level):
+    return wrap(args[0]._value.contiguous(), level.number)
+
+
+def _sizes(rest, kwargs, key):
+    if key in kwargs:
+        return tuple(kwargs[key])
+    return tuple(rest[0]) if len(rest) == 1 and not isinstance(rest[0], int) else tuple(rest)
+
+
+@rule("view", "reshape", "expand", "repeat", "tile", "broadcast_to", "new_zeros", "new_ones", "new_empty", "view_as",
+      "reshape_as", "expand_as", "ravel")  # fmt: skip
+def _resize(func, args, kwargs, level):
+    name, x, rest = _name(func), args[0], args[1:]
+    if not batched_at(x, level.number):
+        return NotImplemented if not name.endswith("_as") else getattr(x, name[:-3])(rest[0].shape)
+    v = x._value
+    if name == "ravel":
+        return wrap(v.reshape(v.shape[0], x.numel()), level.number)
+    if name.endswith("_as"):
+        name, size = name[:-3], tuple(rest[0].shape)
+        func = getattr(Tensor, name)
+    elif rest and isinstance(rest[0], rl.dtype):
+        return pointwise(func, args, kwargs, level)
+    else:
+        size = _sizes(rest, kwargs, "size" if name not in ("reshape", "repeat", "tile") else
+                      {"reshape": "shape", "repeat": "repeats", "tile": "dims"}[name])  # fmt: skip
+    options = {k: a for k, a in kwargs.items() if k in ("dtype", "device", "requires_grad")}
+    if name.startswith("new_"):
+        return wrap(getattr(v, name)((v.shape[0], *size), **options), level.number)
+    if name in ("expand", "broadcast_to"):
+        missing = len(size) - x.dim()
+        v = v.reshape(v.shape[0], *(1,) * missing, *v.shape[1:]) if missing > 0 else v
+        kept = tuple(v.shape[1:])
+        size = tuple(kept[k] if n == -1 else n for k, n in enumerate(size))
+        return wrap(v.expand(v.shape[0], *size), level.number)
+    if name in ("repeat", "tile"):
+        if name == "tile" and len(size) < x.dim():
+            size = (1,) * (x.dim() - len(size)) + size
+        missing = len(size) - x.dim()
+        v = v.reshape(v.shape[0], *(1,) * missing, *v.shape[1:]) if missing > 0 else v
+        return wrap(v.repeat(1, *size), level.number)
+    if -1 in size and not v.shape[0]:
+        return NotImplemented
+    return wrap(getattr(v, name)((v.shape[0], *size)), level.number)
+
+
+@rule("new_full")
+def _new_full(func, args, kwargs, level):
+    given = _given(("input", "size", "fill_value"), args, kwargs)
+    x, size, value = given.pop("input"), given.pop("size"), given.pop("fill_value")
+    if not batched_at(x, level.number) or isinstance(value, Tensor):
+        return NotImplemented
+    return wrap(x._value.new_full((level.size, *size), value, **given), level.number)
+
+
+@rule("permute", "flip", "squeeze", "flatten", "movedim", "moveaxis", "transpose", "swapaxes", "swapdims", "diagonal",
+      "roll", "t", "diag_embed")  # fmt: skip
+def _rearrange(func, args, kwargs, level):
+    name, x, rest = _name(func), args[0], list(args[1:])
+    if not batched_at(x, level.number):
+        return NotImplemented
+    v, rank = x._value, x.dim()
+    if name == "t":
+        return wrap(v.transpose(1, 2) if rank == 2 else v, level.number)
+    if name in ("permute", "flip"):
+        dims = _sizes(rest, kwargs, "dims")
+        moved = tuple(_shift(d, rank) for d in dims)
+        return wrap(v.permute(0, *moved) if name == "permute" else v.flip(moved), level.number)
+    if name == "squeeze":
+        dims = rest[0] if rest else kwargs.get("dim")
+        if dims is None:
+            dims = tuple(d for d in range(rank) if x.shape[d] == 1)
+        return wrap(v.squeeze(tuple(_shifts((dims,) if isinstance(dims, int) else dims, rank))), level.number)
+    if name == "flatten":
+        given = _given(("input", "start_dim", "end_dim"), args, kwargs)
+        if rank == 0:
+            return wrap(v.unsqueeze(1), level.number)
+        first, last = (_shift(given.get(k, d), rank) for k, d in (("start_dim", 0), ("end_dim", -1)))
+        return wrap(v.flatten(first, last), level.number)
+    if name in ("movedim", "moveaxis"):
+        given = _given(("input", "source", "destination"), args, kwargs)
+        return wrap(
+            v.movedim(_shifts(given["source"], rank), _shifts(given["destination"], rank)), level.number
+        )
+    if name in ("transpose", "swapaxes", "swapdims"):
+        given = list(rest) + [kwargs[k] for k in ("dim0", "dim1", "axis0", "axis1") if k in kwargs]
+        return wrap(v.transpose(*(_shift(d, rank) for d in given)), level.number)
+    if name == "diagonal":
+        given = _given(("input", "offset", "dim1", "dim2"), args, kwargs)
+        dims = (_shift(given.get(k, d), rank) for k, d in (("dim1", 0), ("dim2", 1)))
+        return wrap(v.diagonal(given.get("offset", 0), *dims), level.number)
+    if name == "roll":
+        given = _given(("input", "shifts", "dims"), args, kwargs)
+        dims = given.get("dims", ())
+        if dims == ():
+            return wrap(
+                v.reshape(v.shape[0], x.numel()).roll(given["shifts"], 1).reshape(v.shape), level.number
+            )
+        return wrap(v.roll(given["shifts"], _shifts(dims, rank)), level.number)
+    if rest or kwargs:
+        return NotImplemented
+    return wrap(rl.diag_embed(v), level.number)
+
+
+@rule("tril", "triu", "linalg.inv", "inverse", "linalg.det", "det", "linalg.slogdet", "slogdet", "linalg.cholesky",
+      "linalg.eigh", "linalg.eigvalsh", "linalg.qr", "linalg.svd", "linalg.svdvals", "linalg.eig", "adjoint",
+      "constant_pad_nd")  # fmt: skip
+def _trailing(func, args, kwargs, level):
+    """Functions of the last dimensions, with any number of others in front."""
+    return _wrapped(func(args[0]._value, *args[1:], **kwargs), level)
+
+
+@rule("cat", "concat", "concatenate", "stack")
+def _join(func, args, kwargs, level):
+    given = _given(("tensors", "dim"), args, kwargs)
+    parts, dim = given["tensors"], given.get("dim", 0)
+    rank = max(p.dim() for p in parts) + (_name(func) == "stack")
+    full = [physical(p, level.number, level.size) for p in parts]
+    return wrap(func(full, _shift(dim, rank)), level.number)
+
+
+# products

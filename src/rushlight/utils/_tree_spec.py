@@ -1,0 +1,105 @@
+"""The structure of a pytree without its leaves."""
+
+from collections import OrderedDict, defaultdict, deque
+
+from ._tree_nodes import SUPPORTED_NODES, _get_node_type, _NamedTuple, _node_type, _StructSeq
+
+
+class TreeSpec:
+    """The structure of a pytree without its leaves."""
+
+    __slots__ = ("type", "context", "children_specs", "num_nodes", "num_leaves", "num_children")
+
+    def __init__(self, type, context, children_specs):
+        self.type, self.context, self.children_specs = type, context, list(children_specs)
+        self.num_nodes = 1 + sum(spec.num_nodes for spec in self.children_specs)
+        self.num_leaves = sum(spec.num_leaves for spec in self.children_specs)
+        self.num_children = len(self.children_specs)
+
+    def is_leaf(self):
+        return self.num_nodes == 1 and self.num_leaves == 1
+
+    def children(self):
+        return list(self.children_specs)
+
+    def child(self, index):
+        return self.children_specs[index]
+
+    def unflatten(self, leaves):
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a "
+                f"pytree that holds {self.num_leaves} items ({self})."
+            )
+        return self._build(iter(leaves))
+
+    def _build(self, leaves):
+        children = [spec._build(leaves) for spec in self.children_specs]
+        return SUPPORTED_NODES[self.type].unflatten_fn(children, self.context)
+
+    def flatten_up_to(self, tree):
+        """The subtrees of `tree` at the places of this structure's leaves."""
+        out = []
+        self._flatten_up_to(tree, out)
+        return out
+
+    def _flatten_up_to(self, tree, out):
+        kind = _node_type(tree)
+        if kind != self.type:
+            raise ValueError(f"Type mismatch; expected {self.type!r}, but got {_get_node_type(tree)!r}.")
+        children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+        children = list(children)
+        if len(children) != self.num_children:
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
+        if kind in (dict, OrderedDict, defaultdict):
+            keys = self.context[1] if kind is defaultdict else self.context
+            if set(keys) != set(tree):
+                raise ValueError(f"Node keys mismatch; expected {list(keys)}, but got {list(tree)}.")
+            children = [tree[key] for key in keys]
+        elif context != self.context and kind is not deque:
+            raise ValueError(
+                f"Node context mismatch for {kind!r}: expected {self.context!r}, got {context!r}."
+            )
+        for spec, child in zip(self.children_specs, children, strict=True):
+            spec._flatten_up_to(child, out)
+
+    def __eq__(self, other):
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        return (
+            self.type == other.type
+            and self.context == other.context
+            and self.children_specs == other.children_specs
+        )
+
+    def __hash__(self):
+        return hash((self.type, str(self.context), tuple(self.children_specs)))
+
+    def __repr__(self):
+        name = self.type.__name__.lstrip("_").lower() if self.type in (_NamedTuple, _StructSeq) else None
+        name = name or getattr(self.type, "__name__", str(self.type))
+        inner = ", ".join(map(repr, self.children_specs))
+        return f"TreeSpec({name}, {self.context}, [{inner}])"
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a single leaf."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(None, None, [])
+        self.num_leaves = 1
+
+    def _build(self, leaves):
+        return next(leaves)
+
+    def _flatten_up_to(self, tree, out):
+        out.append(tree)
+
+    def __repr__(self):
+        return "*"
+
+
+_LEAF = LeafSpec()

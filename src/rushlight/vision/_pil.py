@@ -1,0 +1,21 @@
+"""Pillow and NumPy, imported when the first picture is touched."""
+
+import functools
+import sys
+
+
+@functools.cache
+def pil(name="Image"):
+    """A module of Pillow: Image, ImageOps, ImageEnhance ..."""
+    import importlib
+
+    try:
+        return importlib.import_module(f"PIL.{name}")
+    except ImportError:
+        raise ImportError("pictures are handled by Pillow: pip install 'rushlight[vision]'") from None
+
+
+def is_pil(value):
+    """Whether a value is a picture of Pillow; never imports Pillow, since without it there is none."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(value, module.Image)

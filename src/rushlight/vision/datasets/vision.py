@@ -1,0 +1,80 @@
+"""What all data sets of pictures share."""
+
+import os
+
+from rushlight.utils import data
+
+__all__ = ["StandardTransform", "VisionDataset"]
+
+
+class StandardTransform:
+    """One transform for the picture, one for its target."""
+
+    def __init__(self, transform=None, target_transform=None):
+        self.transform = transform
+        self.target_transform = target_transform
+
+    def __call__(self, input, target):
+        if self.transform is not None:
+            input = self.transform(input)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return input, target
+
+    def _format_transform_repr(self, transform, head):
+        first, *rest = repr(transform).splitlines()
+        return [f"{head}{first}", *(" " * len(head) + line for line in rest)]
+
+    def __repr__(self):
+        lines = [type(self).__name__]
+        if self.transform is not None:
+            lines += self._format_transform_repr(self.transform, "Transform: ")
+        if self.target_transform is not None:
+            lines += self._format_transform_repr(self.target_transform, "Target transform: ")
+        return "\n".join(lines)
+
+
+class VisionDataset(data.Dataset):
+    """A data set in a folder, with transforms: `transform` and `target_transform`, or `transforms` of both at once."""
+
+    _repr_indent = 4
+
+    def __init__(self, root=None, transforms=None, transform=None, target_transform=None):
+        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        if transforms is not None and (transform is not None or target_transform is not None):
+            raise ValueError("Only transforms or transform/target_transform can be passed as argument")
+        self.transform = transform
+        self.target_transform = target_transform
+        if transform is not None or target_transform is not None:
+            transforms = StandardTransform(transform, target_transform)
+        self.transforms = transforms
+
+    def __getitem__(self, index):
+        raise NotImplementedError
+
+    def __len__(self):
+        raise NotImplementedError
+
+    def _transformed(self, img, target):
+        if self.transform is not None:
+            img = self.transform(img)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return img, target
+
+    def extra_repr(self):
+        return ""
+
+    def __repr__(self):
+        body = [f"Number of datapoints: {len(self)}"]
+        if self.root is not None:
+            body.append(f"Root location: {self.root}")
+        body += self.extra_repr().splitlines()
+        if self.transforms is not None:
+            body.append(repr(self.transforms))
+        return "\n".join(
+            ["Dataset " + type(self).__name__, *(" " * self._repr_indent + line for line in body)]
+        )
+
+    def _format_transform_repr(self, transform, head):
+        return StandardTransform._format_transform_repr(self, transform, head)

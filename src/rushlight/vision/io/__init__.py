@@ -1,0 +1,6 @@
+"""Files of pictures as tensors (C, H, W) of bytes, and back, by Pillow."""
+
+from .image import *
+from rushlight._missing import teach as _teach
+
+__getattr__ = _teach(__name__)

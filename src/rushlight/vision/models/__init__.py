@@ -1,0 +1,27 @@
+"""Models of torchvision: the same names, parameters, initial values and outputs."""
+
+from .alexnet import *
+from .convnext import *
+from .densenet import *
+from .efficientnet import *
+from .googlenet import *
+from .inception import *
+from .mnasnet import *
+from .mobilenet import *
+from .regnet import *
+from .resnet import *
+from .shufflenetv2 import *
+from .squeezenet import *
+from .swin_transformer import *
+from .vgg import *
+from .vision_transformer import *
+from ._api import (
+    Weights,
+    WeightsEnum,
+    get_model,
+    get_model_builder,
+    get_model_weights,
+    get_weight,
+    list_models,
+)
+from . import segmentation

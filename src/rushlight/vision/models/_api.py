@@ -1,0 +1,212 @@
+"""Names of models and of their trained weights, and how builders take weights=, pretrained= and progress=."""
+
+import enum
+import functools
+import inspect
+import sys
+import warnings
+from fnmatch import fnmatch
+
+from rushlight import hub
+
+from . import _files
+
+_BUILDERS: dict = {}  # name: builder
+
+
+class Weights:
+    """A file of trained weights: where it is, what prepares pictures for it, what is known of it."""
+
+    def __init__(self, url, transforms, meta):
+        self.url = url
+        self.transforms = transforms
+        self.meta = meta
+
+
+class WeightsEnum(enum.Enum):
+    """The files of trained weights of one model."""
+
+    @classmethod
+    def verify(cls, obj):
+        """A member from a member, from its name ("DEFAULT" among them), or None."""
+        if isinstance(obj, str):
+            return cls[obj.removeprefix(cls.__name__ + ".")]
+        if obj is not None and not isinstance(obj, cls):
+            raise TypeError(
+                f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}."
+            )
+        return obj
+
+    def get_state_dict(self, *args, **kwargs):
+        """The weights themselves, from the cache or the network."""
+        return hub.load_state_dict_from_url(self.url, *args, **kwargs)
+
+    def __repr__(self):
+        return f"{type(self).__name__}.{self.name}"
+
+    def __reduce_ex__(self, protocol):
+        return getattr, (type(self), self.name)
+
+    @property
+    def url(self):
+        return self.value.url
+
+    @property
+    def transforms(self):
+        return self.value.transforms
+
+    @property
+    def meta(self):
+        return self.value.meta
+
+
+class _Meta(dict):
+    """What is known of weights; the names of ImageNet's classes are fetched when asked for."""
+
+    def __missing__(self, key):
+        if key != "categories":
+            raise KeyError(key)
+        self[key] = _files.imagenet_categories()
+        return self[key]
+
+
+def weights_class(model, module):
+    """The enumeration of a model's weights, from the table of files."""
+    name, rows = _files.rows(model)
+    members = {}
+    for version, file, preset, options, extra in rows:
+        transforms = functools.partial(_preset, preset, **options)
+        members[version] = Weights(_files.HOST + file, transforms, _Meta(extra))
+    default = next((v for v in reversed(members) if v.endswith(("1K_V2", "1K_V1"))), next(iter(members)))
+    members["DEFAULT"] = members[default]
+    found = WeightsEnum(name, members, module=module)
+    found.__doc__ = f"Trained weights of {model}."
+    return found
+
+
+def _preset(name, **options):
+    """What prepares pictures, made when called: Pillow and transforms are not needed before."""
+    from rushlight.vision.transforms import _presets
+
+    return getattr(_presets, name)(**options)
+
+
+def entry(builder):
+    """A builder of a model, registered by its name. It gets the model's own arguments; weights=, pretrained= and progress=
+    are taken here. A builder with a parameter `weights` gets the verified member too. Its module gets the enumeration.
+    """
+    name = builder.__name__
+    space = vars(sys.modules[builder.__module__])
+    kinds = weights_class(name, builder.__module__)
+    space[kinds.__name__] = kinds
+    if "__all__" in space:
+        space["__all__"] += [name, kinds.__name__]
+    wants_weights = "weights" in inspect.signature(builder).parameters
+
+    @functools.wraps(builder)
+    def build(*args, weights=None, progress=True, **kwargs):
+        weights = _chosen(name, kinds, args, weights, kwargs)
+        if len(args) > 1:
+            progress = args[1]
+        if weights is not None:
+            _fit_classes(weights, kwargs)
+        model = builder(weights=weights, **kwargs) if wants_weights else builder(**kwargs)
+        if weights is not None:
+            finish = getattr(model, "_adapt_state_dict", lambda state: state)
+            model.load_state_dict(finish(weights.get_state_dict(progress=progress, check_hash=True)))
+            after = getattr(model, "_after_weights", None)
+            if after is not None:
+                after()
+        return model
+
+    old = [p for p in inspect.signature(builder).parameters.values() if p.name != "weights"]
+    parameter = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    new = [parameter("weights", default=None), parameter("progress", default=True)]
+    new += [p.replace(kind=p.KEYWORD_ONLY) if p.kind is p.POSITIONAL_OR_KEYWORD else p for p in old]
+    vars(build)["__signature__"] = inspect.Signature(sorted(new, key=lambda p: p.kind))
+    vars(build)["weights_class"] = kinds
+    _BUILDERS[name] = build
+    return build
+
+
+def _chosen(name, kinds, args, weights, kwargs):
+    """The member that weights=, an old pretrained= or a positional argument means."""
+    if args:
+        if weights is not None or len(args) > 2:
+            raise TypeError(f"{name}() takes weights and progress, and the rest by keyword")
+        weights = args[0]
+    if "pretrained" in kwargs:
+        weights = kwargs.pop("pretrained")
+        warnings.warn(
+            "The parameter 'pretrained' is deprecated since 0.13 and may be removed in the future, please use 'weights' instead.",
+            stacklevel=3,
+        )
+    if weights is True or weights is False:
+        first = next((m for m in kinds if m.name.endswith("V1")), None)
+        chosen = first if weights else None
+        warnings.warn(
+            f"Arguments other than a weight enum or `None` for 'weights' are deprecated since 0.13 and may be removed in the "
+            f"future. The current behavior is equivalent to passing `weights={chosen!r}`. You can also use "
+            f"`weights={kinds.__name__}.DEFAULT` to get the most up-to-date weights.",
+            stacklevel=3,
+        )
+        weights = chosen
+    return kinds.verify(weights)
+
+
+def _fit_classes(weights, kwargs):
+    """The number of classes that the weights are for; another one that was asked for is refused."""
+    classes = weights.meta.get("num_classes", 1000)
+    asked = kwargs.setdefault("num_classes", classes)
+    if asked != classes:
+        raise ValueError(f"The parameter 'num_classes' expected value {classes} but got {asked} instead.")
+
+
+def list_models(module=None, include=None, exclude=None):
+    """The names of all models, or of those of a module; include and exclude are patterns such as "resnet*"."""
+    names = set(_BUILDERS)
+    if module is not None:
+        inside = module.__name__.removeprefix("rushlight.vision").removeprefix("torchvision")
+        names = {n for n in names if _home(n) == inside or _home(n).rpartition(".")[0] == inside}
+    patterns = [include] if isinstance(include, str) else include
+    if patterns:
+        names = {n for n in names if any(fnmatch(n, p) for p in patterns)}
+    for pattern in [exclude] if isinstance(exclude, str) else exclude or []:
+        names = {n for n in names if not fnmatch(n, pattern)}
+    return sorted(names)
+
+
+def _home(name):
+    return _BUILDERS[name].__module__.removeprefix("rushlight.vision")
+
+
+def get_model_builder(name):
+    """The function that builds a model of this name."""
+    try:
+        return _BUILDERS[name.lower()]
+    except KeyError:
+        import difflib
+
+        near = difflib.get_close_matches(name.lower(), _BUILDERS, 3)
+        raise ValueError(
+            f"Unknown model {name}" + (f"; near it: {', '.join(near)}" if near else "")
+        ) from None
+
+
+def get_model(name, **config):
+    """A model by its name, with the arguments of its builder."""
+    return get_model_builder(name)(**config)
+
+
+def get_model_weights(name):
+    """The enumeration of a model's weights, from its name or its builder."""
+    return (name if callable(name) else get_model_builder(name)).weights_class
+
+
+def get_weight(name):
+    """A member of an enumeration of weights from its full name: "ResNet50_Weights.IMAGENET1K_V2"."""
+    kind, _, member = name.partition(".")
+    for builder in _BUILDERS.values():
+        if builder.weights_class.__name__ == kind:
+            return builder.weights_class[member]
+    raise ValueError(f"The weight enum '{kind}' for the specific method couldn't be retrieved.")

@@ -1,0 +1,47 @@
+"""AlexNet (Krizhevsky, 2014)."""
+
+import rushlight as rl
+from rushlight import nn
+
+from ._api import entry
+
+__all__ = ["AlexNet"]
+
+
+class AlexNet(nn.Module):
+    """Five convolutions, three linear layers."""
+
+    def __init__(self, num_classes=1000, dropout=0.5):
+        super().__init__()
+        layers = []
+        # (in, out, kernel, stride, padding, whether pooled)
+        for i, o, k, s, p, pooled in (
+            (3, 64, 11, 4, 2, True),
+            (64, 192, 5, 1, 2, True),
+            (192, 384, 3, 1, 1, False),
+            (384, 256, 3, 1, 1, False),
+            (256, 256, 3, 1, 1, True),
+        ):
+            layers += [nn.Conv2d(i, o, kernel_size=k, stride=s, padding=p), nn.ReLU(inplace=True)]
+            if pooled:
+                layers.append(nn.MaxPool2d(kernel_size=3, stride=2))
+        self.features = nn.Sequential(*layers)
+        self.avgpool = nn.AdaptiveAvgPool2d((6, 6))
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout),
+            nn.Linear(256 * 6 * 6, 4096),
+            nn.ReLU(inplace=True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(inplace=True),
+            nn.Linear(4096, num_classes),
+        )
+
+    def forward(self, x):
+        return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))
+
+
+@entry
+def alexnet(**kwargs):
+    """AlexNet, its version in one tower."""
+    return AlexNet(**kwargs)

@@ -1,0 +1,146 @@
+"""DenseNet (Huang et al., 2016)."""
+
+import re
+from collections import OrderedDict
+
+import rushlight as rl
+from rushlight import nn
+from rushlight.nn import functional as F
+from rushlight.utils import checkpoint
+
+from ._api import entry
+
+__all__ = ["DenseNet"]
+
+
+class _DenseLayer(nn.Module):
+    def __init__(self, num_input_features, growth_rate, bn_size, drop_rate, memory_efficient=False):
+        super().__init__()
+        self.norm1 = nn.BatchNorm2d(num_input_features)
+        self.relu1 = nn.ReLU(inplace=True)
+        self.conv1 = nn.Conv2d(num_input_features, bn_size * growth_rate, kernel_size=1, stride=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(bn_size * growth_rate)
+        self.relu2 = nn.ReLU(inplace=True)
+        self.conv2 = nn.Conv2d(
+            bn_size * growth_rate, growth_rate, kernel_size=3, stride=1, padding=1, bias=False
+        )
+        self.drop_rate = float(drop_rate)
+        self.memory_efficient = memory_efficient
+
+    def bn_function(self, inputs):
+        return self.conv1(self.relu1(self.norm1(rl.cat(inputs, 1))))
+
+    def forward(self, input):
+        inputs = [input] if isinstance(input, rl.Tensor) else input
+        if self.memory_efficient and any(t.requires_grad for t in inputs):
+            # The concatenation is computed again in backward instead of being kept.
+            narrow = checkpoint.checkpoint(lambda *xs: self.bn_function(xs), *inputs, use_reentrant=False)
+        else:
+            narrow = self.bn_function(inputs)
+        new = self.conv2(self.relu2(self.norm2(narrow)))
+        return F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new
+
+
+class _DenseBlock(nn.ModuleDict):
+    _version = 2
+
+    def __init__(
+        self, num_layers, num_input_features, bn_size, growth_rate, drop_rate, memory_efficient=False
+    ):
+        super().__init__()
+        for i in range(num_layers):
+            layer = _DenseLayer(
+                num_input_features + i * growth_rate, growth_rate, bn_size, drop_rate, memory_efficient
+            )
+            self.add_module(f"denselayer{i + 1}", layer)
+
+    def forward(self, init_features):
+        features = [init_features]
+        for layer in self.values():
+            features.append(layer(features))
+        return rl.cat(features, 1)
+
+
+class _Transition(nn.Sequential):
+    def __init__(self, num_input_features, num_output_features):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(num_input_features)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv = nn.Conv2d(num_input_features, num_output_features, kernel_size=1, stride=1, bias=False)
+        self.pool = nn.AvgPool2d(kernel_size=2, stride=2)
+
+
+class DenseNet(nn.Module):
+    """Blocks in which every layer sees the outputs of all before it."""
+
+    def __init__(
+        self,
+        growth_rate=32,
+        block_config=(6, 12, 24, 16),
+        num_init_features=64,
+        bn_size=4,
+        drop_rate=0,
+        num_classes=1000,
+        memory_efficient=False,
+    ):
+        super().__init__()
+        stem = OrderedDict(
+            conv0=nn.Conv2d(3, num_init_features, kernel_size=7, stride=2, padding=3, bias=False),
+            norm0=nn.BatchNorm2d(num_init_features),
+            relu0=nn.ReLU(inplace=True),
+            pool0=nn.MaxPool2d(kernel_size=3, stride=2, padding=1),
+        )
+        self.features = nn.Sequential(stem)
+        channels = num_init_features
+        for i, layers in enumerate(block_config):
+            block = _DenseBlock(layers, channels, bn_size, growth_rate, drop_rate, memory_efficient)
+            self.features.add_module(f"denseblock{i + 1}", block)
+            channels += layers * growth_rate
+            if i != len(block_config) - 1:
+                self.features.add_module(f"transition{i + 1}", _Transition(channels, channels // 2))
+                channels //= 2
+        self.features.add_module("norm5", nn.BatchNorm2d(channels))
+        self.classifier = nn.Linear(channels, num_classes)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight)
+            elif isinstance(m, nn.BatchNorm2d):
+                nn.init.constant_(m.weight, 1)
+                nn.init.constant_(m.bias, 0)
+            elif isinstance(m, nn.Linear):
+                nn.init.constant_(m.bias, 0)
+
+    def _adapt_state_dict(self, state):
+        """The trained files have an older spelling: norm.1 where it is norm1 now."""
+        return {
+            re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)", r"\1\2", key): v
+            for key, v in state.items()
+        }
+
+    def forward(self, x):
+        out = F.relu(self.features(x), inplace=True)
+        return self.classifier(rl.flatten(F.adaptive_avg_pool2d(out, (1, 1)), 1))
+
+
+@entry
+def densenet121(**kwargs):
+    """DenseNet-121."""
+    return DenseNet(32, (6, 12, 24, 16), 64, **kwargs)
+
+
+@entry
+def densenet161(**kwargs):
+    """DenseNet-161."""
+    return DenseNet(48, (6, 12, 36, 24), 96, **kwargs)
+
+
+@entry
+def densenet169(**kwargs):
+    """DenseNet-169."""
+    return DenseNet(32, (6, 12, 32, 32), 64, **kwargs)
+
+
+@entry
+def densenet201(**kwargs):
+    """DenseNet-201."""
+    return DenseNet(32, (6, 12, 48, 32), 64, **kwargs)

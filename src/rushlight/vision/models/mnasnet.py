@@ -1,0 +1,127 @@
+"""MNASNet (Tan et al., 2018)."""
+
+from rushlight import nn
+
+from ._api import entry
+
+__all__ = ["MNASNet"]
+
+# The paper's TensorFlow has momentum 0.9997.
+_MOMENTUM = 1 - 0.9997
+# (output, kernel, stride, widening, blocks) at width 1.
+_STACKS = [
+    (24, 3, 2, 3, 3),
+    (40, 5, 2, 3, 3),
+    (80, 5, 2, 6, 3),
+    (96, 3, 1, 6, 2),
+    (192, 5, 2, 6, 4),
+    (320, 3, 1, 6, 1),
+]
+
+
+class _InvertedResidual(nn.Module):
+    def __init__(self, in_ch, out_ch, kernel_size, stride, expansion_factor, bn_momentum=0.1):
+        super().__init__()
+        if stride not in (1, 2):
+            raise ValueError(f"stride should be 1 or 2 instead of {stride}")
+        if kernel_size not in (3, 5):
+            raise ValueError(f"kernel_size should be 3 or 5 instead of {kernel_size}")
+        mid = in_ch * expansion_factor
+        self.apply_residual = in_ch == out_ch and stride == 1
+        self.layers = nn.Sequential(
+            nn.Conv2d(in_ch, mid, 1, bias=False),
+            nn.BatchNorm2d(mid, momentum=bn_momentum),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(mid, mid, kernel_size, padding=kernel_size // 2, stride=stride, groups=mid, bias=False),
+            nn.BatchNorm2d(mid, momentum=bn_momentum),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(mid, out_ch, 1, bias=False),
+            nn.BatchNorm2d(out_ch, momentum=bn_momentum),
+        )
+
+    def forward(self, input):
+        return self.layers(input) + input if self.apply_residual else self.layers(input)
+
+
+def _stack(in_ch, out_ch, kernel_size, stride, factor, repeats):
+    first = _InvertedResidual(in_ch, out_ch, kernel_size, stride, factor, _MOMENTUM)
+    rest = [_InvertedResidual(out_ch, out_ch, kernel_size, 1, factor, _MOMENTUM) for _ in range(1, repeats)]
+    return nn.Sequential(first, *rest)
+
+
+def _round_to_multiple_of(val, divisor, round_up_bias=0.9):
+    new = max(divisor, int(val + divisor / 2) // divisor * divisor)
+    return new if new >= round_up_bias * val else new + divisor
+
+
+class MNASNet(nn.Module):
+    """MNASNet of a given width (alpha)."""
+
+    _version = 2
+
+    def __init__(self, alpha, num_classes=1000, dropout=0.2):
+        super().__init__()
+        if alpha <= 0.0:
+            raise ValueError(f"alpha should be greater than 0.0 instead of {alpha}")
+        self.alpha = alpha
+        self.num_classes = num_classes
+        first, second, *widths = [
+            _round_to_multiple_of(c * alpha, 8) for c in (32, 16, *(s[0] for s in _STACKS))
+        ]
+        layers = [
+            nn.Conv2d(3, first, 3, padding=1, stride=2, bias=False),
+            nn.BatchNorm2d(first, momentum=_MOMENTUM),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(first, first, 3, padding=1, stride=1, groups=first, bias=False),
+            nn.BatchNorm2d(first, momentum=_MOMENTUM),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(first, second, 1, padding=0, stride=1, bias=False),
+            nn.BatchNorm2d(second, momentum=_MOMENTUM),
+        ]
+        channels = second
+        for width, (_, kernel, stride, factor, repeats) in zip(widths, _STACKS):
+            layers.append(_stack(channels, width, kernel, stride, factor, repeats))
+            channels = width
+        layers += [
+            nn.Conv2d(channels, 1280, 1, padding=0, stride=1, bias=False),
+            nn.BatchNorm2d(1280, momentum=_MOMENTUM),
+            nn.ReLU(inplace=True),
+        ]
+        self.layers = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes))
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+            elif isinstance(m, nn.BatchNorm2d):
+                nn.init.ones_(m.weight)
+                nn.init.zeros_(m.bias)
+            elif isinstance(m, nn.Linear):
+                nn.init.kaiming_uniform_(m.weight, mode="fan_out", nonlinearity="sigmoid")
+                nn.init.zeros_(m.bias)
+
+    def forward(self, x):
+        return self.classifier(self.layers(x).mean([2, 3]))
+
+
+@entry
+def mnasnet0_5(**kwargs):
+    """MNASNet, half the width."""
+    return MNASNet(0.5, **kwargs)
+
+
+@entry
+def mnasnet0_75(**kwargs):
+    """MNASNet, three quarters of the width."""
+    return MNASNet(0.75, **kwargs)
+
+
+@entry
+def mnasnet1_0(**kwargs):
+    """MNASNet."""
+    return MNASNet(1.0, **kwargs)
+
+
+@entry
+def mnasnet1_3(**kwargs):
+    """MNASNet, 1.3 times the width."""
+    return MNASNet(1.3, **kwargs)

@@ -1,0 +1,100 @@
+"""DeepLab v3 (Chen et al., 2017)."""
+
+import rushlight as rl
+from rushlight import nn
+from rushlight.nn import functional as F
+
+from .._api import entry
+from ._parts import SimpleSegmentationModel, backbone, settings
+from .fcn import FCNHead
+
+__all__ = ["DeepLabV3"]
+
+
+class DeepLabV3(SimpleSegmentationModel):
+    """A backbone and a pyramid of dilated convolutions."""
+
+
+class ASPPConv(nn.Sequential):
+    """A dilated 3 x 3 convolution."""
+
+    def __init__(self, in_channels, out_channels, dilation):
+        super().__init__(
+            nn.Conv2d(in_channels, out_channels, 3, padding=dilation, dilation=dilation, bias=False),
+            nn.BatchNorm2d(out_channels),
+            nn.ReLU(),
+        )
+
+
+class ASPPPooling(nn.Sequential):
+    """The mean of all of the picture, at every place."""
+
+    def __init__(self, in_channels, out_channels):
+        super().__init__(
+            nn.AdaptiveAvgPool2d(1),
+            nn.Conv2d(in_channels, out_channels, 1, bias=False),
+            nn.BatchNorm2d(out_channels),
+            nn.ReLU(),
+        )
+
+    def forward(self, x):
+        size = x.shape[-2:]
+        return F.interpolate(super().forward(x), size=size, mode="bilinear", align_corners=False)
+
+
+class ASPP(nn.Module):
+    """Convolutions of several reaches, side by side."""
+
+    def __init__(self, in_channels, atrous_rates, out_channels=256):
+        super().__init__()
+        one = nn.Sequential(
+            nn.Conv2d(in_channels, out_channels, 1, bias=False), nn.BatchNorm2d(out_channels), nn.ReLU()
+        )
+        convs = [one, *(ASPPConv(in_channels, out_channels, rate) for rate in atrous_rates)]
+        self.convs = nn.ModuleList([*convs, ASPPPooling(in_channels, out_channels)])
+        self.project = nn.Sequential(
+            nn.Conv2d(len(self.convs) * out_channels, out_channels, 1, bias=False),
+            nn.BatchNorm2d(out_channels),
+            nn.ReLU(),
+            nn.Dropout(0.5),
+        )
+
+    def forward(self, x):
+        return self.project(rl.cat([conv(x) for conv in self.convs], dim=1))
+
+
+class DeepLabHead(nn.Sequential):
+    """A pyramid, a convolution, the classes."""
+
+    def __init__(self, in_channels, num_classes, atrous_rates=(12, 24, 36)):
+        super().__init__(
+            ASPP(in_channels, atrous_rates),
+            nn.Conv2d(256, 256, 3, padding=1, bias=False),
+            nn.BatchNorm2d(256),
+            nn.ReLU(),
+            nn.Conv2d(256, num_classes, 1),
+        )
+
+
+def _deeplab(name, weights, num_classes=21, **kwargs):
+    body, out, mid = backbone(name, weights, *(chosen := settings(weights, kwargs)))
+    aux = FCNHead(mid, num_classes) if chosen[1] else None
+    return DeepLabV3(body, DeepLabHead(out, num_classes), aux, **kwargs)
+
+
+@entry
+def deeplabv3_resnet50(weights=None, **kwargs):
+    """DeepLab v3 on ResNet-50."""
+    return _deeplab("resnet50", weights, **kwargs)
+
+
+@entry
+def deeplabv3_resnet101(weights=None, **kwargs):
+    """DeepLab v3 on ResNet-101."""
+    return _deeplab("resnet101", weights, **kwargs)
+
+
+@entry
+def deeplabv3_mobilenet_v3_large(weights=None, **kwargs):
+    """DeepLab v3 on MobileNet v3, large."""
+    return _deeplab("mobilenet_v3_large", weights, **kwargs)

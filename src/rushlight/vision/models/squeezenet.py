@@ -1,0 +1,88 @@
+"""SqueezeNet (Iandola et al., 2016)."""
+
+import rushlight as rl
+from rushlight import nn
+
+from ._api import entry
+
+__all__ = ["SqueezeNet"]
+
+
+class Fire(nn.Module):
+    """Few channels by 1 x 1, then many by 1 x 1 and 3 x 3 side by side."""
+
+    def __init__(self, inplanes, squeeze_planes, expand1x1_planes, expand3x3_planes):
+        super().__init__()
+        self.inplanes = inplanes
+        self.squeeze = nn.Conv2d(inplanes, squeeze_planes, kernel_size=1)
+        self.squeeze_activation = nn.ReLU(inplace=True)
+        self.expand1x1 = nn.Conv2d(squeeze_planes, expand1x1_planes, kernel_size=1)
+        self.expand1x1_activation = nn.ReLU(inplace=True)
+        self.expand3x3 = nn.Conv2d(squeeze_planes, expand3x3_planes, kernel_size=3, padding=1)
+        self.expand3x3_activation = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        x = self.squeeze_activation(self.squeeze(x))
+        one, three = self.expand1x1(x), self.expand3x3(x)
+        return rl.cat([self.expand1x1_activation(one), self.expand3x3_activation(three)], 1)
+
+
+# The first convolution, then fires (squeezed, expanded twice) and poolings ("M").
+_PLANS = {
+    "1_0": (
+        (96, 7),
+        [(16, 64), (16, 64), (32, 128), "M", (32, 128), (48, 192), (48, 192), (64, 256), "M", (64, 256)],
+    ),
+    "1_1": (
+        (64, 3),
+        [(16, 64), (16, 64), "M", (32, 128), (32, 128), "M", (48, 192), (48, 192), (64, 256), (64, 256)],
+    ),
+}
+
+
+class SqueezeNet(nn.Module):
+    """A convolution, eight fires, a convolution as classifier."""
+
+    def __init__(self, version="1_0", num_classes=1000, dropout=0.5):
+        super().__init__()
+        if version not in _PLANS:
+            raise ValueError(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected")
+        self.num_classes = num_classes
+        (channels, kernel), plan = _PLANS[version]
+        pool = lambda: nn.MaxPool2d(kernel_size=3, stride=2, ceil_mode=True)  # noqa: E731
+        layers = [nn.Conv2d(3, channels, kernel_size=kernel, stride=2), nn.ReLU(inplace=True), pool()]
+        for part in plan:
+            if part == "M":
+                layers.append(pool())
+                continue
+            squeezed, expanded = part
+            layers.append(Fire(channels, squeezed, expanded, expanded))
+            channels = 2 * expanded
+        self.features = nn.Sequential(*layers)
+        last = nn.Conv2d(512, num_classes, kernel_size=1)
+        self.classifier = nn.Sequential(
+            nn.Dropout(p=dropout), last, nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((1, 1))
+        )
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                if m is last:
+                    nn.init.normal_(m.weight, mean=0.0, std=0.01)
+                else:
+                    nn.init.kaiming_uniform_(m.weight)
+                if m.bias is not None:
+                    nn.init.constant_(m.bias, 0)
+
+    def forward(self, x):
+        return rl.flatten(self.classifier(self.features(x)), 1)
+
+
+@entry
+def squeezenet1_0(**kwargs):
+    """SqueezeNet 1.0."""
+    return SqueezeNet("1_0", **kwargs)
+
+
+@entry
+def squeezenet1_1(**kwargs):
+    """SqueezeNet 1.1: less than half the work of 1.0."""
+    return SqueezeNet("1_1", **kwargs)

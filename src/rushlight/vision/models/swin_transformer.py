@@ -1,0 +1,354 @@
+"""Swin transformers (Liu et al., 2021) and Swin v2 (2021)."""
+
+import math
+from functools import partial
+
+import rushlight as rl
+from rushlight import nn
+from rushlight.nn import functional as F
+
+from ..ops.misc import MLP, Permute
+from ..ops.stochastic_depth import StochasticDepth
+from ._api import entry
+
+__all__ = ["SwinTransformer"]
+
+
+def _quarters(x):
+    """(..., H, W, C) -> (..., H/2, W/2, 4C): the four pixels of each square, side by side."""
+    h, w = x.shape[-3:-1]
+    x = F.pad(x, (0, 0, 0, w % 2, 0, h % 2))
+    places = ((0, 0), (1, 0), (0, 1), (1, 1))
+    return rl.cat([x[..., i::2, j::2, :] for i, j in places], -1)
+
+
+class PatchMerging(nn.Module):
+    """Half the size, twice the channels."""
+
+    def __init__(self, dim, norm_layer=nn.LayerNorm):
+        super().__init__()
+        self.dim = dim
+        self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
+        self.norm = norm_layer(4 * dim)
+
+    def forward(self, x):
+        return self.reduction(self.norm(_quarters(x)))
+
+
+class PatchMergingV2(nn.Module):
+    """Half the size, twice the channels, normalized after."""
+
+    def __init__(self, dim, norm_layer=nn.LayerNorm):
+        super().__init__()
+        self.dim = dim
+        self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
+        self.norm = norm_layer(2 * dim)
+
+    def forward(self, x):
+        return self.norm(self.reduction(_quarters(x)))
+
+
+def _region_mask(x, size, window, shift):
+    """What must not attend to what after a cyclic shift: (windows, 1, places, places) of 0 and -100."""
+    regions = x.new_zeros(size)
+    count = 0
+    slices = [((0, -w), (-w, -s), (-s, None)) if s else ((0, None),) for w, s in zip(window, shift)]
+    for top, bottom in slices[0]:
+        for left, right in slices[1]:
+            regions[top:bottom, left:right] = count
+            count += 1
+    h, w = size[0] // window[0], size[1] // window[1]
+    regions = regions.view(h, window[0], w, window[1]).permute(0, 2, 1, 3).reshape(h * w, -1)
+    apart = regions.unsqueeze(1) - regions.unsqueeze(2)
+    return apart.masked_fill(apart != 0, -100.0).masked_fill(apart == 0, 0.0).unsqueeze(1)
+
+
+class ShiftedWindowAttention(nn.Module):
+    """Attention within windows that may be shifted; places know each other by a learned bias."""
+
+    def __init__(
+        self,
+        dim,
+        window_size,
+        shift_size,
+        num_heads,
+        qkv_bias=True,
+        proj_bias=True,
+        attention_dropout=0.0,
+        dropout=0.0,
+    ):
+        super().__init__()
+        if len(window_size) != 2 or len(shift_size) != 2:
+            raise ValueError("window_size and shift_size must be of length 2")
+        self.window_size = window_size
+        self.shift_size = shift_size
+        self.num_heads = num_heads
+        self.attention_dropout = attention_dropout
+        self.dropout = dropout
+        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.proj = nn.Linear(dim, dim, bias=proj_bias)
+        self.define_relative_position_bias_table()
+        self.define_relative_position_index()
+
+    def define_relative_position_bias_table(self):
+        rows = (2 * self.window_size[0] - 1) * (2 * self.window_size[1] - 1)
+        self.relative_position_bias_table = nn.Parameter(rl.zeros(rows, self.num_heads))
+        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
+
+    def define_relative_position_index(self):
+        """For each pair of places of a window, the row of its bias."""
+        h, w = self.window_size
+        places = rl.stack(rl.meshgrid(rl.arange(h), rl.arange(w), indexing="ij")).flatten(1)  # (2, h * w)
+        apart = places[:, :, None] - places[:, None, :]
+        index = (apart[0] + h - 1) * (2 * w - 1) + apart[1] + w - 1
+        self.register_buffer("relative_position_index", index.flatten())
+
+    def get_relative_position_bias(self):
+        """(1, heads, places, places)"""
+        n = self.window_size[0] * self.window_size[1]
+        bias = self.relative_position_bias_table[self.relative_position_index].view(n, n, -1)
+        return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
+
+    def _project(self, x):
+        return self.qkv(x)
+
+    def _scores(self, q, k):
+        return (q * (q.shape[-1] ** -0.5)).matmul(k.transpose(-2, -1))
+
+    def forward(self, x):
+        """(N, H, W, C) -> (N, H, W, C)"""
+        n, h, w, c = x.shape
+        window, shift = self.window_size, list(self.shift_size)
+        x = F.pad(x, (0, 0, 0, -w % window[1], 0, -h % window[0]))
+        ph, pw = x.shape[1:3]
+        shift = [0 if win >= size else s for win, size, s in zip(window, (ph, pw), shift)]
+        if sum(shift) > 0:
+            x = rl.roll(x, shifts=(-shift[0], -shift[1]), dims=(1, 2))
+        rows, columns = ph // window[0], pw // window[1]
+        places = window[0] * window[1]
+        x = x.view(n, rows, window[0], columns, window[1], c).permute(0, 1, 3, 2, 4, 5)
+        x = x.reshape(n * rows * columns, places, c)
+        qkv = self._project(x).reshape(x.shape[0], places, 3, self.num_heads, c // self.num_heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        scores = self._scores(q, k) + self.get_relative_position_bias()
+        if sum(shift) > 0:
+            mask = _region_mask(x, (ph, pw), window, shift)
+            scores = scores.view(n, rows * columns, self.num_heads, places, places) + mask
+            scores = scores.view(-1, self.num_heads, places, places)
+        scores = F.dropout(F.softmax(scores, dim=-1), p=self.attention_dropout, training=self.training)
+        x = self.proj(scores.matmul(v).transpose(1, 2).reshape(x.shape[0], places, c))
+        x = F.dropout(x, p=self.dropout, training=self.training)
+        x = x.view(n, rows, columns, window[0], window[1], c).permute(0, 1, 3, 2, 4, 5).reshape(n, ph, pw, c)
+        if sum(shift) > 0:
+            x = rl.roll(x, shifts=(shift[0], shift[1]), dims=(1, 2))
+        return x[:, :h, :w].contiguous()
+
+
+class ShiftedWindowAttentionV2(ShiftedWindowAttention):
+    """Cosine attention with a learned scale; the bias of a distance comes from a small network."""
+
+    def __init__(
+        self,
+        dim,
+        window_size,
+        shift_size,
+        num_heads,
+        qkv_bias=True,
+        proj_bias=True,
+        attention_dropout=0.0,
+        dropout=0.0,
+    ):
+        super().__init__(
+            dim, window_size, shift_size, num_heads, qkv_bias, proj_bias, attention_dropout, dropout
+        )
+        self.logit_scale = nn.Parameter(rl.log(10 * rl.ones((num_heads, 1, 1))))
+        self.cpb_mlp = nn.Sequential(
+            nn.Linear(2, 512, bias=True), nn.ReLU(inplace=True), nn.Linear(512, num_heads, bias=False)
+        )
+        if qkv_bias:  # keys have none
+            third = self.qkv.bias.numel() // 3
+            self.qkv.bias[third : 2 * third].data.zero_()
+
+    def define_relative_position_bias_table(self):
+        h, w = self.window_size
+        far = rl.meshgrid(
+            rl.arange(-(h - 1), h, dtype=rl.float32), rl.arange(-(w - 1), w, dtype=rl.float32), indexing="ij"
+        )
+        table = rl.stack(far).permute(1, 2, 0).contiguous().unsqueeze(0)
+        table[..., 0] /= h - 1
+        table[..., 1] /= w - 1
+        table *= 8
+        table = rl.sign(table) * rl.log2(rl.abs(table) + 1.0) / 3.0
+        self.register_buffer("relative_coords_table", table)
+
+    def get_relative_position_bias(self):
+        n = self.window_size[0] * self.window_size[1]
+        table = self.cpb_mlp(self.relative_coords_table).view(-1, self.num_heads)
+        bias = table[self.relative_position_index].view(n, n, -1).permute(2, 0, 1).contiguous().unsqueeze(0)
+        return 16 * rl.sigmoid(bias)
+
+    def _project(self, x):
+        bias = self.qkv.bias
+        if bias is not None:
+            third = bias.numel() // 3
+            bias = bias.clone()
+            bias[third : 2 * third].zero_()
+        return F.linear(x, self.qkv.weight, bias)
+
+    def _scores(self, q, k):
+        cosine = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)
+        return cosine * rl.clamp(self.logit_scale, max=math.log(100.0)).exp()
+
+
+class SwinTransformerBlock(nn.Module):
+    """Attention and a perceptron, each normalized before and added to what came."""
+
+    def __init__(
+        self,
+        dim,
+        num_heads,
+        window_size,
+        shift_size,
+        mlp_ratio=4.0,
+        dropout=0.0,
+        attention_dropout=0.0,
+        stochastic_depth_prob=0.0,
+        norm_layer=nn.LayerNorm,
+        attn_layer=ShiftedWindowAttention,
+    ):
+        super().__init__()
+        self.norm1 = norm_layer(dim)
+        self.attn = attn_layer(
+            dim, window_size, shift_size, num_heads, attention_dropout=attention_dropout, dropout=dropout
+        )
+        self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
+        self.norm2 = norm_layer(dim)
+        self.mlp = MLP(
+            dim, [int(dim * mlp_ratio), dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
+        )
+        for m in self.mlp.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.xavier_uniform_(m.weight)
+                if m.bias is not None:
+                    nn.init.normal_(m.bias, std=1e-6)
+
+    def forward(self, x):
+        x = x + self.stochastic_depth(self.attn(self.norm1(x)))
+        return x + self.stochastic_depth(self.mlp(self.norm2(x)))
+
+
+class SwinTransformerBlockV2(SwinTransformerBlock):
+    """The same, normalized after."""
+
+    def __init__(self, *args, attn_layer=ShiftedWindowAttentionV2, **kwargs):
+        super().__init__(*args, attn_layer=attn_layer, **kwargs)
+
+    def forward(self, x):
+        x = x + self.stochastic_depth(self.norm1(self.attn(x)))
+        return x + self.stochastic_depth(self.norm2(self.mlp(x)))
+
+
+class SwinTransformer(nn.Module):
+    """Stages of blocks over windows, with patches merged between them."""
+
+    def __init__(
+        self,
+        patch_size,
+        embed_dim,
+        depths,
+        num_heads,
+        window_size,
+        mlp_ratio=4.0,
+        dropout=0.0,
+        attention_dropout=0.0,
+        stochastic_depth_prob=0.1,
+        num_classes=1000,
+        norm_layer=None,
+        block=None,
+        downsample_layer=PatchMerging,
+    ):
+        super().__init__()
+        self.num_classes = num_classes
+        block, norm_layer = block or SwinTransformerBlock, norm_layer or partial(nn.LayerNorm, eps=1e-5)
+        patches = nn.Conv2d(3, embed_dim, kernel_size=tuple(patch_size), stride=tuple(patch_size))
+        layers = [nn.Sequential(patches, Permute([0, 2, 3, 1]), norm_layer(embed_dim))]
+        total, done = sum(depths), 0
+        for i, depth in enumerate(depths):
+            dim, stage = embed_dim * 2**i, []
+            for j in range(depth):
+                stage.append(
+                    block(
+                        dim,
+                        num_heads[i],
+                        window_size=window_size,
+                        shift_size=[0 if j % 2 == 0 else w // 2 for w in window_size],
+                        mlp_ratio=mlp_ratio,
+                        dropout=dropout,
+                        attention_dropout=attention_dropout,
+                        # Later blocks are left out more often.
+                        stochastic_depth_prob=stochastic_depth_prob * float(done) / (total - 1),
+                        norm_layer=norm_layer,
+                    )
+                )
+                done += 1
+            layers.append(nn.Sequential(*stage))
+            if i < len(depths) - 1:
+                layers.append(downsample_layer(dim, norm_layer))
+        self.features = nn.Sequential(*layers)
+        width = embed_dim * 2 ** (len(depths) - 1)
+        self.norm = norm_layer(width)
+        self.permute = Permute([0, 3, 1, 2])
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.flatten = nn.Flatten(1)
+        self.head = nn.Linear(width, num_classes)
+        for m in self.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.trunc_normal_(m.weight, std=0.02)
+                if m.bias is not None:
+                    nn.init.zeros_(m.bias)
+
+    def forward(self, x):
+        x = self.permute(self.norm(self.features(x)))
+        return self.head(self.flatten(self.avgpool(x)))
+
+
+def _swin(embed_dim, depths, num_heads, window, stochastic_depth_prob, kwargs, two=False):
+    options = {"block": SwinTransformerBlockV2, "downsample_layer": PatchMergingV2} if two else {}
+    options |= {"stochastic_depth_prob": stochastic_depth_prob, **kwargs}
+    return SwinTransformer([4, 4], embed_dim, depths, num_heads, [window, window], **options)
+
+
+@entry
+def swin_t(**kwargs):
+    """Swin, tiny."""
+    return _swin(96, [2, 2, 6, 2], [3, 6, 12, 24], 7, 0.2, kwargs)
+
+
+@entry
+def swin_s(**kwargs):
+    """Swin, small."""
+    return _swin(96, [2, 2, 18, 2], [3, 6, 12, 24], 7, 0.3, kwargs)
+
+
+@entry
+def swin_b(**kwargs):
+    """Swin, base."""
+    return _swin(128, [2, 2, 18, 2], [4, 8, 16, 32], 7, 0.5, kwargs)
+
+
+@entry
+def swin_v2_t(**kwargs):
+    """Swin v2, tiny."""
+    return _swin(96, [2, 2, 6, 2], [3, 6, 12, 24], 8, 0.2, kwargs, two=True)
+
+
+@entry
+def swin_v2_s(**kwargs):
+    """Swin v2, small."""
+    return _swin(96, [2, 2, 18, 2], [3, 6, 12, 24], 8, 0.3, kwargs, two=True)
+
+
+@entry
+def swin_v2_b(**kwargs):
+    """Swin v2, base."""
+    return _swin(128, [2, 2, 18, 2], [4, 8, 16, 32], 8, 0.5, kwargs, two=True)

@@ -1,0 +1,120 @@
+"""VGG (Simonyan and Zisserman, 2014)."""
+
+import rushlight as rl
+from rushlight import nn
+
+from ._api import entry
+
+__all__ = ["VGG"]
+
+# Convolutions of 3 x 3 in each of the five stages, each of which ends with a pooling.
+_STAGES = {"A": (1, 1, 2, 2, 2), "B": (2, 2, 2, 2, 2), "D": (2, 2, 3, 3, 3), "E": (2, 2, 4, 4, 4)}
+cfgs = {
+    key: [c for width, n in zip((64, 128, 256, 512, 512), counts) for c in (*[width] * n, "M")]
+    for key, counts in _STAGES.items()
+}
+
+
+def make_layers(cfg, batch_norm=False):
+    """The layers of a list of widths, "M" for a pooling."""
+    layers, channels = [], 3
+    for width in cfg:
+        if width == "M":
+            layers.append(nn.MaxPool2d(kernel_size=2, stride=2))
+            continue
+        layers.append(nn.Conv2d(channels, width, kernel_size=3, padding=1))
+        if batch_norm:
+            layers.append(nn.BatchNorm2d(width))
+        layers.append(nn.ReLU(inplace=True))
+        channels = width
+    return nn.Sequential(*layers)
+
+
+class VGG(nn.Module):
+    """Stages of 3 x 3 convolutions, three linear layers."""
+
+    def __init__(self, features, num_classes=1000, init_weights=True, dropout=0.5):
+        super().__init__()
+        self.features = features
+        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
+        self.classifier = nn.Sequential(
+            nn.Linear(512 * 7 * 7, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(True),
+            nn.Dropout(p=dropout),
+            nn.Linear(4096, num_classes),
+        )
+        if init_weights:
+            self._initialize()
+
+    def _initialize(self):
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+                if m.bias is not None:
+                    nn.init.constant_(m.bias, 0)
+            elif isinstance(m, nn.BatchNorm2d):
+                nn.init.constant_(m.weight, 1)
+                nn.init.constant_(m.bias, 0)
+            elif isinstance(m, nn.Linear):
+                nn.init.normal_(m.weight, 0, 0.01)
+                nn.init.constant_(m.bias, 0)
+
+    def forward(self, x):
+        return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))
+
+
+def _vgg(cfg, batch_norm, weights, **kwargs):
+    if weights is not None:
+        kwargs["init_weights"] = False
+    return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)
+
+
+@entry
+def vgg11(weights=None, **kwargs):
+    """VGG with 11 layers."""
+    return _vgg("A", False, weights, **kwargs)
+
+
+@entry
+def vgg11_bn(weights=None, **kwargs):
+    """VGG with 11 layers and batch normalization."""
+    return _vgg("A", True, weights, **kwargs)
+
+
+@entry
+def vgg13(weights=None, **kwargs):
+    """VGG with 13 layers."""
+    return _vgg("B", False, weights, **kwargs)
+
+
+@entry
+def vgg13_bn(weights=None, **kwargs):
+    """VGG with 13 layers and batch normalization."""
+    return _vgg("B", True, weights, **kwargs)
+
+
+@entry
+def vgg16(weights=None, **kwargs):
+    """VGG with 16 layers."""
+    return _vgg("D", False, weights, **kwargs)
+
+
+@entry
+def vgg16_bn(weights=None, **kwargs):
+    """VGG with 16 layers and batch normalization."""
+    return _vgg("D", True, weights, **kwargs)
+
+
+@entry
+def vgg19(weights=None, **kwargs):
+    """VGG with 19 layers."""
+    return _vgg("E", False, weights, **kwargs)
+
+
+@entry
+def vgg19_bn(weights=None, **kwargs):
+    """VGG with 19 layers and batch normalization."""
+    return _vgg("E", True, weights, **kwargs)

@@ -1,0 +1,26 @@
+"""Operators and building blocks of vision models."""
+
+from .boxes import *
+from .deform_conv import DeformConv2d, deform_conv2d
+from .drop_block import DropBlock2d, DropBlock3d, drop_block2d, drop_block3d
+from .feature_pyramid_network import FeaturePyramidNetwork
+from .losses import (
+    complete_box_iou_loss,
+    distance_box_iou_loss,
+    generalized_box_iou_loss,
+    sigmoid_focal_loss,
+)
+from .misc import (
+    MLP,
+    Conv2dNormActivation,
+    Conv3dNormActivation,
+    FrozenBatchNorm2d,
+    Permute,
+    SqueezeExcitation,
+)
+from .poolers import MultiScaleRoIAlign
+from .roi import RoIAlign, RoIPool, roi_align, roi_pool
+from .stochastic_depth import StochasticDepth, stochastic_depth
+from rushlight._missing import teach as _teach
+
+__getattr__ = _teach(__name__)

@@ -1,0 +1,159 @@
+"""Regions of feature maps at one size: RoIAlign and RoIPool."""
+
+import rushlight as rl
+from rushlight import nn
+
+_SAMPLES_AT_ONCE = 1 << 22  # numbers gathered before they are averaged: bounds the memory
+
+
+def _pair(size):
+    return (size, size) if isinstance(size, int) else tuple(size)
+
+
+def as_rois(boxes):
+    """(K, 5) rows (picture, x1, y1, x2, y2), also from a list of boxes of each picture."""
+    if isinstance(boxes, (list, tuple)):
+        for b in boxes:
+            if b.ndim != 2 or b.shape[1] != 4:
+                raise AssertionError(
+                    "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]"
+                )
+        numbers = [rl.full_like(b[:, :1], i) for i, b in enumerate(boxes)]
+        return rl.cat([rl.cat(numbers), rl.cat(list(boxes))], dim=1)
+    if boxes.ndim != 2 or boxes.shape[1] != 5:
+        raise AssertionError("The boxes tensor shape is not correct as Tensor[K, 5]")
+    return boxes
+
+
+def _weights(at, size):
+    """(low index, high index, weight of high) of places along an axis; outside of [-1, size] nothing counts."""
+    outside = (at < -1.0) | (at > size)
+    at = at.clamp(min=0)
+    low = at.floor().long().clamp(max=size - 1)
+    high = (low + 1).clamp(max=size - 1)
+    part = rl.where(low >= size - 1, rl.zeros_like(at), at - low)
+    inside = (~outside).to(at.dtype)
+    return low, high, (1.0 - part) * inside, part * inside
+
+
+def _sampled(features, ys, xs):
+    """(C, H, W) at places ys (k, a) and xs (k, b): (k, C, a, b)"""
+    c, h, w = features.shape
+    flat = features.reshape(c, h * w)
+    k, a = ys.shape
+    b = xs.shape[1]
+    total = 0
+    y_low, y_high, y_a, y_b = _weights(ys, h)
+    x_low, x_high, x_a, x_b = _weights(xs, w)
+    for y, wy in ((y_low, y_a), (y_high, y_b)):
+        for x, wx in ((x_low, x_a), (x_high, x_b)):
+            index = (y[:, :, None] * w + x[:, None, :]).reshape(-1)
+            weight = (wy[:, :, None] * wx[:, None, :]).unsqueeze(0)
+            total = total + flat[:, index].view(c, k, a, b) * weight
+    return total.transpose(0, 1)
+
+
+def _in_bins(bins, samples, dtype):
+    """Where samples lie, in bins from the edge of the box: (1, bins * samples)"""
+    within = (rl.arange(samples, dtype=dtype) + 0.5) / samples
+    return (rl.arange(bins, dtype=dtype)[:, None] + within).reshape(1, -1)
+
+
+def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False):
+    """Each box's region of the feature maps (N, C, H, W), as means of interpolated samples: (K, C, ph, pw)."""
+    rois = as_rois(boxes)
+    ph, pw = _pair(output_size)
+    channels = input.shape[1]
+    dtype = input.dtype if input.is_floating_point() else rl.float32
+    rois = rois.to(dtype)
+    offset = 0.5 if aligned else 0.0
+    x1, y1, x2, y2 = (rois[:, 1:] * spatial_scale - offset).unbind(1)
+    width, height = x2 - x1, y2 - y1
+    if not aligned:  # boxes of less than a pixel count as one
+        width, height = width.clamp(min=1.0), height.clamp(min=1.0)
+    bin_w, bin_h = width / pw, height / ph
+    if sampling_ratio > 0:
+        rows = columns = rl.full((len(rois),), sampling_ratio, dtype=rl.int64)
+    else:
+        rows, columns = bin_h.detach().ceil().long().clamp(min=0), bin_w.detach().ceil().long().clamp(min=0)
+    pieces, order = [], []
+    pictures = rois[:, 0].long()
+    keys = rl.stack([pictures, rows, columns], 1)
+    for n, gh, gw in {tuple(key) for key in keys.tolist()}:
+        group = ((pictures == n) & (rows == gh) & (columns == gw)).nonzero().squeeze(1)
+        order.append(group)
+        if gh == 0 or gw == 0 or not len(group):
+            pieces.append(input.new_zeros((len(group), channels, ph, pw)))
+            continue
+        step = max(1, _SAMPLES_AT_ONCE // (channels * ph * gh * pw * gw))
+        in_bin_y, in_bin_x = _in_bins(ph, gh, dtype), _in_bins(pw, gw, dtype)
+        for some in group.split(step):
+            ys = y1[some, None] + in_bin_y * bin_h[some, None]
+            xs = x1[some, None] + in_bin_x * bin_w[some, None]
+            values = _sampled(input[n], ys, xs)
+            pieces.append(values.reshape(len(some), channels, ph, gh, pw, gw).mean(dim=(3, 5)))
+    if not pieces:
+        return input.new_zeros((0, channels, ph, pw))
+    return rl.cat(pieces)[rl.cat(order).argsort()]
+
+
+def roi_pool(input, boxes, output_size, spatial_scale=1.0):
+    """Each box's region of the feature maps (N, C, H, W), as maxima of whole pixels: (K, C, ph, pw)."""
+    rois = as_rois(boxes)
+    ph, pw = _pair(output_size)
+    n, channels, h, w = input.shape
+    out = []
+    for picture, *box in rois.tolist():
+        x1, y1, x2, y2 = (_rounded(v * spatial_scale) for v in box)
+        x2, y2 = max(x2, x1), max(y2, y1)
+        inside = input[int(picture), :, max(y1, 0) : max(y2 + 1, 0), max(x1, 0) : max(x2 + 1, 0)]
+        if inside.numel() == 0 and channels:
+            out.append(input.new_zeros((channels, ph, pw)))
+            continue
+        # The bins are those of adaptive pooling over the box; what lies outside of the map never wins.
+        outside = (max(-x1, 0), max(x2 + 1 - w, 0), max(-y1, 0), max(y2 + 1 - h, 0))
+        if any(outside):
+            inside = nn.functional.pad(inside, outside, value=float("-inf"))
+        pooled = nn.functional.adaptive_max_pool2d(inside, (ph, pw))
+        out.append(pooled.masked_fill(pooled == float("-inf"), 0.0) if any(outside) else pooled)
+    return rl.stack(out) if out else input.new_zeros((0, channels, ph, pw))
+
+
+def _rounded(value):
+    """Half away from zero, as C rounds."""
+    return int(value + 0.5) if value >= 0 else -int(-value + 0.5)
+
+
+class RoIAlign(nn.Module):
+    """`roi_align` as a layer."""
+
+    def __init__(self, output_size, spatial_scale, sampling_ratio, aligned=False):
+        super().__init__()
+        self.output_size = output_size
+        self.spatial_scale = spatial_scale
+        self.sampling_ratio = sampling_ratio
+        self.aligned = aligned
+
+    def forward(self, input, rois):
+        return roi_align(input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(output_size={self.output_size}, spatial_scale={self.spatial_scale}, "
+            f"sampling_ratio={self.sampling_ratio}, aligned={self.aligned})"
+        )
+
+
+class RoIPool(nn.Module):
+    """`roi_pool` as a layer."""
+
+    def __init__(self, output_size, spatial_scale):
+        super().__init__()
+        self.output_size = output_size
+        self.spatial_scale = spatial_scale
+
+    def forward(self, input, rois):
+        return roi_pool(input, rois, self.output_size, self.spatial_scale)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(output_size={self.output_size}, spatial_scale={self.spatial_scale})"

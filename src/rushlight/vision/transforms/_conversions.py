@@ -1,0 +1,113 @@
+"""Transforms between pictures, arrays and tensors, and of values."""
+
+import rushlight as rl
+
+from . import functional as F
+
+
+class ToTensor:
+    """A picture of Pillow or an array (H, W, C) as a tensor (C, H, W); bytes in [0, 255] become floats in [0, 1]."""
+
+    def __call__(self, pic):
+        return F.to_tensor(pic)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+
+class PILToTensor:
+    """A picture of Pillow as a tensor (C, H, W) of its own type."""
+
+    def __call__(self, pic):
+        return F.pil_to_tensor(pic)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+
+class ToPILImage:
+    """A tensor (C, H, W) or an array (H, W, C) as a picture of Pillow."""
+
+    def __init__(self, mode=None):
+        self.mode = mode
+
+    def __call__(self, pic):
+        return F.to_pil_image(pic, self.mode)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({f'mode={self.mode}' if self.mode is not None else ''})"
+
+
+class ConvertImageDtype(rl.nn.Module):
+    """The picture in another type, with white kept white."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, image):
+        return F.convert_image_dtype(image, self.dtype)
+
+
+class Normalize(rl.nn.Module):
+    """(tensor - mean) / std by channels."""
+
+    def __init__(self, mean, std, inplace=False):
+        super().__init__()
+        self.mean = mean
+        self.std = std
+        self.inplace = inplace
+
+    def forward(self, tensor):
+        return F.normalize(tensor, self.mean, self.std, self.inplace)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(mean={self.mean}, std={self.std})"
+
+
+class LinearTransformation(rl.nn.Module):
+    """(flattened picture - mean) @ matrix: whitening."""
+
+    def __init__(self, transformation_matrix, mean_vector):
+        super().__init__()
+        if transformation_matrix.size(0) != transformation_matrix.size(1):
+            raise ValueError(
+                f"transformation_matrix should be square. Got {tuple(transformation_matrix.size())} rectangular matrix."
+            )
+        if mean_vector.size(0) != transformation_matrix.size(0):
+            raise ValueError(
+                f"mean_vector should have the same length {mean_vector.size(0)} as any one of the dimensions of the "
+                f"transformation_matrix [{tuple(transformation_matrix.size())}]"
+            )
+        if transformation_matrix.device != mean_vector.device:
+            raise ValueError(
+                f"Input tensors should be on the same device. Got {transformation_matrix.device} and {mean_vector.device}"
+            )
+        if transformation_matrix.dtype != mean_vector.dtype:
+            raise ValueError(
+                f"Input tensors should have the same dtype. Got {transformation_matrix.dtype} and {mean_vector.dtype}"
+            )
+        self.transformation_matrix = transformation_matrix
+        self.mean_vector = mean_vector
+
+    def forward(self, tensor):
+        shape = tensor.shape
+        n = shape[-3] * shape[-2] * shape[-1]
+        if n != self.transformation_matrix.shape[0]:
+            raise ValueError(
+                f"Input tensor and transformation matrix have incompatible shape.[{shape[-3]} x {shape[-2]} x {shape[-1]}] "
+                f"!= {self.transformation_matrix.shape[0]}"
+            )
+        if tensor.device.type != self.mean_vector.device.type:
+            raise ValueError(
+                "Input tensor should be on the same device as transformation matrix and mean vector. "
+                f"Got {tensor.device} vs {self.mean_vector.device}"
+            )
+        flat = tensor.view(-1, n) - self.mean_vector
+        return rl.mm(flat, self.transformation_matrix).view(shape)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(transformation_matrix={self.transformation_matrix.tolist()}, "
+            f"mean_vector={self.mean_vector.tolist()})"
+        )

@@ -1,0 +1,225 @@
+"""Sizes: resizing, cutting, padding, flipping."""
+
+import math
+import numbers
+import warnings
+
+import rushlight as rl
+
+from . import functional as F
+from ._interpolation import InterpolationMode, draw_int, mode_of_int, setup_size, uniform
+
+
+class Resize(rl.nn.Module):
+    """The picture at another size: (h, w), or the length of its shorter edge."""
+
+    def __init__(self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
+        super().__init__()
+        if not isinstance(size, (int, list, tuple)):
+            raise TypeError(f"Size should be int or sequence. Got {type(size)}")
+        if isinstance(size, (list, tuple)) and len(size) not in (1, 2):
+            raise ValueError("If size is a sequence, it should have 1 or 2 values")
+        self.size = size
+        self.max_size = max_size
+        self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
+        self.antialias = antialias
+
+    def forward(self, img):
+        return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(size={self.size}, interpolation={self.interpolation.value}, "
+            f"max_size={self.max_size}, antialias={self.antialias})"
+        )
+
+
+class CenterCrop(rl.nn.Module):
+    """The middle of a picture, padded with black if it is smaller."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = setup_size(size)
+
+    def forward(self, img):
+        return F.center_crop(img, self.size)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(size={self.size})"
+
+
+class Pad(rl.nn.Module):
+    """The picture with a border."""
+
+    def __init__(self, padding, fill=0, padding_mode="constant"):
+        super().__init__()
+        if not isinstance(padding, (numbers.Number, tuple, list)):
+            raise TypeError("Got inappropriate padding arg")
+        if not isinstance(fill, (numbers.Number, str, tuple, list)):
+            raise TypeError("Got inappropriate fill arg")
+        if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
+            raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+        if isinstance(padding, (tuple, list)) and len(padding) not in (1, 2, 4):
+            raise ValueError(
+                f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element tuple"
+            )
+        self.padding = padding
+        self.fill = fill
+        self.padding_mode = padding_mode
+
+    def forward(self, img):
+        return F.pad(img, self.padding, self.fill, self.padding_mode)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(padding={self.padding}, fill={self.fill}, padding_mode={self.padding_mode})"
+
+
+class RandomCrop(rl.nn.Module):
+    """A rectangle at a drawn place, of the picture padded before."""
+
+    @staticmethod
+    def get_params(img, output_size):
+        """(top, left, height, width) of a draw."""
+        _, h, w = F.get_dimensions(img)
+        th, tw = output_size
+        if h < th or w < tw:
+            raise ValueError(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}")
+        if w == tw and h == th:
+            return 0, 0, h, w
+        top = draw_int(0, h - th + 1)
+        return top, draw_int(0, w - tw + 1), th, tw
+
+    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
+        super().__init__()
+        self.size = tuple(setup_size(size))
+        self.padding = padding
+        self.pad_if_needed = pad_if_needed
+        self.fill = fill
+        self.padding_mode = padding_mode
+
+    def forward(self, img):
+        if self.padding is not None:
+            img = F.pad(img, self.padding, self.fill, self.padding_mode)
+        _, h, w = F.get_dimensions(img)
+        if self.pad_if_needed and w < self.size[1]:
+            img = F.pad(img, [self.size[1] - w, 0], self.fill, self.padding_mode)
+        if self.pad_if_needed and h < self.size[0]:
+            img = F.pad(img, [0, self.size[0] - h], self.fill, self.padding_mode)
+        return F.crop(img, *self.get_params(img, self.size))
+
+    def __repr__(self):
+        return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
+
+
+class RandomResizedCrop(rl.nn.Module):
+    """A rectangle of drawn area and shape, at a given size."""
+
+    def __init__(
+        self,
+        size,
+        scale=(0.08, 1.0),
+        ratio=(3.0 / 4.0, 4.0 / 3.0),
+        interpolation=InterpolationMode.BILINEAR,
+        antialias=True,
+    ):
+        super().__init__()
+        self.size = setup_size(size)
+        if not isinstance(scale, (list, tuple)):
+            raise TypeError("Scale should be a sequence")
+        if not isinstance(ratio, (list, tuple)):
+            raise TypeError("Ratio should be a sequence")
+        if scale[0] > scale[1] or ratio[0] > ratio[1]:
+            warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=2)
+        self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
+        self.antialias = antialias
+        self.scale = scale
+        self.ratio = ratio
+
+    @staticmethod
+    def get_params(img, scale, ratio):
+        """(top, left, height, width) of a draw."""
+        _, height, width = F.get_dimensions(img)
+        area = height * width
+        log_ratio = rl.log(rl.tensor(ratio))
+        for _ in range(10):
+            target = area * uniform(scale[0], scale[1])
+            aspect = rl.exp(rl.empty(1).uniform_(log_ratio[0].item(), log_ratio[1].item())).item()
+            w, h = int(round(math.sqrt(target * aspect))), int(round(math.sqrt(target / aspect)))
+            if 0 < w <= width and 0 < h <= height:
+                top = draw_int(0, height - h + 1)
+                return top, draw_int(0, width - w + 1), h, w
+        # No draw fitted: the largest rectangle of a permitted shape, in the middle.
+        w, h = width, height
+        if width / height < min(ratio):
+            h = int(round(w / min(ratio)))
+        elif width / height > max(ratio):
+            w = int(round(h * max(ratio)))
+        return (height - h) // 2, (width - w) // 2, h, w
+
+    def forward(self, img):
+        place = self.get_params(img, self.scale, self.ratio)
+        return F.resized_crop(img, *place, self.size, self.interpolation, antialias=self.antialias)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(size={self.size}, scale={tuple(round(s, 4) for s in self.scale)}, "
+            f"ratio={tuple(round(r, 4) for r in self.ratio)}, interpolation={self.interpolation.value}, "
+            f"antialias={self.antialias})"
+        )
+
+
+class RandomHorizontalFlip(rl.nn.Module):
+    """Left and right exchanged with probability p."""
+
+    def __init__(self, p=0.5):
+        super().__init__()
+        self.p = p
+
+    def forward(self, img):
+        return F.hflip(img) if rl.rand(1) < self.p else img
+
+    def __repr__(self):
+        return f"{type(self).__name__}(p={self.p})"
+
+
+class RandomVerticalFlip(rl.nn.Module):
+    """Upside down with probability p."""
+
+    def __init__(self, p=0.5):
+        super().__init__()
+        self.p = p
+
+    def forward(self, img):
+        return F.vflip(img) if rl.rand(1) < self.p else img
+
+    def __repr__(self):
+        return f"{type(self).__name__}(p={self.p})"
+
+
+class FiveCrop(rl.nn.Module):
+    """Four corners and the middle, as a tuple."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = setup_size(size)
+
+    def forward(self, img):
+        return F.five_crop(img, self.size)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(size={self.size})"
+
+
+class TenCrop(rl.nn.Module):
+    """Four corners and the middle, of the picture and of its mirror image, as a tuple."""
+
+    def __init__(self, size, vertical_flip=False):
+        super().__init__()
+        self.size = setup_size(size)
+        self.vertical_flip = vertical_flip
+
+    def forward(self, img):
+        return F.ten_crop(img, self.size, self.vertical_flip)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(size={self.size}, vertical_flip={self.vertical_flip})"

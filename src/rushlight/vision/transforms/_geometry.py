@@ -1,0 +1,84 @@
+"""Sizes and matrices that pictures of Pillow and tensors share."""
+
+import math
+
+import rushlight as rl
+
+
+def resized_size(image_size, size, max_size=None, allow_size_none=False):
+    """The (h, w) of a picture of (h, w) whose shorter edge becomes size[0], the longer at most max_size."""
+    h, w = image_size
+    short, long = (w, h) if w <= h else (h, w)
+    if size is None:
+        if not allow_size_none:
+            raise ValueError("This should never happen!!")
+        new_short, new_long = int(max_size * short / long), max_size
+    else:
+        wanted = size if isinstance(size, int) else size[0]
+        new_short, new_long = wanted, int(wanted * long / short)
+        if max_size is not None:
+            if max_size <= wanted:
+                raise ValueError(
+                    f"max_size = {max_size} must be strictly greater than the requested "
+                    f"size for the smaller edge size = {size}"
+                )
+            if new_long > max_size:
+                new_short, new_long = int(max_size * new_short / new_long), max_size
+    return [new_long, new_short] if w <= h else [new_short, new_long]
+
+
+def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True):
+    """The six numbers that take a place of the result to its place in the picture (or, not inverted, the way there):
+    T * C * R(angle) * Shear * scale * C^-1, with C the shift to the centre and T the translation. Angles in degrees.
+    """
+    rotation = math.radians(angle)
+    sx, sy = math.radians(shear[0]), math.radians(shear[1])
+    cx, cy = center
+    tx, ty = translate
+    # Rotation times shear, without scale.
+    a = math.cos(rotation - sy) / math.cos(sy)
+    b = -math.cos(rotation - sy) * math.tan(sx) / math.cos(sy) - math.sin(rotation)
+    c = math.sin(rotation - sy) / math.cos(sy)
+    d = -math.sin(rotation - sy) * math.tan(sx) / math.cos(sy) + math.cos(rotation)
+    if not inverted:
+        m = [scale * a, scale * b, 0.0, scale * c, scale * d, 0.0]
+        m[2] = m[0] * -cx + m[1] * -cy + cx + tx
+        m[5] = m[3] * -cx + m[4] * -cy + cy + ty
+        return m
+    # The matrix above has determinant 1, so its inverse is its adjugate.
+    m = [d / scale, -b / scale, 0.0, -c / scale, a / scale, 0.0]
+    m[2] = m[0] * (-cx - tx) + m[1] * (-cy - ty) + cx
+    m[5] = m[3] * (-cx - tx) + m[4] * (-cy - ty) + cy
+    return m
+
+
+def affine_output_size(matrix, w, h):
+    """(width, height) of the rectangle that holds a picture turned by a matrix about its centre, in whole pixels."""
+    corners = rl.tensor([[-0.5 * w, -0.5 * h, 1.0], [-0.5 * w, 0.5 * h, 1.0], [0.5 * w, 0.5 * h, 1.0], [0.5 * w, -0.5 * h, 1.0]])  # fmt: skip
+    places = rl.matmul(corners, rl.tensor(matrix).reshape(2, 3).T)  # (4, 2)
+    low, high = places.min(dim=0).values, places.max(dim=0).values
+    low += rl.tensor((w * 0.5, h * 0.5))
+    high += rl.tensor((w * 0.5, h * 0.5))
+    # Places that miss a whole number by rounding only are taken as that number.
+    tolerance = 1e-4
+    high = rl.ceil((high / tolerance).trunc_() * tolerance)
+    low = rl.floor((low / tolerance).trunc_() * tolerance)
+    size = high - low
+    return int(size[0]), int(size[1])
+
+
+def perspective_coeffs(startpoints, endpoints):
+    """The eight numbers a .. h of (x, y) -> ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1)) that take four
+    endpoints to four startpoints.
+    """
+    if len(startpoints) != 4 or len(endpoints) != 4:
+        raise ValueError(
+            f"Please provide exactly four corners, got {len(startpoints)} startpoints and {len(endpoints)} endpoints."
+        )
+    rows, values = [], []
+    for (x, y), (u, v) in zip(endpoints, startpoints):
+        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
+        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
+        values += [u, v]
+    matrix, right = rl.tensor(rows, dtype=rl.float64), rl.tensor(values, dtype=rl.float64)
+    return rl.linalg.lstsq(matrix, right, driver="gels").solution.to(rl.float32).tolist()

@@ -1,0 +1,122 @@
+"""Python numbers that meet tensors whose type cannot hold them, or holds them rounded."""
+
+import pytest
+
+import rushlight as rl
+
+WIDE, MOST = 2**63, 2**64 - 1
+
+
+@pytest.mark.parametrize("value", [WIDE, MOST, 5])
+def test_uint64_holds_all_of_its_range(value):
+    made = [
+        rl.tensor(value, dtype=rl.uint64),
+        rl.full((), value, dtype=rl.uint64),
+        rl.zeros((), dtype=rl.uint64).fill_(value),
+        rl.full_like(rl.zeros((), dtype=rl.uint64), value),
+        rl.zeros(2, dtype=rl.uint64).new_full((), value),
+        rl.scalar_tensor(value, dtype=rl.uint64),
+    ]
+    for x in made:
+        assert x.item() == x.tolist() == int(x) == value and x.dtype == rl.uint64
+        assert bool(x == value) and not bool(x == value - 1)
+
+
+@pytest.mark.parametrize("value", [WIDE, MOST])
+def test_floats_and_bools_take_integers_beyond_int64(value):
+    for x in (
+        rl.full((1,), value, dtype=rl.float64),
+        rl.zeros(1, dtype=rl.float64).fill_(value),
+        rl.zeros(1, dtype=rl.float64) + value,
+        rl.tensor([1.0, value], dtype=rl.float64)[1:],
+        rl.zeros(1, dtype=rl.float64).masked_fill(rl.tensor([True]), value),
+        rl.nn.functional.pad(rl.zeros(1, dtype=rl.float64), (1, 0), value=value)[:1],
+    ):
+        assert x.tolist() == [float(value)]
+    assert rl.zeros(1, dtype=rl.bool).fill_(value).tolist() == [True]
+    assert (rl.zeros(1) < value).tolist() == [True]
+    assert rl.tensor([1.0, 2**100]).tolist() == [1.0, 2.0**100]
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: rl.tensor(WIDE), ValueError),
+        (lambda: rl.tensor([1, WIDE]), ValueError),
+        (lambda: rl.full((2,), WIDE), RuntimeError),
+        (lambda: rl.zeros(2, dtype=rl.int64).fill_(WIDE), RuntimeError),
+        (lambda: rl.zeros(2, dtype=rl.int32).fill_(2**31), RuntimeError),
+        (lambda: rl.zeros(2, dtype=rl.uint8).masked_fill(rl.tensor([True, False]), 300), RuntimeError),
+        (lambda: rl.zeros(2, dtype=rl.uint8).clamp(max=300), RuntimeError),
+        (lambda: rl.where(rl.tensor([True]), rl.zeros(1, dtype=rl.uint8), 300), RuntimeError),
+        (lambda: rl.zeros(2, dtype=rl.uint8) ** 300, RuntimeError),
+        (lambda: rl.full((2,), 2**64, dtype=rl.uint64), OverflowError),
+        (lambda: rl.full((2,), 2**100, dtype=rl.float32), OverflowError),
+        (lambda: rl.full((2,), -(2**63) - 1), OverflowError),
+        (lambda: rl.zeros(2) * 2**64, OverflowError),
+        (lambda: rl.zeros(2) < 2**64, OverflowError),
+        (lambda: rl.tensor(2**64, dtype=rl.uint64), OverflowError),
+        (lambda: rl.tensor(-1, dtype=rl.uint64), OverflowError),
+        (lambda: rl.tensor(1.5, dtype=rl.uint64), TypeError),
+        (lambda: rl.arange(0, WIDE), RuntimeError),
+        (lambda: rl.zeros(WIDE), TypeError),
+        (lambda: rl.zeros(2).view(WIDE), TypeError),
+        (lambda: rl.zeros(2).narrow(0, WIDE, 1), ValueError),
+        (lambda: rl.zeros(2)[WIDE], ValueError),
+        (lambda: rl.full((1,), 1e300), RuntimeError),
+        (lambda: rl.zeros(1).fill_(-1e300), RuntimeError),
+        (lambda: rl.zeros(1).clamp(max=1e300), RuntimeError),
+        (lambda: rl.zeros(1, dtype=rl.complex64).fill_(1e300), RuntimeError),
+        (lambda: rl.add(rl.zeros(1), rl.zeros(1), alpha=1e300), RuntimeError),
+        (lambda: rl.zeros(1, dtype=rl.float16).masked_fill(rl.tensor([True]), -1e9), RuntimeError),
+        (lambda: rl.zeros(1, dtype=rl.float16).clamp(min=-1e9), RuntimeError),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_operands_of_operators_wrap():
+    x = rl.tensor([44, 1], dtype=rl.uint8)  # 300 is 44 in 8 bits
+    assert (
+        (x + 300).tolist() == [88, 45] and (300 - x).tolist() == [0, 43] and (x * 300).tolist() == [144, 44]
+    )
+    assert (x == 300).tolist() == [True, False] and (x < 300).tolist() == [False, True]
+    assert (x & 300).tolist() == [44, 0] and (x // 300).tolist() == [1, 0] and (x % 300).tolist() == [0, 1]
+    assert x.clone().add_(300).tolist() == [88, 45]
+    assert (rl.tensor([3], dtype=rl.int32) + 2**40).tolist() == [3]
+    assert (rl.zeros(1, dtype=rl.int64) + WIDE).tolist() == [-(2**63)]
+    assert (rl.ones(1) * 1e300).tolist() == [float("inf")]
+
+
+def test_values_that_round_to_infinity_in_a_short_type():
+    x = rl.zeros(2, dtype=rl.float16)
+    x[rl.tensor([True, False])] = -1e9
+    assert x.tolist() == [float("-inf"), 0.0]
+    assert rl.tensor(1e300).item() == float("inf")
+    assert rl.zeros(1).fill_(float("inf")).item() == float("inf")
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
+def test_numbers_beside_short_floats(dtype):
+    rl.manual_seed(0)
+    a, b = rl.randn(999).to(dtype), rl.randn(999).to(dtype)
+    wide = a.float(), b.float()
+    short = lambda number: rl.tensor(number).to(dtype).float()  # noqa: E731
+    # The factor of add and sub is rounded to the type; the weight of lerp, and a number or 0-dim tensor on the right
+    # of a product, are not; a 0-dim tensor on its left is.
+    assert rl.equal(rl.add(a, b, alpha=0.1), (wide[0] + short(0.1) * wide[1]).to(dtype))
+    assert rl.equal(rl.sub(a, b, alpha=0.1), (wide[0] - short(0.1) * wide[1]).to(dtype))
+    assert rl.equal(rl.lerp(a, b, 0.1), rl.lerp(*wide, 0.1).to(dtype))
+    assert rl.equal(a.clone().lerp_(b, 0.7), rl.lerp(*wide, 0.7).to(dtype))
+    assert rl.equal(a * 0.1, (wide[0] * 0.1).to(dtype)) and rl.equal(0.1 * a, a * 0.1)
+    assert rl.equal(a * rl.tensor(0.1), a * 0.1)
+    assert rl.equal(rl.tensor(0.1) * a, (short(0.1) * wide[0]).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
+def test_gradient_of_lerp_of_short_floats(dtype):
+    a, b = (rl.randn(5).to(dtype).requires_grad_() for _ in range(2))
+    rl.lerp(a, b, 0.25).sum().backward()
+    assert a.grad.tolist() == [0.75] * 5 and b.grad.tolist() == [0.25] * 5 and a.grad.dtype == dtype

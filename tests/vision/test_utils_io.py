@@ -1,0 +1,195 @@
+"""Grids, drawings and files of pictures."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("PIL")
+from PIL import Image
+
+import rushlight as rl
+from rushlight.vision import io, utils
+
+
+def test_make_grid():
+    pictures = rl.arange(5 * 3 * 2 * 2).view(5, 3, 2, 2).float()
+    grid = utils.make_grid(pictures, nrow=2, padding=1, pad_value=-1)
+    assert grid.shape == (3, 10, 7) and grid[0, 0, 0] == -1
+    assert rl.equal(grid[:, 4:6, 1:3], pictures[2]) and rl.equal(grid[:, 1:3, 4:6], pictures[1])
+    assert (grid[:, 7:9, 4:6] == -1).all()
+    unit = utils.make_grid(pictures, normalize=True, padding=0)
+    assert unit.min() == 0 and unit.max() == 1
+    each = utils.make_grid(pictures, normalize=True, scale_each=True, padding=0, nrow=5)
+    assert all(each[:, :, 2 * i : 2 * i + 2].max() == 1 for i in range(5))
+    ranged = utils.make_grid(pictures, normalize=True, value_range=(0, 30), padding=0)
+    assert (ranged == 1).sum() > 20
+    assert utils.make_grid(rl.rand(4, 6)).shape == (3, 4, 6)
+    assert utils.make_grid([rl.rand(1, 4, 6)] * 3, nrow=8).shape == (3, 8, 26)
+    with pytest.raises(TypeError, match="tensor or list of tensors expected"):
+        utils.make_grid("x")
+
+
+def test_save_image(tmp_path):
+    pictures = rl.rand(4, 3, 5, 6)
+    utils.save_image(pictures, tmp_path / "a.png", nrow=2, padding=0)
+    back = io.read_image(str(tmp_path / "a.png"))
+    assert back.shape == (3, 10, 12)
+    assert rl.equal(back[:, :5, 6:], (pictures[1] * 255 + 0.5).to(rl.uint8))
+    utils.save_image(pictures[0], open_ := (tmp_path / "b.jpg").open("wb"), format="jpeg")
+    open_.close()
+    with Image.open(tmp_path / "b.jpg") as img:
+        assert img.size == (6, 5)
+
+
+def test_draw_boxes():
+    image = rl.zeros(3, 20, 30, dtype=rl.uint8)
+    boxes = rl.tensor([[2.0, 3, 10, 12], [5, 5, 25, 18]])
+    out = utils.draw_bounding_boxes(image, boxes, colors=["red", (0, 255, 0)])
+    assert (
+        out[:, 3, 2].tolist() == [255, 0, 0]
+        and out[:, 18, 25].tolist() == [0, 255, 0]
+        and out[:, 10, 15].sum() == 0
+    )
+    filled = utils.draw_bounding_boxes(image, boxes[:1], colors="blue", fill=True, width=2, labels=["a"])
+    assert filled[2, 10, 4] == 100 and filled[:, 3, 2].tolist() == [0, 0, 255]
+    floats = utils.draw_bounding_boxes(image.float(), boxes, colors="white")
+    assert floats.dtype == rl.float32 and floats.max() == 1
+    assert utils.draw_bounding_boxes(image[:1], boxes).shape == (3, 20, 30)
+    with pytest.raises(ValueError, match="Number of boxes"):
+        utils.draw_bounding_boxes(image, boxes, labels=["a"])
+    with pytest.raises(ValueError, match="Boxes need to be in"):
+        utils.draw_bounding_boxes(image, boxes.flip(1))
+    with pytest.raises(ValueError, match="individual images"):
+        utils.draw_bounding_boxes(image[None], boxes)
+    with pytest.raises(ValueError, match="dtype must be"):
+        utils.draw_bounding_boxes(image.int(), boxes)
+    with pytest.warns(UserWarning, match="any box"):
+        assert utils.draw_bounding_boxes(image, rl.zeros(0, 4)) is image
+
+
+def test_draw_masks_and_points():
+    image = rl.full((3, 8, 8), 100, dtype=rl.uint8)
+    masks = rl.zeros(2, 8, 8, dtype=rl.bool)
+    masks[0, :4] = True
+    masks[1, :, :2] = True
+    out = utils.draw_segmentation_masks(image, masks, 0.5, ["red", "#00ff00"])
+    assert (
+        out[:, 0, 7].tolist() == [177, 50, 50]
+        and out[:, 7, 0].tolist() == [50, 177, 50]
+        and out[0, 7, 7] == 100
+    )
+    assert rl.equal(utils.draw_segmentation_masks(image, masks, 0.0), image)
+    assert utils.draw_segmentation_masks(image / 255, masks[0]).dtype == rl.float32
+    with pytest.raises(ValueError, match="bool"):
+        utils.draw_segmentation_masks(image, masks.int())
+    points = rl.tensor([[[2.0, 2], [6, 6]]])
+    shown = utils.draw_keypoints(image, points, [(0, 1)], "red", radius=1)
+    assert shown[:, 2, 2].tolist() != [100] * 3 and shown[:, 4, 4].tolist() == [255] * 3
+    hidden = utils.draw_keypoints(image, points, [(0, 1)], "red", visibility=rl.tensor([[True, False]]))
+    assert hidden[:, 6, 6].tolist() == [100] * 3 and hidden[:, 2, 2].tolist() == [255, 0, 0]
+
+
+def test_flow_to_image():
+    flow = rl.zeros(2, 4, 4)
+    assert (utils.flow_to_image(flow) == 255).all()
+    flow[0, 0, 0] = 1.0
+    out = utils.flow_to_image(flow[None])
+    assert out.shape == (1, 3, 4, 4) and out[0, :, 0, 0].tolist()[0] > 200 and (out[0, :, 3, 3] == 255).all()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_png_is_exact_and_jpeg_near(tmp_path, channels):
+    y, x = np.mgrid[0:24, 0:32]
+    image = rl.tensor(np.stack([4 * y + 3 * x + 9 * c for c in range(channels)]).astype(np.uint8))
+    io.write_png(image, str(tmp_path / "a.png"), compression_level=1)
+    assert rl.equal(io.read_image(str(tmp_path / "a.png")), image)
+    assert rl.equal(io.decode_png(io.read_file(tmp_path / "a.png")), image)
+    io.write_jpeg(image, str(tmp_path / "a.jpg"), quality=95)
+    assert (io.decode_image(str(tmp_path / "a.jpg")).int() - image.int()).abs().max() < 12
+    assert io.read_image(str(tmp_path / "a.png"), io.ImageReadMode.RGB).shape == (3, 24, 32)
+    assert io.read_image(str(tmp_path / "a.png"), "GRAY").shape == (1, 24, 32)
+
+
+def test_modes_of_files(tmp_path):
+    rgba = Image.new("RGBA", (4, 3), (1, 2, 3, 4))
+    rgba.save(tmp_path / "a.png")
+    assert io.read_image(str(tmp_path / "a.png"))[:, 0, 0].tolist() == [1, 2, 3, 4]
+    assert io.read_image(str(tmp_path / "a.png"), io.ImageReadMode.GRAY_ALPHA).shape == (2, 3, 4)
+    Image.fromarray(np.full((3, 4), 60000, np.uint16)).save(tmp_path / "deep.png")
+    deep = io.read_image(str(tmp_path / "deep.png"))
+    assert deep.dtype == rl.uint16 and deep.to(rl.int32).unique().tolist() == [60000]
+    Image.new("P", (4, 3)).save(tmp_path / "p.png")
+    assert io.read_image(str(tmp_path / "p.png")).shape == (3, 3, 4)
+    frames = [Image.new("L", (4, 3), 50 * i) for i in range(3)]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    assert io.decode_gif(io.read_file(tmp_path / "a.gif")).shape == (3, 3, 3, 4)
+    for bad in (
+        rl.zeros(0, dtype=rl.uint8),
+        rl.zeros(9, dtype=rl.uint8),
+        rl.zeros(9),
+        rl.zeros(3, 3, dtype=rl.uint8),
+    ):
+        with pytest.raises(RuntimeError):
+            io.decode_image(bad)
+    whole = io.read_file(tmp_path / "a.png")
+    with pytest.raises(RuntimeError, match="no picture that Pillow can read"):
+        io.decode_image(whole[:20])
+    with pytest.raises(RuntimeError, match="no JPEG"):
+        io.decode_jpeg(whole)
+    for bad in (rl.zeros(3, 4, 4), rl.zeros(4, 4, dtype=rl.uint8), rl.zeros(2, 4, 4, dtype=rl.uint8)):
+        with pytest.raises(RuntimeError):
+            io.encode_png(bad)
+
+
+def test_against_torchvision(theirs, tmp_path):
+    import torch
+
+    def same(ours, other, tolerance=0):
+        ours, other = ours.numpy().astype(np.float64), other.numpy().astype(np.float64)
+        return ours.shape == other.shape and np.abs(ours - other).max() <= tolerance
+
+    def t(x):
+        return torch.from_numpy(x.numpy().copy())
+
+    rl.manual_seed(0)
+    pictures = rl.rand(7, 3, 6, 5)
+    for options in (
+        {},
+        {"nrow": 3, "padding": 1},
+        {"normalize": True},
+        {"normalize": True, "scale_each": True},
+    ):
+        assert same(
+            utils.make_grid(pictures, **options), theirs.utils.make_grid(t(pictures), **options), 1e-6
+        )
+    image = rl.randint(0, 256, (3, 40, 50), dtype=rl.uint8)
+    boxes = rl.tensor([[2.0, 3, 20, 22], [15, 15, 45, 38], [0, 0, 49, 39]])
+    labels = ["cat", "dog", None]
+    for options in (
+        {},
+        {"colors": "red", "width": 3},
+        {"labels": labels, "fill": True},
+        {"labels": labels, "fill_labels": True, "label_colors": "white", "label_background_colors": "blue"},
+    ):
+        got = utils.draw_bounding_boxes(image, boxes, **options)
+        assert same(got, theirs.utils.draw_bounding_boxes(t(image), t(boxes), **options)), options
+    floats = image / 255
+    got = utils.draw_bounding_boxes(floats, boxes)
+    assert same(got, theirs.utils.draw_bounding_boxes(t(floats), t(boxes)), 1e-6)
+    masks = rl.rand(3, 40, 50) > 0.6
+    for options in ({}, {"alpha": 0.3, "colors": ["red", "blue", (1, 2, 3)]}):
+        got = utils.draw_segmentation_masks(image, masks, **options)
+        assert same(got, theirs.utils.draw_segmentation_masks(t(image), t(masks), **options), 1)
+    points = rl.tensor([[[5.0, 5], [20, 30], [40, 10]]])
+    for options in (
+        {"colors": "red"},
+        {"connectivity": [(0, 1), (1, 2)], "radius": 4, "width": 2, "colors": (1, 2, 3)},
+    ):
+        got = utils.draw_keypoints(image, points, **options)
+        assert same(got, theirs.utils.draw_keypoints(t(image), t(points), **options))
+    flow = rl.randn(2, 2, 12, 9)
+    assert same(utils.flow_to_image(flow), theirs.utils.flow_to_image(t(flow)), 1)
+    utils.save_image(pictures, tmp_path / "a.png")
+    theirs.utils.save_image(t(pictures), tmp_path / "b.png")
+    assert np.array_equal(
+        np.asarray(Image.open(tmp_path / "a.png")), np.asarray(Image.open(tmp_path / "b.png"))
+    )
