@@ -1,7 +1,7 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
 import rushlight as rl
-from rushlight import _C, _autocast
+from rushlight import _C
 from rushlight.nn.modules.utils import _pair
 
 
@@ -50,13 +50,7 @@ def pad(input, pad, mode="constant", value=None):
         )
     if mode == "circular":
         return _C.ops["_nn.wrap"](input, pad)
-    return in_order_of(input, _extend(input, pad, mode))
-
-
-@_autocast.full
-def _extend(input, pad, mode):
-    """Padding with the input's own values."""
-    return _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1)
+    return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
 def _windows(length, kernel, dilation, padding, stride, device):
