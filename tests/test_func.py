@@ -232,3 +232,19 @@ def test_functionalize_changes_no_result():
     ]
     with pytest.raises(RuntimeError, match="invalid argument for remove"):
         rl.func.functionalize(lambda t: t, remove="views")
+
+
+def test_hessian_runs_at_once(monkeypatch):
+    """The inner Jacobian of a scalar is mapped, too, not done row by row."""
+    from rushlight import func
+
+    calls = []
+    pull_back = func._pull_back
+    monkeypatch.setattr(func, "_pull_back", lambda *a, **k: calls.append(1) or pull_back(*a, **k))
+    w = rl.arange(16.0, dtype=rl.float64).view(4, 4) / 16
+    x = rl.tensor([0.1, -0.2, 0.3, 0.4], dtype=rl.float64)
+    h = func.hessian(lambda x: (w @ x).tanh().square().sum())(x)
+    assert len(calls) <= 4
+    t = (w @ x).tanh()
+    curve = 2 * (1 - t**2) * (1 - 3 * t**2)  # the second derivative of tanh^2
+    assert rl.allclose(h, w.t() @ rl.diag(curve) @ w)

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/destination.h"
 #include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -91,7 +92,11 @@ static std::optional<double> exact_number(const Value& v, const Value& other) {
   if (!v.is_tensor()) return v.number.is_complex() ? std::nullopt : std::optional(v.number.to_double());
   const Tensor& t = v.tensor;
   bool counts = t.dim() == 0 && other.tensor.dim() > 0 && (t.dtype() == DType::Float32 || t.dtype() == DType::Float64);
-  return counts && t.device().is_cpu() ? std::optional(item(t).to_double()) : std::nullopt;
+  if (!counts || !t.device().is_cpu()) return std::nullopt;
+  // The call will be recorded, which a loop that sees only the number does not know: the other operand must stay as it
+  // is.
+  if (grad_enabled() && t.requires_grad()) t_destination.wanted = nullptr;
+  return item(t).to_double();
 }
 static Tensor scale_short(const char* name, const Tensor& t, double factor) {
   Value operands[] = {Scalar(-0.0), t};

@@ -31,11 +31,15 @@ namespace {
   return s;
 }
 
-void check_same(const char* name, const Tensor& a, const Tensor& b) {
+// Where there is nothing to multiply, any type will do.
+bool nothing_to_multiply(const Tensor& a, const Tensor& b) { return a.numel() == 0 || b.numel() == 0; }
+
+void check_same(const char* name, const Tensor& a, const Tensor& b, bool empty_ok = false) {
   if (a.dtype() != b.dtype()) fail_dtypes(name, a.dtype(), b.dtype());
   CHECK(a.device() == b.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(a.device()), " and ",
         to_text(b.device()), "! (", name, ")");
+  if (empty_ok && nothing_to_multiply(a, b)) return;
   if (a.dtype() == DType::Bool || static_cast<int>(a.dtype()) >= kComputeDTypes) no_kernel(name, a.dtype());
 }
 
@@ -51,6 +55,10 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {}, cons
   sizes[sizes.size() - 1] = b.sizes()[b.dim() - 1];
   Tensor y = empty(sizes, a.dtype(), a.device());
   if (a.device().is_meta()) return y;
+  if (!addend.defined() && nothing_to_multiply(a, b)) {
+    if (y.numel()) g_cpu->copy->zero(y.view());
+    return y;
+  }
   const MatmulKernels& kernels = *backend(a.device()).matmul;
   if (!addend.defined() && alpha.equals(1)) {
     kernels.matmul(y.view(), a.view(), b.view());
@@ -95,7 +103,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   CHECK(b.dim() == 2, Runtime, "mm: mat2 must be a matrix, got shape ", to_text(b.sizes()));
   CHECK(a.sizes()[1] == b.sizes()[0], Runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes()[0], "x",
         a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")", product_hint(a.sizes(), b.sizes()));
-  check_same("mm", a, b);
+  check_same("mm", a, b, true);
   return record<ProductBackward<false>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     if (n.needs(0)) n.mat2 = save(b);
@@ -107,7 +115,7 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   CHECK(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1], Runtime,
         "Expected size for first two dimensions of batch2 tensor to be: [", a.sizes()[0], ", ", a.sizes()[2],
         "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "].");
-  check_same("bmm", a, b);
+  check_same("bmm", a, b, true);
   return record<ProductBackward<true>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     if (n.needs(0)) n.mat2 = save(b);
@@ -128,9 +136,11 @@ Tensor mv(const Tensor& a, const Tensor& x) {
   CHECK(a.dim() == 2 && x.dim() == 1, Runtime, "vector + matrix @ vector expected, got ", a.dim(), ", ", x.dim());
   CHECK(a.sizes()[1] == x.sizes()[0], Runtime, "size mismatch, got input (", a.sizes()[0], "), mat (", a.sizes()[0],
         "x", a.sizes()[1], "), vec (", x.sizes()[0], ")");
-  check_same("mv", a, x);
+  check_same("mv", a, x, true);
   Tensor y = empty({a.sizes()[0]}, a.dtype(), a.device());
-  if (!a.device().is_meta()) {
+  if (!a.device().is_meta() && nothing_to_multiply(a, x)) {
+    if (y.numel()) g_cpu->copy->zero(y.view());
+  } else if (!a.device().is_meta()) {
     int64_t out_sizes[] = {y.numel(), 1}, out_strides[] = {1, 1}, x_sizes[] = {x.numel(), 1},
             x_strides[] = {x.strides()[0], 1};
     backend(a.device())
@@ -442,7 +452,8 @@ static const Register registered([](Ops& ops) {
           "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
-  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut | kCastLow, "input @ weight^T + bias.");
+  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kExactOut | kCastLow,
+          "input @ weight^T + bias.");
   ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
           "beta * input + alpha * mat1 @ mat2.");
   ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1",

@@ -6,6 +6,7 @@
 #include "ops/reduce.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
+#include "tensor/overlap.h"
 
 namespace rl::ops {
 
@@ -113,9 +114,23 @@ struct TriuBackward : Node {
   Grads backward(const Grads& dy) { return {triu(dy[0], diagonal)}; }
   FIELDS(diagonal)
 };
+// Whether the matrices follow each other without gaps; the first dimension may repeat them.
+static bool packed_matrices(const Tensor& t) {
+  if (t.dim() < 4) return true;
+  int64_t expected = t.sizes()[t.dim() - 1] * t.sizes()[t.dim() - 2];
+  for (int64_t d = t.dim() - 3; d >= 0; --d) {
+    if (d == 0 && (t.strides()[d] == 0 || t.sizes()[d] == 1)) continue;
+    if (t.strides()[d] != expected) return false;
+    expected *= t.sizes()[d];
+  }
+  return true;
+}
 static Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool upper) {
   CHECK(input.dim() >= 2, Runtime, op, ": input tensor must have at least 2 dimensions, got shape ",
         to_text(input.sizes()));
+  // Repeated elements are refused only where torch, whose kernel wants packed matrices, writes to a copy first.
+  if (t_destination.wanted && !packed_matrices(Tensor::borrow(t_destination.wanted)))
+    check_no_internal_overlap(Tensor::borrow(t_destination.wanted));
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
   if (!y.defined()) y = empty(input.sizes(), input.dtype(), input.device());
   if (!y.device().is_meta() && y.numel()) g_cpu->copy->triangle(y.view(), input.view(), diagonal, upper);

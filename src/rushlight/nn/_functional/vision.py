@@ -7,8 +7,10 @@ from rushlight.nn.modules.utils import _pair
 
 def in_order_of(input, result):
     """The result of (N, C, ...), with its channels last in memory where the input has them there."""
+    if input.is_contiguous():
+        return result
     order = {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
-    if order is None or input.is_contiguous() or not input.is_contiguous(memory_format=order):
+    if order is None or not input.is_contiguous(memory_format=order):
         return result
     return result.contiguous(memory_format=order)
 
