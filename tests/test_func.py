@@ -222,3 +222,19 @@ def test_jacobians_of_nested_transforms():
         assert rl.allclose(per_sample[k], expected)
     h = rl.func.hessian(lambda v: (v**3).sum() * v[0])(x[0])
     assert rl.allclose(h, rl.autograd.functional.hessian(lambda v: (v**3).sum() * v[0], x[0]))
+
+
+def test_hessian_runs_at_once(monkeypatch):
+    """The inner Jacobian of a scalar is mapped, too, not done row by row."""
+    from rushlight import func
+
+    calls = []
+    pull_back = func._pull_back
+    monkeypatch.setattr(func, "_pull_back", lambda *a, **k: calls.append(1) or pull_back(*a, **k))
+    w = rl.arange(16.0, dtype=rl.float64).view(4, 4) / 16
+    x = rl.tensor([0.1, -0.2, 0.3, 0.4], dtype=rl.float64)
+    h = func.hessian(lambda x: (w @ x).tanh().square().sum())(x)
+    assert len(calls) <= 4
+    t = (w @ x).tanh()
+    curve = 2 * (1 - t**2) * (1 - 3 * t**2)  # the second derivative of tanh^2
+    assert rl.allclose(h, w.t() @ rl.diag(curve) @ w)

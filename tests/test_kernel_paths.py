@@ -282,3 +282,78 @@ def test_normals_after_an_odd_number():
     rl.manual_seed(3)
     together = [*rl.randn(5).tolist(), *rl.randn(7).tolist(), *rl.randn(4).tolist(), *rl.randn(14).tolist()]
     assert together == one_by_one
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "shape", [(5, 7, 9), (40, 31), (64, 62), (3, 33, 64), (1, 8192), (2, 12288), (1, 10125)]
+)
+def test_fourier_lines_of_any_number_and_length(shape, dtype):
+    """Groups of lines that fill no vector, radices without a butterfly of their own, lines that are split in two."""
+    x = array(*shape, dtype=dtype)
+    z = x + 1j * array(*shape, seed=1, dtype=dtype)
+    tolerance = {"rtol": 0, "atol": (2e-6 if dtype == np.float32 else 1e-14) * math.sqrt(x.size) * 4}
+    for dim in range(x.ndim):
+        full = np.fft.fft(z, axis=dim)
+        np.testing.assert_allclose(rl.fft.fft(rl.tensor(z), dim=dim).numpy(), full, **tolerance)
+        np.testing.assert_allclose(rl.fft.ifft(rl.tensor(full), dim=dim).numpy(), z, **tolerance)
+        half = np.fft.rfft(x, axis=dim)
+        np.testing.assert_allclose(rl.fft.rfft(rl.tensor(x), dim=dim).numpy(), half, **tolerance)
+        back = rl.fft.irfft(rl.tensor(half), n=shape[dim], dim=dim)
+        np.testing.assert_allclose(back.numpy(), x, **tolerance)
+    np.testing.assert_allclose(rl.fft.fftn(rl.tensor(x)).numpy(), np.fft.fftn(x), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sqrt"])
+def test_functions_by_pieces_at_their_edges(name, dtype):
+    """Every piece of the tables, the ends of the range, and vectors that are not full."""
+    exact = np.vectorize(getattr(math, name)) if name.startswith("erf") else getattr(np, name)
+    low = 1e-3 if name.startswith("log") or name == "sqrt" else -6.5
+    edges = [
+        0.0,
+        1.0,
+        math.inf,
+        -math.inf,
+        math.nan,
+        1e-40,
+        1e-310,
+        3.75,
+        3.875,
+        4.0,
+        5.625,
+        6.0,
+        26.0,
+        27.3,
+        100.0,
+    ]
+    x = np.concatenate([np.linspace(low, 9.3, 1003), edges, [-e for e in edges]]).astype(dtype)
+    with np.errstate(all="ignore"):
+        want = exact(x.astype(np.float64)).astype(dtype)
+    got = getattr(rl, name)(rl.tensor(x)).numpy()
+    np.testing.assert_allclose(
+        got, want, rtol=1e-6 if dtype == np.float32 else 2e-15, atol=1e-44 if dtype == np.float32 else 1e-320
+    )
+
+
+def test_powers_of_doubles():
+    rng = np.random.default_rng(0)
+    x, y = np.exp(rng.uniform(-20, 20, 1001)), rng.uniform(-30, 30, 1001)
+    np.testing.assert_allclose(rl.pow(rl.tensor(x), rl.tensor(y)).numpy(), x**y, rtol=5e-16, atol=0)
+    edges = np.array([0.0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 1e300, 1e-310, math.inf, -math.inf, math.nan])
+    x, y = (v.ravel() for v in np.meshgrid(edges, edges))
+    with np.errstate(all="ignore"):
+        want = x**y
+    np.testing.assert_allclose(rl.pow(rl.tensor(x), rl.tensor(y)).numpy(), want, rtol=5e-16, atol=0)
+
+
+@pytest.mark.parametrize("size, step", [(4, 2), (7, 3), (16, 4), (5, 9)])
+def test_gradient_of_overlapping_windows(size, step):
+    x = rl.tensor(array(3, 50, dtype=np.float64), requires_grad=True)
+    y = x.unfold(1, size, step).unfold(0, 2, 1)
+    g = array(*y.shape, seed=1, dtype=np.float64)
+    y.backward(rl.tensor(g))
+    want = np.zeros((3, 50))
+    for i, j, k, m in np.ndindex(*g.shape):
+        want[i + m, j * step + k] += g[i, j, k, m]
+    np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-12)

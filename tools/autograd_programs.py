@@ -6,7 +6,7 @@ i, j and l of those made so far (modulo their number) and the number k, which ch
 """
 
 LEAF_SHAPES = ((3,), (2, 3), (3, 3), (2, 2, 3), (), (3,), (2, 3), (1, 3), (0, 3))
-LEAF_TYPES = ("float64",) * 12 + ("float32", "float32", "int64", "bool", "complex128")
+LEAF_TYPES = ("float64",) * 12 + ("float32", "float32", "float16", "bfloat16", "int64", "bool", "complex128")
 MODES = ("",) * 16 + ("no_grad", "no_grad", "enable_grad", "inference_mode")
 
 # kind -> {name: f(T, x, y, z, k)}
@@ -160,8 +160,18 @@ def as_strided(T, x, y, z, k):
 
 @step("view")
 def real(T, x, y, z, k):
-    # A copy: writes through .real are not yet part of a complex tensor's history here.
-    return (x.real if k % 2 else x.imag).clone()
+    return x.real if k % 2 else x.imag
+
+
+@step("view")
+def complex_view(T, x, y, z, k):
+    if not x.numel():  # PyTorch's backward refuses its own gradient, expanded to no elements
+        return None
+    if x.is_complex():
+        return T.view_as_real(x)
+    # PyTorch's gradient of a view that begins at an odd place cannot be seen as complex numbers.
+    even = x.dim() and (x._base is None or x._base.storage_offset() % 2 == 0)
+    return T.view_as_complex(x) if even else None
 
 
 @step("view")
@@ -174,9 +184,16 @@ def view_dtype(T, x, y, z, k):
 
 _with_other("write", "mul_ add_ sub_", 3)
 _with_other("write", "copy_", 3)
-_with_other("write", "div_ clamp_ xlogy_ remainder_")
+_with_other("write", "div_ clamp_ xlogy_")
 _methods("write", "exp_ relu_ sigmoid_ tanh_ sin_ neg_ abs_ square_ reciprocal_ floor_ sign_ erf_")
 _methods("write", "zero_ detach_ triu_")
+
+
+@step("write")
+def remainder_(T, x, y, z, k):
+    # Where a quotient is infinite, PyTorch's vectors say NaN and its other loop a remainder.
+    if not (y.is_floating_point() and bool(((y != 0) & (y.abs() < 1e-300)).any())):
+        x.remainder_(y)
 
 
 @step("write", 2)
@@ -210,6 +227,8 @@ def alpha(T, x, y, z, k):
 
 @step("write")
 def addcmul_(T, x, y, z, k):
+    if k % 2 == 0 and not (z.is_floating_point() or z.is_complex()):  # of integers PyTorch's derivative fails
+        return
     (x.addcmul_ if k % 2 else x.addcdiv_)(y, z, value=0.5)
 
 
@@ -244,7 +263,7 @@ def powers(T, x, y, z, k):
 
 @step("write")
 def products(T, x, y, z, k):
-    if 0 in x.stride():  # PyTorch writes some of them all to the same place
+    if x.numel() and 0 in x.stride():  # PyTorch writes some of them all to the same place
         return
     (x.addmm_, x.addmv_, x.addr_, x.baddbmm_)[k % 4](y, z)
 
@@ -252,10 +271,9 @@ def products(T, x, y, z, k):
 @step("write")
 def activations(T, x, y, z, k):
     F = T.nn.functional
-    if k % 3:
-        (F.relu, F.silu, F.hardswish)[k % 3 - 1](x, inplace=True)
-    else:  # of these PyTorch keeps the result where ours keeps the input, and refuses another write to it
-        x = x.detach()
+    if k % 2:
+        (F.relu, F.silu, F.hardswish, F.selu, F.relu6, F.mish)[k % 6](x, inplace=True)
+    else:
         (F.leaky_relu, F.elu, F.hardtanh, F.threshold, F.celu)[k % 5](
             x, *((0.25, 0.5) if k % 5 == 3 else ()), inplace=True
         )
@@ -367,7 +385,8 @@ def geometry(T, x, y, z, k):
     elif k % 4 == 2:
         x.as_strided_((2,), (1,))
     else:
-        if x.numel() >= 2:  # new elements have no value
+        # New elements have no value.
+        if x.numel() >= 2 and (x.storage_offset() + 2) * x.element_size() <= x.untyped_storage().nbytes():
             x.resize_(2)
 
 
@@ -472,8 +491,7 @@ def index(T, x, y, z, k):
 
 @step("pure")
 def gather(T, x, y, z, k):
-    # A copy: PyTorch keeps the input, of which only the shape is needed, and refuses writes to it.
-    return x.clone().gather(_dim(x, k), T.zeros(x.shape, dtype=T.int64))
+    return x.gather(_dim(x, k), T.zeros(x.shape, dtype=T.int64))
 
 
 @step("pure")
@@ -504,6 +522,8 @@ def cast(T, x, y, z, k):
 def products_of(T, x, y, z, k):
     if T.bool in (x.dtype, y.dtype, z.dtype):  # PyTorch's derivatives compute with bools
         return None
+    if k % 4 == 3 and not (z.is_floating_point() or z.is_complex()):  # of integers PyTorch's derivative fails
+        return None
     return (T.addmm, T.addcmul, T.lerp, T.addcdiv)[k % 4](x, y, z)
 
 
@@ -519,6 +539,8 @@ def zeros_like(T, x, y, z, k):
 
 @step("out", 3)
 def out_pointwise(T, x, y, z, k):
+    if k % 7 == 5 and (x.is_complex() or y.is_complex()):  # as in `powers`
+        return
     (T.add, T.mul, T.sub, T.div, T.maximum, T.pow, T.eq)[k % 7](x, y, out=z)
 
 

@@ -72,9 +72,11 @@ class Run {
     }
     for (Edge& e : roots) discover(e.node), ran_before_ |= e.node->done != 0;
     count();
-    for (size_t i = 0; i < roots.size(); ++i) send(roots[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
+    const bool single = roots.size() == 1;  // its hooks run though it may lead to no wanted input
+    for (size_t i = 0; i < roots.size(); ++i)
+      if (single || roots[i].node->needed) send(roots[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
     for (Edge& e : roots)
-      if (e.node->pending == 0) push_once(e.node);
+      if ((single || e.node->needed) && e.node->pending == 0) push_once(e.node);
     loop();
     return std::move(results_);
   }
@@ -149,7 +151,7 @@ class Run {
         if (e.node && e.node->needed) n->needed = true;
     }
     for (Node* n : order_)
-      if (n->needed || call_.inputs.empty())
+      if (n->needed)
         for (Edge& e : n->edges)
           if (e.node) ++e.node->pending;
   }
@@ -174,6 +176,7 @@ class Run {
     Grads dy = std::move(n.incoming);
     n.incoming.clear();
     dy.resize(std::max<int64_t>(n.results.size(), 1));
+    NoGrad mode(call_.create_graph);  // for hooks, too
     run_tensor_hooks(n, dy);
     if (n.captured) take_captures(n, dy);
     bool leaf = n.type == &NodeTypeOf<AccumulateGrad>::type;
@@ -191,7 +194,6 @@ class Run {
       if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
       run_pre_hooks(n, dy);
       if (!call_.inputs.empty()) check_saved(n);  // also what the wanted inputs do not need
-      NoGrad mode(call_.create_graph);
       dx = call_backward(n, dy);
       run_post_hooks(n, dx, dy);
     }
@@ -202,7 +204,7 @@ class Run {
     dy.clear();
     for (int64_t i = 0; i < n.edges.size(); ++i) {
       Edge& e = n.edges[i];
-      if (!e.node) continue;
+      if (!e.node || !e.node->needed) continue;  // what leads to no wanted input runs no hooks either
       if (dx[i].defined()) send(e, std::move(dx[i]), &n);
       if (--e.node->pending == 0) push_once(e.node);
     }
@@ -370,8 +372,10 @@ void queue_callback(PyObject* f) { t_callbacks.push_back(Py_NewRef(f)); }
 
 // dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.
 Grads AccumulateGrad::backward(const Grads& dy) {
-  if (!dy[0].defined() || !variable.defined() || !variable->requires_grad) return {};  // it may have changed its mind
+  if (!dy[0].defined() || !variable.defined()) return {};
   TensorObject* v = variable.get();
+  CHECK(!grad_fn_of(v), Runtime, "leaf variable has been moved into the graph interior");
+  if (!v->requires_grad) return {};  // it changed its mind
   Tensor g = dy[0];
   if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
     if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);

@@ -71,8 +71,10 @@ void replace(Grads& grads, PyObject* result) {
 
 void retain_grad(TensorObject* t) {
   CHECK(t->wants_grad(), Runtime, "can't retain_grad on Tensor that has requires_grad=False");
-  Node* fn = t->view_origin == ViewOrigin::Plain ? grad_fn_of(t) : t->grad_fn;
-  if (!fn || (t->extra && t->extra->retains_grad)) return;
+  if (t->extra && t->extra->retains_grad) return;
+  if (t->view_origin != ViewOrigin::Plain && !t->grad_fn) return;
+  Node* fn = grad_fn_of(t);
+  if (!fn) return;
   extra_of(t).retains_grad = true;
   PyObject* weak = PyWeakref_NewRef(reinterpret_cast<PyObject*>(t), nullptr);
   if (!weak) python_error();

@@ -23,12 +23,24 @@ struct AccumulateGrad : Node {
 };
 AccumulateGrad* accumulator_of(TensorObject* leaf);  // a new reference
 
+// How the elements of a view relate to those of its base: .real, .imag and view_as_real show complex numbers as real
+// ones, view_as_complex the reverse. Geometry of the complex side is then told in real numbers, with a last dimension
+// of 2.
+enum class ViewElements : uint8_t { Same, RealOfComplex, ComplexOfReal };
+struct ViewGeometry {
+  Ints base_sizes, base_strides, sizes, strides;
+  int64_t distance = 0;  // of the view's first element from the base's
+  ViewElements elements = ViewElements::Same;
+  ViewGeometry() = default;
+  ViewGeometry(const TensorObject* base, const TensorObject* view);
+};
+
 // dy of a view given by its strides in the base's memory: what lies in one place is summed there.
 struct AsStridedBackward : Node {
   static constexpr const char* kName = "AsStridedBackward0";
-  Ints base_sizes, base_strides, size, stride;
+  ViewGeometry view;
+  Ints size, stride;
   int64_t storage_offset = 0;
-  int64_t distance = 0;  // of the view's first element from the base's
   void describe(const TensorObject* base, const TensorObject* view);
   Grads backward(const Grads& dy);
   FIELDS(size, storage_offset, stride)
@@ -47,7 +59,10 @@ struct EngineOps {
   // A tensor with the base's sizes and strides, dy summed into the places of the view, zero elsewhere.
   Tensor (*embed)(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides,
                   int64_t distance);
-  void (*copy)(const Tensor& into, const Tensor& from);  // raw: no history, no counting
+  void (*copy)(const Tensor& into, const Tensor& from);      // raw: no history, no counting
+  Tensor (*assign)(const Tensor& into, const Tensor& from);  // copy_: recorded
+  Tensor (*view_as_real)(const Tensor&);
+  Tensor (*view_as_complex)(const Tensor&);
 };
 extern EngineOps g_engine_ops;
 

@@ -363,7 +363,7 @@ void check_saved(Node& node) {
 // What Python sees of plain fields.
 
 void FieldVisitor::operator()(const char* name, SavedValue& v) {
-  if (v.is_tensor) return saved(name, v.tensor);
+  if (v.is_tensor || !v.kept) return saved(name, v.tensor);
   saved_number();
   other(
       name,

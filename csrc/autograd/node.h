@@ -88,6 +88,7 @@ struct SavedValue {
   Saved tensor;
   Scalar number = Scalar(0);
   bool is_tensor = false;
+  bool kept = false;  // whether anything was saved
   // A number is freed like a tensor: torch, which wraps it in one, refuses a second backward too.
   Value unpack(Node& node) const;
 };

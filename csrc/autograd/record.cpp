@@ -34,6 +34,29 @@ AccumulateGrad* accumulator_of(TensorObject* leaf) {
   return node;
 }
 
+ViewGeometry::ViewGeometry(const TensorObject* base, const TensorObject* view)
+    : base_sizes(IntSpan(base->sizes, base->ndim)),
+      base_strides(IntSpan(base->strides(), base->ndim)),
+      sizes(IntSpan(view->sizes, view->ndim)),
+      strides(IntSpan(view->strides(), view->ndim)),
+      distance(view->offset - base->offset) {
+  if (is_complex(base->dtype) == is_complex(view->dtype)) return;
+  auto in_pairs = [](Ints& n, Ints& s) {
+    for (int64_t& v : s) v *= 2;
+    n.push_back(2);
+    s.push_back(1);
+  };
+  if (is_complex(base->dtype)) {
+    elements = ViewElements::RealOfComplex;
+    in_pairs(base_sizes, base_strides);
+    distance = view->offset - 2 * base->offset;
+  } else {
+    elements = ViewElements::ComplexOfReal;
+    in_pairs(sizes, strides);
+    distance = 2 * view->offset - base->offset;
+  }
+}
+
 namespace {
 
 // Why a view cannot follow, or take part in, a write that is recorded.
@@ -58,11 +81,12 @@ namespace {
 // through f. Edge 0 is the base's, the others are f's own.
 struct CopySlices : Node {
   static constexpr const char* kName = "CopySlices";
-  Ints base_sizes, base_strides, sizes, strides;
-  int64_t offset = 0;  // of the view in the base's memory
+  ViewGeometry view;
+  Ints base_sizes, base_strides;
   Node* fn = nullptr;  // owned
   uint32_t fn_nr = 0;
   Grads backward(const Grads& dy);
+  Tensor part_of(const Tensor& whole) const;
   ~CopySlices() { Py_XDECREF(reinterpret_cast<PyObject*>(fn)); }
   void fields(FieldVisitor& visit) {
     visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
@@ -70,15 +94,19 @@ struct CopySlices : Node {
   }
 };
 
+Tensor CopySlices::part_of(const Tensor& whole) const {
+  const EngineOps& ops = g_engine_ops;
+  if (view.elements == ViewElements::RealOfComplex)
+    return ops.as_strided(ops.view_as_real(whole), view.sizes, view.strides, view.distance);
+  Tensor part = ops.as_strided(whole, view.sizes, view.strides, view.distance);
+  return view.elements == ViewElements::ComplexOfReal ? ops.view_as_complex(part) : part;
+}
+
 // The gradient is laid out in memory as the base is, so that the view's own strides find its part.
 Grads CopySlices::backward(const Grads& dy) {
   Tensor whole = empty_strided(base_sizes, base_strides, dy[0].dtype(), dy[0].device());
-  struct Copy {
-    const Tensor* from;
-  } copy{&dy[0]};
-  auto compute = [](void* c) { return g_engine_ops.clone(*static_cast<Copy*>(c)->from); };
-  apply_inplace("copy_", whole, false, false, compute, &copy);
-  Tensor part = g_engine_ops.as_strided(whole, sizes, strides, offset);
+  g_engine_ops.assign(whole, dy[0]);
+  Tensor part = part_of(whole);
   Grads given(fn->results.size());
   given[fn_nr] = g_engine_ops.clone(part);    // f may hand it on, while `whole` is written to below
   DType computed = fn->results[fn_nr].dtype;  // f's result was cast when it was written
@@ -93,11 +121,10 @@ Grads CopySlices::backward(const Grads& dy) {
   for (int64_t i = 1; i < sent.size() && i < result.size(); ++i) result[i] = sent[i];
   // What f sends to the value that was overwritten; nothing means zero.
   Tensor through = sent.empty() ? Tensor() : sent[0];
-  if (!through.defined()) through = g_engine_ops.zeros(sizes, whole.dtype(), whole.device());
-  else if (!(through.sizes() == IntSpan(sizes))) through = g_engine_ops.sum_to(through, sizes);
+  if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());
+  else if (!(through.sizes() == part.sizes())) through = g_engine_ops.sum_to(through, part.sizes());
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
-  Copy put{&through};
-  apply_inplace("copy_", part, false, false, compute, &put);
+  g_engine_ops.assign(part, through);
   result[0] = whole;
   return result;
 }
@@ -188,8 +215,6 @@ void finish_node(Node* node) {
 void mark_view(const Tensor& y, const Tensor& of, ViewOrigin origin) {
   if (of->inference) return;
   TensorObject* base = of->base ? of->base : of.get();
-  if (y.dtype() != of.dtype() && y.get() != of.get())
-    return;  // bytes read as another type: not differentiable as a view
   y->base = base;
   Py_INCREF(base);
   y->view_version = y.version();
@@ -219,6 +244,7 @@ Edge not_differentiable(const char* op, const Tensor& y, const Inputs& inputs) {
   node->op = op;
   Edge edge(node, 0);
   finish_node(node);
+  node->sequence = UINT64_MAX;  // refuses before anything else is done, as torch's does
   return edge;
 }
 
@@ -258,9 +284,7 @@ void rebase_history(const Tensor& t, Edge edge) {
   slices->results.push_back(ResultMeta(whole));
   slices->base_sizes = Ints(whole.sizes());
   slices->base_strides = Ints(whole.strides());
-  slices->sizes = Ints(t.sizes());
-  slices->strides = Ints(t.strides());
-  slices->offset = t->offset - base->offset;
+  slices->view = ViewGeometry(base, t.get());
   slices->fn = edge.node;
   Py_INCREF(reinterpret_cast<PyObject*>(edge.node));
   slices->fn_nr = edge.nr;
@@ -275,11 +299,32 @@ void rebase_history(const Tensor& t, Edge edge) {
 
 namespace {
 
-// x's values were replaced by constants: no gradient reaches what it was before.
+// x's values were replaced, by constants or by what the second edge leads to: no gradient reaches what x was before.
 struct OverwrittenBackward : Node {
   static constexpr const char* kName = "CopyBackwards";
-  Grads backward(const Grads& dy) { return {g_engine_ops.zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device())}; }
+  Grads backward(const Grads& dy) {
+    Tensor none = g_engine_ops.zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device());
+    if (edges.size() == 1) return {none};
+    return {none, dy[0]};
+  }
 };
+Edge overwritten(const Inputs& inputs, const Tensor& like) {
+  auto* node = static_cast<OverwrittenBackward*>(new_node(NodeTypeOf<OverwrittenBackward>::type));
+  add_edges(node, inputs);
+  node->results.push_back(ResultMeta(like));
+  Edge edge(node, 0);
+  finish_node(node);
+  return edge;
+}
+
+// Whether the first edge of a result's node leads to what x was: then f is a step from x to the result. A result of
+// several calls is none, and a view's base needs one.
+bool one_step(const Tensor& x, const Tensor& result) {
+  Node* own = x->wants_grad() ? grad_fn_of(x.get()) : nullptr;
+  const SmallVector<Edge, 2>& edges = result->grad_fn->edges;
+  Node* first = edges.empty() ? nullptr : edges[0].node;
+  return first == own && (!own || edges[0].nr == x->output_nr);
+}
 
 // What a node kept of a call that is now written in place. Saved results belong to the tensor written to; a saved input
 // that is that tensor gets a copy of the old values, with the old history.
@@ -342,25 +387,23 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
     SettleSaved inputs(self, true);
     call->type->fields(*call, inputs);
   }
+  Edge step;
+  if (self->base && result.requires_grad() && call && !one_step(self, result))
+    step = overwritten({self, result}, result);
   // The cast is a step of its own; of a write to a view, CopySlices does it.
   if (result.requires_grad() && result.dtype() != self.dtype() && !self->base)
     result = g_engine_ops.cast(result, self.dtype());
   g_engine_ops.copy(self, result);
   bump_version(self, name);
-  if (result.requires_grad() && result->grad_fn) {
+  if (step.node) {
+    rebase_history(self, std::move(step));
+  } else if (result.requires_grad() && result->grad_fn) {
     SettleSaved results(self, false);
     call->type->fields(*call, results);
     rebase_history(self, Edge(result->grad_fn, result->output_nr));
   } else if (grad_enabled() && is_differentiable(self.dtype()) && (self.requires_grad() || traits.operands_want_grad)) {
     check_view_history(self);
-    auto* node = static_cast<OverwrittenBackward*>(new_node(NodeTypeOf<OverwrittenBackward>::type));
-    add_edges(node, {self});
-    node->results.push_back(ResultMeta(self));
-    Py_INCREF(reinterpret_cast<PyObject*>(node));
-    finish_node(node);
-    Edge edge;
-    edge.node = node;
-    rebase_history(self, std::move(edge));
+    rebase_history(self, overwritten({self}, self));
   }
   return self;
 }

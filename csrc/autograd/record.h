@@ -49,7 +49,9 @@ void finish_node(Node* node);
 // Keeps a tensor for backward. Outputs are kept without their history, else node and result would own each other.
 Saved save(const Tensor& input);
 Saved save_output(Node& node, const Tensor& output, int32_t nr = 0);
-inline SavedValue save(const Value& v) { return {v.is_tensor() ? save(v.tensor) : Saved(), v.number, v.is_tensor()}; }
+inline SavedValue save(const Value& v) {
+  return {v.is_tensor() ? save(v.tensor) : Saved(), v.number, v.is_tensor(), true};
+}
 
 // record<ExpBackward>(y, {x}, [&](auto& n) { n.y = save_output(n, y); }): makes y remember how to send its gradient
 // to the inputs. The filling function runs only if the call is recorded.

@@ -28,6 +28,10 @@ struct CopyKernels {
   void (*triangle)(const View& out, const View& in, int64_t diagonal, bool upper);
   // Joins `count` tensors along `dim`: out.sizes[dim] is the sum of theirs, other sizes are equal. Types may differ.
   void (*cat)(const View& out, const View* inputs, int64_t count, int dim);
+  // out at (i, j, ...) = in at (places[0][i], places[1][j], ...), where a null list stands for i itself. Both
+  // contiguous and of one type; places are inside. Those of the last dimension count up by one in [inner, inner +
+  // length).
+  void (*spread)(const View& out, const View& in, const int64_t* const* places, int64_t inner, int64_t length);
 };
 
 }  // namespace rl

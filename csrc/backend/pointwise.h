@@ -106,6 +106,7 @@ enum class Pointwise : uint16_t {
   ReluGrad /* dy, y */,
   LeakyReluGrad /* dy, x; d0 */,
   EluGrad /* dy, x; d0..d2 */,
+  EluResultGrad /* dy, y; d0..d2 */,
   GeluGrad /* dy, x */,
   GeluTanhGrad /* dy, x */,
   SiluGrad /* dy, x */,

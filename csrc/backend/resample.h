@@ -34,6 +34,8 @@ struct ResampleKernels {
   // factor (of indices' length, may be null). starts has one entry more than there are bags and is checked here, as the
   // indices (RuntimeError) are.
   void (*bag_sum)(const View& out, const View& table, const View& indices, const View& starts, const View* factors);
+  // Its gradient: factor[i] * dy[bag of i] is added to dw at indices[i]; indices and starts have been checked.
+  void (*bag_put)(const View& dw, const View& dy, const View& indices, const View& starts, const View* factors);
   // Half types too. dx is overwritten.
   void (*resize)(const ResizeTable& s, const View& out, const View& in);
   void (*resize_grad)(const ResizeTable& s, const View& dx, const View& dy);

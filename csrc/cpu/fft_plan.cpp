@@ -6,6 +6,8 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "cpu/fft_stages.h"
+#include "cpu/fft_wide.h"
 #include "cpu/pointwise.h"
 #include "cpu/vec_exp.h"
 
@@ -30,7 +32,7 @@ Root unit_root(uint64_t k, uint64_t n) {
 
 namespace {
 
-constexpr int kLargestRadix = 31;
+constexpr int kLargestRadix = fft::kMostOdd;
 
 std::vector<int> factors(int64_t n) {
   std::vector<int> result;
@@ -50,146 +52,31 @@ bool smooth(int64_t n) {
   return n == 1;
 }
 
-// T is a number or a vector of them, S the number's type.
-template <class T> struct Cx {
-  T re, im;
-};
-template <class T> inline Cx<T> operator+(Cx<T> a, Cx<T> b) { return {a.re + b.re, a.im + b.im}; }
-template <class T> inline Cx<T> operator-(Cx<T> a, Cx<T> b) { return {a.re - b.re, a.im - b.im}; }
-template <class S, class T> inline Cx<T> times(S s, Cx<T> a) { return {s * a.re, s * a.im}; }
-// One number and a vector of them are rounded alike, so that a line's result does not depend on its place.
-template <class T> inline T fused(T a, T b, T c) {
-  if constexpr (std::is_floating_point_v<T>) return fma(a, b, c);
-  else return mul_add(a, b, c);
-}
-template <class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
-  return {fused(a.re, wr, -(a.im * wi)), fused(a.re, wi, a.im * wr)};
-}
-template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
-
-// The transforms of length R: v[u] = sum over t of v[t] exp(-2 pi i t u / R)
-template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(Cx<T>* v) {
-  if constexpr (R == 2) {
-    Cx<T> a = v[0];
-    v[0] = a + v[1];
-    v[1] = a - v[1];
-  } else if constexpr (R == 4) {
-    Cx<T> a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = minus_i(v[1] - v[3]);
-    v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
-  } else if constexpr (R == 8) {
-    Cx<T> a[] = {v[0], v[2], v[4], v[6]}, b[] = {v[1], v[3], v[5], v[7]};
-    butterfly<4, S>(a);
-    butterfly<4, S>(b);
-    constexpr S kHalf = S(0.70710678118654752440);  // the eighth root is (1 - i) kHalf
-    b[1] = times(kHalf, b[1] + minus_i(b[1]));
-    b[2] = minus_i(b[2]);
-    b[3] = times(kHalf, minus_i(b[3]) - b[3]);
-#pragma GCC unroll 4
-    for (int u = 0; u < 4; ++u) v[u] = a[u] + b[u], v[u + 4] = a[u] - b[u];
-  } else {
-    // Odd lengths: pairs t and R - t share their products.
-    constexpr int H = R / 2;
-    constexpr double kCos[8][4] = {{},
-                                   {-0.5},
-                                   {0.30901699437494742410, -0.80901699437494742410},
-                                   {0.62348980185873353053, -0.22252093395631440429, -0.90096886790241912624}};
-    constexpr double kSin[8][4] = {{},
-                                   {0.86602540378443864676},
-                                   {0.95105651629515357212, 0.58778525229247312917},
-                                   {0.78183148246802980871, 0.97492791218182360702, 0.43388373911755812048}};
-    Cx<T> sum[H], diff[H], total = v[0];
-    for (int t = 0; t < H; ++t) {
-      sum[t] = v[t + 1] + v[R - 1 - t];
-      diff[t] = minus_i(v[t + 1] - v[R - 1 - t]);
-      total = total + sum[t];
-    }
-    Cx<T> first = v[0];
-    for (int u = 1; u <= H; ++u) {
-      Cx<T> even = first, odd = {};
-      for (int t = 1; t <= H; ++t) {
-        int k = t * u % R;
-        bool back = k > H;
-        S c = S(kCos[H][(back ? R - k : k) - 1]), s = S(kSin[H][(back ? R - k : k) - 1]);
-        even = even + times(c, sum[t - 1]);
-        odd = odd + times(back ? -s : s, diff[t - 1]);
-      }
-      v[u] = even + odd;
-      v[R - u] = even - odd;
-    }
-    v[0] = total;
-  }
-}
-
-// V::W numbers at once: a vector, or one number.
 template <class T> struct One {
   using type = T;
   static constexpr int W = 1;
   static T load(const T* p) { return *p; }
   static void store(T* p, T x) { *p = x; }
+  static T mul_add(T a, T b, T c) { return fma(a, b, c); }
 };
 template <class T> struct Many {
   using type = Vec<T>;
   static constexpr int W = kLanes<T>;
   static Vec<T> load(const T* p) { return load_vec(p); }
   static void store(T* p, Vec<T> x) { store_vec(p, x); }
+  static Vec<T> mul_add(Vec<T> a, Vec<T> b, Vec<T> c) { return rl::RL_ISA::mul_add(a, b, c); }
 };
 
-// One stage of Stockham's self-sorting transform: lines of length n = R * m, s numbers side by side, of them those
-// from q0 to q1. kTurns: the results are multiplied by roots of unity; the last stage has none.
-template <int R, bool kTurns, class V, class T>
-[[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
-                                            const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {
-  using X = typename V::type;
-  for (int64_t p = 0; p < m; ++p) {
-    const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (R - 1);
-    T *br = yr + s * R * p, *bi = yi + s * R * p;
-    for (int64_t q = q0; q < q1; q += V::W) {
-      Cx<X> v[R];
-#pragma GCC unroll 8
-      for (int t = 0; t < R; ++t) v[t] = {V::load(ar + q + s * m * t), V::load(ai + q + s * m * t)};
-      butterfly<R, T>(v);
-      V::store(br + q, v[0].re), V::store(bi + q, v[0].im);
-#pragma GCC unroll 8
-      for (int u = 1; u < R; ++u) {
-        Cx<X> z = kTurns ? mul(v[u], X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]) : v[u];
-        V::store(br + q + s * u, z.re), V::store(bi + q + s * u, z.im);
-      }
-    }
-  }
-}
 template <int R, class T>
 [[gnu::flatten]] void stage(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {
-  const int64_t even = s / kLanes<T> * kLanes<T>;
-  if (m == 1) stage_by<R, false, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
-  else if (even) stage_by<R, true, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
-  if (even < s) stage_by<R, true, One<T>>(even, s, m, s, xr, xi, yr, yi, w);
-}
-template <int R, class T>
-RL_WIDE [[gnu::flatten]] void stage_wide(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {
-  const int64_t even = s / kLanes<T> * kLanes<T>;
-  if (m == 1) stage_by<R, false, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
-  else if (even) stage_by<R, true, Many<T>>(0, even, m, s, xr, xi, yr, yi, w);
-  if (even < s) stage_by<R, true, One<T>>(even, s, m, s, xr, xi, yr, yi, w);
+  fft::stage_with<R, Many<T>, One<T>>(m, s, xr, xi, yr, yi, w);
 }
 
-// The same for any radix, by the definition.
-template <class T>
-void stage_any(int r, int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w, const T* roots) {
-  for (int64_t p = 0; p < m; ++p)
-    for (int u = 0; u < r; ++u) {
-      T* __restrict br = yr + s * (r * p + u);
-      T* __restrict bi = yi + s * (r * p + u);
-      T wr = u ? w[2 * (p * (r - 1) + u - 1)] : T(1), wi = u ? w[2 * (p * (r - 1) + u - 1) + 1] : T(0);
-      for (int t = 0; t < r; ++t) {
-        int k = t * u % r;
-        T cr = roots[2 * k], ci = roots[2 * k + 1], er = cr * wr - ci * wi, ei = cr * wi + ci * wr;
-        const T *ar = xr + s * (p + m * t), *ai = xi + s * (p + m * t);
-        if (t == 0)
-          for (int64_t q = 0; q < s; ++q) br[q] = ar[q] * er - ai[q] * ei, bi[q] = ar[q] * ei + ai[q] * er;
-        else
-          for (int64_t q = 0; q < s; ++q) br[q] += ar[q] * er - ai[q] * ei, bi[q] += ar[q] * ei + ai[q] * er;
-      }
-    }
+template <class T> [[gnu::flatten]] void stage_any(int r, int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi,
+                                                   const T* w, const T* roots) {
+  const int64_t even = s / kLanes<T> * kLanes<T>;
+  fft::stage_odd<Many<T>>(r, 0, even, m, s, xr, xi, yr, yi, w, roots);
+  fft::stage_odd<One<T>>(r, even, s, m, s, xr, xi, yr, yi, w, roots);
 }
 
 template <class T> void push_root(std::vector<T>& v, uint64_t k, uint64_t n) {
@@ -198,11 +85,50 @@ template <class T> void push_root(std::vector<T>& v, uint64_t k, uint64_t n) {
   v.push_back(static_cast<T>(-r.im));
 }
 
-template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n) {
+// A factor of n near its root, of the radices of n; 1 where there is none of some size.
+int64_t middle_factor(int64_t n, const std::vector<int>& radices) {
+  int64_t factor = 1;
+  for (int r : radices)
+    if (factor * r * factor * r <= 2 * n) factor *= r;
+  return factor >= 32 && n / factor <= 16 * factor ? factor : 1;
+}
+
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_split = false);
+
+template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
+  using Plan = FftPlan<T>;
+  const int64_t n = plan.n;
+  plan.first = make_plan<T>(rows);
+  plan.second = make_plan<T>(n / rows);
+  auto conjugate = [&](int64_t k) {
+    Root r = unit_root(static_cast<uint64_t>(k), static_cast<uint64_t>(n));
+    return Root{r.re, -r.im};
+  };
+  for (int64_t k = 0; k < n; k += Plan::kFine) plan.coarse.push_back(conjugate(k));
+  for (int64_t k = 0; k < Plan::kFine; ++k) plan.fine.push_back(conjugate(k));
+  plan.side_turns.resize(static_cast<size_t>(rows * 2 * Plan::kSide));
+  for (int64_t k = 0; k < rows; ++k)
+    for (int64_t l = 0; l < Plan::kSide; ++l) {
+      Root r = plan.turn(k * l % n);
+      plan.side_turns[static_cast<size_t>((2 * k) * Plan::kSide + l)] = static_cast<T>(r.re);
+      plan.side_turns[static_cast<size_t>((2 * k + 1) * Plan::kSide + l)] = static_cast<T>(r.im);
+    }
+}
+
+// may_split: whether long lines may become two transforms.
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_split) {
   auto plan = std::make_shared<FftPlan<T>>();
   plan->n = n;
   plan->radices = factors(n);
   if (n == 1) plan->radices.clear();
+  if (may_split && n >= FftPlan<T>::kLong) {
+    const int64_t rows = middle_factor(n, plan->radices);
+    if (rows > 1) {
+      make_long(*plan, rows);
+      for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, k, 2 * static_cast<uint64_t>(n));
+      return plan;
+    }
+  }
   int64_t left = n;
   for (int r : plan->radices) {
     int64_t m = left / r;
@@ -239,8 +165,9 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n) {
 }  // namespace
 
 template <class T> size_t FftPlan<T>::bytes() const {
-  return sizeof(T) *
-             (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size()) +
+  return sizeof(T) * (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size() +
+                      side_turns.size()) +
+         sizeof(Root) * (coarse.size() + fine.size()) + (first ? first->bytes() + second->bytes() : 0) +
          (chirp ? chirp->bytes() : 0);
 }
 
@@ -284,15 +211,18 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
   const T *w = twiddles.data(), *root = roots.data();
   for (int r : radices) {
     int64_t m = left / r;
-    switch (r) {
-      case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
-      case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
-      case 4: (has_wide() ? stage_wide<4, T> : stage<4, T>)(m, s, x, x + half, y, y + half, w); break;
-      case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
-      case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
-      case 8: stage_wide<8>(m, s, x, x + half, y, y + half, w); break;
-      default: stage_any(r, m, s, x, x + half, y, y + half, w, root); root += 2 * r;
-    }
+    if (r <= 8 && r != 6 && has_wide()) cpu::fft_stage(r, m, s, x, y, half, w);
+    else switch (r) {
+        case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
+        case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
+        case 4: stage<4>(m, s, x, x + half, y, y + half, w); break;
+        case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
+        case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
+        default:
+          if (has_wide()) cpu::fft_stage_odd(r, m, s, x, y, half, w, root);
+          else stage_any(r, m, s, x, x + half, y, y + half, w, root);
+          root += 2 * r;
+      }
     w += 2 * m * (r - 1);
     left = m;
     s *= r;
@@ -329,7 +259,7 @@ template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
         return kept.plans[0];
       }
   }
-  std::shared_ptr<const FftPlan<T>> plan = make_plan<T>(n);
+  std::shared_ptr<const FftPlan<T>> plan = make_plan<T>(n, true);
   if (plan->bytes() > kStoreBytes / 2) return plan;
   std::lock_guard guard(kept.lock);
   kept.plans.insert(kept.plans.begin(), plan);

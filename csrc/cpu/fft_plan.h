@@ -28,6 +28,18 @@ template <class T> struct FftPlan {
   std::vector<T> chirp_spectrum;  // of the conjugate chirp, divided by chirp->n, re then im
   std::vector<T> half_turns;      // exp(-2 pi i k / (2 n)), k = 0 .. n: for real lines of length 2 n
 
+  // Long lines, as a matrix of first->n rows and second->n columns, are transformed along both (Note [Long lines]);
+  // they are not for run(). The turns between: exp(-2 pi i k j / n) from whole multiples of kFine, what is left of
+  // them, and the turns of the first kSide columns of each row.
+  static constexpr int64_t kLong = 8192, kFine = 1024, kSide = 16;
+  std::shared_ptr<const FftPlan> first, second;
+  std::vector<Root> coarse, fine;
+  std::vector<T> side_turns;    // (first->n, 2, kSide), re then im
+  Root turn(int64_t k) const {  // 0 <= k < n
+    const Root &a = coarse[static_cast<size_t>(k / kFine)], &b = fine[static_cast<size_t>(k % kFine)];
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+
   // x and y: 2 * rows() * lanes numbers each, re first. The result is in the buffer that is returned.
   T* run(T* x, T* y, int64_t lanes) const;
   int64_t rows() const { return chirp ? chirp->n : n; }

@@ -264,5 +264,6 @@ void put_misc(LoopTable& t);
 void put_complex(LoopTable& t);
 void put_special(LoopTable& t);
 void put_activation(LoopTable& t);
+void put_wide(LoopTable& t);  // the last: in place of others' where the processor has more
 
 }  // namespace rl::RL_ISA

@@ -106,6 +106,8 @@ void put_smooth(LoopTable& t) {
     const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), slope = (x > 0) ? T(p.d1) : below;
     return dy * slope;
   }>(t, EluGrad);
+  binary_floats<[](auto dy, auto y, const auto& p) { return (y > 0) ? dy * p.d1 : dy * p.d2 * (y + p.d0 * p.d1); }>(
+      t, EluResultGrad);
   unary_wide<[](auto x) { return gelu(x); }>(t, Gelu);
   unary_wide<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
   binary_wide<[](auto dy, auto x) { return dy * gelu_slope(x); }>(t, GeluGrad);

@@ -122,11 +122,12 @@ template <class T> RL_INLINE T pow_int(T x, T n) {
   return power;
 }
 template <class T> RL_INLINE T pow_of(T x, T y) {
-  if constexpr (std::is_same_v<T, float>) {
-    return pow(x, y);
-  } else {
-    return std::pow(x, y);
-  }
+#ifdef __FMA__
+  return pow(x, y);
+#else
+  if constexpr (std::is_same_v<T, float>) return pow(x, y);
+  else return std::pow(x, y);
+#endif
 }
 template <class T> void pow_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n > 0 && strides[2] == 0) {

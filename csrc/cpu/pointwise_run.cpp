@@ -20,6 +20,7 @@ const LoopTable& table() {
     put_complex(t);
     put_special(t);
     put_activation(t);
+    put_wide(t);
     return &t;
   }();
   return *filled;

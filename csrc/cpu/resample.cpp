@@ -5,8 +5,15 @@
 #include "base/check.h"
 #include "base/parallel.h"
 #include "cpu/isa.h"
+#include "cpu/pointwise.h"
 #include "cpu/scratch.h"
 #include "cpu/simd_math.h"
+#include "cpu/vec.h"
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#endif
 
 namespace rl::RL_ISA {
 namespace {
@@ -55,8 +62,20 @@ template <class T> struct Corners {
     if (s.nearest) pad.template operator()<true>();
     else pad.template operator()<false>();
   }
+  template <bool kNearest, int kPadding, bool kAlign> void fill_as(const GridShape& s, const T* grid, int64_t n) {
+    if (has_wide()) fill_wide<kNearest, kPadding, kAlign>(s, grid, n);
+    else fill_plain<kNearest, kPadding, kAlign>(s, grid, n);
+  }
   template <bool kNearest, int kPadding, bool kAlign>
-  void fill_as(const GridShape& s, const T* __restrict grid, int64_t n) {
+  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n) {
+    fill_here<kNearest, kPadding, kAlign>(s, grid, n);
+  }
+  template <bool kNearest, int kPadding, bool kAlign>
+  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n) {
+    fill_here<kNearest, kPadding, kAlign>(s, grid, n);
+  }
+  template <bool kNearest, int kPadding, bool kAlign>
+  RL_INLINE void fill_here(const GridShape& s, const T* __restrict grid, int64_t n) {
     const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
     const int32_t width = static_cast<int32_t>(s.width);
 #pragma GCC ivdep
@@ -82,9 +101,59 @@ template <class T> struct Corners {
   }
 };
 
+// The values of one plane at some places. A pixel outside counts nothing, whatever the one read instead of it holds.
+template <class T> void sample(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
+  auto value = [&](int k, int64_t q) { return at.inside[k][q] != 0 ? from[at.place[k][q]] : T(0); };
+  if (nearest) {
+    for (int64_t q = 0; q < count; ++q) to[q] = value(0, q);
+    return;
+  }
+  for (int64_t q = 0; q < count; ++q)
+    to[q] = at.weight[0][q] * value(0, q) + at.weight[1][q] * value(1, q) + at.weight[2][q] * value(2, q) +
+            at.weight[3][q] * value(3, q);
+}
+#if defined(__AVX2__) && !defined(__AVX512F__)
+RL_WIDE void sample_wide(const Corners<float>& at, const float* from, float* to, int64_t count, bool nearest) {
+  const __m512 zero = _mm512_setzero_ps();
+  for (int64_t q = 0; q < count; q += 16) {
+    const auto here = static_cast<__mmask16>(count - q >= 16 ? 0xffff : (1u << (count - q)) - 1);
+    __m512 sum = zero;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      if (k && nearest) break;
+      const __mmask16 in = here & _mm512_cmp_ps_mask(_mm512_load_ps(at.inside[k] + q), zero, _CMP_NEQ_OQ);
+      const __m512 v = _mm512_mask_i32gather_ps(zero, in, _mm512_load_si512(at.place[k] + q), from, 4);
+      sum = nearest ? v : _mm512_add_ps(sum, _mm512_mul_ps(_mm512_load_ps(at.weight[k] + q), v));
+    }
+    _mm512_mask_storeu_ps(to + q, here, sum);
+  }
+}
+RL_WIDE void sample_wide(const Corners<double>& at, const double* from, double* to, int64_t count, bool nearest) {
+  const __m512d zero = _mm512_setzero_pd();
+  for (int64_t q = 0; q < count; q += 8) {
+    const auto here = static_cast<__mmask8>(count - q >= 8 ? 0xff : (1u << (count - q)) - 1);
+    __m512d sum = zero;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      if (k && nearest) break;
+      const __mmask8 in = here & _mm512_cmp_pd_mask(_mm512_load_pd(at.inside[k] + q), zero, _CMP_NEQ_OQ);
+      const __m256i place = _mm256_load_si256(reinterpret_cast<const __m256i*>(at.place[k] + q));
+      const __m512d v = _mm512_mask_i32gather_pd(zero, in, place, from, 8);
+      sum = nearest ? v : _mm512_add_pd(sum, _mm512_mul_pd(_mm512_load_pd(at.weight[k] + q), v));
+    }
+    _mm512_mask_storeu_pd(to + q, here, sum);
+  }
+}
+#else
+template <class T> void sample_wide(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
+  sample(at, from, to, count, nearest);
+}
+#endif
+
 template <class T> void sample_of(const GridShape& s, const View& out, const View& x, const View& grid) {
   int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
   int64_t grain = std::max<int64_t>(1, 16384 / (kPoints * (4 + s.channels)));
+  const bool wide = has_wide();
   parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
     Corners<T> at;
     for (int64_t b = first; b < last; ++b) {
@@ -93,14 +162,8 @@ template <class T> void sample_of(const GridShape& s, const View& out, const Vie
       for (int64_t c = 0; c < s.channels; ++c) {
         const T* __restrict from = x.as<T>() + (n * s.channels + c) * plane;
         T* __restrict to = out.as<T>() + (n * s.channels + c) * s.points + q0;
-        if (s.nearest) {
-          for (int64_t q = 0; q < count; ++q) to[q] = at.inside[0][q] != 0 ? from[at.place[0][q]] : T(0);
-          continue;
-        }
-#pragma GCC ivdep
-        for (int64_t q = 0; q < count; ++q)
-          to[q] = at.weight[0][q] * from[at.place[0][q]] + at.weight[1][q] * from[at.place[1][q]] +
-                  at.weight[2][q] * from[at.place[2][q]] + at.weight[3][q] * from[at.place[3][q]];
+        if (wide) sample_wide(at, from, to, count, s.nearest);
+        else sample(at, from, to, count, s.nearest);
       }
     }
   });
@@ -171,23 +234,33 @@ void grid_sample_grad(const GridShape& s, const View* dx, const View* dgrid, con
 }
 
 // Some columns of a bag, at most kBagWidth, whose sums stay in registers while its rows go by.
-constexpr int64_t kBagWidth = 32;
-template <class T> void sum_rows(T* out, int64_t columns, const T* table, int64_t width, const int64_t* at, const T* f,
-                                 int64_t first, int64_t last) {
-  T sum[kBagWidth] = {};
-  if (columns == kBagWidth) {
+template <class T> inline constexpr int64_t kBagWidth = 8 * kLanes<T>;
+template <bool kFactors, class T> void sum_rows(T* out, int64_t columns, const T* table, int64_t width,
+                                                const int64_t* at, const T* f, int64_t first, int64_t last) {
+  if (columns == kBagWidth<T>) {
+    Vec<T> sum[8] = {};
     for (int64_t i = first; i < last; ++i) {
       const T* row = table + at[i] * width;
-      const T by = f ? f[i] : T(1);
-#pragma GCC unroll 32
-      for (int64_t j = 0; j < kBagWidth; ++j) sum[j] += by * row[j];
+      if (i + 2 < last) {
+        const char* next = reinterpret_cast<const char*>(table + at[i + 2] * width);
+        for (int64_t line = 0; line < static_cast<int64_t>(kBagWidth<T> * sizeof(T)); line += 64)
+          __builtin_prefetch(next + line);
+      }
+#pragma GCC unroll 8
+      for (int v = 0; v < 8; ++v) {
+        const Vec<T> x = load_vec(row + v * kLanes<T>);
+        sum[v] += kFactors ? x * f[i] : x;
+      }
     }
-  } else {
-    for (int64_t i = first; i < last; ++i) {
-      const T* row = table + at[i] * width;
-      const T by = f ? f[i] : T(1);
-      for (int64_t j = 0; j < columns; ++j) sum[j] += by * row[j];
-    }
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) store_vec(out + v * kLanes<T>, sum[v]);
+    return;
+  }
+  T sum[kBagWidth<T>] = {};
+  for (int64_t i = first; i < last; ++i) {
+    const T* row = table + at[i] * width;
+    const T by = kFactors ? f[i] : T(1);
+    for (int64_t j = 0; j < columns; ++j) sum[j] += kFactors ? by * row[j] : row[j];
   }
   std::copy(sum, sum + columns, out);
 }
@@ -208,10 +281,9 @@ void bag_sum_of(const View& out, const View& table, const View& indices, const V
         CHECK(at[i] >= 0 && at[i] < rows, Runtime,
               "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", at[i]);
       const T* f = factors ? factors->as<T>() : nullptr;
-      int64_t j = 0;
-      for (; j + kBagWidth <= width; j += kBagWidth)
-        sum_rows<T>(sum + j, kBagWidth, table.as<T>() + j, width, at, f, begin[b], begin[b + 1]);
-      if (j < width) sum_rows<T>(sum + j, width - j, table.as<T>() + j, width, at, f, begin[b], begin[b + 1]);
+      for (int64_t j = 0; j < width; j += kBagWidth<T>)
+        (f ? sum_rows<true, T> : sum_rows<false, T>)(sum + j, std::min(kBagWidth<T>, width - j), table.as<T>() + j,
+                                                     width, at, f, begin[b], begin[b + 1]);
     }
   });
 }
@@ -220,12 +292,36 @@ void bag_sum(const View& out, const View& table, const View& indices, const View
   else bag_sum_of<float>(out, table, indices, starts, factors);
 }
 
+// dw[indices[i]] += factor[i] dy[bag of i]. A piece owns some columns, and adds in the order of the indices.
+template <class T>
+void bag_put_of(const View& dw, const View& dy, const View& indices, const View& starts, const View* factors) {
+  const int64_t bags = dy.sizes[0], width = dw.sizes[1];
+  const int64_t *at = indices.as<int64_t>(), *begin = starts.as<int64_t>();
+  const T* f = factors ? factors->as<T>() : nullptr;
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const int64_t lines = (width + kLine - 1) / kLine, each = std::max<int64_t>(1, lines / 8) * kLine;
+  parallel_for(0, (width + each - 1) / each, 1, [&](int64_t first, int64_t last) {
+    const int64_t j0 = first * each, j1 = std::min(width, last * each);
+    for (int64_t b = 0; b < bags; ++b)
+      for (int64_t i = begin[b]; i < begin[b + 1]; ++i) {
+        T* __restrict to = dw.as<T>() + at[i] * width;
+        const T* __restrict from = dy.as<T>() + b * width;
+        const T by = f ? f[i] : T(1);
+        for (int64_t j = j0; j < j1; ++j) to[j] += by * from[j];
+      }
+  });
+}
+void bag_put(const View& dw, const View& dy, const View& indices, const View& starts, const View* factors) {
+  if (dw.dtype == DType::Float64) bag_put_of<double>(dw, dy, indices, starts, factors);
+  else bag_put_of<float>(dw, dy, indices, starts, factors);
+}
+
 }  // namespace
 
 void resize(const ResizeTable& s, const View& out, const View& in);
 void resize_grad(const ResizeTable& s, const View& dx, const View& dy);
 
 extern const ResampleKernels resample_kernels;
-const ResampleKernels resample_kernels = {grid_sample, grid_sample_grad, bag_sum, resize, resize_grad};
+const ResampleKernels resample_kernels = {grid_sample, grid_sample_grad, bag_sum, bag_put, resize, resize_grad};
 
 }  // namespace rl::RL_ISA

@@ -73,4 +73,47 @@ RL_INLINE float pow(float x, float y) {
   return one ? 1.0f : p;
 }
 
+#ifdef __FMA__
+// x^y for double: log2|x| and its product with y as two doubles each, 2^r with a first-order correction.
+RL_INLINE double pow(double x, double y) {
+  using F = FloatTraits<double>;
+  // log(1 + f) = 2 s + 2/3 s^3 + s^5 p(s^2), the first two terms to twice the digits
+  constexpr double kLog[] = {0x1.999999999999ap-2, 0x1.2492492492492p-2, 0x1.c71c71c71c71cp-3,
+                             0x1.745d1745d1746p-3, 0x1.3b13b13b13b14p-3, 0x1.1111111111111p-3,
+                             0x1.e1e1e1e1e1e1ep-4, 0x1.af286bca1af28p-4, 0x1.8618618618618p-4};
+  constexpr double kThird = 0x1.5555555555555p-1, kThirdLow = 0x1.5555555555555p-55;  // 2/3
+  constexpr double kLog2e = 0x1.71547652b82fep0, kLog2eLow = 0x1.777d0ffda0d24p-56;   // 1 / ln 2
+  const double a = abs_(x);
+  const bool tiny = a < 0x1p-1022;
+  const uint64_t u = to_bits(tiny ? a * 0x1p54 : a) + (F::kOne - F::kSqrtHalf);
+  const double k = from_bits<double>((u >> 52) | to_bits(0x1p52)) - (0x1p52 + 1023) - (tiny ? 54.0 : 0.0);
+  const double f = from_bits<double>((u & 0xfffffffffffffu) + F::kSqrtHalf) - 1.0;
+  const double d = 2.0 + f, d_low = f - (d - 2.0);
+  const double s = f / d, s_low = (fma(-s, d, f) - s * d_low) / d;
+  const double z = s * s, z_low = fma(s, s, -z) + 2.0 * s * s_low;
+  const double cube = z * s, cube_low = fma(z, s, -cube) + fma(z, s_low, z_low * s);
+  const double t = cube * kThird, t_low = fma(cube, kThird, -t) + fma(cube, kThirdLow, cube_low * kThird);
+  double log_a = 2.0 * s + t;
+  const double log_low = (2.0 * s - log_a + t) + (t_low + 2.0 * s_low + cube * z * poly(z, kLog));
+  const double m = log_a * kLog2e, m_low = fma(log_a, kLog2e, -m) + fma(log_a, kLog2eLow, log_low * kLog2e);
+  double high = k + m;
+  const double low = (k - high + m) + m_low;
+  high = a == 0.0 ? -kInf<double> : high;
+  high = a == kInf<double> ? kInf<double> : high;
+  double e = y * high;  // NaN for 0 * inf, settled below
+  const double e_low = fma(y, high, -e) + y * low;
+  const bool inside = abs_(e) < 1100.0;
+  e = e > 1100.0 ? 1100.0 : e;
+  e = e < -1100.0 ? -1100.0 : e;
+  const double n = (e + F::kMagic) - F::kMagic, r = (e - n) + (inside ? e_low : 0.0);
+  double p = scale2(exp_of_rest(r * 0.69314718055994530942), n);
+  p = (x != x) | (y != y) ? kNan<double> : p;
+  const bool whole = rint_(y) == y, odd = whole & (rint_(y * 0.5) != y * 0.5);
+  p = ((to_bits(x) >> 63) != 0) & odd ? -p : p;
+  p = (x < 0.0) & (x > -kInf<double>)&!whole ? kNan<double> : p;
+  const bool one = (y == 0.0) | (x == 1.0) | ((x == -1.0) & (abs_(y) == kInf<double>));
+  return one ? 1.0 : p;
+}
+#endif
+
 }  // namespace rl::RL_ISA

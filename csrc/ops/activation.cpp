@@ -5,11 +5,20 @@
 
 namespace rl::ops {
 
+// A slope that is constant around every x is still computed from x: its derivative is 0, not nothing.
+struct ConstantSlopeBackward : Node {
+  static constexpr const char* kName = "ConstantSlopeBackward";
+  Grads backward(const Grads& dy) { return {dy[0], needs(1) ? zeros_like(dy[0]) : Tensor()}; }
+};
+static Tensor flat_in(const Tensor& x, const Tensor& dx) {
+  return x.requires_grad() ? record<ConstantSlopeBackward>(alias(dx), {dx, x}) : dx;
+}
+
 // relu: y = max(x, 0)        dx = dy where y > 0
 struct ReluBackward : ResultNode {
   static constexpr const char* kName = "ReluBackward0";
   Grads backward(const Grads& dy) {
-    if (grad_enabled()) return {zero_where(le(y(), 0), dy[0])};
+    if (grad_enabled()) return {flat_in(y(), zero_where(le(y(), 0), dy[0]))};
     return {binary("relu_backward", Pointwise::ReluGrad, dy[0], y())};
   }
 };
@@ -25,17 +34,39 @@ struct LeakyReluBackward : Node {
   double negative_slope = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {where(gt(x, 0), dy[0], mul(dy[0], negative_slope))};
-    return {
-        binary("leaky_relu_backward", Pointwise::LeakyReluGrad, dy[0], x, with_numbers(Rule::Same, negative_slope))};
+    return {slope_at(x, dy[0])};
+  }
+  Tensor slope_at(const Tensor& x, const Tensor& dy) const {
+    if (grad_enabled()) return flat_in(x, where(gt(x, 0), dy, mul(dy, negative_slope)));
+    return binary("leaky_relu_backward", Pointwise::LeakyReluGrad, dy, x, with_numbers(Rule::Same, negative_slope));
   }
   FIELDS(self, negative_slope)
+};
+// In place, of the result, whose sign is x's unless the slope is negative.
+struct LeakyReluResultBackward : LeakyReluBackward {
+  static constexpr const char* kName = "LeakyReluBackward1";
+  Saved result;
+  Grads backward(const Grads& dy) {
+    CHECK(negative_slope >= 0, Runtime,
+          "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. The "
+          "result ",
+          "does not tell on which side of 0 the input was: use leaky_relu(x, negative_slope) without inplace=True.");
+    return {slope_at(result.unpack(*this), dy[0])};
+  }
+  FIELDS(result, negative_slope)
 };
 Tensor leaky_relu(const Tensor& x, const Scalar& negative_slope) {
   double slope = negative_slope.to_double();
   Tensor y = unary("leaky_relu", Pointwise::LeakyRelu, x, with_numbers(Rule::Same, slope));
   return record<LeakyReluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
+    n.negative_slope = slope;
+  });
+}
+static Tensor leaky_relu_from_result(const Tensor& x, double slope) {
+  Tensor y = unary("leaky_relu", Pointwise::LeakyRelu, x, with_numbers(Rule::Same, slope));
+  return record<LeakyReluResultBackward>(y, {x}, [&](auto& n) {
+    n.result = save_output(n, y);
     n.negative_slope = slope;
   });
 }
@@ -47,7 +78,7 @@ struct HardtanhBackward : Node {
   double min_val = 0, max_val = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {keep_where(logical_and(gt(x, min_val), lt(x, max_val)), dy[0])};
+    if (grad_enabled()) return {flat_in(x, keep_where(logical_and(gt(x, min_val), lt(x, max_val)), dy[0]))};
     return {binary("hardtanh_backward", Pointwise::HardtanhGrad, dy[0], x, with_numbers(Rule::Same, min_val, max_val))};
   }
   FIELDS(self, min_val, max_val)
@@ -70,7 +101,7 @@ struct HardsigmoidBackward : SelfNode {
   static constexpr const char* kName = "HardsigmoidBackward0";
   Grads backward(const Grads& dy) {
     Tensor z = x();
-    if (grad_enabled()) return {keep_where(logical_and(gt(z, -3), lt(z, 3)), mul(dy[0], 1.0 / 6))};
+    if (grad_enabled()) return {flat_in(z, keep_where(logical_and(gt(z, -3), lt(z, 3)), mul(dy[0], 1.0 / 6)))};
     return {binary("hardsigmoid_backward", Pointwise::HardsigmoidGrad, dy[0], z)};
   }
 };
@@ -98,7 +129,7 @@ struct HardshrinkBackward : Node {
   double lambd = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {keep_where(gt(abs(x), lambd), dy[0])};
+    if (grad_enabled()) return {flat_in(x, keep_where(gt(abs(x), lambd), dy[0]))};
     return {binary("hardshrink_backward", Pointwise::HardshrinkGrad, dy[0], x, with_numbers(Rule::Same, lambd))};
   }
   FIELDS(self, lambd)
@@ -133,7 +164,7 @@ struct ThresholdBackward : Node {
   double threshold = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {zero_where(le(x, threshold), dy[0])};
+    if (grad_enabled()) return {flat_in(x, zero_where(le(x, threshold), dy[0]))};
     return {binary("threshold_backward", Pointwise::ThresholdGrad, dy[0], x, with_numbers(Rule::Same, threshold))};
   }
   FIELDS(self, threshold)
@@ -154,7 +185,7 @@ struct PreluBackward : Node {
   Saved self, weight;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), w = weight.unpack(*this), above = gt(x, 0);
-    return {needs(0) ? where(above, dy[0], mul(w, dy[0])) : Tensor(),
+    return {needs(0) ? flat_in(x, where(above, dy[0], mul(w, dy[0]))) : Tensor(),
             needs(1) ? zero_where(above, mul(x, dy[0])) : Tensor()};
   }
   FIELDS(self, weight)
@@ -186,7 +217,8 @@ static Tensor relu_f(const Tensor& x, bool inplace) {
 }
 static Tensor relu_inplace(const Tensor& x) { return relu_f(x, true); }
 static Tensor leaky_relu_f(const Tensor& x, const Scalar& slope, bool inplace) {
-  return maybe_inplace("leaky_relu_", x, inplace, [&] { return leaky_relu(x, slope); });
+  if (!inplace) return leaky_relu(x, slope);
+  return maybe_inplace("leaky_relu_", x, true, [&] { return leaky_relu_from_result(x, slope.to_double()); }, true);
 }
 static Tensor hardtanh_f(const Tensor& x, double min_val, double max_val, bool inplace) {
   return maybe_inplace("hardtanh_", x, inplace, [&] { return hardtanh(x, min_val, max_val); });

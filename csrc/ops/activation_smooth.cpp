@@ -21,6 +21,41 @@ struct EluBackward : Node {
   }
   FIELDS(self, alpha, scale, input_scale)
 };
+// In place, of the result: below 0 it is y = scale alpha (e^(input_scale x) - 1), so dx = dy input_scale (y + scale
+// alpha).
+struct EluResultBackward : Node {
+  static constexpr const char* kName = "EluBackward1";
+  Saved result;
+  double alpha = 1, scale = 1, input_scale = 1;
+  Grads backward(const Grads& dy) {
+    CHECK(
+        alpha >= 0, Runtime,
+        "In-place elu backward calculation is triggered with a negative slope which is not supported. The result does ",
+        "not tell on which side of 0 the input was: use elu(x, alpha) without inplace=True.");
+    Tensor y = result.unpack(*this);
+    if (!grad_enabled()) {
+      PointwiseOptions options = with_numbers(Rule::Same, alpha, scale, input_scale, 2);
+      return {binary("elu_backward", Pointwise::EluResultGrad, dy[0], y, options)};
+    }
+    return {where(gt(y, 0), mul(dy[0], scale), mul(mul(dy[0], add(y, alpha * scale)), input_scale))};
+  }
+  FIELDS(result, alpha, scale, input_scale)
+};
+struct CeluResultBackward : EluResultBackward {
+  static constexpr const char* kName = "CeluBackward1";
+};
+template <class N> static Tensor elu_inplace_of(const char* name, const Tensor& x, double a, double s, double i) {
+  auto compute = [&] {
+    Tensor y = unary("elu", Pointwise::Elu, x, with_numbers(Rule::Same, a, s, i, 8));
+    return record<N>(y, {x}, [&](auto& n) {
+      n.result = save_output(n, y);
+      n.alpha = a;
+      n.scale = s;
+      n.input_scale = i;
+    });
+  };
+  return maybe_inplace(name, x, true, compute, true);
+}
 static Tensor elu_of(const Tensor& x, double alpha, double scale, double input_scale) {
   Tensor y = unary("elu", Pointwise::Elu, x, with_numbers(Rule::Same, alpha, scale, input_scale, 8));
   return record<EluBackward>(y, {x}, [&](auto& n) {
@@ -30,12 +65,15 @@ static Tensor elu_of(const Tensor& x, double alpha, double scale, double input_s
     n.input_scale = input_scale;
   });
 }
-static Tensor selu(const Tensor& x) {
-  return elu_of(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
+constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
+static Tensor selu(const Tensor& x) { return elu_of(x, kSeluAlpha, kSeluScale, 1); }
+static double celu_alpha(const Scalar& alpha) {
+  CHECK(!alpha.equals(0), Runtime, "ZeroDivisionError: alpha cannot be 0 for CELU");
+  return alpha.to_double();
 }
 static Tensor celu(const Tensor& x, const Scalar& alpha) {
-  CHECK(!alpha.equals(0), Runtime, "ZeroDivisionError: alpha cannot be 0 for CELU");
-  return elu_of(x, alpha.to_double(), 1, 1 / alpha.to_double());
+  double a = celu_alpha(alpha);
+  return elu_of(x, a, 1, 1 / a);
 }
 
 // gelu: y = x cdf(x), the normal distribution's        dx = dy (cdf(x) + x pdf(x))
@@ -150,15 +188,17 @@ static Tensor glu(const Tensor& x, int64_t dim) {
 }
 
 static Tensor elu_f(const Tensor& x, double alpha, bool inplace) {
-  return maybe_inplace("elu_", x, inplace, [&] { return elu_of(x, alpha, 1, 1); });
+  return inplace ? elu_inplace_of<EluResultBackward>("elu_", x, alpha, 1, 1) : elu_of(x, alpha, 1, 1);
 }
 static Tensor elu_inplace(const Tensor& x, double alpha) { return elu_f(x, alpha, true); }
 static Tensor selu_f(const Tensor& x, bool inplace) {
-  return maybe_inplace("selu_", x, inplace, [&] { return selu(x); });
+  return inplace ? elu_inplace_of<EluResultBackward>("selu_", x, kSeluAlpha, kSeluScale, 1) : selu(x);
 }
 static Tensor selu_inplace(const Tensor& x) { return selu_f(x, true); }
 static Tensor celu_f(const Tensor& x, const Scalar& alpha, bool inplace) {
-  return maybe_inplace("celu_", x, inplace, [&] { return celu(x, alpha); });
+  if (!inplace) return celu(x, alpha);
+  double a = celu_alpha(alpha);
+  return elu_inplace_of<CeluResultBackward>("celu_", x, a, 1, 1 / a);
 }
 static Tensor celu_inplace(const Tensor& x, const Scalar& alpha) { return celu_f(x, alpha, true); }
 static Tensor silu_f(const Tensor& x, bool inplace) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/destination.h"
+#include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -49,6 +51,17 @@ Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
   return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
+void add_into(const Tensor& dst, const Tensor& src) {
+  if (dst.numel() == 0 || dst.device().is_meta()) return;
+  const PointwiseKernels& kernels = *g_cpu->pointwise;
+  Loop loop = kernels.loop(Pointwise::Add, dst.dtype());
+  if (!loop) no_kernel("add", dst.dtype());
+  LoopParams params;
+  write_compute(params.s0, Scalar(1), dst.dtype());
+  View views[] = {dst.view(), dst.view(), src.view()};
+  kernels.run(loop, views, 3, params, 1);
+}
+
 // sub: y = a - alpha b        da = dy, db = -alpha dy
 struct SubBackward : Node {
   static constexpr const char* kName = "SubBackward0";
@@ -79,7 +92,11 @@ static std::optional<double> exact_number(const Value& v, const Value& other) {
   if (!v.is_tensor()) return v.number.is_complex() ? std::nullopt : std::optional(v.number.to_double());
   const Tensor& t = v.tensor;
   bool counts = t.dim() == 0 && other.tensor.dim() > 0 && (t.dtype() == DType::Float32 || t.dtype() == DType::Float64);
-  return counts && t.device().is_cpu() ? std::optional(item(t).to_double()) : std::nullopt;
+  if (!counts || !t.device().is_cpu()) return std::nullopt;
+  // The call will be recorded, which a loop that sees only the number does not know: the other operand must stay as it
+  // is.
+  if (grad_enabled() && t.requires_grad()) t_destination.wanted = nullptr;
+  return item(t).to_double();
 }
 static Tensor scale_short(const char* name, const Tensor& t, double factor) {
   Value operands[] = {Scalar(-0.0), t};

@@ -9,5 +9,7 @@ Tensor mul(const Value& a, const Value& b);
 Tensor div(const Value& a, const Value& b);
 Tensor neg(const Tensor& a);
 Tensor conj(const Tensor& a);  // itself for real types
+// Raw: dst += src without history and without counting the write. Same sizes and type.
+void add_into(const Tensor& dst, const Tensor& src);
 
 }  // namespace rl::ops

@@ -20,6 +20,7 @@ struct PowBackward : Node {
   Saved result;
   Grads backward(const Grads& dy) {
     Value a = self.unpack(*this), b = exponent.unpack(*this);
+    Tensor y = result.unpack(*this);  // must be what it was, needed or not
     Grads dx(2);
     if (needs(0)) {
       if (b.is_tensor()) {
@@ -36,11 +37,10 @@ struct PowBackward : Node {
       }
     }
     if (needs(1)) {
-      Tensor y = result.unpack(*this);
       Tensor base = a.is_tensor() ? a.tensor : full({}, a.number, y.dtype(), y.device());
       Tensor slope = mul(y, log(cast(base, y.dtype())));
       Tensor rising = b.tensor.is_complex() ? ge(real(b.tensor), 0) : ge(b, 0);
-      dx[1] = zero_where(logical_and(eq(base, 0), rising), mul(dy[0], conj(slope)));
+      dx[1] = mul(dy[0], zero_where(logical_and(eq(base, 0), rising), conj(slope)));
     }
     return dx;
   }
@@ -58,8 +58,17 @@ static bool simple_power(const Value& a, const Value& b, Pointwise& op) {
   if (!a.is_tensor() || b.is_tensor() || b.number.is_complex() || a.tensor.is_complex()) return false;
   if (!is_float(a.tensor.dtype()) && b.number.is_integral()) return false;
   const double e = b.number.to_double();
-  op = e == 2 ? Pointwise::Square : e == 0.5 ? Pointwise::Sqrt : e == -0.5 ? Pointwise::Rsqrt : Pointwise::Reciprocal;
-  return e == 2 || e == 0.5 || e == -0.5 || e == -1;
+  op = e == 2      ? Pointwise::Square
+       : e == 0.5  ? Pointwise::Sqrt
+       : e == -0.5 ? Pointwise::Rsqrt
+       : e == 1    ? Pointwise::Copy
+                   : Pointwise::Reciprocal;
+  return e == 2 || e == 0.5 || e == -0.5 || e == 1 || e == -1;
+}
+// A number to the power of a tensor is laid out in order, whatever the tensor's own order.
+static Value in_order(const Value& b) {
+  NoGrad raw;
+  return b.is_tensor() ? Value(contiguous(b.tensor)) : b;
 }
 Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && b.number.is_integral() && is_integral(type_of(a, b), true)) {
@@ -69,12 +78,13 @@ Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && a.is_tensor() && type_of(a, b) == DType::Bool)
     return b.number.to_bool() ? clone(a.tensor) : eq(a.tensor, a.tensor);  // x^1 and x^0
   Pointwise simple;
-  Tensor y = simple_power(a, b, simple) ? unary("pow", simple, a.tensor, {.rule = Rule::Float, .cost = 2})
-                                        : binary("pow", Pointwise::Pow, a, b, {.cost = 16});
+  Tensor y = simple_power(a, b, simple)
+                 ? unary("pow", simple, a.tensor, {.rule = Rule::Float, .cost = 2})
+                 : binary("pow", Pointwise::Pow, a, a.is_tensor() ? b : in_order(b), {.cost = 16});
   auto fill = [&](auto& n) {
     n.self = save(a);
     n.exponent = save(b);
-    if (n.needs(1)) n.result = save_output(n, y);
+    if (b.is_tensor()) n.result = save_output(n, y);
   };
   if (!b.is_tensor()) return record<PowScalarBackward>(y, {a, b}, fill);
   return record<PowTensorBackward>(y, {a, b}, fill);
@@ -129,8 +139,8 @@ struct HypotBackward : Node {
 static Tensor hypot(const Value& a, const Value& b) {
   Tensor y = binary("hypot", Pointwise::Hypot, a, b, {.cost = 4});
   return record<HypotBackward>(y, {a, b}, [&](auto& n) {
-    n.self = save(a);
-    n.other = save(b);
+    if (n.needs(0)) n.self = save(a);
+    if (n.needs(1)) n.other = save(b);
     n.result = save_output(n, y);
   });
 }
@@ -142,9 +152,10 @@ struct CopysignBackward : Node {
   Saved result;
   Grads backward(const Grads& dy) {
     Grads dx(2);
+    Tensor y = result.unpack(*this);
     if (needs(0)) {
       Value a = self.unpack(*this);
-      dx[0] = mul(dy[0], zero_where(eq(a, 0), div(result.unpack(*this), a)));
+      dx[0] = mul(dy[0], zero_where(eq(a, 0), div(y, a)));
     }
     if (needs(1)) dx[1] = zeros_like(dy[0]);
     return dx;
@@ -154,7 +165,7 @@ struct CopysignBackward : Node {
 static Tensor copysign(const Value& a, const Value& b) {
   Tensor y = binary("copysign", Pointwise::Copysign, a, b, {.rule = Rule::Float});
   return record<CopysignBackward>(y, {a, b}, [&](auto& n) {
-    n.self = save(a);
+    if (n.needs(0)) n.self = save(a);
     n.result = save_output(n, y);
   });
 }
@@ -229,12 +240,14 @@ static Tensor logaddexp2(const Tensor& a, const Tensor& b) {
 static Tensor tensor_of(const Value& v, const Tensor& like) {
   return v.is_tensor() ? v.tensor : full({}, v.number, like.dtype(), like.device());
 }
+static Tensor xlogy(const Value& a, const Value& b);
 struct XlogyBackward : PairNode {
   static constexpr const char* kName = "XlogyBackward0";
   Grads backward(const Grads& dy) {
     Value x = a(), y = b();
     Grads dx(2);
-    if (needs(0)) dx[0] = mul(dy[0], zero_where(logical_and(eq(x, 0), le(y, 0)), log(tensor_of(y, dy[0]))));
+    // xlogy: also where dy is 0 the logarithm is not asked for
+    if (needs(0)) dx[0] = zero_where(logical_and(eq(x, 0), le(y, 0)), xlogy(dy[0], y));
     if (needs(1)) dx[1] = div(mul(dy[0], x), y);
     return dx;
   }
@@ -244,12 +257,13 @@ static Tensor xlogy(const Value& a, const Value& b) {
 }
 
 // xlog1py: y = a log(1 + b), 0 where a = 0        da = dy log(1 + b) (0 where a = 0 and b <= -1), db = dy a / (1 + b)
+static Tensor xlog1py(const Value& a, const Value& b);
 struct Xlog1pyBackward : PairNode {
   static constexpr const char* kName = "SpecialXlog1PyBackward0";
   Grads backward(const Grads& dy) {
     Value x = a(), y = b();
     Grads dx(2);
-    if (needs(0)) dx[0] = mul(dy[0], zero_where(logical_and(eq(x, 0), le(y, -1)), log1p(tensor_of(y, dy[0]))));
+    if (needs(0)) dx[0] = zero_where(logical_and(eq(x, 0), le(y, -1)), xlog1py(dy[0], y));
     if (needs(1)) dx[1] = div(mul(dy[0], x), add(y, 1));
     return dx;
   }

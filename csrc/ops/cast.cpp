@@ -171,7 +171,10 @@ Tensor fill(const Tensor& input, const Value& value) {
   CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
         "fill_ only supports 0-dimension value tensor but got tensor with ", value.is_tensor() ? value.tensor.dim() : 0,
         " dimensions.");
-  if (value.is_tensor() && t_destination.wanted) check_no_internal_overlap(Tensor::borrow(t_destination.wanted));
+  if (value.is_tensor() && t_destination.wanted) {
+    check_no_internal_overlap(Tensor::borrow(t_destination.wanted));
+    if (grad_enabled() && value.requires_grad()) check_view_history(Tensor::borrow(t_destination.wanted));
+  }
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input, value}));
   if (!y.defined()) y = empty_like(input);
   if (value.is_tensor()) copy_into(y, value.tensor);

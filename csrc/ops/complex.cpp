@@ -86,12 +86,12 @@ static Tensor angle(const Tensor& x) {
 }
 
 // view_as_real: (re, im) along a new last dimension        dx = view_as_complex(dy)
-static Tensor view_as_complex(const Tensor& x);
+Tensor view_as_complex(const Tensor& x);
 struct ViewAsRealBackward : Node {
   static constexpr const char* kName = "ViewAsRealBackward0";
   Grads backward(const Grads& dy) { return {view_as_complex(contiguous(dy[0]))}; }
 };
-static Tensor view_as_real(const Tensor& x) {
+Tensor view_as_real(const Tensor& x) {
   CHECK(x.is_complex(), Runtime, "view_as_real is only supported for complex tensors");
   Ints sizes(x.sizes()), strides(x.strides());
   for (int64_t& s : strides) s *= 2;
@@ -106,7 +106,7 @@ struct ViewAsComplexBackward : Node {
   static constexpr const char* kName = "ViewAsComplexBackward0";
   Grads backward(const Grads& dy) { return {view_as_real(dy[0])}; }
 };
-static Tensor view_as_complex(const Tensor& x) {
+Tensor view_as_complex(const Tensor& x) {
   bool float_type = x.dtype() == DType::Float32 || x.dtype() == DType::Float64 || x.dtype() == DType::Float16;
   CHECK(float_type, Runtime,
         "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
@@ -117,7 +117,8 @@ static Tensor view_as_complex(const Tensor& x) {
   CHECK(x.strides()[last] == 1, Runtime, "Tensor must have a last dimension with stride 1");
   Ints sizes, strides;
   for (int64_t d = 0; d < last; ++d) {
-    CHECK(x.strides()[d] % 2 == 0, Runtime, "Tensor must have a stride divisible by 2 for all but last dimension");
+    CHECK(x.sizes()[d] == 1 || x.strides()[d] % 2 == 0, Runtime,
+          "Tensor must have a stride divisible by 2 for all but last dimension");
     sizes.push_back(x.sizes()[d]);
     strides.push_back(x.strides()[d] / 2);
   }

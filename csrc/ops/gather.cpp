@@ -96,13 +96,13 @@ void check_scatter_shapes(const Tensor& input, int64_t dim, const Tensor& index,
 // gather: y = x at index along dim        dx = zeros with dy added at index
 struct GatherBackward : Node {
   static constexpr const char* kName = "GatherBackward0";
-  Saved index;
+  Saved index, self;  // only self's sizes are needed; torch keeps it, and refuses writes to it
   int64_t dim = 0;
-  Ints self_sizes;
   Grads backward(const Grads& dy) {
-    return {scatter_add(zeros(self_sizes, dy[0].dtype(), dy[0].device()), dim, index.unpack(*this), dy[0])};
+    Tensor like = zeros(self.unpack(*this).sizes(), dy[0].dtype(), dy[0].device());
+    return {scatter_add(like, dim, index.unpack(*this), dy[0])};
   }
-  FIELDS(dim, index)
+  FIELDS(dim, index, self)
 };
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   int64_t d = wrap_dim(dim, input.dim());
@@ -119,8 +119,8 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   }
   return record<GatherBackward>(y, {input}, [&](auto& n) {
     n.index = save(index.numel() ? index : cast(index, DType::Int64));
+    n.self = save(input);
     n.dim = d;
-    n.self_sizes = Ints(input.sizes());
   });
 }
 

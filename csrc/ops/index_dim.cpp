@@ -35,6 +35,13 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
     Ints strides = lifted_strides(y);
     View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
     g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+  } else if (!y.numel() && index.numel() && !index.device().is_meta()) {
+    // There is nothing to copy, but indices must be right all the same.
+    NoGrad raw;
+    Tensor at = contiguous(cast(index, DType::Int64));
+    for (const int64_t *p = at.data<int64_t>(), *end = p + at.numel(); p != end; ++p)
+      CHECK(*p >= 0 && *p < input.sizes()[d], Index, "index ", *p, " is out of bounds for dimension ", d, " with size ",
+            input.sizes()[d]);
   }
   return record<IndexSelectBackward>(y, {input}, [&](auto& n) {
     n.index = save(index);
@@ -73,17 +80,16 @@ Tensor lifted(const Tensor& t) { return t.dim() ? t : alias(t, {1}, {1}, t->offs
 // index_add: y = x with alpha * the slices of source added at index        dx = dy, dsource = alpha * dy at index
 struct IndexAddBackward : Node {
   static constexpr const char* kName = "IndexAddBackward0";
-  Saved index;
+  Saved index, source;  // only the source's sizes are needed; torch keeps it, and refuses writes to it
   int64_t dim = 0;
   Scalar alpha = Scalar(1);
-  Ints source_sizes;
   Grads backward(const Grads& dy) {
     if (!needs(1)) return {dy[0], Tensor()};
     Tensor ds = index_select(dy[0], dim, index.unpack(*this));
     if (!alpha.equals(1)) ds = mul(ds, alpha.is_complex() ? Scalar(std::conj(alpha.to_complex128())) : alpha);
-    return {dy[0], reshape(ds, source_sizes)};
+    return {dy[0], reshape(ds, source.unpack(*this).sizes())};
   }
-  FIELDS(dim, index)
+  FIELDS(dim, index, source)
 };
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   int64_t d = wrap_dim(dim, input.dim());
@@ -96,10 +102,9 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
               ErrorKind::Index, false);
   }
   return record<IndexAddBackward>(y, {input, source}, [&](auto& n) {
-    if (n.needs(1)) n.index = save(index);
+    if (n.needs(1)) n.index = save(index), n.source = save(source);
     n.dim = d;
     n.alpha = alpha;
-    n.source_sizes = Ints(source.sizes());
   });
 }
 
@@ -144,15 +149,14 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const V
 // index_copy: y = x with the slices at index replaced by source's        dx = dy with zeros there, dsource = dy there
 struct IndexCopyBackward : Node {
   static constexpr const char* kName = "IndexCopyBackward0";
-  Saved index;
+  Saved index, source;  // the source as in index_add
   int64_t dim = 0;
-  Ints source_sizes;
   Grads backward(const Grads& dy) {
     Tensor i = index.unpack(*this);
     return {needs(0) ? index_fill(dy[0], dim, i, Scalar(0)) : Tensor(),
-            needs(1) ? reshape(index_select(dy[0], dim, i), source_sizes) : Tensor()};
+            needs(1) ? reshape(index_select(dy[0], dim, i), source.unpack(*this).sizes()) : Tensor()};
   }
-  FIELDS(dim, index)
+  FIELDS(dim, index, source)
 };
 static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   int64_t d = wrap_dim(dim, input.dim());
@@ -182,7 +186,7 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
   return record<IndexCopyBackward>(y, {input, source}, [&](auto& n) {
     n.index = save(index);
     n.dim = d;
-    n.source_sizes = Ints(source.sizes());
+    if (n.needs(1)) n.source = save(source);
   });
 }
 

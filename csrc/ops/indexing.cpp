@@ -96,6 +96,15 @@ struct Plan {
             " with size 0");
   }
   Plan(const Plan&) = delete;
+  Ints result_layout(const Tensor& input) const {
+    bool ordered = input.is_contiguous();
+    for (const Tensor& t : kept) ordered = ordered && t.is_contiguous();
+    if (ordered) return contiguous_strides(sizes);
+    SmallVector<IntSpan, 4> operands;
+    operands.push_back(strides);
+    for (const Ints& s : index_strides) operands.push_back(s);
+    return result_strides(sizes, operands.data(), static_cast<int>(operands.size()));
+  }
   View of(const Tensor& x) const {
     return {place(x), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
   }
@@ -174,7 +183,7 @@ Tensor index(const Tensor& input, const IndexList& given) {
   IndexList indices = without_masks(input, given);
   if (!any_defined(indices)) return record_alias(alias(input), input);
   Plan plan(input, indices);
-  Tensor y = empty(plan.sizes, input.dtype(), input.device());
+  Tensor y = empty_strided(plan.sizes, plan.result_layout(input), input.dtype(), input.device());
   if (y.numel() && !y.device().is_meta()) g_cpu->index->get(y.view(), plan.of(input), plan.places());
   return record<IndexBackward>(y, {input}, [&](auto& n) {
     n.indices = save_all(indices);
@@ -289,15 +298,14 @@ Tensor take(const Tensor& input, const Tensor& index) {
 // put: y = x with source at index, x seen as one row        dx = dy with zeros there (dy if added), dsource = dy there
 struct PutBackward : Node {
   static constexpr const char* kName = "PutBackward0";
-  Saved index;
-  Ints source_sizes;
+  Saved index, source;  // only the source's sizes are needed; torch keeps it, and refuses writes to it
   bool accumulate = false;
   Grads backward(const Grads& dy) {
     Tensor i = index.unpack(*this), dx;
     if (needs(0)) dx = accumulate ? dy[0] : put(dy[0], i, zeros(i.sizes(), dy[0].dtype(), dy[0].device()), false);
-    return {dx, needs(1) ? reshape(take(dy[0], i), source_sizes) : Tensor()};
+    return {dx, needs(1) ? reshape(take(dy[0], i), source.unpack(*this).sizes()) : Tensor()};
   }
-  FIELDS(index, accumulate)
+  FIELDS(index, source, accumulate)
 };
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
   check_take_index("put_", index);
@@ -328,7 +336,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
   }
   return record<PutBackward>(y, {input, source}, [&](auto& n) {
     n.index = save(index);
-    n.source_sizes = Ints(source.sizes());
+    if (n.needs(1)) n.source = save(source);
     n.accumulate = accumulate;
   });
 }

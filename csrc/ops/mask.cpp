@@ -22,6 +22,15 @@ struct MaskView {
   MaskView(const MaskView&) = delete;
 };
 
+// A complex number fits a real tensor if it has no imaginary part.
+void check_complex_value(const Tensor& input, const Value& value) {
+  if (input.is_complex() || !(value.is_tensor() ? value.tensor.is_complex() : value.number.is_complex())) return;
+  if (value.is_tensor() && value.tensor.device().is_meta()) return;
+  const Scalar number = value.is_tensor() ? item(value.tensor) : value.number;
+  CHECK(number.to_complex128().imag() == 0, Runtime, "value cannot be converted to type ", info(input.dtype()).name,
+        " without overflow");
+}
+
 }  // namespace
 
 // masked_fill: y = value where mask, else x        dx = dy with zeros where mask, dvalue = sum of dy where mask
@@ -44,9 +53,7 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
   CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
         value.is_tensor() ? value.tensor.dim() : 0, " dimension(s).");
-  DType from = value.is_tensor() ? value.tensor.dtype() : value.number.dtype(default_dtype());
-  CHECK(is_complex(input.dtype()) || !is_complex(from), Runtime, "value cannot be converted to type ",
-        info(input.dtype()).name, " without overflow");
+  check_complex_value(input, value);
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), mask);
   bool recorded = will_record({input, value});
@@ -60,7 +67,10 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
   if (y.numel() && !y.device().is_meta()) {
     NoGrad raw;
     Tensor own = mask.storage() == y.storage() ? clone(mask) : mask;
-    Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype()) : full({}, value.number, y.dtype());
+    Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype())
+                     : value.number.is_complex() && !y.is_complex()
+                         ? full({}, Scalar(value.number.to_complex128().real()), y.dtype())
+                         : full({}, value.number, y.dtype());
     MaskView m(own, y.sizes());
     g_cpu->index->masked_fill(y.view(), m.view, element.data());
   }

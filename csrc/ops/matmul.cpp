@@ -31,11 +31,15 @@ namespace {
   return s;
 }
 
-void check_same(const char* name, const Tensor& a, const Tensor& b) {
+// Where there is nothing to multiply, any type will do.
+bool nothing_to_multiply(const Tensor& a, const Tensor& b) { return a.numel() == 0 || b.numel() == 0; }
+
+void check_same(const char* name, const Tensor& a, const Tensor& b, bool empty_ok = false) {
   if (a.dtype() != b.dtype()) fail_dtypes(name, a.dtype(), b.dtype());
   CHECK(a.device() == b.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(a.device()), " and ",
         to_text(b.device()), "! (", name, ")");
+  if (empty_ok && nothing_to_multiply(a, b)) return;
   if (a.dtype() == DType::Bool || static_cast<int>(a.dtype()) >= kComputeDTypes) no_kernel(name, a.dtype());
 }
 
@@ -51,6 +55,10 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {}, cons
   sizes[sizes.size() - 1] = b.sizes()[b.dim() - 1];
   Tensor y = empty(sizes, a.dtype(), a.device());
   if (a.device().is_meta()) return y;
+  if (!addend.defined() && nothing_to_multiply(a, b)) {
+    if (y.numel()) g_cpu->copy->zero(y.view());
+    return y;
+  }
   const MatmulKernels& kernels = *backend(a.device()).matmul;
   if (!addend.defined() && alpha.equals(1)) {
     kernels.matmul(y.view(), a.view(), b.view());
@@ -95,7 +103,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
   CHECK(b.dim() == 2, Runtime, "mm: mat2 must be a matrix, got shape ", to_text(b.sizes()));
   CHECK(a.sizes()[1] == b.sizes()[0], Runtime, "mat1 and mat2 shapes cannot be multiplied (", a.sizes()[0], "x",
         a.sizes()[1], " and ", b.sizes()[0], "x", b.sizes()[1], ")", product_hint(a.sizes(), b.sizes()));
-  check_same("mm", a, b);
+  check_same("mm", a, b, true);
   return record<ProductBackward<false>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     if (n.needs(0)) n.mat2 = save(b);
@@ -107,7 +115,7 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
   CHECK(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1], Runtime,
         "Expected size for first two dimensions of batch2 tensor to be: [", a.sizes()[0], ", ", a.sizes()[2],
         "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "].");
-  check_same("bmm", a, b);
+  check_same("bmm", a, b, true);
   return record<ProductBackward<true>>(product(a, b), {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     if (n.needs(0)) n.mat2 = save(b);
@@ -128,9 +136,11 @@ Tensor mv(const Tensor& a, const Tensor& x) {
   CHECK(a.dim() == 2 && x.dim() == 1, Runtime, "vector + matrix @ vector expected, got ", a.dim(), ", ", x.dim());
   CHECK(a.sizes()[1] == x.sizes()[0], Runtime, "size mismatch, got input (", a.sizes()[0], "), mat (", a.sizes()[0],
         "x", a.sizes()[1], "), vec (", x.sizes()[0], ")");
-  check_same("mv", a, x);
+  check_same("mv", a, x, true);
   Tensor y = empty({a.sizes()[0]}, a.dtype(), a.device());
-  if (!a.device().is_meta()) {
+  if (!a.device().is_meta() && nothing_to_multiply(a, x)) {
+    if (y.numel()) g_cpu->copy->zero(y.view());
+  } else if (!a.device().is_meta()) {
     int64_t out_sizes[] = {y.numel(), 1}, out_strides[] = {1, 1}, x_sizes[] = {x.numel(), 1},
             x_strides[] = {x.strides()[0], 1};
     backend(a.device())
@@ -184,6 +194,14 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   return mul(unsqueeze(a, 1), b);
 }
 
+// A batch of vectors as the rows of one matrix. The number of rows is counted: where vectors are empty, -1 says
+// nothing.
+static Tensor as_rows(const Tensor& t) {
+  int64_t rows = 1;
+  for (int64_t d = 0; d + 1 < t.dim(); ++d) rows = checked_mul(rows, t.sizes()[d]);
+  return reshape(t, {rows, t.sizes()[t.dim() - 1]});
+}
+
 // matmul of batches: y = a b, batch dimensions broadcast        da = dy b^H, db = a^H dy
 // A matrix b shared by the whole batch gets its gradient in one product over all rows.
 struct MatmulBackward : Node {
@@ -195,8 +213,7 @@ struct MatmulBackward : Node {
     if (needs(0)) dx[0] = matmul(dy[0], mH(other.unpack(*this)));
     if (needs(1)) {
       Tensor a = self.unpack(*this);
-      if (shared)
-        dx[1] = mm(mH(reshape(a, {-1, a.sizes()[a.dim() - 1]})), reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}));
+      if (shared) dx[1] = mm(mH(as_rows(a)), as_rows(dy[0]));
       else dx[1] = matmul(mH(a), dy[0]);
     }
     return dx;
@@ -246,8 +263,7 @@ struct LinearBackward : Node {
     if (needs(0)) dx[0] = matmul(dy[0], conj(weight.unpack(*this)));
     if (needs(1)) {
       Tensor x = input.unpack(*this);
-      dx[1] = mm(transpose(reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}), 0, 1),
-                 conj(reshape(x, {-1, x.sizes()[x.dim() - 1]})));
+      dx[1] = mm(transpose(as_rows(dy[0]), 0, 1), conj(as_rows(x)));
     }
     if (needs(2)) dx[2] = dy[0];
     return dx;
@@ -436,7 +452,8 @@ static const Register registered([](Ops& ops) {
           "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
-  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kNoOut | kCastLow, "input @ weight^T + bias.");
+  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kExactOut | kCastLow,
+          "input @ weight^T + bias.");
   ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
           "beta * input + alpha * mat1 @ mat2.");
   ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1",

@@ -63,6 +63,7 @@ struct LerpBackward : Node {
   static constexpr const char* kName = "LerpBackward0";
   Saved self, end;
   SavedValue weight;
+  double number = 0;  // the weight, shown
   Grads backward(const Grads& dy) {
     Value w = weight.unpack(*this);
     Tensor wt = w.is_tensor() ? w.tensor : full({}, w.number, dy[0].dtype(), dy[0].device());
@@ -72,7 +73,13 @@ struct LerpBackward : Node {
     if (needs(2)) dx[2] = mul(dy[0], conj(sub(end.unpack(*this), self.unpack(*this))));
     return dx;
   }
-  FIELDS(self, end, weight)
+  // A number is not freed: backward can run again.
+  void fields(FieldVisitor& visit) {
+    visit("self", self);
+    visit("end", end);
+    if (weight.is_tensor) visit("weight", weight.tensor);
+    else visit("weight", number);
+  }
 };
 struct LerpTensorBackward : LerpBackward {
   static constexpr const char* kName = "LerpBackward1";
@@ -95,6 +102,7 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   }
   auto fill = [&](auto& n) {
     n.weight = save(weight);
+    if (!weight.is_tensor() && !weight.number.is_complex()) n.number = weight.number.to_double();
     if (!n.needs(2)) return;
     n.self = save(start);
     n.end = save(end);

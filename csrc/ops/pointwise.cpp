@@ -255,22 +255,26 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
     NoGrad raw;
     converted[i] = v.tensor.dtype() == wanted ? v.tensor : ops::cast(v.tensor, wanted);
   }
-  Tensor out = take_destination(sizes, out_dtype, will_be_recorded);
-  if (!out.defined()) {
-    const Tensor* layout = nullptr;
-    for (int i = first; i < count && !layout; ++i)
-      if (converted[i].defined() && converted[i].sizes() == IntSpan(sizes)) layout = &converted[i];
-    out = layout && !layout->is_contiguous() ? empty_strided(sizes, dense_strides_like(*layout), out_dtype, device)
-                                             : empty(sizes, out_dtype, device);
+  Ints strides[kMaxOperands];
+  IntSpan given[kMaxOperands];
+  int tensors = 0;
+  bool ordered = true;  // row-major, all of them
+  for (int i = 0; i < count; ++i) {
+    if (!converted[i].defined()) continue;
+    strides[i] = broadcast_strides(converted[i], sizes);
+    given[tensors++] = strides[i];
+    ordered = ordered && converted[i].is_contiguous();
   }
+  Tensor out = take_destination(sizes, out_dtype, will_be_recorded);
+  if (!out.defined())
+    out = ordered ? empty(sizes, out_dtype, device)
+                  : empty_strided(sizes, result_strides(sizes, given, tensors), out_dtype, device);
   if (device.is_meta() || out.numel() == 0) return out;
   View views[kMaxOperands];
-  Ints strides[kMaxOperands];
   views[0] = out.view();
   for (int i = 0; i < count; ++i) {
     DType d = i < first ? DType::Bool : common;
     if (converted[i].defined()) {
-      strides[i] = broadcast_strides(converted[i], sizes);
       views[i + 1] = {converted[i].data(), sizes.data(), strides[i].data(), static_cast<int32_t>(sizes.size()), d};
     } else {
       write(numbers[i].bytes, operands[i].number, d);

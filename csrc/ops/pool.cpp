@@ -400,8 +400,9 @@ static const Register registered([](Ops& ops) {
           "The mean of each window of the last dimension.");
   const char* args =
       "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None";
-  ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kNoOut, "The mean of each window of the last two dimensions.");
-  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kNoOut | kCastFull,
+  ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kExactOut,
+          "The mean of each window of the last two dimensions.");
+  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kExactOut | kCastFull,
           "The mean of each window of the last three dimensions.");
   ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut,
           "Means over windows that give output_size.");

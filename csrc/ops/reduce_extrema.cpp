@@ -28,12 +28,18 @@ struct AmaxBackward : Node {
   static constexpr const char* kName = "AmaxBackward0";
   Saved self, result;
   Ints dim, kept;
+  bool finds_nan = true;  // amax and amin do not: an extremum that is NaN makes the gradients NaN
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
-    return {share(dy[0], x, y, dim, kept)};
+    return {share(dy[0], x, y, dim, kept, finds_nan)};
   }
-  static Tensor share(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims, const Ints& kept) {
+  static Tensor share(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims, const Ints& kept,
+                      bool finds_nan = true) {
     Tensor top = reshape(detach(y), kept);
+    if (!finds_nan) {
+      Tensor held = cast(binary("eq", Pointwise::Eq, detach(x), top, {.rule = Rule::Bool}), dy.dtype());
+      return mul(held, div(reshape(dy, kept), sum(held, dims, true)));
+    }
     // NaN is equal to nothing, yet it may be the extremum.
     Tensor odd = binary("ne", Pointwise::Ne, top, top, {.rule = Rule::Bool});
     Tensor held = binary("eq", Pointwise::Eq, detach(x), top, {.rule = Rule::Bool});
@@ -61,6 +67,7 @@ template <class N> static Tensor extremum_over(const char* name, const char* ker
   Tensor y = reduce_raw(op, input, r, input.dtype());
   return record<N>(y, {input}, [&](auto& n) {
     n.self = save(input), n.result = save_output(n, y), n.dim = r.dims, n.kept = r.kept;
+    n.finds_nan = !std::is_same_v<N, AmaxBackward> && !std::is_same_v<N, AminBackward>;
   });
 }
 Tensor amax(const Tensor& input, const Ints& dim, bool keepdim) {
@@ -257,9 +264,9 @@ static const Register registered([](Ops& ops) {
           "The minimum of all elements; along a dimension, with its place; or of two tensors.");
   ops.def("min", min_other, "input, other", kMethod);
   ops.def("min", min_dim, one, kMethod | kExactOut, "", both);
-  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk,
+  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
           "The first place of the maximum.");
-  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk,
+  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
           "The first place of the minimum.");
   ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.",
           "min, max");

@@ -130,9 +130,12 @@ struct ProdBackward : Node {
   bool all = false;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
+    if (x.dim() == 0) return {dy[0]};
     Tensor g = spread(dy[0], kept, x.sizes());
     bool zeros_in_x = !x.device().is_meta() && !item(rl::ops::all(x)).to_bool();
     if (!zeros_in_x) return {mul(g, conj(div(spread(y, kept, x.sizes()), x)))};
+    // Two zeros among the factors: each product of others has one, whatever else stands there.
+    if (all && !grad_enabled() && item(sum(eq(x, 0))).to_int() > 1) return {zeros_like(x)};
     Tensor others =
         all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
     return {mul(g, conj(others))};

@@ -120,6 +120,7 @@ struct BagSumBackward : Node {
   Saved weight, indices, starts, factors;
   Grads backward(const Grads& dy) {
     Tensor w = weight.unpack(*this), at = indices.unpack(*this), begin = starts.unpack(*this);
+    if (!grad_enabled() && !needs(1)) return {raw_grad(w, at, begin, dy[0]), Tensor()};
     Tensor sizes = sub(narrow(begin, 0, 1, dy[0].sizes()[0]), narrow(begin, 0, 0, dy[0].sizes()[0])), dw, df;
     Tensor bag = empty(Ints{at.numel()}, DType::Int64, at.device());
     if (bag.numel() && !at.device().is_meta()) g_cpu->index->repeat_indices(bag.view(), contiguous(sizes).view());
@@ -130,6 +131,15 @@ struct BagSumBackward : Node {
     }
     if (needs(1)) df = sum(mul(rows, index_select(w, 0, at)), Ints{1});
     return {dw, df};
+  }
+  Tensor raw_grad(const Tensor& w, const Tensor& at, const Tensor& begin, const Tensor& dy) {
+    Tensor dw = zeros(w.sizes(), w.dtype(), w.device());
+    if (!dw.numel() || !at.numel() || dw.device().is_meta()) return dw;
+    Tensor d = contiguous(dy), i = contiguous(at), s = contiguous(begin), f;
+    View f_view;
+    if (factors.defined()) f = contiguous(factors.unpack(*this)), f_view = f.view();
+    g_cpu->resample->bag_put(dw.view(), d.view(), i.view(), s.view(), f.defined() ? &f_view : nullptr);
+    return dw;
   }
   FIELDS(weight, indices, starts, factors)
 };

@@ -50,6 +50,7 @@ struct CumprodBackward : Node {
     if (x.device().is_meta() || item(all(x)).to_bool()) return {div(sum_from(mul(dy[0], conj(y)), dim), conj(x))};
     int64_t n = x.size(dim);
     Tensor xc = conj(x);
+    if (!grad_enabled()) return {with_zeros(dy[0], xc, conj(y))};
     Tensors parts;
     Ints one(x.sizes());
     one[dim] = 1;
@@ -61,6 +62,17 @@ struct CumprodBackward : Node {
       before = mul(before, narrow(xc, dim, k, 1));
     }
     return {cat(parts, dim)};
+  }
+  // The same sums without the terms that a zero makes vanish: up to the first zero they end before it; that zero's own
+  // end before the second one; there are none after it.
+  Tensor with_zeros(const Tensor& g, const Tensor& x, const Tensor& y) const {
+    Tensor zeros = eq(x, 0), count = cumsum(zeros, dim);
+    Tensor before = eq(count, 0), between = eq(count, 1), first = logical_and(zeros, between);
+    Tensor slope = div(sum_from(where(before, mul(g, y), Scalar(0)), dim), x);
+    Tensor rest = cumprod(where(logical_and(between, eq(zeros, false)), x, Scalar(1)), dim);
+    Tensor at_zero = sum(mul(rest, where(between, g, Scalar(0))), Ints{dim}, true);
+    at_zero = mul(at_zero, narrow(cumprod(where(before, x, Scalar(1)), dim), dim, x.size(dim) - 1, 1));
+    return where(before, slope, where(first, at_zero, Scalar(0)));
   }
   FIELDS(self, result, dim)
 };

@@ -3,8 +3,10 @@
 #include "ops/cast.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
+#include "ops/reduce.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
+#include "tensor/overlap.h"
 
 namespace rl::ops {
 
@@ -112,9 +114,23 @@ struct TriuBackward : Node {
   Grads backward(const Grads& dy) { return {triu(dy[0], diagonal)}; }
   FIELDS(diagonal)
 };
+// Whether the matrices follow each other without gaps; the first dimension may repeat them.
+static bool packed_matrices(const Tensor& t) {
+  if (t.dim() < 4) return true;
+  int64_t expected = t.sizes()[t.dim() - 1] * t.sizes()[t.dim() - 2];
+  for (int64_t d = t.dim() - 3; d >= 0; --d) {
+    if (d == 0 && (t.strides()[d] == 0 || t.sizes()[d] == 1)) continue;
+    if (t.strides()[d] != expected) return false;
+    expected *= t.sizes()[d];
+  }
+  return true;
+}
 static Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool upper) {
   CHECK(input.dim() >= 2, Runtime, op, ": input tensor must have at least 2 dimensions, got shape ",
         to_text(input.sizes()));
+  // Repeated elements are refused only where torch, whose kernel wants packed matrices, writes to a copy first.
+  if (t_destination.wanted && !packed_matrices(Tensor::borrow(t_destination.wanted)))
+    check_no_internal_overlap(Tensor::borrow(t_destination.wanted));
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
   if (!y.defined()) y = empty(input.sizes(), input.dtype(), input.device());
   if (!y.device().is_meta() && y.numel()) g_cpu->copy->triangle(y.view(), input.view(), diagonal, upper);
@@ -133,6 +149,12 @@ static Tensor diagonal_op(const Tensor& input, int64_t offset, int64_t dim1, int
   return diagonal(input, offset, dim1, dim2);
 }
 
+// trace: y = the sum of the diagonal
+static Tensor trace(const Tensor& input) {
+  CHECK(input.dim() == 2, Runtime, "trace: expected a matrix, but got tensor with dim ", input.dim());
+  return sum(diagonal(input));
+}
+
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
   ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView,
@@ -143,6 +165,7 @@ static const Register registered([](Ops& ops) {
           "Matrices with the last dimension on their diagonal.");
   ops.def("diag", diag, "input, diagonal=0", kMethod | kExactOut | kFreeOut,
           "A vector as a diagonal matrix, or the diagonal of a matrix.");
+  ops.def("trace", trace, "input", kMethod | kCastFull, "The sum of a matrix's diagonal.");
   ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, "All elements as the diagonal of a matrix.");
   ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk,
           "Matrices with zeros above a diagonal.");

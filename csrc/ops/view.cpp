@@ -11,16 +11,24 @@
 
 namespace rl {
 
-void AsStridedBackward::describe(const TensorObject* base, const TensorObject* view) {
-  base_sizes = Ints(IntSpan(base->sizes, base->ndim));
-  base_strides = Ints(IntSpan(base->strides(), base->ndim));
-  size = Ints(IntSpan(view->sizes, view->ndim));
-  stride = Ints(IntSpan(view->strides(), view->ndim));
-  storage_offset = view->offset;
-  distance = view->offset - base->offset;
+namespace ops {
+Tensor view_as_real(const Tensor& x);     // ops/complex.cpp
+Tensor view_as_complex(const Tensor& x);  // ops/complex.cpp
+Tensor copy_(const Tensor& self, const Value& value, bool non_blocking);
+}  // namespace ops
+
+void AsStridedBackward::describe(const TensorObject* base, const TensorObject* of) {
+  view = ViewGeometry(base, of);
+  size = Ints(IntSpan(of->sizes, of->ndim));
+  stride = Ints(IntSpan(of->strides(), of->ndim));
+  storage_offset = of->offset;
 }
 Grads AsStridedBackward::backward(const Grads& dy) {
-  return {ops::embed(dy[0], base_sizes, base_strides, size, stride, distance)};
+  Tensor given = view.elements == ViewElements::ComplexOfReal ? ops::view_as_real(dy[0]) : dy[0];
+  Tensor dx = given.numel()
+                  ? ops::embed(given, view.base_sizes, view.base_strides, view.sizes, view.strides, view.distance)
+                  : ops::zeros(view.base_sizes, given.dtype(), given.device());  // a constant
+  return {view.elements == ViewElements::RealOfComplex ? ops::view_as_complex(dx) : dx};
 }
 
 namespace ops {
@@ -68,23 +76,36 @@ static bool distinct_places(IntSpan sizes, IntSpan strides) {
   return true;
 }
 
-// flat[places of the view] += values
+// flat[places of the view] += values, where flat is zero before.
+//
+// Where elements share places, every q-th of a dimension whose step is too short to pass the smaller ones are far
+// enough apart: the values go there in q turns of places that differ.
 static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t at, const Tensor& values) {
   if (values.numel() == 0) return;
-  if (distinct_places(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);  // flat is zero there
-  Tensor places = empty(sizes, DType::Int64);
-  Ints dense = contiguous_strides(sizes);
-  int64_t* p = places.data<int64_t>();
-  for (int64_t k = 0; k < places.numel(); ++k) {
-    p[k] = at;
-    for (int64_t i = 0; i < sizes.size(); ++i) p[k] += (k / dense[i] % sizes[i]) * strides[i];
+  if (distinct_places(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);
+  Ints order, turns(sizes.size(), 1);
+  for (int64_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] > 1) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+  int64_t reach = 0, total = 1;
+  for (int64_t i : order) {
+    if (strides[i] <= reach) turns[i] = strides[i] ? std::min(sizes[i], reach / strides[i] + 1) : sizes[i];
+    total = checked_mul(total, turns[i]);
+    reach += ((sizes[i] + turns[i] - 1) / turns[i] - 1) * turns[i] * strides[i];
   }
-  Ints none(sizes.size(), 0);
-  View target{flat.data(), places.sizes().data(), none.data(), static_cast<int32_t>(sizes.size()), values.dtype()};
-  View index = places.view();
-  int64_t size = flat.numel(), one = 1;
-  int dim = 0;
-  g_cpu->index->put(target, values.view(), Places{&index, 1, &size, &one, &dim, ErrorKind::Index, false}, Combine::Sum);
+  Ints part(sizes), step(strides), from(values.strides());
+  for (int64_t i = 0; i < sizes.size(); ++i) step[i] *= turns[i], from[i] *= turns[i];
+  for (int64_t turn = 0; turn < total; ++turn) {
+    int64_t rest = turn, to = at, source = values->offset;
+    for (int64_t i = 0; i < sizes.size(); ++i) {
+      int64_t first = rest % turns[i];
+      rest /= turns[i];
+      part[i] = (sizes[i] - first + turns[i] - 1) / turns[i];
+      to += first * strides[i];
+      source += first * values.strides()[i];
+    }
+    add_into(alias(flat, part, step, to), alias(values, part, from, source));
+  }
 }
 
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.
@@ -95,11 +116,7 @@ struct EmbedBackward : Node {
   Grads backward(const Grads& dy) {
     Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
     Tensor flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
-    struct Copy {
-      const Tensor& from;
-    } copy{dy[0]};
-    Tensor laid = as_strided(flat, base_sizes, base_strides, b.base_at);
-    apply_inplace("copy_", laid, false, false, [](void* c) { return clone(static_cast<Copy*>(c)->from); }, &copy);
+    copy_(as_strided(flat, base_sizes, base_strides, b.base_at), dy[0], false);
     return {as_strided(flat, sizes, strides, b.view_at)};
   }
 };
@@ -156,10 +173,20 @@ static Ints infer_size(IntSpan size, int64_t numel) {
   return out;
 }
 
+// Whether also the strides of dimensions of size 1, which say nothing, are those of rows.
+static bool in_order(const Tensor& t) {
+  int64_t expected = 1;
+  for (int64_t i = t.dim() - 1; i >= 0; --i) {
+    if (t.strides()[i] != expected) return false;
+    expected *= t.sizes()[i];
+  }
+  return true;
+}
+
 // Strides of the same memory under other sizes; nothing if there are none.
 static std::optional<Ints> view_strides(const Tensor& t, IntSpan sizes) {
   if (t.numel() == 1) return Ints(sizes.size(), t.dim() ? t.strides()[t.dim() - 1] : 1);
-  if (t.numel() == 0 || t.is_contiguous()) return contiguous_strides(sizes);
+  if (t.numel() == 0 || (t.is_contiguous() && in_order(t))) return contiguous_strides(sizes);
   Ints strides(sizes.size());
   int64_t at = sizes.size() - 1;
   int64_t run = 1, covered = 1, base = t.strides()[t.dim() - 1];
@@ -230,14 +257,28 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
     for (int64_t i = 0; i < last; ++i) strides[i] = rescale(strides[i], "self.stride()");
     offset = rescale(offset, "self.storage_offset()");
   }
-  return alias_as(input, dtype, sizes, strides, offset);
+  Tensor y = alias_as(input, dtype, sizes, strides, offset);
+  // Not a view to autograd, so it belongs to the mode that it is made in; a normal tensor counts its writes.
+  y->inference = t_grad_mode.inference;
+  if (input->inference && !y->inference) {
+    Version* own = new_version(0);
+    set_version(y.get(), own);
+    own->refs = 1;  // only y holds it
+  }
+  return y;
 }
 
 // reshape: a view where the memory allows, else a copy
+struct UnsafeViewBackward : ViewBackward {
+  static constexpr const char* kName = "UnsafeViewBackward0";
+};
 Tensor reshape(const Tensor& input, IntSpan shape) {
   Ints sizes = infer_size(shape, input.numel());
   if (view_strides(input, sizes)) return view(input, sizes);
-  return view(clone(input, MemoryFormat::Contiguous), sizes);
+  // Nobody else holds the copy: the result is no view of it.
+  Tensor copy = clone(input, MemoryFormat::Contiguous);
+  Tensor y = alias(copy, sizes, contiguous_strides(sizes), copy->offset);
+  return record<UnsafeViewBackward>(y, {copy}, [&](auto& n) { n.self_sym_sizes = Ints(copy.sizes()); });
 }
 
 // permute: dimensions in another order        dx = dy with the inverse order
@@ -327,7 +368,7 @@ Tensor expand(const Tensor& input, IntSpan size) {
     sizes[i] = size[i] == -1 ? have : size[i];
     strides[i] = have == 1 && sizes[i] != 1 ? 0 : input.strides()[i - shift];
   }
-  for (int64_t i = shift - 1; i >= 0; --i)  // a new dimension of size 1 is no repetition
+  for (int64_t i = input.dim() ? shift - 1 : -1; i >= 0; --i)  // a new dimension of size 1 is no repetition
     strides[i] = sizes[i] != 1 ? 0 : i + 1 < sizes.size() ? sizes[i + 1] * strides[i + 1] : 1;
   Tensor y = alias(input, sizes, strides, input->offset);
   return record_view<ExpandBackward>(y, input, [&](auto& n) { n.self_sym_sizes = Ints(input.sizes()); });

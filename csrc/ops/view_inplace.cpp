@@ -49,15 +49,18 @@ void resize_to(const Tensor& x, IntSpan sizes, IntSpan strides) {
   int64_t end = checked_numel(sizes) == 0 ? 0 : checked_add(checked_extent(sizes, strides), x->offset);
   int64_t bytes = checked_mul(end, x.item_size());
   if (x.storage()->bytes < bytes) x.storage()->resize(bytes);
+  const bool resized = !(x.sizes() == sizes);
   set_geometry(x.get(), sizes, strides, x->offset);
-  bump_version(x);
+  if (resized) bump_version(x);
 }
 Tensor resize_as_(const Tensor& x, const Tensor& other, std::optional<MemoryFormat> format) {
   if (format && *format == MemoryFormat::Preserve) {
     resize_to(x, other.sizes(), dense_strides_like(other));
     return x;
   }
-  resize_to(x, other.sizes(), strides_for(other, format.value_or(MemoryFormat::Contiguous)));
+  Ints strides = !format && x.sizes() == other.sizes() ? Ints(x.strides())
+                                                       : strides_for(other, format.value_or(MemoryFormat::Contiguous));
+  resize_to(x, other.sizes(), strides);
   return x;
 }
 

@@ -205,6 +205,12 @@ Tensor trimmed(const Tensor& value, int64_t ndim) {
   return ops::reshape(value, sizes);
 }
 
+bool repeats(const Tensor& t) {
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+  return false;
+}
+
 struct Write {
   const Tensor& target;
   const Tensor& value;
@@ -229,14 +235,20 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
           [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
       return;
     }
-    Tensor source = trimmed(value.tensor, 0);
-    Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
-    bool itself = source.storage() == target.storage() && source->offset == target->offset &&
-                  source.dtype() == target.dtype() && spread.strides() == target.strides();
-    if (itself && source.dim()) source = spread;
+    Tensor source = value.tensor;
+    if (!(source.sizes() == target.sizes())) {
+      if (source.dim() == 0 && grad_enabled() && source.requires_grad()) check_view_history(target);  // as fill_ does
+      source = trimmed(source, 0);
+      Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
+      if (source.storage() == target.storage()) {
+        const bool itself = source->offset == target->offset && source.dtype() == target.dtype() &&
+                            spread.strides() == target.strides();  // nothing to do
+        // x[:] = x[0]: the row is read again and again while it is written.
+        const bool copied = value.tensor.dim() == 0 || (!itself && repeats(spread));
+        source = copied ? ops::clone(source) : spread;
+      }
+    }
     if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
-    // x[:] = x[0]: the row is read again and again while it is written.
-    if (source.storage() == target.storage() && !(source.sizes() == target.sizes())) source = ops::clone(source);
     ops::copy_(target, source, false);
     return;
   }
@@ -267,9 +279,10 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
   else values = trimmed(value.tensor, 0);  // leading dimensions of size 1 never count
   bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
-  if (!masked || values.numel() != 1) check_no_overlap(target, values);
+  const bool fills = masked && values.numel() == 1;
+  if (!fills) check_no_overlap(target, values);
   for (const Tensor& i : indices)
-    if (i.defined()) check_no_overlap(target, i);
+    if (i.defined()) fills ? check_no_partial_overlap(target, i) : check_no_overlap(target, i);
   Write call{target, values, &indices};
   apply_inplace(
       "index_put_", target, InplaceTraits{true, true, true},

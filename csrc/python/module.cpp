@@ -24,6 +24,12 @@
 
 namespace rl {
 
+namespace ops {
+Tensor copy_(const Tensor& self, const Value& value, bool non_blocking);
+Tensor view_as_real(const Tensor& x);
+Tensor view_as_complex(const Tensor& x);
+}  // namespace ops
+
 bool has_nan(const Tensor& t) {
   bool found = false;
   visit_compute(t.dtype(), [&](auto tag) {
@@ -168,6 +174,9 @@ PyMODINIT_FUNC PyInit__C() {
                     return Tensor::own(reinterpret_cast<TensorObject*>(call_op("real", &argument, 1)));
                   },
                   ops::embed,
-                  ops::copy_into};
+                  ops::copy_into,
+                  [](const Tensor& into, const Tensor& from) { return ops::copy_(into, from, false); },
+                  ops::view_as_real,
+                  ops::view_as_complex};
   return m;
 }

@@ -47,7 +47,10 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
       python_error();
     int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
     if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
-    set_geometry(to.get(), from.sizes(), contiguous_strides(from.sizes()), to->offset);
+    // Elementwise results keep the order of their operands in memory.
+    bool elementwise = !def.overloads.empty() && (def.overloads[0].spec.flags & kElementwise);
+    set_geometry(to.get(), from.sizes(), elementwise ? dense_strides_like(from) : contiguous_strides(from.sizes()),
+                 to->offset);
   }
   g_engine_ops.copy(to, from);
   bump_version(to);

@@ -222,13 +222,15 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
 
 Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat> format) {
   CHECK(!self.requires_grad() || t_grad_mode.inference, Runtime, "cannot resize variables that require grad");
+  const bool resized = !(self.sizes() == IntSpan(size));
+  if (!resized && (!format || *format == MemoryFormat::Preserve)) return self;  // the strides stay, too
   Ints strides = contiguous_strides(size);
   int64_t needed = checked_mul(checked_add(checked_numel(size), self->offset), self.item_size());
   if (format && *format != MemoryFormat::Contiguous && *format != MemoryFormat::Preserve)
     strides = ops::strides_for(empty(size, self.dtype(), Device{DeviceType::Meta, -1}), *format);
   if (self.storage()->bytes < needed) self.storage()->resize(needed);
   set_geometry(self.get(), size, strides, self->offset);
-  bump_version(self);
+  if (resized) bump_version(self);
   return self;
 }
 

@@ -70,7 +70,7 @@ void tensor_dealloc(PyObject* self) {
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad_fn, nullptr)));
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->grad, nullptr)));
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->base, nullptr)));
-  if (t->version && t->version->refs && --t->version->refs == 0) delete t->version;
+  if (t->version && t->version != &t->storage->version) release_version(t);
   if (t->storage) t->storage->unref();
   if (t->sizes != t->room) PyMem_Free(t->sizes);
   if (type == g_tensor_type && spare().size() < kMaxSpare) {

@@ -81,7 +81,7 @@ DType ResultType::get() const {
     if (!has_low) return high;
     if (kind(low) <= kind(high)) return high;
     // A complex number among longer tensors says only that the result is complex; those say how wide.
-    if (kind(low) == 3 && kind(high) == 2 && high != DType::Float16) return complex_of(high);
+    if (kind(low) == 3 && kind(high) == 2) return complex_of(high);
     return promote_types(high, low);
   };
   DType tensors = combine(has_dim_, dim_, has_zero_, zero_);

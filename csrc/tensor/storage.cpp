@@ -63,6 +63,7 @@ Storage* Storage::first_listed() { return g_listed; }
 
 Storage* Storage::make(int64_t bytes, Device device) {
   Storage* s = new (header()) Storage;
+  s->version.owner = s;
   s->bytes = bytes;
   s->device = device;
   if (!device.is_meta() && bytes) {
@@ -80,6 +81,7 @@ Storage* Storage::make(int64_t bytes, Device device) {
 
 Storage* Storage::borrow(void* data, int64_t bytes, void (*release)(Storage*), void* owner) {
   Storage* s = new (header()) Storage;
+  s->version.owner = s;
   s->data = static_cast<char*>(data);
   s->bytes = bytes;
   s->release = release;
@@ -105,6 +107,11 @@ void Storage::destroy() {
   if (next || previous || g_listed == this) delist(this);
   if (release) release(this);
   else if (data) deallocate(data, static_cast<size_t>(bytes));
+  data = nullptr;
+  if (!holders) recycle();
+}
+
+void Storage::recycle() {
   this->~Storage();
   auto& list = spare();
   if (list.size() < kMaxSpare) list.push_back(this);

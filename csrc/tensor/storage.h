@@ -7,9 +7,12 @@
 
 namespace rl {
 
+struct Storage;
+
 // Counts in-place writes and remembers the line of the last one. A tensor and its views share one; the counter
 // usually lives in their storage, and on its own where the two part (`.data`).
 struct Version {
+  Storage* owner = nullptr;  // where it is embedded
   uint32_t value = 0;
   uint32_t refs = 0;  // 0: embedded in a storage
   Site last_write;
@@ -25,7 +28,8 @@ struct Storage {
   void (*release)(Storage*) = nullptr;  // null: the caching allocator's memory
   void* owner = nullptr;                // for `release`
   Version version;
-  Site site;                                     // the line that allocated it; taken for blocks of kSiteBytes and more
+  uint32_t holders = 0;  // tensors that moved to other memory (x.data = y, set_) and go on counting here
+  Site site;             // the line that allocated it; taken for blocks of kSiteBytes and more
   Storage *previous = nullptr, *next = nullptr;  // the list of such blocks
 
   static constexpr int64_t kSiteBytes = 1 << 14;
@@ -37,12 +41,16 @@ struct Storage {
   void unref() {
     if (--refs == 0) destroy();
   }
+  void unhold() {
+    if (--holders == 0 && refs == 0) recycle();
+  }
 
   // The live blocks that carry a site, newest first.
   static Storage* first_listed();
 
  private:
-  void destroy();
+  void destroy();  // frees the memory; the counter lives on while somebody holds it
+  void recycle();
 };
 
 }  // namespace rl

@@ -1,7 +1,6 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tensor/cut.h"
 
@@ -149,24 +148,39 @@ bool non_overlapping_and_dense(IntSpan sizes, IntSpan strides) {
   return true;
 }
 
+Ints result_strides(IntSpan sizes, const IntSpan* operands, int count) {
+  // Which of two dimensions is the outer one, where an operand can tell: 1 if a, -1 if b.
+  auto outer = [&](int64_t a, int64_t b) {
+    for (int k = 0; k < count; ++k) {
+      const int64_t x = operands[k][a], y = operands[k][b];
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x > y ? 1 : -1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
+  };
+  Ints order(sizes.size());  // innermost first
+  for (int64_t i = 0; i < sizes.size(); ++i) order[i] = sizes.size() - 1 - i;
+  for (int64_t i = 1; i < sizes.size(); ++i)
+    for (int64_t at = i, k = i - 1; k >= 0; --k) {
+      const int found = outer(order[k], order[at]);
+      if (found < 0) break;
+      if (found > 0) std::swap(order[k], order[at]), at = k;
+    }
+  Ints strides(sizes.size());
+  int64_t step = 1;
+  for (int64_t d : order) {
+    strides[d] = step;
+    step = checked_mul(step, std::max<int64_t>(sizes[d], 1));
+  }
+  return strides;
+}
+
 Ints dense_strides_like(const Tensor& t) {
   if (t.is_contiguous() || t.dim() == 0) return contiguous_strides(t.sizes());
   if (non_overlapping_and_dense(t.sizes(), t.strides())) return Ints(t.strides());
-  // Gaps or broadcast dimensions: keep the order of the strides, close the gaps.
-  Ints order(t.dim());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    int64_t x = t.strides()[a], y = t.strides()[b];
-    if (x == 0 || y == 0 || x == y) return false;
-    return x > y;
-  });
-  Ints strides(t.dim());
-  int64_t step = 1;
-  for (int64_t k = t.dim() - 1; k >= 0; --k) {
-    strides[order[k]] = step;
-    step *= std::max<int64_t>(t.sizes()[order[k]], 1);
-  }
-  return strides;
+  const IntSpan strides = t.strides();  // gaps or broadcast dimensions
+  return result_strides(t.sizes(), &strides, 1);
 }
 
 void set_geometry(TensorObject* t, IntSpan sizes, IntSpan strides, int64_t offset) {
@@ -239,9 +253,19 @@ Tensor tensor_over(Storage* owned, IntSpan sizes, IntSpan strides, int64_t offse
   return t;
 }
 
+// Whether a tensor counts in a storage that it does not hold.
+static bool counts_elsewhere(const TensorObject* t, const Version* v) { return v->owner && v->owner != t->storage; }
+
+void release_version(TensorObject* t) {
+  Version* v = t->version;
+  if (!v->owner && --v->refs == 0) delete v;
+  else if (counts_elsewhere(t, v)) v->owner->unhold();
+}
+
 void set_version(TensorObject* t, Version* version) {
-  if (version->refs) ++version->refs;
-  if (t->version && t->version->refs && --t->version->refs == 0) delete t->version;
+  if (!version->owner) ++version->refs;
+  else if (counts_elsewhere(t, version)) ++version->owner->holders;
+  if (t->version) release_version(t);
   t->version = version;
 }
 
@@ -254,10 +278,13 @@ Version* new_version(uint32_t value) {
 
 void set_storage(TensorObject* t, Storage* storage) {
   storage->ref();
-  // A counter embedded in the old storage would die with it: go on counting in one of our own.
-  if (t->version == &t->storage->version) t->version = new_version(t->version->value);
-  t->storage->unref();
-  t->storage = storage;
+  Storage* old = std::exchange(t->storage, storage);
+  // The counter stays, shared with the views and with what was saved for backward.
+  if (Storage* owner = t->version->owner) {
+    if (owner != storage && owner == old) ++owner->holders;
+    if (owner == storage && owner != old) owner->unhold();
+  }
+  old->unref();
 }
 
 void bump_version(const Tensor& t, const char* op) {

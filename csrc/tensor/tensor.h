@@ -150,6 +150,7 @@ Tensor alias_of_type(const Tensor& t, PyTypeObject* type);
 void set_geometry(TensorObject* t, IntSpan sizes, IntSpan strides, int64_t offset);
 void set_storage(TensorObject* t, Storage* storage);  // shares; takes a reference
 void set_version(TensorObject* t, Version* version);  // shares; takes a reference
+void release_version(TensorObject* t);                // of a tensor that dies
 Version* new_version(uint32_t value);                 // a counter of its own, with one reference
 
 // To be called after each write in place: counts it and remembers the line and, if given, the op.
@@ -162,6 +163,10 @@ int64_t checked_numel(IntSpan sizes);
 // Elements from the first to one past the last that sizes and strides can reach.
 int64_t checked_extent(IntSpan sizes, IntSpan strides);
 Ints dense_strides_like(const Tensor& t);  // t's own order of dimensions without gaps
+// The strides of a result computed from operands with these strides (0 where one is broadcast): the order of dimensions
+// in the first operand that has one. As in torch, ties go to the larger dimension, and what is left to the order of the
+// sizes.
+Ints result_strides(IntSpan sizes, const IntSpan* operands, int count);
 bool is_channels_last(IntSpan sizes, IntSpan strides);
 bool non_overlapping_and_dense(IntSpan sizes, IntSpan strides);
 

@@ -172,7 +172,9 @@ def _in_place(function):
 
     @functools.wraps(function)
     def wrapper(self, *args, **kwargs):
-        return _C.ops["_assign"](function.__name__, self, function(self, *args, **kwargs))
+        # What the calls inside keep of x is its old value.
+        x = self.clone() if _C.ops["is_grad_enabled"]() and self.requires_grad else self
+        return _C.ops["_assign"](function.__name__, self, function(x, *args, **kwargs))
 
     wrapper.__name__ += "_"
     return wrapper

@@ -218,6 +218,11 @@ def constant_pad_nd(x, pad, value=0):
     return np.pad(cropped, [(max(a, 0), max(b, 0)) for a, b in pairs], constant_values=value)
 
 
+def extend(x, pad, frame=2):
+    pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    return np.pad(x, pairs, mode=("reflect", "edge", "wrap")[frame])
+
+
 def bce(x, t, weight=None, reduction=1):
     loss = -(t * np.log(x) + (1 - t) * np.log(1 - x))
     loss = loss if weight is None else loss * weight
@@ -433,4 +438,23 @@ SPECS = [
         method=False,
         errors=lambda: [(RuntimeError, Sample(randn(2, 3), [1])), (RuntimeError, Sample(randn(2), [-2, -1]))],
     ),
+    OpSpec(
+        "nn._core.extend",
+        lambda: [
+            Sample(randn(2, 3, 5), [2, 1], 0),
+            Sample(randn(2, 4, 3), [1, 2, 3, 0], 0),
+            Sample(randn(2, 3, 2), [4, 0, 0, 5], 1),
+            Sample(randn(1, 3, 2, 3), [1, 1, 0, 0, 2, 1], 1),
+        ],
+        extend,
+        method=False,
+        errors=lambda: [
+            (RuntimeError, Sample(randn(2, 3), [3, 0], 0)),
+            (RuntimeError, Sample(randn(2, 3), [1], 0)),
+            (RuntimeError, Sample(randn(2, 3), [1, 1], 3)),
+            (RuntimeError, Sample(randn(2, 3), [2**62, 2**62], 1)),
+            (RuntimeError, Sample(randn(2, 3), [-2, -1], 1)),
+        ],
+    ),
+    OpSpec("nn._core.wrap", lambda: [Sample(randn(2, 4, 3), [3, 1, 0, 2])], extend, method=False),
 ]

@@ -172,6 +172,11 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
         _spacing("trapezoid", y, None, dx, dim)
         shape = [s for k, s in enumerate(y.shape) if y.dim() and k != dim % y.dim()]
         return _ops["zeros"](shape, dtype=_result_dtype(y))
+    if x is None and isinstance(dx, (int, float)) and (y.is_floating_point() or y.is_complex()):
+        # All inner points count twice: one pass over y, and nothing as large as y is kept.
+        ends = y.select(dim, 0) + y.select(dim, -1)
+        _spacing("trapezoid", y, None, dx, dim)
+        return (y.sum(dim) - ends * 0.5) * dx
     return _areas("trapezoid", y, x, dx, dim).sum(dim)
 
 

@@ -90,16 +90,6 @@ def kron(input, other):
     return (a * b).reshape([x * y for x, y in zip(a_sizes, b_sizes, strict=True)])
 
 
-@op(method=True, out=True)
-@_autocast.full
-@takes("input")
-def trace(input):
-    """The sum of a matrix's diagonal."""
-    if input.dim() != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
-    return input.diagonal().sum()
-
-
 @op(name="linalg.multi_dot", out="exact")
 def multi_dot(tensors):
     """The product of several matrices, in the order that takes the fewest operations."""

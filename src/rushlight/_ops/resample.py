@@ -105,7 +105,7 @@ def _upsample(name, n, mode, antialias=False):
     upsample = nearest if mode.startswith("nearest") else smooth
     upsample.__name__ = upsample.__qualname__ = name
     upsample.__doc__ = f"interpolate(mode='{mode}') of {n + 2}-dimensional inputs."
-    op(upsample, name="_nn." + name)
+    op(upsample, name="_nn." + name, out="exact")
 
 
 for _n, _linear in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):

@@ -1,53 +1,18 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
 import rushlight as rl
-from rushlight import _autocast
+from rushlight import _C, _autocast
 from rushlight.nn.modules.utils import _pair
 
 
 def in_order_of(input, result):
     """The result of (N, C, ...), with its channels last in memory where the input has them there."""
+    if input.is_contiguous():
+        return result
     order = {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
-    if order is None or input.is_contiguous() or not input.is_contiguous(memory_format=order):
+    if order is None or not input.is_contiguous(memory_format=order):
         return result
     return result.contiguous(memory_format=order)
-
-
-def _pad_indices(mode, length, before, after, device):
-    """For each place of the padded dimension, the place it copies."""
-    i = rl.arange(-before, length + after, device=device)
-    if mode == "replicate":
-        return i.clamp_(0, length - 1)
-    if mode == "circular":  # what negative sizes crop does not come round again
-        start, kept = max(-before, 0), length + min(before, 0) + min(after, 0)
-        return rl.arange(-max(before, 0), kept + max(after, 0), device=device).remainder_(kept).add_(start)
-    period = 2 * (length - 1)
-    if period == 0:
-        return rl.zeros_like(i)
-    i = i.remainder_(period)
-    return rl.minimum(i, period - i)
-
-
-def _check_pad(mode, length, before, after, shape):
-    if mode == "reflect" and (before >= length or after >= length):
-        raise RuntimeError(
-            "Argument #4: Padding size should be less than the corresponding input dimension, but got: "
-            f"padding ({before}, {after}) at a dimension of size {length} of input {list(shape)}"
-        )
-    if mode == "circular" and (before > length or after > length):
-        raise RuntimeError("Padding value causes wrapping around more than once.")
-    if length == 0 and (before > 0 or after > 0):
-        raise RuntimeError(
-            f"Expected a non-empty dimension to pad by {mode}, got input of shape {list(shape)}"
-        )
-    if length + before + after <= 0 and not (
-        mode != "circular" and length + before + after == 0 and length == 0
-    ):
-        raise RuntimeError(
-            f"input of shape {list(shape)} is too small: a dimension of size {length} padded by ({before}, "
-            f"{after}) is empty. "
-            "Calculated output size is too small"
-        )
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -84,23 +49,8 @@ def pad(input, pad, mode="constant", value=None):
             f"for input, but got: {list(input.shape)}"
         )
     if mode == "circular":
-        return _extend(input, pad, mode)
-    return in_order_of(input, _extend_full(input, pad, mode))
-
-
-def _extend(input, pad, mode):
-    """Padding with the input's own values."""
-    out = input
-    for k in range(len(pad) // 2):
-        before, after = int(pad[2 * k]), int(pad[2 * k + 1])
-        dim = input.dim() - 1 - k
-        _check_pad(mode, input.size(dim), before, after, input.shape)
-        if before or after:
-            out = out.index_select(dim, _pad_indices(mode, input.size(dim), before, after, input.device))
-    return out.clone() if out is input else out
-
-
-_extend_full = _autocast.full(_extend)
+        return _C.ops["_nn.wrap"](input, pad)
+    return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
 def _windows(length, kernel, dilation, padding, stride, device):

@@ -1,0 +1,150 @@
+// Butterflies and the stages made of them, for any vectors.
+#pragma once
+#include <cstdint>
+
+namespace rl::fft {
+namespace {
+
+// T is a number or a vector of them, S the number's type.
+template <class T> struct Cx {
+  T re, im;
+};
+template <class T> inline Cx<T> operator+(Cx<T> a, Cx<T> b) { return {a.re + b.re, a.im + b.im}; }
+template <class T> inline Cx<T> operator-(Cx<T> a, Cx<T> b) { return {a.re - b.re, a.im - b.im}; }
+template <class S, class T> inline Cx<T> times(S s, Cx<T> a) { return {s * a.re, s * a.im}; }
+// One number and a vector of them are rounded alike, so that a line's result does not depend on its place.
+template <class V, class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
+  return {V::mul_add(a.re, wr, -(a.im * wi)), V::mul_add(a.re, wi, a.im * wr)};
+}
+template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
+
+// The transforms of length R: v[u] = sum over t of v[t] exp(-2 pi i t u / R)
+template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(Cx<T>* v) {
+  if constexpr (R == 2) {
+    Cx<T> a = v[0];
+    v[0] = a + v[1];
+    v[1] = a - v[1];
+  } else if constexpr (R == 4) {
+    Cx<T> a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = minus_i(v[1] - v[3]);
+    v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
+  } else if constexpr (R == 8) {
+    Cx<T> a[] = {v[0], v[2], v[4], v[6]}, b[] = {v[1], v[3], v[5], v[7]};
+    butterfly<4, S>(a);
+    butterfly<4, S>(b);
+    constexpr S kHalf = S(0.70710678118654752440);  // the eighth root is (1 - i) kHalf
+    b[1] = times(kHalf, b[1] + minus_i(b[1]));
+    b[2] = minus_i(b[2]);
+    b[3] = times(kHalf, minus_i(b[3]) - b[3]);
+#pragma GCC unroll 4
+    for (int u = 0; u < 4; ++u) v[u] = a[u] + b[u], v[u + 4] = a[u] - b[u];
+  } else {
+    // Odd lengths: pairs t and R - t share their products.
+    constexpr int H = R / 2;
+    constexpr double kCos[8][4] = {{},
+                                   {-0.5},
+                                   {0.30901699437494742410, -0.80901699437494742410},
+                                   {0.62348980185873353053, -0.22252093395631440429, -0.90096886790241912624}};
+    constexpr double kSin[8][4] = {{},
+                                   {0.86602540378443864676},
+                                   {0.95105651629515357212, 0.58778525229247312917},
+                                   {0.78183148246802980871, 0.97492791218182360702, 0.43388373911755812048}};
+    Cx<T> sum[H], diff[H], total = v[0];
+    for (int t = 0; t < H; ++t) {
+      sum[t] = v[t + 1] + v[R - 1 - t];
+      diff[t] = minus_i(v[t + 1] - v[R - 1 - t]);
+      total = total + sum[t];
+    }
+    Cx<T> first = v[0];
+    for (int u = 1; u <= H; ++u) {
+      Cx<T> even = first, odd = {};
+      for (int t = 1; t <= H; ++t) {
+        int k = t * u % R;
+        bool back = k > H;
+        S c = S(kCos[H][(back ? R - k : k) - 1]), s = S(kSin[H][(back ? R - k : k) - 1]);
+        even = even + times(c, sum[t - 1]);
+        odd = odd + times(back ? -s : s, diff[t - 1]);
+      }
+      v[u] = even + odd;
+      v[R - u] = even - odd;
+    }
+    v[0] = total;
+  }
+}
+
+// V says how several numbers, or one, are loaded, stored and multiplied. One stage of Stockham's self-sorting
+// transform: lines of length n = R * m, s numbers side by side, of them those from q0 to q1. kTurns: the results are
+// multiplied by roots of unity; the last stage has none.
+template <int R, bool kTurns, class V, class T>
+[[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
+                                            const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {
+  using X = typename V::type;
+  for (int64_t p = 0; p < m; ++p) {
+    const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (R - 1);
+    T *br = yr + s * R * p, *bi = yi + s * R * p;
+    for (int64_t q = q0; q < q1; q += V::W) {
+      Cx<X> v[R];
+#pragma GCC unroll 8
+      for (int t = 0; t < R; ++t) v[t] = {V::load(ar + q + s * m * t), V::load(ai + q + s * m * t)};
+      butterfly<R, T>(v);
+      V::store(br + q, v[0].re), V::store(bi + q, v[0].im);
+#pragma GCC unroll 8
+      for (int u = 1; u < R; ++u) {
+        Cx<X> z = kTurns ? mul<V>(v[u], X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]) : v[u];
+        V::store(br + q + s * u, z.re), V::store(bi + q + s * u, z.im);
+      }
+    }
+  }
+}
+// A stage of any odd radix up to kMostOdd. roots: exp(-2 pi i k / r), re then im.
+inline constexpr int kMostOdd = 31;
+template <class V, class T> [[gnu::always_inline]] inline void stage_odd(int r, int64_t q0, int64_t q1, int64_t m,
+                                                                         int64_t s, const T* __restrict xr,
+                                                                         const T* __restrict xi, T* __restrict yr,
+                                                                         T* __restrict yi, const T* w, const T* roots) {
+  using X = typename V::type;
+  const int h = r / 2;
+  for (int64_t p = 0; p < m; ++p) {
+    const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (r - 1);
+    T *br = yr + s * r * p, *bi = yi + s * r * p;
+    for (int64_t q = q0; q < q1; q += V::W) {
+      // Pairs t and r - t share their products.
+      Cx<X> sum[kMostOdd / 2], diff[kMostOdd / 2], first = {V::load(ar + q), V::load(ai + q)}, total = first;
+      for (int t = 0; t < h; ++t) {
+        const int64_t low = q + s * m * (t + 1), high = q + s * m * (r - 1 - t);
+        const Cx<X> a = {V::load(ar + low), V::load(ai + low)}, b = {V::load(ar + high), V::load(ai + high)};
+        sum[t] = a + b;
+        diff[t] = minus_i(a - b);
+        total = total + sum[t];
+      }
+      V::store(br + q, total.re), V::store(bi + q, total.im);
+      for (int u = 1; u <= h; ++u) {
+        Cx<X> even = first, odd = {};
+        for (int t = 1, k = u; t <= h; ++t) {
+          const X c = X{} + roots[2 * k], z = X{} - roots[2 * k + 1];
+          even = {V::mul_add(c, sum[t - 1].re, even.re), V::mul_add(c, sum[t - 1].im, even.im)};
+          odd = {V::mul_add(z, diff[t - 1].re, odd.re), V::mul_add(z, diff[t - 1].im, odd.im)};
+          k += u;
+          k = k >= r ? k - r : k;
+        }
+        const int v = r - u;
+        const Cx<X> a = mul<V>(even + odd, X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]);
+        const Cx<X> b = mul<V>(even - odd, X{} + wp[2 * v - 2], X{} + wp[2 * v - 1]);
+        V::store(br + q + s * u, a.re), V::store(bi + q + s * u, a.im);
+        V::store(br + q + s * v, b.re), V::store(bi + q + s * v, b.im);
+      }
+    }
+  }
+}
+
+// A stage with vectors V of numbers T, and Rest for what is left of a row.
+template <int R, class V, class Rest, class T> [[gnu::always_inline]] inline void stage_with(int64_t m, int64_t s,
+                                                                                             const T* xr, const T* xi,
+                                                                                             T* yr, T* yi, const T* w) {
+  const int64_t even = s / V::W * V::W;
+  if (even && m == 1) stage_by<R, false, V>(0, even, m, s, xr, xi, yr, yi, w);
+  else if (even) stage_by<R, true, V>(0, even, m, s, xr, xi, yr, yi, w);
+  if (even < s) stage_by<R, true, Rest>(even, s, m, s, xr, xi, yr, yi, w);
+}
+
+}  // namespace
+}  // namespace rl::fft

@@ -1,0 +1,295 @@
+// Loops that the compiler cannot write: with 512-bit registers a permutation is a table of sixteen numbers, so that a
+// function is one short polynomial whose coefficients depend on the piece its argument lies in.
+#include "cpu/pointwise.h"
+#include "cpu/pointwise_guarded.h"
+#include "cpu/wide_tables.h"
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+namespace rl::RL_ISA {
+namespace {
+
+#define RL_STEP RL_WIDE [[gnu::always_inline]] inline
+
+using F = __m512;
+using D = __m512d;
+
+RL_STEP F all(float x) { return _mm512_set1_ps(x); }
+RL_STEP D all(double x) { return _mm512_set1_pd(x); }
+RL_STEP F look_up(const float (&table)[16], __m512i k) { return _mm512_permutexvar_ps(k, _mm512_load_ps(table)); }
+RL_STEP D look_up(const double (&table)[16], __m512i k) {
+  return _mm512_permutex2var_pd(_mm512_load_pd(table), k, _mm512_load_pd(table + 8));
+}
+RL_STEP F fmadd(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+RL_STEP D fmadd(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
+// The polynomial of piece k at t, from coefficient `first` on.
+template <int N, class T, class V> RL_STEP V piece(const T (&table)[N][16], __m512i k, V t, int first = 0) {
+  V y = look_up(table[N - 1], k);
+#pragma GCC unroll 16
+  for (int i = N - 2; i >= first; --i) y = fmadd(y, t, look_up(table[i], k));
+  return y;
+}
+template <int N> RL_STEP D poly(D x, const double (&c)[N]) {
+  D y = all(c[N - 1]);
+#pragma GCC unroll 16
+  for (int i = N - 2; i >= 0; --i) y = fmadd(y, x, all(c[i]));
+  return y;
+}
+RL_STEP F sign_of(F x) { return _mm512_and_ps(x, all(-0.0f)); }
+RL_STEP D sign_of(D x) { return _mm512_and_pd(x, all(-0.0)); }
+RL_STEP F with_sign(F y, F x) { return _mm512_or_ps(y, sign_of(x)); }
+RL_STEP D with_sign(D y, D x) { return _mm512_or_pd(y, sign_of(x)); }
+
+// Minima and maxima hand a NaN on when it is their second argument.
+RL_STEP F erf(F x) {
+  const F a = _mm512_abs_ps(x), low = _mm512_min_ps(all(3.75f), a);
+  const F magic = all(0x1.8p21f), u = _mm512_add_ps(low, magic);  // in quarters
+  const F t = _mm512_sub_ps(_mm512_min_ps(all(4.0f), a), _mm512_sub_ps(u, magic));
+  return with_sign(piece(wide::kErfFloat, _mm512_castps_si512(u), t), x);
+}
+RL_STEP D erf(D x) {
+  const D a = _mm512_mul_pd(_mm512_abs_pd(x), all(8.0 / 3)), low = _mm512_min_pd(all(15.0), a);
+  const D magic = all(0x1.8p52), u = _mm512_add_pd(low, magic);
+  const D t = _mm512_sub_pd(_mm512_min_pd(all(16.0), a), _mm512_sub_pd(u, magic));
+  return with_sign(piece(wide::kErfDouble, _mm512_castpd_si512(u), t), x);
+}
+RL_STEP F gelu(F x) {
+  const F half = _mm512_mul_ps(x, all(0.5f));
+  return fmadd(half, erf(_mm512_mul_ps(x, all(0.70710678118654752440f))), half);
+}
+
+// e^x = 2^(k / 16) e^r without the power of two of whole k / 16, which is `power`; x is moderate.
+RL_STEP D exp_parts(D x, D& power) {
+  const D magic = all(0x1.8p52), u = fmadd(x, all(16 * 1.44269504088896340736), magic), k = _mm512_sub_pd(u, magic);
+  const D r = _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[1]), _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[0]), x));
+  const D scale = look_up(wide::kExp2Sixteenth, _mm512_castpd_si512(u));
+  power = _mm512_mul_pd(k, all(1.0 / 16));
+  return fmadd(scale, fmadd(_mm512_mul_pd(r, r), poly(r, wide::kExpShort), r), scale);
+}
+RL_STEP D exp(D x) {
+  D power;
+  const D y = exp_parts(_mm512_min_pd(all(711.0), _mm512_max_pd(all(-747.0), x)), power);
+  return _mm512_scalef_pd(y, power);
+}
+RL_STEP F exp_parts(F x, F& power) {
+  using Traits = FloatTraits<float>;
+  const F magic = all(Traits::kMagic);
+  power = _mm512_sub_ps(fmadd(x, all(1.44269504088896340736f), magic), magic);
+  const F r = _mm512_fnmadd_ps(power, all(Traits::kLn2Lo), _mm512_fnmadd_ps(power, all(Traits::kLn2Hi), x));
+  F y = all(Traits::kExp[4]);
+#pragma GCC unroll 4
+  for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
+  return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
+}
+
+// e^-x^2 times a function that changes slowly; what the square is rounded by is put right afterwards.
+RL_STEP F erfc(F x) {
+  const F a = _mm512_min_ps(all(11.0f), _mm512_abs_ps(x)), u = _mm512_add_ps(a, all(2.0f));
+  const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(u), 21);
+  const F g = piece(wide::kErfcxFloat, k, _mm512_sub_ps(a, look_up(wide::kErfcxFloat[0], k)), 1);
+  const F square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
+  F power;
+  const F e = _mm512_mul_ps(exp_parts(_mm512_sub_ps(_mm512_setzero_ps(), square), power), g);
+  const F tail = _mm512_scalef_ps(_mm512_fnmadd_ps(e, lost, e), power);
+  return _mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), all(2.0f), tail);
+}
+RL_STEP D erfc(D x) {
+  const D a = _mm512_min_pd(all(28.0), _mm512_abs_pd(x)), u = _mm512_add_pd(a, all(2.0));
+  const __m512i k = _mm512_srli_epi64(_mm512_castpd_si512(u), 50);
+  const D g = piece(wide::kErfcxDouble, k, _mm512_sub_pd(a, look_up(wide::kErfcxDouble[0], k)), 1);
+  const D square = _mm512_mul_pd(a, a), lost = _mm512_fmsub_pd(a, a, square);
+  D power;
+  const D e = _mm512_mul_pd(exp_parts(_mm512_sub_pd(_mm512_setzero_pd(), square), power), g);
+  const D tail = _mm512_scalef_pd(_mm512_fnmadd_pd(e, lost, e), power);
+  return _mm512_mask_sub_pd(tail, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_LT_OQ), all(2.0), tail);
+}
+
+// A number as 2^n m with 3/4 <= m < 3/2, and log m = table + rest.
+RL_STEP D log_parts(D x, D& n, D& table) {
+  const D m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
+  const __m512i k = _mm512_srli_epi64(_mm512_castpd_si512(m), 48);
+  // m = 3/4 ... 3/2 against the 1 ... 2 of the exponent: one more where m lies below 1
+  n = _mm512_getexp_pd(x);
+  n = _mm512_mask_add_pd(n, _mm512_cmp_pd_mask(m, all(1.0), _CMP_LT_OQ), n, all(1.0));
+  const D f = _mm512_fmsub_pd(m, look_up(wide::kLogScale, k), all(1.0));
+  table = look_up(wide::kLogHigh, k);
+  return fmadd(_mm512_mul_pd(f, f), poly(f, wide::kLogShort), f);
+}
+RL_STEP D log(D x) {
+  using Traits = FloatTraits<double>;
+  D n, table;
+  const D rest = log_parts(x, n, table);
+  return fmadd(n, all(Traits::kLn2Hi), _mm512_add_pd(table, fmadd(n, all(Traits::kLn2Lo), rest)));
+}
+RL_STEP D log2(D x) {
+  D n, table;
+  const D rest = log_parts(x, n, table);
+  return fmadd(_mm512_add_pd(table, rest), all(1.44269504088896340736), n);
+}
+RL_STEP D log10(D x) {
+  D n, table;
+  const D rest = log_parts(x, n, table);
+  constexpr double kHigh = 0x1.34413509p-2, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
+  return fmadd(n, all(kHigh),
+               fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
+}
+
+// erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
+constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662,    -0.004177392875203149,
+                                  -0.001252726391773229,   0.00021834938623976644, -4.9724196894547514e-06,
+                                  -3.4639852676333717e-06, 4.6813134805534123e-07, 2.3335967195708108e-08,
+                                  -8.931925970244222e-09};
+RL_STEP D erfinv_near(D a, D lack, __mmask8& far) {
+  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
+  far = _mm512_cmp_pd_mask(w, all(5.0), _CMP_GE_OQ);
+  return _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(2.5)), kErfinvNear));
+}
+// erf's inverse at a in [0, 1), given what 1 lacks of it: an estimate (far out, Hastings's fraction) and a step of
+// Newton's or, far out, two of Halley's, each of which triples the digits.
+RL_STEP D erfinv_of(D a, D lack) {
+  constexpr double kTop[] = {2.515517, 0.802853, 0.010328}, kBottom[] = {1.0, 1.432788, 0.189269, 0.001308};
+  __mmask8 far;
+  D x = erfinv_near(a, lack, far);
+  if (far) {
+    const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
+    const D tail = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
+    x = _mm512_mask_mul_pd(x, far, tail, all(0.70710678118654752440));
+  }
+  const __mmask8 upper = _mm512_cmp_pd_mask(a, all(0.5), _CMP_GT_OQ);
+  for (int step = 0; step < (far ? 2 : 1); ++step) {
+    D e = _mm512_sub_pd(erf(x), a);
+    if (upper) e = _mm512_mask_sub_pd(e, upper, lack, erfc(x));
+    // e sqrt(pi) / 2 e^(x^2), by way of 2^600: where x^2 is large, e is tiny.
+    const D u = _mm512_mul_pd(_mm512_mul_pd(e, all(0.88622692545275801365 * 0x1p600)),
+                              exp(fmadd(x, x, all(-600 * 0.69314718055994530942))));
+    x = _mm512_sub_pd(x, far ? _mm512_div_pd(u, fmadd(x, u, all(1.0))) : u);
+  }
+  return x;
+}
+// The same for the precision of a float: the estimate will do, with Giles's polynomial far out.
+RL_STEP D erfinv_short(D a, D lack) {
+  constexpr double kFar[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
+                             -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
+  __mmask8 far;
+  const D x = erfinv_near(a, lack, far);
+  if (!far) return x;
+  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
+  return _mm512_mask_mul_pd(x, far, a, poly(_mm512_sub_pd(_mm512_sqrt_pd(w), all(3.0)), kFar));
+}
+template <D (*kOf)(D, D)> RL_STEP D erfinv(D y) {
+  const D a = _mm512_abs_pd(y), inside = _mm512_min_pd(a, all(0x1.fffffffffffffp-1));
+  const D x = kOf(inside, _mm512_sub_pd(all(1.0), inside));
+  const D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(a, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
+  return with_sign(_mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(a, all(1.0), _CMP_LT_OQ), x), y);
+}
+// The quantile of the normal distribution.
+RL_STEP D ndtri(D p) {
+  const __mmask8 inside = _mm512_cmp_pd_mask(p, all(0.0), _CMP_GT_OQ) & _mm512_cmp_pd_mask(p, all(1.0), _CMP_LT_OQ);
+  const D q = _mm512_mask_min_pd(all(0.25), inside, p, _mm512_sub_pd(all(1.0), p)), lack = _mm512_add_pd(q, q);
+  const D x = _mm512_mul_pd(erfinv_of(_mm512_sub_pd(all(1.0), lack), lack), all(-1.41421356237309504880));
+  const __mmask8 upper = _mm512_cmp_pd_mask(p, all(0.5), _CMP_GT_OQ);
+  const D value = _mm512_mask_sub_pd(x, upper, _mm512_setzero_pd(), x);
+  D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(p, all(0.0), _CMP_EQ_OQ), all(-kInf<double>));
+  edge = _mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(p, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
+  return _mm512_mask_mov_pd(edge, inside, value);
+}
+// A function of doubles for floats.
+template <D (*kF)(D)> RL_STEP F by_doubles(F x) {
+  const __m256 low = _mm256_castsi256_ps(_mm512_castsi512_si256(_mm512_castps_si512(x)));
+  const __m256 high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64(_mm512_castps_si512(x), 1));
+  const __m256 a = _mm512_cvtpd_ps(kF(_mm512_cvtps_pd(low))), b = _mm512_cvtpd_ps(kF(_mm512_cvtps_pd(high)));
+  return _mm512_castsi512_ps(
+      _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_castps_si256(a)), _mm256_castps_si256(b), 1));
+}
+
+// As sqrt of float in pointwise_math.cpp, with one more refinement.
+RL_STEP D sqrt(D x) {
+  const D half = all(0.5), y = _mm512_rsqrt14_pd(x);
+  D s = _mm512_mul_pd(x, y), h = _mm512_mul_pd(y, half);
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const D error = _mm512_fnmadd_pd(h, s, half);
+    s = fmadd(s, error, s);
+    h = fmadd(h, error, h);
+  }
+  s = fmadd(_mm512_fnmadd_pd(s, s, x), h, s);
+  const __mmask8 near =
+      _mm512_cmp_pd_mask(x, all(0x1p-900), _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, all(0x1p1000), _CMP_LE_OQ);
+  return near == 0xff ? s : _mm512_sqrt_pd(x);
+}
+
+// The loop of a function of registers.
+template <F (*kF)(F)> RL_WIDE void wide_float(char* const* data, int64_t n, const LoopParams&) {
+  auto* out = reinterpret_cast<float*>(data[0]);
+  auto* in = reinterpret_cast<const float*>(data[1]);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, kF(_mm512_loadu_ps(in + i)));
+  if (i == n) return;
+  const auto lanes = static_cast<__mmask16>((1u << (n - i)) - 1);
+  _mm512_mask_storeu_ps(out + i, lanes, kF(_mm512_mask_loadu_ps(all(1.0f), lanes, in + i)));
+}
+template <D (*kF)(D)> RL_WIDE void wide_double(char* const* data, int64_t n, const LoopParams&) {
+  auto* out = reinterpret_cast<double*>(data[0]);
+  auto* in = reinterpret_cast<const double*>(data[1]);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) _mm512_storeu_pd(out + i, kF(_mm512_loadu_pd(in + i)));
+  if (i == n) return;
+  const auto lanes = static_cast<__mmask8>((1u << (n - i)) - 1);
+  _mm512_mask_storeu_pd(out + i, lanes, kF(_mm512_mask_loadu_pd(all(1.0), lanes, in + i)));
+}
+// The same for functions of normal positive numbers; blocks with others go to Slow.
+template <D (*kF)(D), auto Slow> RL_WIDE void wide_positive(char* const* data, int64_t n, const LoopParams& params) {
+  constexpr int64_t kBlock = 256;
+  auto* out = reinterpret_cast<double*>(data[0]);
+  auto* in = reinterpret_cast<const double*>(data[1]);
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    int far = 0;
+    for (int64_t i = first; i < first + count; ++i) far |= !log_is_near(in[i]);
+    if (far) {
+      for (int64_t i = first; i < first + count; ++i) out[i] = Slow(in[i]);
+      continue;
+    }
+    char* const at[] = {reinterpret_cast<char*>(out + first), reinterpret_cast<char*>(const_cast<double*>(in + first))};
+    wide_double<kF>(at, count, params);
+  }
+}
+template <F (*kF)(F)> void put_float(LoopTable& t, Pointwise op) {
+  constexpr Loop kLoop = &guarded_loop<&wide_float<kF>, float>;
+  t.at(op, DType::Float32) = kLoop;
+  put_half<kLoop, 1, true>(t, op);
+}
+template <FlatLoop kFlat> void put_double(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float64) = &guarded_loop<kFlat, double>;
+}
+
+}  // namespace
+
+void put_wide(LoopTable& t) {
+  using enum Pointwise;
+  if (!has_wide()) return;
+  put_float<&erf>(t, Erf);
+  put_float<&erfc>(t, Erfc);
+  put_float<&gelu>(t, Gelu);
+  put_double<&wide_double<&erf>>(t, Erf);
+  put_double<&wide_double<&erfc>>(t, Erfc);
+  put_double<&wide_double<&exp>>(t, Exp);
+  put_double<&wide_double<&sqrt>>(t, Sqrt);
+  put_double<&wide_double<&erfinv<&erfinv_of>>>(t, Erfinv);
+  put_double<&wide_double<&ndtri>>(t, Ndtri);
+  put_float<&by_doubles<&erfinv<&erfinv_short>>>(t, Erfinv);
+  put_float<&by_doubles<&ndtri>>(t, Ndtri);
+  put_double<&wide_positive<&log, [](double x) { return rl::RL_ISA::log(x); }>>(t, Log);
+  put_double<&wide_positive<&log2, [](double x) { return rl::RL_ISA::log2(x); }>>(t, Log2);
+  put_double<&wide_positive<&log10, [](double x) { return rl::RL_ISA::log10(x); }>>(t, Log10);
+}
+
+}  // namespace rl::RL_ISA
+#else
+namespace rl::RL_ISA {
+void put_wide(LoopTable&) {}
+}  // namespace rl::RL_ISA
+#endif
