@@ -1,7 +1,7 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
 import rushlight as rl
-from rushlight import _C, _autocast
+from rushlight import _C
 from rushlight.nn.modules.utils import _pair
 
 
