@@ -201,3 +201,12 @@ def test_a_tensor_of_a_tensor_is_a_copy_with_a_warning():
     with pytest.warns(UserWarning, match="To copy construct from a tensor"):
         y = rl.tensor(x)
     assert y.tolist() == [1.0, 1.0] and not y.requires_grad and y.data_ptr() != x.data_ptr()
+
+
+def test_linspace_of_floats_has_a_rounded_step():
+    """As PyTorch's: the step is a float32, counted from the nearer end."""
+    for start, end, n in ((0.0, 0.9, 31), (-3.0, 7.7, 100), (5.0, -3.3, 77)):
+        a, b = np.float32(start), np.float32(end)
+        step = float((b - a) / np.float32(n - 1))
+        want = [float(a) + step * i if i < n // 2 else float(b) - step * (n - 1 - i) for i in range(n)]
+        assert np.array_equal(rl.linspace(start, end, n).numpy(), np.array(want).astype(np.float32))

@@ -224,6 +224,16 @@ def test_jacobians_of_nested_transforms():
     assert rl.allclose(h, rl.autograd.functional.hessian(lambda v: (v**3).sum() * v[0], x[0]))
 
 
+def test_functionalize_changes_no_result():
+    x = rl.ones(2)
+    assert rl.func.functionalize(lambda t: t.add_(1).mul(2))(x).tolist() == [4.0, 4.0] and x.tolist() == [
+        2.0,
+        2.0,
+    ]
+    with pytest.raises(RuntimeError, match="invalid argument for remove"):
+        rl.func.functionalize(lambda t: t, remove="views")
+
+
 def test_hessian_runs_at_once(monkeypatch):
     """The inner Jacobian of a scalar is mapped, too, not done row by row."""
     from rushlight import func

@@ -5,6 +5,8 @@ result also depends on other tensors that require grad (an outer transform's arg
 parameters), the transform's own result stays differentiable with respect to those; otherwise it is plain.
 """
 
+import functools
+
 import rushlight as rl
 
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
@@ -14,6 +16,7 @@ from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -26,6 +29,24 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+
+def functionalize(func, *, remove="mutations"):
+    """func itself: what it computes and writes is the same with or without its writes in place.
+
+    In PyTorch, this rewrites the recorded program for compilers that know no writes; nothing here needs that.
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are: "
+            "'mutations', 'mutations_and_views'"
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return wrapped
 
 
 def _fresh(tree):

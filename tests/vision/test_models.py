@@ -17,6 +17,10 @@ SMALL = [
 ]  # fmt: skip
 # (parameters, first 12 digits of the SHA-256 of the names of its state): of torchvision 0.28.
 FROZEN = {
+    "fasterrcnn_mobilenet_v3_large_320_fpn": (19410754, "7b964872ca24"),
+    "fasterrcnn_mobilenet_v3_large_fpn": (19410754, "7b964872ca24"),
+    "fasterrcnn_resnet50_fpn": (41808406, "e2932dff0876"),
+    "maskrcnn_resnet50_fpn": (44454513, "1b4df59696a0"),
     "alexnet": (61100840, "de6e146dd04c"),
     "convnext_base": (88591464, "71e02e6bf8d7"),
     "convnext_large": (197767336, "71e02e6bf8d7"),
@@ -118,7 +122,8 @@ def names_sum(model):
 @pytest.mark.parametrize("name", models.list_models())
 def test_names_and_sizes(name):
     """Every model, without its memory."""
-    options = {} if name not in models.list_models(models.segmentation) else {"weights_backbone": None}
+    cut = models.list_models(models.segmentation) + models.list_models(models.detection)
+    options = {"weights_backbone": None} if name in cut else {}
     with rl.device("meta"):
         model = quiet(name, **options)
     assert (sum(p.numel() for p in model.parameters()), names_sum(model)) == FROZEN[name]
@@ -326,6 +331,8 @@ def test_weights_of_torchvision(theirs):
         for member in their:
             assert mine[member.name].url == member.url
             assert repr(mine[member.name].transforms()) == repr(member.transforms())
+            if "categories" in mine[member.name].meta:  # ImageNet's are fetched
+                assert mine[member.name].meta["categories"] == list(member.meta["categories"])
 
 
 def test_features_on_the_way():

@@ -18,7 +18,7 @@ __all__ = [
     "wrap",
 ]
 
-_KEEP = {"clone", "to", "detach", "requires_grad_"}
+_KEEP = {"clone", "to", "detach", "requires_grad_", "__deepcopy__"}
 _keep_types = False
 
 
@@ -122,9 +122,6 @@ class BoundingBoxes(TVTensor):
 
     def __repr__(self, *, tensor_contents=None):
         return super().__repr__(format=f"BoundingBoxFormat.{self.format.name}", canvas_size=self.canvas_size)
-
-    def __deepcopy__(self, memo):
-        return self._like(self.as_subclass(rl.Tensor).detach().clone())
 
 
 def wrap(wrappee, *, like, **kwargs):

@@ -24,4 +24,4 @@ from ._api import (
     get_weight,
     list_models,
 )
-from . import segmentation
+from . import detection, segmentation

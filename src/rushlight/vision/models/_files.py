@@ -9,6 +9,15 @@ _VOC = (
     "pottedplant sheep sofa train tvmonitor"
 )
 
+# COCO's numbers have gaps.
+_COCO = (
+    "__background__,person,bicycle,car,motorcycle,airplane,bus,train,truck,boat,traffic light,fire hydrant,N/A,stop sign,"
+    "parking meter,bench,bird,cat,dog,horse,sheep,cow,elephant,bear,zebra,giraffe,N/A,backpack,umbrella,N/A,N/A,handbag,tie,"
+    "suitcase,frisbee,skis,snowboard,sports ball,kite,baseball bat,baseball glove,skateboard,surfboard,tennis racket,bottle,"
+    "N/A,wine glass,cup,fork,knife,spoon,bowl,banana,apple,sandwich,orange,broccoli,carrot,hot dog,pizza,donut,cake,chair,"
+    "couch,potted plant,bed,N/A,dining table,N/A,N/A,toilet,N/A,tv,laptop,mouse,remote,keyboard,cell phone,microwave,oven,"
+    "toaster,sink,refrigerator,N/A,book,clock,vase,scissors,teddy bear,hair drier,toothbrush"
+)
 _CLASSIFIERS = """
 alexnet AlexNet | V1 alexnet-owt-7be5be79
 convnext_base ConvNeXt_Base | V1 convnext_base-6075fbad 224 232
@@ -98,6 +107,12 @@ fcn_resnet101 FCN_ResNet101 | V1 fcn_resnet101_coco-7ecb50ca
 fcn_resnet50 FCN_ResNet50 | V1 fcn_resnet50_coco-1167a1af
 lraspp_mobilenet_v3_large LRASPP_MobileNet_V3_Large | V1 lraspp_mobilenet_v3_large-d234d4ea
 """
+_DETECTORS = """
+fasterrcnn_mobilenet_v3_large_320_fpn FasterRCNN_MobileNet_V3_Large_320_FPN | V1 fasterrcnn_mobilenet_v3_large_320_fpn-907ea3f9
+fasterrcnn_mobilenet_v3_large_fpn FasterRCNN_MobileNet_V3_Large_FPN | V1 fasterrcnn_mobilenet_v3_large_fpn-fb6a3cc7
+fasterrcnn_resnet50_fpn FasterRCNN_ResNet50_FPN | V1 fasterrcnn_resnet50_fpn_coco-258fb6c6
+maskrcnn_resnet50_fpn MaskRCNN_ResNet50_FPN | V1 maskrcnn_resnet50_fpn_coco-bf2d0c1e
+"""
 # Weights whose training normalized pictures otherwise: mean, deviation.
 _NORMALIZED = {
     "efficientnet_v2_l-59c71312": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
@@ -122,6 +137,18 @@ def rows(model):
     found = _line(_CLASSIFIERS, model)
     if found:
         return found[0], [_classifier(*version.split()) for version in found[1]]
+    found = _line(_DETECTORS, model)
+    if found:
+        file = found[1][0].split()[1]
+        return found[0], [
+            (
+                "COCO_V1",
+                file + ".pth",
+                "ObjectDetection",
+                {},
+                {"categories": _COCO.split(","), "num_classes": 91},
+            )
+        ]
     found = _line(_SEGMENTERS, model)
     if found is None:
         raise KeyError(model)

@@ -1,0 +1,184 @@
+"""Faster R-CNN (Ren et al., 2015)."""
+
+from rushlight import nn
+from rushlight.nn import functional as F
+
+from ...ops.misc import FrozenBatchNorm2d
+from ...ops.poolers import MultiScaleRoIAlign
+from .._api import entry
+from ..mobilenetv3 import mobilenet_v3_large
+from ..resnet import resnet50
+from .anchor_utils import AnchorGenerator
+from .backbone_utils import _mobilenet_extractor, _resnet_fpn_extractor, _validate_trainable_layers
+from .generalized_rcnn import GeneralizedRCNN
+from .roi_heads import RoIHeads
+from .rpn import RegionProposalNetwork, RPNHead
+from .transform import GeneralizedRCNNTransform
+
+__all__ = ["FasterRCNN"]
+
+
+def _default_anchorgen():
+    sizes = ((32,), (64,), (128,), (256,), (512,))
+    return AnchorGenerator(sizes, ((0.5, 1.0, 2.0),) * len(sizes))
+
+
+class FasterRCNN(GeneralizedRCNN):
+    """Proposes regions, classifies them and mends their boxes. In training it takes targets {"boxes", "labels"} and gives
+    losses; in evaluation it gives {"boxes", "labels", "scores"} of each picture.
+    """
+
+    def __init__(
+        self,
+        backbone,
+        num_classes=None,
+        min_size=800,
+        max_size=1333,
+        image_mean=None,
+        image_std=None,
+        rpn_anchor_generator=None,
+        rpn_head=None,
+        rpn_pre_nms_top_n_train=2000,
+        rpn_pre_nms_top_n_test=1000,
+        rpn_post_nms_top_n_train=2000,
+        rpn_post_nms_top_n_test=1000,
+        rpn_nms_thresh=0.7,
+        rpn_fg_iou_thresh=0.7,
+        rpn_bg_iou_thresh=0.3,
+        rpn_batch_size_per_image=256,
+        rpn_positive_fraction=0.5,
+        rpn_score_thresh=0.0,
+        box_roi_pool=None,
+        box_head=None,
+        box_predictor=None,
+        box_score_thresh=0.05,
+        box_nms_thresh=0.5,
+        box_detections_per_img=100,
+        box_fg_iou_thresh=0.5,
+        box_bg_iou_thresh=0.5,
+        box_batch_size_per_image=512,
+        box_positive_fraction=0.25,
+        bbox_reg_weights=None,
+        **kwargs,
+    ):
+        if not hasattr(backbone, "out_channels"):
+            raise ValueError(
+                "backbone should contain an attribute out_channels specifying the number of output channels (assumed to be the "
+                "same for all the levels)"
+            )
+        if num_classes is not None and box_predictor is not None:
+            raise ValueError("num_classes should be None when box_predictor is specified")
+        if num_classes is None and box_predictor is None:
+            raise ValueError("num_classes should not be None when box_predictor is not specified")
+        width = backbone.out_channels
+        anchors = rpn_anchor_generator or _default_anchorgen()
+        rpn = RegionProposalNetwork(
+            anchors,
+            rpn_head or RPNHead(width, anchors.num_anchors_per_location()[0]),
+            rpn_fg_iou_thresh,
+            rpn_bg_iou_thresh,
+            rpn_batch_size_per_image,
+            rpn_positive_fraction,
+            {"training": rpn_pre_nms_top_n_train, "testing": rpn_pre_nms_top_n_test},
+            {"training": rpn_post_nms_top_n_train, "testing": rpn_post_nms_top_n_test},
+            rpn_nms_thresh,
+            score_thresh=rpn_score_thresh,
+        )
+        pool = box_roi_pool or MultiScaleRoIAlign(["0", "1", "2", "3"], output_size=7, sampling_ratio=2)
+        box_head = box_head or TwoMLPHead(width * pool.output_size[0] ** 2, 1024)
+        box_predictor = box_predictor or FastRCNNPredictor(1024, num_classes)
+        roi_heads = RoIHeads(
+            pool,
+            box_head,
+            box_predictor,
+            box_fg_iou_thresh,
+            box_bg_iou_thresh,
+            box_batch_size_per_image,
+            box_positive_fraction,
+            bbox_reg_weights,
+            box_score_thresh,
+            box_nms_thresh,
+            box_detections_per_img,
+        )
+        mean, std = image_mean or [0.485, 0.456, 0.406], image_std or [0.229, 0.224, 0.225]
+        super().__init__(
+            backbone, rpn, roi_heads, GeneralizedRCNNTransform(min_size, max_size, mean, std, **kwargs)
+        )
+
+
+class TwoMLPHead(nn.Module):
+    """Two linear layers on a region."""
+
+    def __init__(self, in_channels, representation_size):
+        super().__init__()
+        self.fc6 = nn.Linear(in_channels, representation_size)
+        self.fc7 = nn.Linear(representation_size, representation_size)
+
+    def forward(self, x):
+        return F.relu(self.fc7(F.relu(self.fc6(x.flatten(start_dim=1)))))
+
+
+class FastRCNNPredictor(nn.Module):
+    """The class of a region, and a box for each class."""
+
+    def __init__(self, in_channels, num_classes):
+        super().__init__()
+        self.cls_score = nn.Linear(in_channels, num_classes)
+        self.bbox_pred = nn.Linear(in_channels, num_classes * 4)
+
+    def forward(self, x):
+        if x.dim() == 4 and list(x.shape[2:]) != [1, 1]:
+            raise ValueError(
+                f"x has the wrong shape, expecting the last two dimensions to be [1,1] instead of {list(x.shape[2:])}"
+            )
+        x = x.flatten(start_dim=1)
+        return self.cls_score(x), self.bbox_pred(x)
+
+
+def resnet50_pyramid(weights, kwargs):
+    """The backbone of a builder's arguments; what is trained already has frozen normalization and first layers."""
+    first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")
+    first = None if weights is not None else first
+    trained = weights is not None or first is not None
+    layers = _validate_trainable_layers(trained, kwargs.pop("trainable_backbone_layers", None), 5, 3)
+    norm = FrozenBatchNorm2d if trained else nn.BatchNorm2d
+    return _resnet_fpn_extractor(resnet50(weights=first, norm_layer=norm), layers)
+
+
+@entry
+def fasterrcnn_resnet50_fpn(weights=None, num_classes=91, **kwargs):
+    """Faster R-CNN on a pyramid of ResNet-50."""
+    model = FasterRCNN(resnet50_pyramid(weights, kwargs), num_classes=num_classes, **kwargs)
+    return without_eps(model) if weights is not None else model
+
+
+def without_eps(model):
+    """The published weights were trained with normalizations that add nothing to the variance."""
+    for m in model.modules():
+        if isinstance(m, FrozenBatchNorm2d):
+            m.eps = 0.0
+    return model
+
+
+def _mobilenet(weights, num_classes, kwargs, **defaults):
+    first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")
+    first = None if weights is not None else first
+    trained = weights is not None or first is not None
+    layers = _validate_trainable_layers(trained, kwargs.pop("trainable_backbone_layers", None), 6, 3)
+    norm = FrozenBatchNorm2d if trained else nn.BatchNorm2d
+    backbone = _mobilenet_extractor(mobilenet_v3_large(weights=first, norm_layer=norm), True, layers)
+    anchors = AnchorGenerator(((32, 64, 128, 256, 512),) * 3, ((0.5, 1.0, 2.0),) * 3)
+    return FasterRCNN(backbone, num_classes, rpn_anchor_generator=anchors, **{**defaults, **kwargs})
+
+
+@entry
+def fasterrcnn_mobilenet_v3_large_fpn(weights=None, num_classes=91, **kwargs):
+    """Faster R-CNN on a pyramid of MobileNet v3."""
+    return _mobilenet(weights, num_classes, kwargs, rpn_score_thresh=0.05)
+
+
+@entry
+def fasterrcnn_mobilenet_v3_large_320_fpn(weights=None, num_classes=91, **kwargs):
+    """Faster R-CNN on a pyramid of MobileNet v3, for small pictures."""
+    small = {"min_size": 320, "max_size": 640, "rpn_pre_nms_top_n_test": 150, "rpn_post_nms_top_n_test": 150}
+    return _mobilenet(weights, num_classes, kwargs, rpn_score_thresh=0.05, **small)

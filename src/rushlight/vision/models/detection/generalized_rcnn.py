@@ -1,0 +1,51 @@
+"""Detectors of two stages: proposals, then what stands in them."""
+
+from collections import OrderedDict
+
+import rushlight as rl
+from rushlight import nn
+
+
+class GeneralizedRCNN(nn.Module):
+    """A backbone, proposals, heads, and the transform of pictures before and results after."""
+
+    def __init__(self, backbone, rpn, roi_heads, transform):
+        super().__init__()
+        self.transform = transform
+        self.backbone = backbone
+        self.rpn = rpn
+        self.roi_heads = roi_heads
+
+    def forward(self, images, targets=None):
+        """Losses in training, detections of each picture in evaluation."""
+        if self.training:
+            self._check(targets)
+        sizes = [(image.shape[-2], image.shape[-1]) for image in images]
+        images, targets = self.transform(images, targets)
+        for i, target in enumerate(targets or []):
+            flat = target["boxes"][:, 2:] <= target["boxes"][:, :2]
+            if flat.any():
+                box = target["boxes"][rl.where(flat.any(dim=1))[0][0]].tolist()
+                raise AssertionError(
+                    f"All bounding boxes should have positive height and width. Found invalid box {box} for target at index {i}."
+                )
+        features = self.backbone(images.tensors)
+        if isinstance(features, rl.Tensor):
+            features = OrderedDict([("0", features)])
+        proposals, proposal_losses = self.rpn(images, features, targets)
+        found, losses = self.roi_heads(features, proposals, images.image_sizes, targets)
+        found = self.transform.postprocess(found, images.image_sizes, sizes)
+        return {**losses, **proposal_losses} if self.training else found
+
+    @staticmethod
+    def _check(targets):
+        if targets is None:
+            raise AssertionError("targets should not be none when in training mode")
+        for target in targets:
+            boxes = target["boxes"]
+            if not isinstance(boxes, rl.Tensor):
+                raise AssertionError(f"Expected target boxes to be of type Tensor, got {type(boxes)}.")
+            if boxes.ndim != 2 or boxes.shape[-1] != 4:
+                raise AssertionError(
+                    f"Expected target boxes to be a tensor of shape [N, 4], got {boxes.shape}."
+                )
