@@ -207,7 +207,7 @@ def _state(t):
 
 # How far the results of programs may lie apart whose tensors, some of them, have few bits.
 _ROUGH = {
-    "torch.bfloat16": 3e-2,
+    "torch.bfloat16": 6e-2,
     "torch.float16": 5e-3,
     "torch.complex32": 5e-3,
     "torch.float32": 2e-3,
