@@ -297,3 +297,15 @@ def test_what_was_asked_of_determinism_is_remembered():
             rl.set_deterministic_debug_mode(wrong)
     with pytest.raises(TypeError):
         rl.use_deterministic_algorithms(1)
+
+
+def test_a_function_is_not_an_object():
+    class Double(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        Double()
+    with pytest.raises(NotImplementedError, match="forward function"):
+        rl.autograd.Function.apply(rl.ones(1))

@@ -194,3 +194,10 @@ def test_half_types_with_numbers(dtype, number):
         return [t.tolist() for t in made]
 
     assert results(rl) == results(torch)
+
+
+def test_a_tensor_of_a_tensor_is_a_copy_with_a_warning():
+    x = rl.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="To copy construct from a tensor"):
+        y = rl.tensor(x)
+    assert y.tolist() == [1.0, 1.0] and not y.requires_grad and y.data_ptr() != x.data_ptr()

@@ -47,7 +47,7 @@ def test_exceptions_that_nothing_raises_can_be_caught():
     from rushlight._dynamo.exc import TorchDynamoException, Unsupported
 
     with pytest.raises(ZeroDivisionError):
-        try:
+        try:  # noqa: SIM105
             1 / 0  # noqa: B018
         except (TorchDynamoException, Unsupported):
             pass

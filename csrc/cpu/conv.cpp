@@ -271,6 +271,40 @@ void product(int64_t m, int64_t n, int64_t k, const float* a, int64_t ars, int64
   rl::cpu::gemm(rl::cpu::Gemm<float>{m, n, k, a, ars, acs, b, brs, bcs, c, n, 1, 1.0f, d ? 1.0f : 0.0f, d, 0, 1});
 }
 
+// Many filters that see few numbers each: nearly all of the work is the way of the result to or from memory, which a
+// product with columns takes row by row.
+bool sees_little(const ConvShape& s) {
+  return s.groups == 1 && s.in_channels * s.taps() <= 32 && s.taps() > 1 && s.out_channels >= 64 &&
+         s.out_plane() >= 64 && rl::cpu::gemm_available();
+}
+void little_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+  constexpr int64_t kTile = 512;
+  const int64_t rows = s.in_channels * s.taps(), plane = s.out_plane(), tiles = (plane + kTile - 1) / kTile;
+  parallel_for(0, s.batch * tiles, 1, [&](int64_t first, int64_t last) {
+    Scratch<float> columns(rows * kTile);
+    for (int64_t t = first; t < last; ++t) {
+      const int64_t n = t / tiles, p0 = t % tiles * kTile, p1 = std::min(plane, p0 + kTile);
+      to_columns(s, x + n * s.in_channels * s.in_plane(), s.in_channels, p0, p1, columns.get(), kTile);
+      rl::cpu::gemm(rl::cpu::Gemm<float>{s.out_channels, p1 - p0, rows, w, rows, 1, columns.get(), kTile, 1,
+                                         y + n * s.out_channels * plane + p0, plane, 1, 1.0f, bias ? 1.0f : 0.0f, bias,
+                                         1, 0});
+    }
+  });
+}
+void little_input(const ConvShape& s, float* dx, const float* dy, const float* w) {
+  const int64_t rows = s.in_channels * s.taps(), plane = s.out_plane();
+  parallel_for(0, s.batch, 1, [&](int64_t first, int64_t last) {
+    Scratch<float> columns(checked_mul(rows, plane));
+    for (int64_t n = first; n < last; ++n) {
+      rl::cpu::gemm(rl::cpu::Gemm<float>{rows, plane, s.out_channels, w, 1, rows, dy + n * s.out_channels * plane,
+                                         plane, 1, columns.get(), plane, 1, 1.0f, 0.0f, nullptr, 0, 1});
+      float* image = dx + n * s.in_channels * s.in_plane();
+      std::fill(image, image + s.in_channels * s.in_plane(), 0.0f);
+      add_columns(s, image, s.in_channels, 0, plane, columns.get(), plane);
+    }
+  });
+}
+
 int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
   if (dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return 0;
   if (pass == ConvPass::Weight) return conv512::winograd_weight_serves(s) ? conv512::winograd_weight_workspace(s) : 0;
@@ -295,6 +329,10 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
       }
     }
     if constexpr (std::is_same_v<T, float>)
+      if (sees_little(s)) return little_forward(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::planes_serve(s)) return conv512::planes(s, py, px, pw, pb, false);
+    if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
@@ -316,8 +354,12 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
         if (conv512::winograd(r, px, py, pw, nullptr, true)) return;
       } else if (fits && winograd_serves(r) && winograd(r, px, py, pw, nullptr, true)) {
         return;
+      } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
+        return conv512::planes(r, px, py, pw, nullptr, true);
       }
     }
+    if constexpr (std::is_same_v<T, float>)
+      if (sees_little(s)) return little_input(s, px, py, pw);
     if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, true)) return conv512::direct_input(s, px, py, pw, nullptr);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)

@@ -27,7 +27,9 @@ bool direct_weight_serves(const ConvShape& s);
 void direct_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 
-// Filters of one channel.
+// Filters of one channel: at stride 1, with w turned by 180 degrees if `flipped`; and their gradient.
+bool planes_serve(const ConvShape& s);
+void planes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
 bool depthwise_weight_serves(const ConvShape& s);
 void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 

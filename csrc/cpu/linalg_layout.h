@@ -2,12 +2,15 @@
 #pragma once
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <utility>
 
 #include "backend/linalg.h"
 #include "base/check.h"
 #include "base/parallel.h"
 #include "cpu/blas.h"
 #include "cpu/lapack.h"
+#include "cpu/linalg_dense.h"
 #include "cpu/scratch.h"
 
 namespace rl::cpu {
@@ -16,6 +19,7 @@ namespace rl::cpu {
 inline int64_t batch_offset(const View& v, int64_t index, int inner) {
   int64_t offset = 0;
   for (int d = v.ndim - inner - 1; d >= 0; --d) {
+    if (d == 0) return offset + index * v.strides[0];
     offset += index % v.sizes[d] * v.strides[d];
     index /= v.sizes[d];
   }
@@ -101,6 +105,101 @@ template <class T> class Column {
   T* view_;
   Scratch<T> scratch_;
 };
+
+// One matrix of a batch, row by row in memory of its own; `put` writes it back. For the routines of linalg_dense.h.
+template <class T> class RowMajor {
+ public:
+  RowMajor(const View& v, int64_t index)
+      : rows_(v.sizes[v.ndim - 2]),
+        cols_(v.sizes[v.ndim - 1]),
+        rs_(v.strides[v.ndim - 2]),
+        cs_(v.strides[v.ndim - 1]),
+        view_(v.as<T>() + batch_offset(v, index, 2)),
+        data_(checked_mul(rows_, cols_)) {
+    move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), cols_, 1);
+  }
+  void put() const { move_matrix(rows_, cols_, data_.get(), cols_, 1, view_, rs_, cs_); }
+  T* data() const { return data_.get(); }
+  int64_t ld() const { return cols_; }
+
+ private:
+  int64_t rows_, cols_, rs_, cs_;
+  T* view_;
+  Scratch<T> data_;
+};
+// A matrix so small that its routines are a few loops over the stack.
+constexpr int kTiny = 8;
+template <class T> struct Tiny {
+  T at[kTiny][kTiny];
+  int pivots[kTiny];
+
+  Tiny(const T* from, int64_t rs, int64_t cs, int n) {
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) at[i][j] = from[i * rs + j * cs];
+  }
+  void put(T* to, int64_t rs, int64_t cs, int n) const {
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) to[i * rs + j * cs] = at[i][j];
+  }
+  // Gauss's elimination with exchanges of rows, as LAPACK's getrf.
+  int lu(int n) {
+    int info = 0;
+    for (int k = 0; k < n; ++k) {
+      int best = k;
+      auto size = [&](int i) {
+        if constexpr (lapack::is_complex<T>) return std::fabs(at[i][k].real()) + std::fabs(at[i][k].imag());
+        else return std::fabs(at[i][k]);
+      };
+      for (int i = k + 1; i < n; ++i) best = size(i) > size(best) ? i : best;
+      pivots[k] = best + 1;
+      if (best != k)
+        for (int j = 0; j < n; ++j) std::swap(at[k][j], at[best][j]);
+      if (at[k][k] == T(0)) {
+        if (!info) info = k + 1;
+        continue;
+      }
+      const T by = T(1) / at[k][k];
+      for (int i = k + 1; i < n; ++i) {
+        const T factor = at[i][k] * by;
+        at[i][k] = factor;
+        for (int j = k + 1; j < n; ++j) at[i][j] -= factor * at[k][j];
+      }
+    }
+    return info;
+  }
+  // X of A X = B for B with n rows, k columns and any strides, in place; trans as getrs's.
+  void solve(int n, int k, T* b, int64_t rs, int64_t cs, char trans) const {
+    T x[kTiny];
+    auto get = [&](int i, int j) {
+      if constexpr (lapack::is_complex<T>)
+        return trans == 'N' ? at[i][j] : trans == 'T' ? at[j][i] : std::conj(at[j][i]);
+      else return trans == 'N' ? at[i][j] : at[j][i];
+    };
+    for (int c = 0; c < k; ++c) {
+      for (int i = 0; i < n; ++i) x[i] = b[i * rs + c * cs];
+      if (trans == 'N')
+        for (int i = 0; i < n; ++i) std::swap(x[i], x[pivots[i] - 1]);
+      // L is unit; transposed, U comes first.
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < i; ++j) x[i] -= get(i, j) * x[j];
+        if (trans != 'N') x[i] /= get(i, i);
+      }
+      for (int i = n - 1; i >= 0; --i) {
+        for (int j = i + 1; j < n; ++j) x[i] -= get(i, j) * x[j];
+        if (trans == 'N') x[i] /= get(i, i);
+      }
+      if (trans != 'N')
+        for (int i = n - 1; i >= 0; --i) std::swap(x[i], x[pivots[i] - 1]);
+      for (int i = 0; i < n; ++i) b[i * rs + c * cs] = x[i];
+    }
+  }
+};
+
+// Whether a matrix of this size and type goes to them.
+template <class T> bool is_dense(int64_t n) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= 48 && gemm_available();
+  return false;
+}
 
 template <class T> T& item(const View& v, int64_t index) { return v.as<T>()[batch_offset(v, index, 0)]; }
 

@@ -26,6 +26,23 @@ template <class T> int lu_unpivoted(const ColMajor<T>& a, int m, int n) {
   return info;
 }
 
+// A view with its last two dimensions exchanged.
+struct Turned {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  View view;
+  explicit Turned(const View& v) : view(v) {
+    std::copy_n(v.sizes, v.ndim, sizes);
+    std::copy_n(v.strides, v.ndim, strides);
+    std::swap(sizes[v.ndim - 1], sizes[v.ndim - 2]);
+    std::swap(strides[v.ndim - 1], strides[v.ndim - 2]);
+    view.sizes = sizes;
+    view.strides = strides;
+  }
+  Turned(const Turned&) = delete;
+};
+
+constexpr int kManyColumns = 8;  // of a right side, for which products pay
+
 }  // namespace
 
 void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) {
@@ -33,9 +50,25 @@ void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) 
   visit_lapack(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), 1.0 * m * n * std::min(m, n), [&](int64_t i) {
-      ColMajor<T> x(a, i, Access::ReadWrite);
+      if (pivot && m == n && n <= kTiny) {
+        T* at = a.as<T>() + batch_offset(a, i, 2);
+        const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+        Tiny<T> x(at, rs, cs, n);
+        item<int>(info, i) = x.lu(n);
+        x.put(at, rs, cs, n);
+        int* p = pivots.as<int>() + batch_offset(pivots, i, 1);
+        for (int j = 0; j < n; ++j) p[j * pivots.strides[pivots.ndim - 1]] = x.pivots[j];
+        return;
+      }
       Column<int> p(pivots, i, Access::Write);
       int code = 0;
+      if constexpr (!lapack::is_complex<T>)
+        if (pivot && is_dense<T>(std::min(m, n))) {
+          RowMajor<T> x(a, i);
+          item<int>(info, i) = lu_rows(m, n, x.data(), x.ld(), p.data());
+          return x.put();
+        }
+      ColMajor<T> x(a, i, Access::ReadWrite);
       if (pivot) {
         if (m && n) lapack::getrf<T>(m, n, x.data(), x.ld(), p.data(), &code);
       } else {
@@ -53,11 +86,37 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
   visit_lapack(lu.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
-      ColMajor<T> x(lu, i, Access::Read), y(b, i, Access::ReadWrite);
+      if (n <= kTiny) {
+        Tiny<T> x(lu.as<T>() + batch_offset(lu, i, 2), lu.strides[lu.ndim - 2], lu.strides[lu.ndim - 1], n);
+        const int* p = pivots.as<int>() + batch_offset(pivots, i, 1);
+        for (int j = 0; j < n; ++j) {
+          x.pivots[j] = p[j * pivots.strides[pivots.ndim - 1]];
+          CHECK(x.pivots[j] >= 1 && x.pivots[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
+                x.pivots[j]);
+        }
+        return x.solve(n, k, b.as<T>() + batch_offset(b, i, 2), b.strides[b.ndim - 2], b.strides[b.ndim - 1], trans);
+      }
       Column<int> p(pivots, i, Access::Read);
       for (int j = 0; j < n; ++j)
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
               p.data()[j]);
+      if constexpr (!lapack::is_complex<T>)
+        if (k >= kManyColumns && is_dense<T>(n)) {
+          RowMajor<T> y(b, i);
+          const T* packed = lu.as<T>() + batch_offset(lu, i, 2);
+          const int64_t rs = lu.strides[lu.ndim - 2], cs = lu.strides[lu.ndim - 1];
+          if (trans == 'N') {
+            exchange_rows(p.data(), n, y.data(), k, k, false);
+            solve_rows(false, true, n, k, packed, rs, cs, y.data(), k);
+            solve_rows(true, false, n, k, packed, rs, cs, y.data(), k);
+          } else {
+            solve_rows(false, false, n, k, packed, cs, rs, y.data(), k);
+            solve_rows(true, true, n, k, packed, cs, rs, y.data(), k);
+            exchange_rows(p.data(), n, y.data(), k, k, true);
+          }
+          return y.put();
+        }
+      ColMajor<T> x(lu, i, Access::Read), y(b, i, Access::ReadWrite);
       int code = 0;
       lapack::getrs<T>(trans, n, k, x.data(), x.ld(), p.data(), y.data(), y.ld(), &code);
     });
@@ -70,6 +129,31 @@ void inverse(const View& a, const View& info) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), 2.0 * n * n * n, [&](int64_t i) {
       int code = 0;
+      if (n && n <= kTiny) {
+        T* at = a.as<T>() + batch_offset(a, i, 2);
+        const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+        Tiny<T> x(at, rs, cs, n);
+        item<int>(info, i) = code = x.lu(n);
+        if (code) return x.put(at, rs, cs, n);
+        for (int r = 0; r < n; ++r)
+          for (int c = 0; c < n; ++c) at[r * rs + c * cs] = T(r == c ? 1 : 0);
+        return x.solve(n, n, at, rs, cs, 'N');
+      }
+      if constexpr (!lapack::is_complex<T>)
+        if (is_dense<T>(n)) {
+          RowMajor<T> x(a, i);
+          Scratch<int> pivots(n);
+          item<int>(info, i) = code = lu_rows(n, n, x.data(), n, pivots.get());
+          if (code) return x.put();
+          Scratch<T> y(checked_mul(n, n));
+          std::fill(y.get(), y.get() + int64_t{n} * n, T(0));
+          for (int64_t j = 0; j < n; ++j) y[j * n + j] = T(1);
+          exchange_rows(pivots.get(), n, y.get(), n, n, false);
+          solve_rows(false, true, n, n, x.data(), n, 1, y.get(), n);
+          solve_rows(true, false, n, n, x.data(), n, 1, y.get(), n);
+          std::copy(y.get(), y.get() + int64_t{n} * n, x.data());
+          return x.put();
+        }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
         Scratch<int> pivots(n);
@@ -93,21 +177,24 @@ void triangular_solve(const View& a, const View& b, bool left, bool upper, char 
   visit_lapack(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 1.0 * m * n * (left ? m : n), [&](int64_t i) {
+      if constexpr (!lapack::is_complex<T>)
+        if ((left ? n : m) >= kManyColumns && is_dense<T>(left ? m : n)) {
+          // X A = B is A^T X^T = B^T.
+          RowMajor<T> y(left ? b : Turned(b).view, i);
+          int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+          const bool flipped = (trans != 'N') == left;
+          if (flipped) std::swap(rs, cs);
+          // The triangle's other half, seen through exchanged strides, is the upper one of a lower one.
+          solve_rows(upper != flipped, unit, left ? m : n, left ? n : m, a.as<T>() + batch_offset(a, i, 2), rs, cs,
+                     y.data(), y.ld());
+          return y.put();
+        }
       // A row-major triangle is the transpose of a column-major one: no copy is needed to read it.
-      View at = a;
-      int64_t sizes[kMaxDims], strides[kMaxDims];
       bool flip = a.strides[a.ndim - 1] == 1 && a.strides[a.ndim - 2] != 1 && trans != 'C';
-      if (flip) {
-        std::copy_n(a.sizes, a.ndim, sizes);
-        std::copy_n(a.strides, a.ndim, strides);
-        std::swap(sizes[a.ndim - 1], sizes[a.ndim - 2]);
-        std::swap(strides[a.ndim - 1], strides[a.ndim - 2]);
-        at.sizes = sizes;
-        at.strides = strides;
-      }
+      const Turned other(a);
       char op = flip ? (trans == 'N' ? 'T' : 'N') : trans, side = left ? 'L' : 'R', uplo = upper != flip ? 'U' : 'L';
       char diag = unit ? 'U' : 'N';
-      ColMajor<T> x(at, i, Access::Read), y(b, i, Access::ReadWrite);
+      ColMajor<T> x(flip ? other.view : a, i, Access::Read), y(b, i, Access::ReadWrite);
       lapack::trsm<T>(side, uplo, op, diag, m, n, T(1), x.data(), x.ld(), y.data(), y.ld());
     });
   });

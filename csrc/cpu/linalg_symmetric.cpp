@@ -1,4 +1,6 @@
 // Symmetric and Hermitian matrices: Cholesky, Bunch and Kaufman's LDL, eigenvalues.
+#include <utility>
+
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
 
@@ -18,6 +20,21 @@ void cholesky(const View& a, const View& info, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), n * 1.0 * n * n / 3, [&](int64_t i) {
       int code = 0;
+      if constexpr (!lapack::is_complex<T>)
+        if (is_dense<T>(n)) {
+          RowMajor<T> x(a, i);
+          T* l = x.data();
+          if (upper)
+            for (int64_t r = 0; r < n; ++r)
+              for (int64_t c = 0; c < r; ++c) l[r * n + c] = l[c * n + r];
+          item<int>(info, i) = cholesky_rows(n, l, n);
+          for (int64_t r = 0; r < n; ++r)
+            for (int64_t c = r + 1; c < n; ++c) l[r * n + c] = T(0);
+          if (upper)
+            for (int64_t r = 0; r < n; ++r)
+              for (int64_t c = 0; c < r; ++c) l[c * n + r] = l[r * n + c], l[r * n + c] = T(0);
+          return x.put();
+        }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
         lapack::potrf<T>(upper ? 'U' : 'L', n, x.data(), x.ld(), &code);
@@ -35,6 +52,22 @@ void cholesky_inverse(const View& a, const View& info, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), n * 1.0 * n * n, [&](int64_t i) {
       int code = 0;
+      if constexpr (!lapack::is_complex<T>)
+        if (is_dense<T>(n)) {
+          // The inverse of L L^T by two systems, if no element of the diagonal is zero.
+          RowMajor<T> x(a, i);
+          const T* l = x.data();
+          for (int j = n - 1; j >= 0; --j) code = l[j * (n + int64_t{1})] == T(0) ? j + 1 : code;
+          item<int>(info, i) = code;
+          if (code) return;
+          Scratch<T> y(checked_mul(n, n));
+          std::fill(y.get(), y.get() + int64_t{n} * n, T(0));
+          for (int64_t j = 0; j < n; ++j) y[j * n + j] = T(1);
+          solve_rows(false, false, n, n, l, upper ? 1 : n, upper ? n : 1, y.get(), n);
+          solve_rows(true, false, n, n, l, upper ? n : 1, upper ? 1 : n, y.get(), n);
+          std::copy(y.get(), y.get() + int64_t{n} * n, x.data());
+          return x.put();
+        }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
         lapack::potri<T>(upper ? 'U' : 'L', n, x.data(), x.ld(), &code);
@@ -54,6 +87,16 @@ void cholesky_solve(const View& factor, const View& b, bool upper) {
   visit_lapack(b.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
+      if constexpr (!lapack::is_complex<T>)
+        if (k >= 8 && is_dense<T>(n)) {
+          RowMajor<T> y(b, i);
+          const T* l = factor.as<T>() + batch_offset(factor, i, 2);
+          int64_t rs = factor.strides[factor.ndim - 2], cs = factor.strides[factor.ndim - 1];
+          if (upper) std::swap(rs, cs);
+          solve_rows(false, false, n, k, l, rs, cs, y.data(), k);
+          solve_rows(true, false, n, k, l, cs, rs, y.data(), k);
+          return y.put();
+        }
       ColMajor<T> x(factor, i, Access::Read), y(b, i, Access::ReadWrite);
       int code = 0;
       lapack::potrs<T>(upper ? 'U' : 'L', n, k, x.data(), x.ld(), y.data(), y.ld(), &code);

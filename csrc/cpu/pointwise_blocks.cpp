@@ -4,6 +4,8 @@
 #include "cpu/pointwise.h"
 
 #ifdef __F16C__
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 #endif
 
@@ -63,6 +65,23 @@ RL_WIDE [[gnu::flatten]] void widen_brain_wide(float* __restrict to, const bfloa
 RL_WIDE [[gnu::flatten]] void narrow_brain_wide(bfloat16* __restrict to, const float* __restrict in, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = bfloat16(in[i]);
 }
+#if defined(__AVX2__) && !defined(__AVX512F__)
+RL_WIDE int64_t widen_half_wide(float* to, const float16* in, int64_t n) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    _mm512_storeu_ps(to + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
+  return i;
+}
+RL_WIDE int64_t narrow_half_wide(float16* to, const float* in, int64_t n) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm512_cvtps_ph(_mm512_loadu_ps(in + i), 0));
+  return i;
+}
+#else
+int64_t widen_half_wide(float*, const float16*, int64_t) { return 0; }
+int64_t narrow_half_wide(float16*, const float*, int64_t) { return 0; }
+#endif
 bool wide() {
   static const bool yes = has_wide();
   return yes;
@@ -76,6 +95,7 @@ template <bool kBrain> void widen(float* to, const char* from, int64_t stride, i
     if constexpr (kBrain) {
       return wide() ? widen_brain_wide(to, in, n) : widen_brain(to, in, n);
     } else {
+      if (wide()) i = widen_half_wide(to, in, n);
 #ifdef __F16C__
       for (; i + 8 <= n; i += 8) {
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
@@ -99,6 +119,7 @@ template <bool kBrain> void narrow(char* to, int64_t stride, const float* from, 
     if constexpr (kBrain) {
       return wide() ? narrow_brain_wide(out, from, n) : narrow_brain(out, from, n);
     } else {
+      if (wide()) i = narrow_half_wide(out, from, n);
 #ifdef __F16C__
       for (; i + 8 <= n; i += 8) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), 0));

@@ -69,6 +69,25 @@ template <class T> RL_INLINE T log_near(T x) {
   const T f = from_bits<T>((b & kMask) + F::kSqrtHalf) - T(1);
   return fma(k, F::kLn2Hi, f + fma(k, F::kLn2Lo, log_of_rest(f)));
 }
+// 2^k (1 + f) = x as log_split, for the same.
+template <class T> RL_INLINE LogSplit<T> log_split_near(T x) {
+  using F = FloatTraits<T>;
+  const bits_t<T> b = to_bits(x) + (F::kOne - F::kSqrtHalf);
+  constexpr bits_t<T> kMask = (bits_t<T>(1) << F::kMantissa) - 1;
+  constexpr T kBase = sizeof(T) == 4 ? T(0x1p23) : T(0x1p52);
+  constexpr T kBias = kBase + (sizeof(T) == 4 ? T(127) : T(1023));
+  const T k = from_bits<T>((b >> F::kMantissa) | to_bits(kBase)) - kBias;
+  const T f = from_bits<T>((b & kMask) + F::kSqrtHalf) - T(1);
+  return {k, f, log_of_rest(f)};
+}
+template <class T> RL_INLINE T log2_near(T x) {
+  auto [k, f, log_f] = log_split_near(x);
+  return log2_of(k, f, log_f);
+}
+template <class T> RL_INLINE T log10_near(T x) {
+  auto [k, f, log_f] = log_split_near(x);
+  return log10_of(k, f, log_f);
+}
 template <class T> RL_INLINE bool log_is_near(T x) { return (x >= std::numeric_limits<T>::min()) & (x < kInf<T>); }
 
 }  // namespace rl::RL_ISA

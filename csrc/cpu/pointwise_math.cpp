@@ -55,8 +55,10 @@ void put_math(LoopTable& t) {
   unary_wide<[](auto x) { return expm1(x); }>(t, Expm1);
   guarded_floats<[](auto x) { return log_is_near(x); }, [](auto x) { return log_near(x); },
                  [](auto x) { return log(x); }>(t, Log);
-  unary_wide<[](auto x) { return log2(x); }>(t, Log2);
-  unary_wide<[](auto x) { return log10(x); }>(t, Log10);
+  guarded_floats<[](auto x) { return log_is_near(x); }, [](auto x) { return log2_near(x); },
+                 [](auto x) { return log2(x); }>(t, Log2);
+  guarded_floats<[](auto x) { return log_is_near(x); }, [](auto x) { return log10_near(x); },
+                 [](auto x) { return log10(x); }>(t, Log10);
   unary_wide<[](auto x) { return log1p(x); }>(t, Log1p);
   unary_wide<[](auto x) { return sigmoid(x); }>(t, Sigmoid);
   unary_wide<[](auto x) { return tanh(x); }>(t, Tanh);

@@ -64,6 +64,15 @@ template <class T> void lerp_loop(char* const* data, const int64_t* strides, int
   with.s0.set(T(1) - w);
   loop2<[](auto x, auto y, const auto& p) { return y - (y - x) * p.s0; }, T>(data, strides, n, with);
 }
+// The next number from x towards y: its bits count on by one, away from zero or towards it.
+template <class T> RL_INLINE T next_after(T x, T y) {
+  using Bits = bits_t<T>;
+  const bool away = (x < y) == (x > 0);
+  const T moved = from_bits<T>(to_bits(x) + (away ? Bits(1) : ~Bits(0)));
+  const T least = with_sign(from_bits<T>(Bits(1)), y);
+  const T next = x == 0 ? least : moved, other = x == y ? y : next;
+  return (x != x) | (y != y) ? x + y : other;
+}
 // The next 16-bit float from x towards y. Magnitudes are ordered as their bits; those above kInfinity are NaN.
 template <uint16_t kInfinity> uint16_t next_half(uint16_t x, uint16_t y) {
   const int ax = x & 0x7fff, ay = y & 0x7fff;
@@ -153,7 +162,7 @@ void put_misc(LoopTable& t) {
   binary_floats<[](auto x, auto y) { return xlog1py(x, y); }, false>(t, Xlog1py);
   binary_floats<[](auto x, auto y) { return hypot(x, y); }, false>(t, Hypot);
   binary_floats<[](auto x, auto y) { return with_sign(x, y); }>(t, Copysign);
-  binary<[](auto x, auto y) { return std::nextafter(x, y); }, float, double>(t, Nextafter);
+  binary<[](auto x, auto y) { return next_after(x, y); }, float, double>(t, Nextafter);
   t.at(Nextafter, DType::Float16) = &loop2<[](auto x, auto y) { return next_half<0x7c00>(x, y); }, uint16_t, false>;
   t.at(Nextafter, DType::BFloat16) = &loop2<[](auto x, auto y) { return next_half<0x7f80>(x, y); }, uint16_t, false>;
   unary_floats<[](auto x) {

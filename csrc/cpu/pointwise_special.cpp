@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "cpu/isa.h"
-#include "cpu/pointwise.h"
+#include "cpu/pointwise_guarded.h"
 #include "cpu/simd_trig.h"
 #include "cpu/special_bessel.h"
 #include "cpu/special_erf.h"
@@ -14,6 +14,10 @@ namespace {
 
 template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
   unary_floats<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
+}
+// The same for functions without branches, which loops make vectors of.
+template <double (*F)(double)> void vectors1(LoopTable& t, Pointwise op) {
+  unary_wide<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
 }
 template <double (*F)(double, double)> void function2(LoopTable& t, Pointwise op) {
   binary_floats<[](auto x, auto y) {
@@ -60,21 +64,33 @@ void put_special(LoopTable& t) {
   unary<[](auto x) { return special::erfinv(x); }, double>(t, Erfinv);
   float_function<[](auto x) { return special::erfinv_float(x); }>(t, Erfinv);
   unary<[](auto x) { return special::lgamma(x); }, double>(t, Lgamma);
-  float_function<[](auto x) { return special::lgamma_float(x); }>(t, Lgamma);
-  function1<special::digamma>(t, Digamma);
+  constexpr auto kAbove = [](float x) { return x >= 0.5f; };
+  constexpr auto kGammaAbove = [](float x) { return special::lgamma_above(x); };
+  constexpr auto kGamma = [](float x) { return special::lgamma_float(x); };
+  t.at(Lgamma, DType::Float32) = &guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>;
+  put_half<&guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  if (has_wide()) {
+    t.at(Lgamma, DType::Float32) = &guarded_loop<&guarded_flat_wide<kAbove, kGammaAbove, kGamma, float>, float>;
+    put_half<&guarded_loop<&guarded_flat_wide<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
+  }
+#endif
+  guarded_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
+                 [](auto x) { return static_cast<decltype(x)>(special::digamma_above(static_cast<double>(x))); },
+                 [](auto x) { return static_cast<decltype(x)>(special::digamma(static_cast<double>(x))); }>(t, Digamma);
   unary_floats<[](auto x) { return special::trigamma(x); }>(t, Trigamma);
   unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t,
                                                                                                             Polygamma);
-  function1<special::i0>(t, I0);
-  function1<special::i0e>(t, I0e);
-  function1<special::i1>(t, I1);
-  function1<special::i1e>(t, I1e);
-  function1<special::i0>(t, ModifiedBesselI0);
-  function1<special::i1>(t, ModifiedBesselI1);
-  function1<special::k0>(t, ModifiedBesselK0);
-  function1<special::k1>(t, ModifiedBesselK1);
-  function1<special::k0e>(t, ScaledModifiedBesselK0);
-  function1<special::k1e>(t, ScaledModifiedBesselK1);
+  vectors1<special::i0>(t, I0);
+  vectors1<special::i0e>(t, I0e);
+  vectors1<special::i1>(t, I1);
+  vectors1<special::i1e>(t, I1e);
+  vectors1<special::i0>(t, ModifiedBesselI0);
+  vectors1<special::i1>(t, ModifiedBesselI1);
+  vectors1<special::k0>(t, ModifiedBesselK0);
+  vectors1<special::k1>(t, ModifiedBesselK1);
+  vectors1<special::k0e>(t, ScaledModifiedBesselK0);
+  vectors1<special::k1e>(t, ScaledModifiedBesselK1);
   function1<j0>(t, BesselJ0);
   function1<j1>(t, BesselJ1);
   function1<special::y0>(t, BesselY0);

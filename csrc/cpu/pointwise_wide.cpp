@@ -137,6 +137,74 @@ RL_STEP D log10(D x) {
                fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
 }
 
+// erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
+constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662,    -0.004177392875203149,
+                                  -0.001252726391773229,   0.00021834938623976644, -4.9724196894547514e-06,
+                                  -3.4639852676333717e-06, 4.6813134805534123e-07, 2.3335967195708108e-08,
+                                  -8.931925970244222e-09};
+RL_STEP D erfinv_near(D a, D lack, __mmask8& far) {
+  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
+  far = _mm512_cmp_pd_mask(w, all(5.0), _CMP_GE_OQ);
+  return _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(2.5)), kErfinvNear));
+}
+// erf's inverse at a in [0, 1), given what 1 lacks of it: an estimate (far out, Hastings's fraction) and a step of
+// Newton's or, far out, two of Halley's, each of which triples the digits.
+RL_STEP D erfinv_of(D a, D lack) {
+  constexpr double kTop[] = {2.515517, 0.802853, 0.010328}, kBottom[] = {1.0, 1.432788, 0.189269, 0.001308};
+  __mmask8 far;
+  D x = erfinv_near(a, lack, far);
+  if (far) {
+    const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
+    const D tail = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
+    x = _mm512_mask_mul_pd(x, far, tail, all(0.70710678118654752440));
+  }
+  const __mmask8 upper = _mm512_cmp_pd_mask(a, all(0.5), _CMP_GT_OQ);
+  for (int step = 0; step < (far ? 2 : 1); ++step) {
+    D e = _mm512_sub_pd(erf(x), a);
+    if (upper) e = _mm512_mask_sub_pd(e, upper, lack, erfc(x));
+    // e sqrt(pi) / 2 e^(x^2), by way of 2^600: where x^2 is large, e is tiny.
+    const D u = _mm512_mul_pd(_mm512_mul_pd(e, all(0.88622692545275801365 * 0x1p600)),
+                              exp(fmadd(x, x, all(-600 * 0.69314718055994530942))));
+    x = _mm512_sub_pd(x, far ? _mm512_div_pd(u, fmadd(x, u, all(1.0))) : u);
+  }
+  return x;
+}
+// The same for the precision of a float: the estimate will do, with Giles's polynomial far out.
+RL_STEP D erfinv_short(D a, D lack) {
+  constexpr double kFar[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
+                             -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
+  __mmask8 far;
+  const D x = erfinv_near(a, lack, far);
+  if (!far) return x;
+  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
+  return _mm512_mask_mul_pd(x, far, a, poly(_mm512_sub_pd(_mm512_sqrt_pd(w), all(3.0)), kFar));
+}
+template <D (*kOf)(D, D)> RL_STEP D erfinv(D y) {
+  const D a = _mm512_abs_pd(y), inside = _mm512_min_pd(a, all(0x1.fffffffffffffp-1));
+  const D x = kOf(inside, _mm512_sub_pd(all(1.0), inside));
+  const D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(a, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
+  return with_sign(_mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(a, all(1.0), _CMP_LT_OQ), x), y);
+}
+// The quantile of the normal distribution.
+RL_STEP D ndtri(D p) {
+  const __mmask8 inside = _mm512_cmp_pd_mask(p, all(0.0), _CMP_GT_OQ) & _mm512_cmp_pd_mask(p, all(1.0), _CMP_LT_OQ);
+  const D q = _mm512_mask_min_pd(all(0.25), inside, p, _mm512_sub_pd(all(1.0), p)), lack = _mm512_add_pd(q, q);
+  const D x = _mm512_mul_pd(erfinv_of(_mm512_sub_pd(all(1.0), lack), lack), all(-1.41421356237309504880));
+  const __mmask8 upper = _mm512_cmp_pd_mask(p, all(0.5), _CMP_GT_OQ);
+  const D value = _mm512_mask_sub_pd(x, upper, _mm512_setzero_pd(), x);
+  D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(p, all(0.0), _CMP_EQ_OQ), all(-kInf<double>));
+  edge = _mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(p, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
+  return _mm512_mask_mov_pd(edge, inside, value);
+}
+// A function of doubles for floats.
+template <D (*kF)(D)> RL_STEP F by_doubles(F x) {
+  const __m256 low = _mm256_castsi256_ps(_mm512_castsi512_si256(_mm512_castps_si512(x)));
+  const __m256 high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64(_mm512_castps_si512(x), 1));
+  const __m256 a = _mm512_cvtpd_ps(kF(_mm512_cvtps_pd(low))), b = _mm512_cvtpd_ps(kF(_mm512_cvtps_pd(high)));
+  return _mm512_castsi512_ps(
+      _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_castps_si256(a)), _mm256_castps_si256(b), 1));
+}
+
 // As sqrt of float in pointwise_math.cpp, with one more refinement.
 RL_STEP D sqrt(D x) {
   const D half = all(0.5), y = _mm512_rsqrt14_pd(x);
@@ -210,6 +278,10 @@ void put_wide(LoopTable& t) {
   put_double<&wide_double<&erfc>>(t, Erfc);
   put_double<&wide_double<&exp>>(t, Exp);
   put_double<&wide_double<&sqrt>>(t, Sqrt);
+  put_double<&wide_double<&erfinv<&erfinv_of>>>(t, Erfinv);
+  put_double<&wide_double<&ndtri>>(t, Ndtri);
+  put_float<&by_doubles<&erfinv<&erfinv_short>>>(t, Erfinv);
+  put_float<&by_doubles<&ndtri>>(t, Ndtri);
   put_double<&wide_positive<&log, [](double x) { return rl::RL_ISA::log(x); }>>(t, Log);
   put_double<&wide_positive<&log2, [](double x) { return rl::RL_ISA::log2(x); }>>(t, Log2);
   put_double<&wide_positive<&log10, [](double x) { return rl::RL_ISA::log10(x); }>>(t, Log10);

@@ -200,20 +200,26 @@ template <class T> RL_INLINE T log(T x) {
   auto [k, f, log_f] = log_split(x);
   return log_edges(x, fma(k, F::kLn2Hi, f + fma(k, F::kLn2Lo, log_f)));
 }
-template <class T> RL_INLINE T log2(T x) {
-  auto [k, f, log_f] = log_split(x);
+template <class T> RL_INLINE T log2_of(T k, T f, T log_f) {
   constexpr T kHi = sizeof(T) == 4 ? T(0x1.715p0) : T(0x1.71547652p0);  // 1/ln2, few bits: kHi * head is exact
   constexpr T kLo = T(1.44269504088896340736L - static_cast<long double>(kHi));
   constexpr auto kHead = ~((bits_t<T>(1) << (sizeof(T) == 4 ? 12 : 29)) - 1);
   T head = from_bits<T>(to_bits(f) & kHead), tail = (f - head) + log_f;
-  return log_edges(x, k + fma(head, kHi, fma(tail, kHi, (head + tail) * kLo)));
+  return k + fma(head, kHi, fma(tail, kHi, (head + tail) * kLo));
 }
-template <class T> RL_INLINE T log10(T x) {
+template <class T> RL_INLINE T log2(T x) {
   auto [k, f, log_f] = log_split(x);
+  return log_edges(x, log2_of(k, f, log_f));
+}
+template <class T> RL_INLINE T log10_of(T k, T f, T log_f) {
   constexpr T kHi = sizeof(T) == 4 ? T(0x1.344p-2) : T(0x1.34413509p-2);  // log10(2)
   constexpr T kLo = T(0.30102999566398119521L - static_cast<long double>(kHi));
   constexpr T kInvLn10 = T(0.43429448190325182765);
-  return log_edges(x, fma(k, kHi, fma(f + log_f, kInvLn10, k * kLo)));
+  return fma(k, kHi, fma(f + log_f, kInvLn10, k * kLo));
+}
+template <class T> RL_INLINE T log10(T x) {
+  auto [k, f, log_f] = log_split(x);
+  return log_edges(x, log10_of(k, f, log_f));
 }
 template <class T> RL_INLINE T log1p(T x) {
   using F = FloatTraits<T>;

@@ -31,18 +31,46 @@ template <class Same, class Original, class Begin> int64_t number_groups(int64_t
   return groups;
 }
 
+// Groups of equal neighbours, in blocks: how many begin in each, then where they go.
+template <class T> int64_t unique_neighbours(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n) {
+  using C = compute_t<T>;
+  constexpr int64_t kBlock = 1 << 13;
+  auto begins = [&](int64_t i) -> int64_t { return i == 0 || static_cast<C>(x[i]) != static_cast<C>(x[i - 1]); };
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  std::vector<int64_t> before(static_cast<size_t>(blocks) + 1, 0);
+  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      const int64_t i0 = b * kBlock, i1 = std::min(n, i0 + kBlock);
+      int64_t found = begins(i0);
+      for (int64_t i = i0 + 1; i < i1; ++i) found += static_cast<C>(x[i]) != static_cast<C>(x[i - 1]);
+      before[static_cast<size_t>(b) + 1] = found;
+    }
+  });
+  for (int64_t b = 0; b < blocks; ++b) before[static_cast<size_t>(b) + 1] += before[static_cast<size_t>(b)];
+  const int64_t groups = before[static_cast<size_t>(blocks)];
+  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      const int64_t i1 = std::min(n, (b + 1) * kBlock), end = before[static_cast<size_t>(b) + 1];
+      int64_t g = before[static_cast<size_t>(b)];
+      // What does not begin a group is overwritten by what does; beyond the block's last group nothing is written.
+      int64_t i = b * kBlock;
+      for (; i < i1 && g < end; ++i) {
+        values[g] = x[i];
+        if (counts) counts[g] = i;
+        g += begins(i);
+        if (inverse) inverse[i] = g - 1;
+      }
+      for (; inverse && i < i1; ++i) inverse[i] = g - 1;
+    }
+  });
+  for (int64_t g = 0; counts && g < groups; ++g) counts[g] = (g + 1 < groups ? counts[g + 1] : n) - counts[g];
+  return groups;
+}
+
 template <class T>
 int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, bool consecutive) {
   auto is_nan = [](uint64_t key) { return has_nan<T> && key == kNanKey<T>; };
-  if (consecutive) {
-    return number_groups(
-        n, inverse, counts,
-        [&](int64_t i) {
-          auto key = to_key(x[i]);
-          return key == to_key(x[i - 1]) && !is_nan(key);
-        },
-        [](int64_t i) { return i; }, [&](int64_t g, int64_t i) { values[g] = x[i]; });
-  }
+  if (consecutive) return unique_neighbours(values, inverse, counts, x, n);
   int64_t groups = 0;
   with_item<T>(n, [&](auto tag) {
     using Item = typename decltype(tag)::type;

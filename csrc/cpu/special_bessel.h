@@ -9,59 +9,74 @@
 namespace rl::RL_ISA::special {
 
 // Clenshaw's sum of a Chebyshev series over [low, high].
-template <int N> inline double series(const double (&c)[N], double x, double low, double high) {
-  const double y = (2 * x - low - high) / (high - low);
-  double a = 0, b = 0;
-  for (int i = N - 1; i > 0; --i) {
-    const double next = 2 * y * a - b + c[i];
+template <int N> RL_INLINE double series(const double (&c)[N], double x, double low, double high) {
+  const double y = (2 * x - low - high) * (1 / (high - low)), twice = 2 * y;
+  double a = c[N - 1], b = 0;
+#pragma GCC unroll 40
+  for (int i = N - 2; i > 0; --i) {
+    const double next = fma(twice, a, c[i] - b);
     b = a;
     a = next;
   }
-  return y * a - b + c[0];
+  return fma(y, a, c[0] - b);
 }
+// Both of two forms are computed, and one is taken: so that loops become vectors.
+RL_INLINE double at_most(double x, double high) { return x > high ? high : x; }
+RL_INLINE double at_least(double x, double low) { return x < low ? low : x; }
 
-inline double i0e(double x) {
-  x = std::fabs(x);
-  return x <= 8 ? series(kI0Near, x, 0, 8) : series(kI0Far, 1 / x, 0, 0.125) / std::sqrt(x);
+RL_INLINE double i0e(double x) {
+  const double a = abs_(x), far = at_least(a, 8);
+  const double near = series(kI0Near, at_most(a, 8), 0, 8);
+  const double wide = series(kI0Far, 1 / far, 0, 0.125) / sqrt_(far);
+  return a > 8 ? wide : near;
 }
-inline double i0(double x) {
-  return std::fabs(x) > 700 ? std::exp(std::fabs(x) / 2) * i0e(x) * std::exp(std::fabs(x) / 2)
-                            : std::exp(std::fabs(x)) * i0e(x);
+RL_INLINE double i0(double x) {
+  const double half = rl::RL_ISA::exp(0.5 * abs_(x));
+  return half * i0e(x) * half;
 }
-inline double i1e(double x) {
-  const double a = std::fabs(x);
-  const double y = a <= 8 ? a * series(kI1Near, a, 0, 8) : series(kI1Far, 1 / a, 0, 0.125) / std::sqrt(a);
-  return std::copysign(y, x);
+RL_INLINE double i1e(double x) {
+  const double a = abs_(x), far = at_least(a, 8);
+  const double near = a * series(kI1Near, at_most(a, 8), 0, 8);
+  const double wide = series(kI1Far, 1 / far, 0, 0.125) / sqrt_(far);
+  return with_sign(a > 8 ? wide : near, x);
 }
-inline double i1(double x) {
-  const double a = std::fabs(x);
-  return a > 700 ? std::exp(a / 2) * i1e(x) * std::exp(a / 2) : std::exp(a) * i1e(x);
+RL_INLINE double i1(double x) {
+  const double half = rl::RL_ISA::exp(0.5 * abs_(x));
+  return half * i1e(x) * half;
 }
 
 // K at 0 is infinite, and undefined below.
-inline double k0_scaled(double x) { return series(kK0Far, 1 / x, 0, 0.5) / std::sqrt(x); }
-inline double k1_scaled(double x) { return series(kK1Far, 1 / x, 0, 0.5) / std::sqrt(x); }
-inline double k0_near(double x) { return series(kK0Near, x * x, 0, 4) - std::log(x / 2) * i0(x); }
-inline double k1_near(double x) { return series(kK1Near, x * x, 0, 4) / x + std::log(x / 2) * i1(x); }
-inline double k0(double x) {
-  if (x == 0) return kInf<double>;
-  if (x < 0) return kNan<double>;
-  return x <= 2 ? k0_near(x) : std::exp(-x) * k0_scaled(x);
+RL_INLINE double k0_scaled(double x) { return series(kK0Far, 1 / x, 0, 0.5) / sqrt_(x); }
+RL_INLINE double k1_scaled(double x) { return series(kK1Far, 1 / x, 0, 0.5) / sqrt_(x); }
+RL_INLINE double k0_near(double x) {
+  const double i = rl::RL_ISA::exp(x) * series(kI0Near, x, 0, 8);
+  return series(kK0Near, x * x, 0, 4) - rl::RL_ISA::log(x * 0.5) * i;
 }
-inline double k1(double x) {
-  if (x == 0) return kInf<double>;
-  if (x < 0) return kNan<double>;
-  return x <= 2 ? k1_near(x) : std::exp(-x) * k1_scaled(x);
+RL_INLINE double k1_near(double x) {
+  const double i = rl::RL_ISA::exp(x) * x * series(kI1Near, x, 0, 8);
+  return series(kK1Near, x * x, 0, 4) / x + rl::RL_ISA::log(x * 0.5) * i;
 }
-inline double k0e(double x) {
-  if (x == 0) return kInf<double>;
-  if (x < 0) return kNan<double>;
-  return x <= 2 ? std::exp(x) * k0_near(x) : k0_scaled(x);
+RL_INLINE double k_edges(double x, double y) {
+  const double edge = x == 0 ? kInf<double> : kNan<double>;
+  return x > 0 ? y : edge;
 }
-inline double k1e(double x) {
-  if (x == 0) return kInf<double>;
-  if (x < 0) return kNan<double>;
-  return x <= 2 ? std::exp(x) * k1_near(x) : k1_scaled(x);
+RL_INLINE double k0(double x) {
+  const double low = at_most(x, 2), high = at_least(x, 2);
+  const double near = k0_near(low), far = rl::RL_ISA::exp(-high) * k0_scaled(high);
+  return k_edges(x, x > 2 ? far : near);
+}
+RL_INLINE double k1(double x) {
+  const double low = at_most(x, 2), high = at_least(x, 2);
+  const double near = k1_near(low), far = rl::RL_ISA::exp(-high) * k1_scaled(high);
+  return k_edges(x, x > 2 ? far : near);
+}
+RL_INLINE double k0e(double x) {
+  const double low = at_most(x, 2), near = rl::RL_ISA::exp(low) * k0_near(low), far = k0_scaled(at_least(x, 2));
+  return k_edges(x, x > 2 ? far : near);
+}
+RL_INLINE double k1e(double x) {
+  const double low = at_most(x, 2), near = rl::RL_ISA::exp(low) * k1_near(low), far = k1_scaled(at_least(x, 2));
+  return k_edges(x, x > 2 ? far : near);
 }
 
 inline double y0(double x) { return x < 0 ? kNan<double> : x == 0 ? -kInf<double> : ::y0(x); }

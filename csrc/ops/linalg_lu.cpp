@@ -171,7 +171,7 @@ namespace {
 struct Determinants {
   Tensor lu, pivots, det, sign, logabs;
 };
-Determinants determinants(const char* name, const Tensor& a) {
+Determinants determinants(const char* name, const Tensor& a, bool product_only = false) {
   check_square(name, a);
   check_linalg_type(name, a);
   Determinants d;
@@ -196,9 +196,10 @@ Determinants determinants(const char* name, const Tensor& a) {
         R logs(0);
         for (int64_t i = 0; i < n; ++i) {
           T u = lu[b * n * n + i * n + i];
-          R size = std::abs(u);
           bool swapped = p[b * n + i] != i + 1;
           product *= swapped ? -u : u;
+          if (product_only) continue;
+          R size = std::abs(u);
           sign *= size == R(0) ? T(0) : u / T(size);
           if (swapped) sign = -sign;
           logs += std::log(size);
@@ -225,7 +226,7 @@ Tensor scaled_inverse(const Tensor& lu, const Tensor& pivots, const Tensor& scal
 // det: y = det A        dA = dy conj(y) A^-H
 struct DetBackward : Node {
   static constexpr const char* kName = "LinalgDetBackward0";
-  Saved A, result;
+  Saved A, LU, pivots, result;
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), y = result.unpack(*this);
     if ((grad_enabled() && a.requires_grad()) || a.device().is_meta()) {
@@ -233,15 +234,18 @@ struct DetBackward : Node {
       return {mul(unsqueeze(unsqueeze(scale, -1), -1), mH(inv(a)))};
     }
     // The determinant is smooth where the inverse is not: a zero pivot is taken as a tiny one, which cancels.
-    Determinants d = determinants("linalg.det", a);
+    Determinants d{LU.unpack(*this), pivots.unpack(*this), clone(y, MemoryFormat::Contiguous), {}, {}};
     int64_t n = cols(a);
+    bool own = false;
     visit_compute(a.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (is_complex_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>) {
         using R = decltype(std::abs(T()));
-        T* lu = d.lu.template data<T>();
         const int32_t* p = d.pivots.template data<int32_t>();
         for (int64_t b = 0; b < d.det.numel(); ++b) {
+          if (d.det.template data<T>()[b] != T(0)) continue;
+          if (!own) d.lu = column_copy(d.lu), own = true;
+          T* lu = d.lu.template data<T>();
           T product(1);
           for (int64_t i = 0; i < n; ++i) {
             T& u = lu[b * n * n + i * n + i];
@@ -254,12 +258,15 @@ struct DetBackward : Node {
     });
     return {scaled_inverse(d.lu, d.pivots, mul(dy[0], conj(d.det)))};
   }
-  FIELDS(A, result)
+  FIELDS(A, LU, pivots, result)
 };
 static Tensor det(const Tensor& a) {
-  Tensor y = determinants("linalg.det", a).det;
+  Determinants d = determinants("linalg.det", a, true);
+  Tensor y = d.det;
   return record<DetBackward>(y, {a}, [&](auto& n) {
     n.A = save(a);
+    n.LU = save(d.lu);
+    n.pivots = save(d.pivots);
     n.result = save_output(n, y);
   });
 }
@@ -267,7 +274,7 @@ static Tensor det(const Tensor& a) {
 // slogdet: sign = det / |det|, logabsdet = log |det|        dA = (dlog + i Im(conj(sign) dsign)) A^-H
 struct SlogdetBackward : Node {
   static constexpr const char* kName = "LinalgSlogdetBackward0";
-  Saved A, sign;
+  Saved A, LU, pivots, sign;
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), g = dy[1];
     if (a.is_complex()) {
@@ -275,16 +282,17 @@ struct SlogdetBackward : Node {
       g = add(as_complex(g), sub(turn, as_complex(real_of(turn))));
     }
     if (grad_enabled() && a.requires_grad()) return {mul(unsqueeze(unsqueeze(g, -1), -1), mH(inv(a)))};
-    Determinants d = determinants("linalg.slogdet", a);
-    return {scaled_inverse(d.lu, d.pivots, g)};
+    return {scaled_inverse(LU.unpack(*this), pivots.unpack(*this), g)};
   }
-  FIELDS(A, sign)
+  FIELDS(A, LU, pivots, sign)
 };
 static std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
   Determinants d = determinants("linalg.slogdet", a);
   Tensor results[] = {d.sign, d.logabs};
   record_all<SlogdetBackward>({results, 2}, {a}, [&](auto& n) {
     n.A = save(a);
+    n.LU = save(d.lu);
+    n.pivots = save(d.pivots);
     n.sign = save_output(n, d.sign);
   });
   return {d.sign, d.logabs};

@@ -194,6 +194,14 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   return mul(unsqueeze(a, 1), b);
 }
 
+// A batch of vectors as the rows of one matrix. The number of rows is counted: where vectors are empty, -1 says
+// nothing.
+static Tensor as_rows(const Tensor& t) {
+  int64_t rows = 1;
+  for (int64_t d = 0; d + 1 < t.dim(); ++d) rows = checked_mul(rows, t.sizes()[d]);
+  return reshape(t, {rows, t.sizes()[t.dim() - 1]});
+}
+
 // matmul of batches: y = a b, batch dimensions broadcast        da = dy b^H, db = a^H dy
 // A matrix b shared by the whole batch gets its gradient in one product over all rows.
 struct MatmulBackward : Node {
@@ -205,8 +213,7 @@ struct MatmulBackward : Node {
     if (needs(0)) dx[0] = matmul(dy[0], mH(other.unpack(*this)));
     if (needs(1)) {
       Tensor a = self.unpack(*this);
-      if (shared)
-        dx[1] = mm(mH(reshape(a, {-1, a.sizes()[a.dim() - 1]})), reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}));
+      if (shared) dx[1] = mm(mH(as_rows(a)), as_rows(dy[0]));
       else dx[1] = matmul(mH(a), dy[0]);
     }
     return dx;
@@ -256,8 +263,7 @@ struct LinearBackward : Node {
     if (needs(0)) dx[0] = matmul(dy[0], conj(weight.unpack(*this)));
     if (needs(1)) {
       Tensor x = input.unpack(*this);
-      dx[1] = mm(transpose(reshape(dy[0], {-1, dy[0].sizes()[dy[0].dim() - 1]}), 0, 1),
-                 conj(reshape(x, {-1, x.sizes()[x.dim() - 1]})));
+      dx[1] = mm(transpose(as_rows(dy[0]), 0, 1), conj(as_rows(x)));
     }
     if (needs(2)) dx[2] = dy[0];
     return dx;

@@ -205,6 +205,12 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
 
 static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad,
                         bool) {
+  if (is_tensor(data.p) &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "To copy construct from a tensor, write x.detach().clone(), with .requires_grad_(True) if it is to "
+                   "learn, not torch.tensor(x)",
+                   1) < 0)
+    python_error();
   Tensor t = tensor_from_data(data.p, dtype, device.value_or(default_device()));
   if (requires_grad) {
     CHECK(is_differentiable(t.dtype()), Runtime,

@@ -6,6 +6,8 @@ from . import _C
 from ._C import Tensor
 
 _ops = _C.ops
+# Methods that give the same values in another element type.
+CASTS = ("float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool")
 _modes: list = []  # one entry for each TorchFunctionMode that is on in any thread
 
 

@@ -170,10 +170,7 @@ def _lay_out(items, dim, indent, fmt):
         rows = ["..." if row is None else _lay_out(row, dim - 1, indent + 1, fmt) for row in items]
         return "[" + ("," + "\n" * (dim - 1) + pad).join(rows) + "]"
     per_line = max(1, int((_options.linewidth - indent) // (fmt.width + 2)))
-    if items == [None]:
-        cells = ["..."]
-    else:
-        cells = [" ..." if item is None else fmt(item) for item in items]
+    cells = ["..."] if items == [None] else [" ..." if item is None else fmt(item) for item in items]
     lines = [", ".join(cells[i : i + per_line]) for i in range(0, len(cells), per_line)]
     return "[" + (",\n" + pad).join(lines) + "]"
 

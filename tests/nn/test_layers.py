@@ -247,3 +247,17 @@ def test_second_derivatives_of_a_network():
         with rl.no_grad():
             weight[at] = keep
         np.testing.assert_allclose(weight.grad[at].item(), (high - low) / (2 * eps), rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape, out", [((2, 0), 3), ((2, 3, 0), 5), ((3, 2), 0), ((0,), 2), ((0, 4), 3)])
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_linear_of_empty_vectors_has_gradients(shape, out):
+    layer, x = rl.nn.Linear(shape[-1], out), rl.ones(*shape, requires_grad=True)
+    layer(x).sum().backward()
+    rows = x[..., :1].numel() if shape[-1] else rl.ones(*shape[:-1], 1).numel()
+    assert x.grad.shape == shape and layer.weight.grad.shape == (out, shape[-1])
+    assert layer.bias.grad.tolist() == [rows] * out
+    batch = rl.ones(2, *shape[-1:], 3, requires_grad=True)
+    shared = rl.ones(3, 0, requires_grad=True)
+    (batch @ shared).sum().backward()
+    assert shared.grad.shape == (3, 0)

@@ -326,3 +326,40 @@ def test_weights_of_torchvision(theirs):
         for member in their:
             assert mine[member.name].url == member.url
             assert repr(mine[member.name].transforms()) == repr(member.transforms())
+
+
+def test_features_on_the_way():
+    from rushlight.vision.models.feature_extraction import create_feature_extractor, get_graph_node_names
+
+    model = models.resnet18().eval()
+    train, evaluation = get_graph_node_names(model)
+    assert train == evaluation and train[:6] == ["x", "conv1", "bn1", "relu", "maxpool", "layer1.0.conv1"]
+    assert train[-4:] == ["layer4.1.relu_1", "avgpool", "flatten", "fc"] and len(train) == 70
+    x = rl.randn(2, 3, 64, 64)
+    features = create_feature_extractor(model, {"layer1": "a", "layer4.1.relu_1": "b", "fc": "c"})(x)
+    assert {k: tuple(v.shape) for k, v in features.items()} == {
+        "a": (2, 64, 16, 16),
+        "b": (2, 512, 2, 2),
+        "c": (2, 1000),
+    }
+    assert rl.equal(features["c"], model(x))
+    small = create_feature_extractor(model, ["layer1"])
+    assert len(list(small.parameters())) == 15 and small.conv1 is model.conv1 and not model.training
+    dropout = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.Dropout(0.5))
+    both = create_feature_extractor(dropout, train_return_nodes=["0"], eval_return_nodes=["1"])
+    assert list(both.train()(rl.ones(1, 2))) == ["0"] and list(both.eval()(rl.ones(1, 2))) == ["1"]
+    assert [k for k, _ in both.named_parameters()] == ["0.weight", "0.bias"]
+    with pytest.raises(ValueError, match="node: 'layer9' is not present in model"):
+        create_feature_extractor(model, ["layer9"])
+    with pytest.raises(ValueError, match="should be specified"):
+        create_feature_extractor(model)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "densenet121", "shufflenet_v2_x0_5"])
+def test_names_of_features_against_torchvision(theirs, name):
+    from torchvision.models import feature_extraction as other
+
+    from rushlight.vision.models import feature_extraction
+
+    want = other.get_graph_node_names(theirs.models.get_model(name), suppress_diff_warning=True)
+    assert feature_extraction.get_graph_node_names(models.get_model(name)) == want

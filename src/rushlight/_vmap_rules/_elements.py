@@ -1,5 +1,6 @@
 """Rules of ops that go element by element."""
 
+from .._tensor import CASTS
 from ._apply import pointwise, rule
 
 # unary ops and those whose arguments are pairs of elements, beyond the ones that say so by their flag
@@ -41,16 +42,7 @@ rule(
         "full_like",
         "_cast",
         "to",
-        "float",
-        "double",
-        "half",
-        "bfloat16",
-        "long",
-        "int",
-        "short",
-        "char",
-        "byte",
-        "bool",
+        *CASTS,
         "cpu",
         "resolve_conj",
         "resolve_neg",

@@ -116,7 +116,7 @@ def grad(
 
                 raise RuntimeError(unused_input(i, wanted[i], roots))
     if materialize_grads:
-        found = tuple(_C.ops["zeros_like"](x) if g is None else g for g, x in zip(found, wanted))
+        found = tuple(_C.ops["zeros_like"](x) if g is None else g for g, x in zip(found, wanted, strict=True))
     return found
 
 
@@ -138,7 +138,7 @@ def _batched(roots, wanted, batches, retain, create_graph, allow_unused, materia
         for i in range(rows)
     ]
     stack = _C.ops["stack"]
-    return tuple(None if column[0] is None else stack(column) for column in zip(*results))
+    return tuple(None if column[0] is None else stack(column) for column in zip(*results, strict=True))
 
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]

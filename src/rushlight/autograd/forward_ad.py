@@ -83,10 +83,8 @@ def make_dual(tensor, tangent, *, level=None):
             f"make_dual: the tangent must be {tensor.dtype} as the primal is, got {tangent.dtype}"
         )
     with rl.enable_grad():
-        if tensor.requires_grad:  # a result of reverse mode: it stays one
-            dual = tensor.view_as(tensor)
-        else:
-            dual = tensor.detach().requires_grad_()
+        # A result of reverse mode stays one.
+        dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
     state.inputs.append((dual, tangent))
     return dual
 

@@ -1,6 +1,7 @@
 """autograd.Function: an op of one's own, with its backward, in Python."""
 
 import functools
+import warnings
 from typing import Any
 
 from .. import _C
@@ -72,9 +73,10 @@ class Function:
     _backward_class = None
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all static, "
-            "so you should invoke them on the class itself."
+        warnings.warn(
+            f"{type(self)} should not be instantiated: its methods are static, and the class itself has apply()",
+            DeprecationWarning,
+            stacklevel=2,
         )
 
     @staticmethod
@@ -104,7 +106,7 @@ class Function:
     @classmethod
     def _node_class(cls):
         """The class of this Function's nodes: <name>Backward, so that grad_fn shows it."""
-        if "_backward_class" not in cls.__dict__:
+        if cls.__dict__.get("_backward_class") is None:
             cls._backward_class = type(
                 cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
             )

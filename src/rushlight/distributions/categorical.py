@@ -36,12 +36,13 @@ class Categorical(Distribution):
         new._num_events = self._num_events
         return new
 
-    def _new(self, *args, **kwargs):
-        return self._param.new(*args, **kwargs)
-
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
-        return constraints.integer_interval(0, self._num_events - 1)
+        last = self._num_events - 1
+        return constraints.integer_interval(0, last)
+
+    def _new(self, *args, **kwargs):
+        return self._param.new(*args, **kwargs)
 
     # Whichever was not given.
     probs = lazy_property(lambda self: logits_to_probs(self.logits), "probs")

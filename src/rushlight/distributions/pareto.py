@@ -34,8 +34,8 @@ class Pareto(TransformedDistribution):
 
     @property
     def variance(self):
-        a = self.alpha.clamp(min=2)
-        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+        a = self.alpha.clamp(min=2)  # infinite up to there
+        return a / (a - 2) * (self.scale / (a - 1)) ** 2
 
     def entropy(self):
         return self.scale.log() - self.alpha.log() + 1 / self.alpha + 1

@@ -81,8 +81,10 @@ class Attribute(Proxy):
 
     @property
     def node(self):
+        # Recorded when it is first wanted: a method that is called needs no node of its own.
         if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            read = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {})
+            self._node = read.node
         return self._node
 
     def __call__(self, *args, **kwargs):

@@ -52,11 +52,11 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     """Loads a module. Nothing in the file is run: of what jit.save wrote, the classes must have been imported by the
     program; of a TorchScript archive, the module has its weights (state_dict()) but cannot be called.
     """
-    if isinstance(f, (str, os.PathLike)):
-        if not os.path.exists(f):
-            raise ValueError(f"The provided filename {f} does not exist")
-        if os.path.isdir(f):
-            raise ValueError(f"The provided filename {f} is a directory")
+    if isinstance(f, str | os.PathLike):
+        if not os.path.isfile(f):
+            raise ValueError(
+                f"The provided filename {f} {'is a directory' if os.path.isdir(f) else 'does not exist'}"
+            )
         with open(f, "rb") as opened:
             return _load(opened, os.fspath(f), map_location, _extra_files)
     return _load(f, getattr(f, "name", None) or type(f).__name__, map_location, _extra_files)

@@ -4,6 +4,7 @@ A shared tensor lives in an anonymous memory file. Processes forked later see it
 only the file's descriptor travels, and the receiver maps the same memory: what one process writes, all see.
 """
 
+import contextlib
 import mmap
 import os
 import weakref
@@ -21,10 +22,8 @@ class _Mapping(mmap.mmap):
 
 def _forget(address, fd):
     _files.pop(address, None)
-    try:
+    with contextlib.suppress(OSError):
         os.close(fd)
-    except OSError:
-        pass
 
 
 def _map(fd, size):

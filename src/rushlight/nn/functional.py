@@ -2,34 +2,7 @@
 
 from rushlight._compose import _overridable
 from rushlight.nn import _core
-from rushlight.nn._functional.activation import (  # noqa: F401
-    _get_softmax_dim,
-    _threshold,
-    celu,
-    elu,
-    glu,
-    gumbel_softmax,
-    hardsigmoid,
-    hardswish,
-    hardtanh,
-    leaky_relu,
-    log_softmax,
-    logsigmoid,
-    mish,
-    relu,
-    relu6,
-    rrelu,
-    rrelu_,
-    selu,
-    sigmoid,
-    silu,
-    softmax,
-    softmin,
-    softsign,
-    tanh,
-    tanhshrink,
-    threshold,
-)  # fmt: skip
+from rushlight.nn._core_functional import *  # noqa: F403
 from rushlight.nn._functional.dropout import (  # noqa: F401
     alpha_dropout,
     dropout,
@@ -91,6 +64,13 @@ from rushlight.nn._functional.pooling import (  # noqa: F401
     max_unpool2d,
     max_unpool3d,
 )  # fmt: skip
+from rushlight.nn._functional.softmax import (  # noqa: F401
+    _get_softmax_dim,
+    gumbel_softmax,
+    log_softmax,
+    softmax,
+    softmin,
+)  # fmt: skip
 from rushlight.nn._functional.vision import affine_grid, fold, pad, unfold  # noqa: F401
 
 # Loaded when first asked for: the file of each.
@@ -120,7 +100,6 @@ _LATER = {
     "triplet_margin_loss": "margin_loss",
     "triplet_margin_with_distance_loss": "margin_loss",
     "scaled_dot_product_attention": "scaled_dot_product",
-    "bilinear": "linear",
     "grouped_mm": "linear",
 }
 _CORE = {
@@ -133,10 +112,9 @@ _CORE = {
 }  # fmt: skip
 
 
-# Where the core has a whole function of this namespace, it replaces the one written above.
-globals().update(_core._shown)
+_threshold = _core._shown["threshold"]
 for _name, _value in list(globals().items()):
-    if type(_value) is type(relu) and not _name.startswith("_"):
+    if type(_value) is type(softmax) and not _name.startswith("_"):
         globals()[_name] = _overridable(_value)
         globals()[_name].__module__ = __name__  # its address, for pickles
 
@@ -148,7 +126,7 @@ def __getattr__(name):
         from importlib import import_module
 
         value = getattr(import_module(f"rushlight.nn._functional.{_LATER[name]}"), name)
-        if type(value) is type(relu):
+        if type(value) is type(softmax):
             value = _overridable(value)
             value.__module__ = __name__
     elif name == "Tensor":

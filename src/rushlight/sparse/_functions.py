@@ -1,6 +1,7 @@
 """Ops on sparse tensors, by the name of the op."""
 
 import rushlight as rl
+from rushlight._tensor import CASTS
 from rushlight.sparse._coo import SparseTensor, make
 
 HANDLERS = {}
@@ -155,20 +156,7 @@ def to(a, *args, **kwargs):
     return _same(a, a._entries.to(*args, **kwargs))
 
 
-for _name in [
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "long",
-    "int",
-    "short",
-    "char",
-    "byte",
-    "bool",
-    "cpu",
-    "contiguous",
-]:
+for _name in (*CASTS, "cpu", "contiguous"):
     HANDLERS[_name] = (lambda name: lambda a, *args, **kwargs: _same(a, getattr(a._entries, name)()))(_name)
 
 

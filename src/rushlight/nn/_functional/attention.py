@@ -152,22 +152,20 @@ def multi_head_attention_forward(
         raise AssertionError(
             f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed_dim}"
         )
-    head_dim = embed_dim // num_heads
-    if head_dim * num_heads != embed_dim:
+    head_dim, rest = divmod(embed_dim, num_heads)
+    if rest:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
-            )
-    elif key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
-
     if not use_separate_proj_weight:
+        if key.shape != value.shape:
+            raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
         if in_proj_weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
     else:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
         for name, w in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
             if w is None:
                 raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
@@ -191,10 +189,9 @@ def multi_head_attention_forward(
             raise RuntimeError(f"attn_mask's dimension {attn_mask.dim()} is not supported")
 
     if bias_k is not None and bias_v is not None:
-        if static_k is not None:
-            raise AssertionError("bias cannot be added to static key.")
-        if static_v is not None:
-            raise AssertionError("bias cannot be added to static value.")
+        for name, fixed in (("key", static_k), ("value", static_v)):
+            if fixed is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
         k = rl.cat([k, bias_k.repeat(1, bsz, 1)])
         v = rl.cat([v, bias_v.repeat(1, bsz, 1)])
         attn_mask = None if attn_mask is None else F.pad(attn_mask, (0, 1))

@@ -21,6 +21,13 @@ def _drop_channels(input, p, training, inplace):
     return rl.feature_dropout_(input, p, training) if inplace else rl.feature_dropout(input, p, training)
 
 
+def _drop_channels_of_one(input, p, training, inplace):
+    """Channel dropout of a single sample (C, ...)."""
+    batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    out = _drop_channels(batch, p, training, inplace)
+    return out.squeeze_(0) if inplace else out.squeeze(0)
+
+
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout for selu: sets elements to its floor, and keeps mean 0 and variance 1."""
     _check(p)
@@ -44,11 +51,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
             f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input: it drops channels of (C, L) or "
             "(N, C, L); dropout drops single elements of any shape"
         )
-    if ndim == 2:
-        batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-        out = _drop_channels(batch, p, training, inplace)
-        return out.squeeze_(0) if inplace else out.squeeze(0)
-    return _drop_channels(input, p, training, inplace)
+    return (_drop_channels_of_one if ndim == 2 else _drop_channels)(input, p, training, inplace)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -80,8 +83,4 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
             "error in a future release.",
             stacklevel=2,
         )
-    if ndim == 4:
-        batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-        out = _drop_channels(batch, p, training, inplace)
-        return out.squeeze_(0) if inplace else out.squeeze(0)
-    return _drop_channels(input, p, training, inplace)
+    return (_drop_channels_of_one if ndim == 4 else _drop_channels)(input, p, training, inplace)

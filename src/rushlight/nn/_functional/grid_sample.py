@@ -38,7 +38,7 @@ def _look_up(input, at, weight=None, total=None):
     """total + weight * input (N, C, *sizes) at whole positions `at` (a tensor (N, *out) per dimension); 0 outside."""
     sizes = input.shape[2:]
     flat, inside = None, None
-    for x, size in zip(at, sizes):
+    for x, size in zip(at, sizes, strict=True):
         ok = (x >= 0) & (x <= size - 1)
         place = rl.where(ok, x, rl.zeros_like(x)).long()
         flat = place if flat is None else flat * size + place
@@ -122,18 +122,18 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
     if mode == "bicubic":
         whole = [x.floor() for x in at]
-        weights = [_cubic(x - w) for x, w in zip(at, whole)]
+        weights = [_cubic(x - w) for x, w in zip(at, whole, strict=True)]
         total = None
         for taps in itertools.product(range(4), repeat=n):
             places = [
                 _keep_inside(w + (k - 1), s, padding_mode, align_corners)
-                for w, k, s in zip(whole, taps, sizes)
+                for w, k, s in zip(whole, taps, sizes, strict=True)
             ]
             weight = weights[0][taps[0]] * weights[1][taps[1]]
             total = _look_up(input, places, weight, total)
         return total
 
-    at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes)]
+    at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes, strict=True)]
     if mode == "nearest":
         values = _look_up(input, [x.detach().round() for x in at])
         if grid.requires_grad:  # a gradient of zeros, rather than none
@@ -144,8 +144,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     total = None
     for corner in itertools.product((0, 1), repeat=n):
         weight = None
-        for x, w, up in zip(at, whole, corner):
+        for x, w, up in zip(at, whole, corner, strict=True):
             part = x - w if up else w + 1 - x
             weight = part if weight is None else weight * part
-        total = _look_up(input, [w + up for w, up in zip(whole, corner)], weight, total)
+        total = _look_up(input, [w + up for w, up in zip(whole, corner, strict=True)], weight, total)
     return total

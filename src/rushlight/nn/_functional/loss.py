@@ -260,21 +260,20 @@ def poisson_nll_loss(
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
     """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its
     constant."""
-    if isinstance(var, float):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = var * rl.ones_like(input)
-    elif rl.any(var < 0):
+    if var < 0 if isinstance(var, float) else bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
-    if var.size() != input.size():
-        if input.size()[:-1] == var.size():
-            var = var.unsqueeze(-1)
-        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+    if isinstance(var, float):
+        var = rl.ones_like(input) * var
+    if var.shape != input.shape:
+        rows = list(input.shape[:-1])
+        if list(var.shape) == rows:
+            var = var.unsqueeze(-1)  # one variance a row
+        elif list(var.shape) != [*rows, 1]:
             # One dimension of size 1 and all others equal is a variance that broadcasts.
-            different = (
-                sum(a != b for a, b in zip(input.size(), var.size())) if input.dim() == var.dim() else 2
-            )
-            if different != 1 or all(b == 1 or a == b for a, b in zip(input.size(), var.size())) is False:
+            one_row = input.dim() == var.dim() and [
+                b for a, b in zip(input.shape, var.shape, strict=True) if a != b
+            ] == [1]
+            if not one_row:
                 raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")

@@ -56,7 +56,7 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
             "output_size should be a sequence containing "
             f"{n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
         )
-    for size, want, step in zip(output_size, default, stride):
+    for size, want, step in zip(output_size, default, stride, strict=True):
         if not want - step < size < want + step:
             raise ValueError(
                 f'invalid output_size "{output_size}" (dim 0 must be between {want - step} and {want + step})'

@@ -88,7 +88,7 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
                 d == 1,
             )
             outputs.append(out)
-            for states, one in zip(last, state):
+            for states, one in zip(last, state, strict=True):
                 states.append(one)
         input = outputs[0] if directions == 1 else rl.cat(outputs, -1)
         if dropout != 0 and train and layer < num_layers - 1:

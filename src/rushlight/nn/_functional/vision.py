@@ -1,14 +1,16 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
 import rushlight as rl
-from rushlight import _C, _autocast
+from rushlight import _C
 from rushlight.nn.modules.utils import _pair
 
 
 def in_order_of(input, result):
     """The result of (N, C, ...), with its channels last in memory where the input has them there."""
+    if input.is_contiguous():
+        return result
     order = {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
-    if order is None or input.is_contiguous() or not input.is_contiguous(memory_format=order):
+    if order is None or not input.is_contiguous(memory_format=order):
         return result
     return result.contiguous(memory_format=order)
 
@@ -48,13 +50,7 @@ def pad(input, pad, mode="constant", value=None):
         )
     if mode == "circular":
         return _C.ops["_nn.wrap"](input, pad)
-    return in_order_of(input, _extend(input, pad, mode))
-
-
-@_autocast.full
-def _extend(input, pad, mode):
-    """Padding with the input's own values."""
-    return _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1)
+    return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
 def _windows(length, kernel, dilation, padding, stride, device):

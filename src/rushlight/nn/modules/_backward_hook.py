@@ -43,7 +43,7 @@ class BackwardHook:
     def _spread(grads, places, length):
         """The gradients at their tensors' places among all arguments, None elsewhere."""
         out = [None] * length
-        for place, grad in zip(places, grads):
+        for place, grad in zip(places, grads, strict=True):
             out[place] = grad
         return tuple(out)
 
@@ -78,7 +78,7 @@ class BackwardHook:
             return args
         attach(nodes[0], places, len(args))
         out = list(args)
-        for place, tensor in zip(places, wrapped):
+        for place, tensor in zip(places, wrapped, strict=True):
             out[place] = tensor
         return tuple(out)
 

@@ -80,25 +80,18 @@ class Hardtanh(Module):
 
     def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
         super().__init__()
-        if min_value is not None:
-            warnings.warn(
-                "keyword argument `min_value` is deprecated and rename to `min_val`",
-                FutureWarning,
-                stacklevel=2,
-            )
-            min_val = min_value
-        if max_value is not None:
-            warnings.warn(
-                "keyword argument `max_value` is deprecated and rename to `max_val`",
-                FutureWarning,
-                stacklevel=2,
-            )
-            max_val = max_value
-        self.min_val = min_val
-        self.max_val = max_val
-        self.inplace = inplace
-        if self.max_val <= self.min_val:
-            raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
+        for old, new in ((min_value, "min_val"), (max_value, "max_val")):
+            if old is not None:
+                warnings.warn(
+                    f"keyword argument `{new}ue` is deprecated: its name is `{new}`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+        low = min_val if min_value is None else min_value
+        high = max_val if max_value is None else max_value
+        if not low < high:
+            raise AssertionError(f"max_val ({high}) must be greater than min_val ({low})")
+        self.min_val, self.max_val, self.inplace = low, high, inplace
 
     def forward(self, input):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)

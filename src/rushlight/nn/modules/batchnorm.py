@@ -2,10 +2,10 @@
 
 import rushlight as rl
 from rushlight.nn import functional as F
-from rushlight.nn import init
+from rushlight.nn.modules._affine import add_scale, add_shift, reset_affine
 from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
-from rushlight.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d",
@@ -38,22 +38,14 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        if affine:
-            self.weight = Parameter(rl.empty(num_features, **made))
-        else:
-            self.register_parameter("weight", None)
-        if affine and bias:
-            self.bias = Parameter(rl.empty(num_features, **made))
-        else:
-            self.register_parameter("bias", None)
-        if track_running_stats:
-            self.register_buffer("running_mean", rl.zeros(num_features, **made))
-            self.register_buffer("running_var", rl.ones(num_features, **made))
-            self.register_buffer("num_batches_tracked", rl.tensor(0, dtype=rl.long, device=device))
-        else:
-            self.register_buffer("running_mean", None)
-            self.register_buffer("running_var", None)
-            self.register_buffer("num_batches_tracked", None)
+        add_scale(self, num_features, affine, **made)
+        add_shift(self, num_features, affine and bias, **made)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", rl.zeros(num_features, **made) if tracked else None)
+        self.register_buffer("running_var", rl.ones(num_features, **made) if tracked else None)
+        self.register_buffer(
+            "num_batches_tracked", rl.tensor(0, dtype=rl.long, device=device) if tracked else None
+        )
         self.reset_parameters()
 
     def reset_running_stats(self):
@@ -66,9 +58,7 @@ class _NormBase(Module):
     def reset_parameters(self):
         self.reset_running_stats()
         if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+            reset_affine(self)
 
     def _check_input_dim(self, input):
         raise NotImplementedError
@@ -174,12 +164,11 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
-        for value in (self.weight, self.bias) if self.affine else ():
+        scale_and_shift = (self.weight, self.bias) if self.affine else ()
+        statistics = (self.running_mean, self.running_var) if self.track_running_stats else ()
+        for value in (*scale_and_shift, *statistics):
             if value is not None:
                 value.materialize((self.num_features,))
-        if self.track_running_stats:
-            self.running_mean.materialize((self.num_features,))
-            self.running_var.materialize((self.num_features,))
         self.reset_parameters()
 
 

@@ -34,10 +34,9 @@ class _ConvNd(Module):
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
-        if in_channels % groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups != 0:
-            raise ValueError("out_channels must be divisible by groups")
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{name} must be divisible by groups")
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
@@ -47,21 +46,15 @@ class _ConvNd(Module):
             raise ValueError(
                 f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{padding_mode}'"
             )
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.transposed = transposed
-        self.output_padding = output_padding
-        self.groups = groups
-        self.padding_mode = padding_mode
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride, self.dilation = kernel_size, stride, dilation
+        self.padding, self.padding_mode = padding, padding_mode
+        self.transposed, self.output_padding = transposed, output_padding
         # The sizes that `pad` wants where the mode is not 'zeros': the last dimension first.
         if isinstance(padding, str):
             around = [0, 0] * len(kernel_size)
             if padding == "same":
-                for i, (d, k) in enumerate(zip(dilation, kernel_size)):
+                for i, (d, k) in enumerate(zip(dilation, kernel_size, strict=True)):
                     total = d * (k - 1)
                     at = 2 * (len(kernel_size) - 1 - i)
                     around[at], around[at + 1] = total // 2, total - total // 2
@@ -199,12 +192,12 @@ class _ConvTransposeNd(_ConvNd):
             for i in range(n)
         ]
         most = [low + stride[i] - 1 for i, low in enumerate(least)]
-        if any(not low <= size <= high for size, low, high in zip(output_size, least, most)):
+        if any(not low <= size <= high for size, low, high in zip(output_size, least, most, strict=True)):
             raise ValueError(
                 f"requested an output size of {output_size}, but valid sizes range from {least} to {most} "
                 f"(for an input of {input.size()[2:]})"
             )
-        return [size - low for size, low in zip(output_size, least)]
+        return [size - low for size, low in zip(output_size, least, strict=True)]
 
     def forward(self, input, output_size=None):
         extra = self._output_padding(

@@ -58,11 +58,10 @@ class _InstanceNorm(_NormBase):
         )
 
     def _apply_instance_norm(self, input):
-        return F.instance_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or not self.track_running_stats, self.momentum if self.momentum is not None else
-            0.0, self.eps,
-        )  # fmt: skip
+        own_statistics = self.training or not self.track_running_stats
+        momentum = 0.0 if self.momentum is None else self.momentum
+        running = self.running_mean, self.running_var
+        return F.instance_norm(input, *running, self.weight, self.bias, own_statistics, momentum, self.eps)
 
     def forward(self, input):
         self._check_input_dim(input)
@@ -104,19 +103,6 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class _LazyInstance(_LazyNormBase):
-    def __init__(
-        self,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
-        *,
-        bias=True,
-    ):
-        super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-
     def initialize_parameters(self, input):
         if self.has_uninitialized_params() and input.dim() == self._dims + 1:
             input = input.unsqueeze(0)

@@ -16,8 +16,9 @@ class LazyModuleMixin:
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
+        # Both take themselves off once the parameters are there.
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
+        self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         # A lazy parameter is saved as it is: it has no detach() of a shape.

@@ -85,10 +85,10 @@ class Bilinear(Module):
 
     def reset_parameters(self):
         """Both uniform within 1 / sqrt(in1_features)."""
-        bound = 1 / math.sqrt(self.weight.size(1))
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        reach = 1 / math.sqrt(self.weight.size(1))
+        for value in (self.weight, self.bias):
+            if value is not None:
+                init.uniform_(value, -reach, reach)
 
     def forward(self, input1, input2):
         return F.bilinear(input1, input2, self.weight, self.bias)
@@ -117,10 +117,14 @@ class LazyLinear(LazyModuleMixin, Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input):
-        if self.has_uninitialized_params():
-            with rl.no_grad():
-                self.in_features = input.shape[-1]
-                self.weight.materialize((self.out_features, self.in_features))
-                if self.bias is not None:
-                    self.bias.materialize((self.out_features,))
-                self.reset_parameters()
+        if not self.has_uninitialized_params():
+            return
+        self.in_features = input.size(-1)
+        with rl.no_grad():
+            for value, shape in (
+                (self.weight, (self.out_features, self.in_features)),
+                (self.bias, (self.out_features,)),
+            ):
+                if value is not None:
+                    value.materialize(shape)
+            self.reset_parameters()

@@ -184,9 +184,9 @@ class HuberLoss(_Loss):
     __constants__ = ["reduction", "delta"]
 
     def __init__(self, reduction="mean", delta=1.0):
-        if not isinstance(delta, (float, int)):
-            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(reduction=reduction)
+        if not isinstance(delta, int | float):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         self.delta = delta
 
     def forward(self, input, target):
@@ -278,6 +278,15 @@ class MultiMarginLoss(_WeightedLoss):
         )
 
 
+def _check_margin(loss, margin):
+    if margin <= 0:
+        raise ValueError(f"{type(loss).__name__}: expected margin to be greater than 0, got {margin} instead")
+
+
+def _triplet_options(loss):
+    return {"margin": loss.margin, "swap": loss.swap, "reduction": loss.reduction}
+
+
 class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
 
@@ -287,24 +296,13 @@ class TripletMarginLoss(_Loss):
         self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
     ):
         super().__init__(size_average, reduce, reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
+        _check_margin(self, margin)
+        self.margin, self.swap = margin, swap
+        self.p, self.eps = p, eps
 
     def forward(self, anchor, positive, negative):
-        return F.triplet_margin_loss(
-            anchor,
-            positive,
-            negative,
-            margin=self.margin,
-            p=self.p,
-            eps=self.eps,
-            swap=self.swap,
-            reduction=self.reduction,
-        )
+        distance = {"p": self.p, "eps": self.eps}
+        return F.triplet_margin_loss(anchor, positive, negative, **distance, **_triplet_options(self))
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -314,20 +312,13 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
         super().__init__(size_average=None, reduce=None, reduction=reduction)
-        if margin <= 0:
-            raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
-            )
-        self.distance_function = distance_function if distance_function is not None else PairwiseDistance()
-        self.margin = margin
-        self.swap = swap
+        _check_margin(self, margin)
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
 
     def forward(self, anchor, positive, negative):
-        return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin,
-            swap=self.swap,
-            reduction=self.reduction,
-        )  # fmt: skip
+        options = {"distance_function": self.distance_function, **_triplet_options(self)}
+        return F.triplet_margin_with_distance_loss(anchor, positive, negative, **options)
 
 
 class CTCLoss(_Loss):

@@ -297,8 +297,9 @@ class Module:
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
-        for module in self.children():
-            module.train(mode)
+        for child in self._modules.values():
+            if child is not None:
+                child.train(mode)
         return self
 
     def eval(self):

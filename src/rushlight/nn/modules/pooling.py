@@ -185,11 +185,9 @@ class _FractionalMaxPoolNd(Module):
     ):
         super().__init__()
         each = _ntuple(self._dims)
-        if (isinstance(kernel_size, int) and kernel_size <= 0) or (
-            isinstance(kernel_size, (tuple, list)) and not all(k > 0 for k in kernel_size)
-        ):
-            raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
         self.kernel_size = each(kernel_size)
+        if min(self.kernel_size) <= 0:
+            raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = each(output_size) if output_size is not None else None
@@ -266,17 +264,24 @@ class LPPool3d(_LPPoolNd):
     _name = "lp_pool3d"
 
 
-class _AdaptiveMaxPoolNd(Module):
+class _AdaptivePoolNd(Module):
     _name = ""
-    __constants__ = ["output_size", "return_indices"]
+    __constants__ = ["output_size"]
 
-    def __init__(self, output_size, return_indices=False):
+    def __init__(self, output_size):
         super().__init__()
         self.output_size = output_size
-        self.return_indices = return_indices
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
+
+
+class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
+    __constants__ = ["output_size", "return_indices"]
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
 
     def forward(self, input):
         return getattr(F, self._name)(input, self.output_size, self.return_indices)
@@ -300,17 +305,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _name = "adaptive_max_pool3d"
 
 
-class _AdaptiveAvgPoolNd(Module):
-    _name = ""
-    __constants__ = ["output_size"]
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
+class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
     def forward(self, input):
         return getattr(F, self._name)(input, self.output_size)
 

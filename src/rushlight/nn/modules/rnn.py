@@ -41,15 +41,9 @@ class RNNBase(Module):
         proj_size=0, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = float(dropout)
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+        self.input_size, self.hidden_size, self.proj_size = input_size, hidden_size, proj_size
+        self.mode, self.num_layers, self.bidirectional = mode, num_layers, bidirectional
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         directions = 2 if bidirectional else 1
         if isinstance(dropout, bool) or not (isinstance(dropout, numbers.Number) and 0 <= dropout <= 1):
             raise ValueError(f"dropout should be a number in range [0, 1], got {dropout!r}")
@@ -92,7 +86,7 @@ class RNNBase(Module):
                     shapes.update(weight_hr=(proj_size, hidden_size))
                 end = f"_l{layer}" + ("_reverse" if direction else "")
                 names = [name + end for name in shapes]
-                for name, shape in zip(names, shapes.values()):
+                for name, shape in zip(names, shapes.values(), strict=True):
                     setattr(self, name, Parameter(rl.empty(shape, **made)))
                 self._flat_weights_names.extend(names)
                 self._all_weights.append(names)
@@ -312,12 +306,9 @@ class LSTM(RNNBase):
 
     def check_forward_args(self, input, hidden, batch_sizes):
         self.check_input(input, batch_sizes)
-        self.check_hidden_size(
-            hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"
-        )
-        self.check_hidden_size(
-            hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}"
-        )
+        for i, size in enumerate((self.get_expected_hidden_size, self.get_expected_cell_size)):
+            message = f"Expected hidden[{i}] size {{}}, got {{}}"
+            self.check_hidden_size(hidden[i], size(input, batch_sizes), message)
 
     def permute_hidden(self, hx, permutation):
         if permutation is None:

@@ -23,6 +23,17 @@ def _wrap_padding(padding_idx, rows):
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
+def _take_table(module, given, trained, device, dtype):
+    """The table of an embedding: a given one, or a new one that starts at random."""
+    shape = (module.num_embeddings, module.embedding_dim)
+    if given is not None and tuple(given.shape) != shape:
+        raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+    table = rl.empty(shape, device=device, dtype=dtype) if given is None else given
+    module.weight = Parameter(table, requires_grad=trained)
+    if given is None:
+        module.reset_parameters()
+
+
 class Embedding(Module):
     """A table of vectors, looked up by index.
 
@@ -55,15 +66,8 @@ class Embedding(Module):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        if _weight is None:
-            table = rl.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
-            self.weight = Parameter(table, requires_grad=not _freeze)
-            self.reset_parameters()
-        else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
         self.sparse = sparse
+        _take_table(self, _weight, not _freeze, device, dtype)
 
     def reset_parameters(self):
         """Standard normal."""
@@ -139,26 +143,24 @@ class EmbeddingBag(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.padding_idx = _wrap_padding(padding_idx, num_embeddings)
-        if _weight is None:
-            self.weight = Parameter(rl.empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
-            self.reset_parameters()
-        else:
-            if list(_weight.shape) != [num_embeddings, embedding_dim]:
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(_weight)
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
+        self.mode, self.include_last_offset, self.sparse = mode, include_last_offset, sparse
+        _take_table(self, _weight, True, device, dtype)
 
     reset_parameters = Embedding.reset_parameters
     _fill_padding_idx_with_zero = Embedding._fill_padding_idx_with_zero
 
     def forward(self, input, offsets=None, per_sample_weights=None):
-        return F.embedding_bag(
-            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode,
-            self.sparse,
-            per_sample_weights, self.include_last_offset, self.padding_idx,
-        )  # fmt: skip
+        names = (
+            "max_norm",
+            "norm_type",
+            "scale_grad_by_freq",
+            "mode",
+            "sparse",
+            "include_last_offset",
+            "padding_idx",
+        )
+        options = {name: getattr(self, name) for name in names}
+        return F.embedding_bag(input, self.weight, offsets, per_sample_weights=per_sample_weights, **options)
 
     def extra_repr(self):
         text = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -180,13 +182,9 @@ class EmbeddingBag(Module):
         include_last_offset=False, padding_idx=None,
     ):  # fmt: skip
         """An EmbeddingBag of a given table, which is not trained unless freeze=False."""
-        rows, cols = _check_table(embeddings)
+        norm = (max_norm, norm_type, scale_grad_by_freq)
         out = cls(
-            num_embeddings=rows, embedding_dim=cols, _weight=embeddings, max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
-        )  # fmt: skip
+            *_check_table(embeddings), *norm, mode, sparse, embeddings, include_last_offset, padding_idx
+        )
         out.weight.requires_grad = not freeze
         return out

@@ -107,10 +107,10 @@ class Transformer(Module):
         tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
         memory_is_causal=False,
     ):  # fmt: skip
-        batched = src.dim() == 3
-        if batched and src.size(0 if self.batch_first else 1) != tgt.size(0 if self.batch_first else 1):
+        batch = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")
-        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+        if any(x.shape[-1] != self.d_model for x in (src, tgt)):
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal

@@ -71,9 +71,12 @@ def scatter(inputs, target_gpus, dim=0):
         if isinstance(x, rl.Tensor):
             return list(x.chunk(n, dim))
         if isinstance(x, (tuple, list)) and len(x) > 0:
-            return [type(x)(parts) for parts in zip(*map(split, x))]
+            return [type(x)(parts) for parts in zip(*map(split, x), strict=True)]
         if isinstance(x, dict) and len(x) > 0:
-            return [type(x)(parts) for parts in zip(*(zip([k] * n, split(v)) for k, v in x.items()))]
+            return [
+                type(x)(parts)
+                for parts in zip(*(zip([k] * n, split(v), strict=True) for k, v in x.items()), strict=True)
+            ]
         return [x for _ in range(n)]
 
     return split(inputs)
@@ -87,7 +90,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
         )
     kwargs_tup = kwargs_tup if kwargs_tup is not None else ({},) * len(modules)
     out = []
-    for module, given, kwargs in zip(modules, inputs, kwargs_tup):
+    for module, given, kwargs in zip(modules, inputs, kwargs_tup, strict=True):
         out.append(module(*(given if isinstance(given, (list, tuple)) else (given,)), **kwargs))
     return out
 
@@ -103,4 +106,4 @@ def gather(outputs, target_device, dim=0):
         return None
     if isinstance(first, dict):
         return type(first)((k, gather([o[k] for o in outputs], target_device, dim)) for k in first)
-    return type(first)(gather(parts, target_device, dim) for parts in zip(*outputs))
+    return type(first)(gather(parts, target_device, dim) for parts in zip(*outputs, strict=True))

@@ -7,7 +7,7 @@ __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_
 
 def _convert(module, memory_format, kinds):
     if isinstance(module, kinds):
-        module.weight.data = module.weight.detach().clone().contiguous(memory_format=memory_format)
+        module.weight.data = module.weight.detach().clone(memory_format=memory_format)
     for child in module.children():
         _convert(child, memory_format, kinds)
     return module

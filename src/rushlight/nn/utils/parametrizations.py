@@ -176,9 +176,7 @@ class _SpectralNorm(Module):
         self._power_method(matrix, 15)
 
     def _reshape_weight_to_matrix(self, weight):
-        if self.dim != 0:
-            weight = weight.permute(self.dim, *(d for d in range(weight.dim()) if d != self.dim))
-        return weight.flatten(1)
+        return weight.movedim(self.dim, 0).flatten(1)
 
     def _power_method(self, matrix, n_power_iterations):
         with rl.no_grad():

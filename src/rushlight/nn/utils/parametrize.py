@@ -246,22 +246,22 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                             f"and shape as {tensor_name}, {old.dtype} and {old.shape}, but has {back.dtype} and "
                             f"{back.shape}; unsafe=True allows it"
                         )
-        module.parametrizations[tensor_name].append(parametrization)
-        module.parametrizations[tensor_name].unsafe |= unsafe
-    elif tensor_name in module._buffers or tensor_name in module._parameters:
-        original = getattr(module, tensor_name)
-        entry = ParametrizationList([parametrization], original, unsafe=unsafe)
-        delattr(module, tensor_name)
-        if not is_parametrized(module):
-            _inject_new_class(module)
-            module.parametrizations = ModuleDict()
-        _inject_property(module, tensor_name)
-        module.parametrizations[tensor_name] = entry
-    else:
+        entry = module.parametrizations[tensor_name]
+        entry.append(parametrization)
+        entry.unsafe = entry.unsafe or unsafe
+        return module
+    if tensor_name not in {**module._parameters, **module._buffers}:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
             f"'{tensor_name}'"
         )
+    entry = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
+    if not is_parametrized(module):  # the first one: the module becomes a class of its own
+        _inject_new_class(module)
+        module.parametrizations = ModuleDict()
+    delattr(module, tensor_name)
+    _inject_property(module, tensor_name)
+    module.parametrizations[tensor_name] = entry
     return module
 
 

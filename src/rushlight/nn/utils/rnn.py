@@ -1,5 +1,6 @@
 """Sequences of different lengths: padding and packing."""
 
+import itertools
 from collections import namedtuple
 
 import rushlight as rl
@@ -139,7 +140,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-    if any(a < b for a, b in zip(count, count[1:])):
+    if any(a < b for a, b in itertools.pairwise(count)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
             "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
@@ -220,7 +221,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The list of sequences of the given lengths in a padded batch."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [row[: int(n)] for row, n in zip(padded_sequences, lengths)]
+    return [row[: int(n)] for row, n in zip(padded_sequences, lengths, strict=False)]
 
 
 def pack_sequence(sequences, enforce_sorted=True):

@@ -55,20 +55,21 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics, epoch=None):
-        current = float(metrics)
-        if epoch is None:
-            epoch = self.last_epoch + 1
-        else:
+        reached = float(metrics)
+        if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
-        self.last_epoch = epoch
-        if self._is_better(current, self.best):
-            self.best, self.num_bad_epochs = current, 0
-        elif not self.in_cooldown:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        better = self._is_better(reached, self.best)
+        if better:
+            self.best = reached
+        if better or self.in_cooldown:  # epochs after a reduction do not count against it
+            self.num_bad_epochs = 0
+        else:
             self.num_bad_epochs += 1
-        if self.in_cooldown:  # epochs after a reduction do not count against it
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
         elif self.num_bad_epochs > self.patience:
-            self._reduce_lr(epoch)
+            self._reduce_lr(self.last_epoch)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = values_of(self.optimizer, "lr")
 

@@ -151,16 +151,8 @@ def hann(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=Fal
 
 def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
     """general_cosine with coefficients 0.42, 0.5, 0.08."""
-    dtype = _check("blackman", M, dtype, layout)
-    return general_cosine(
-        M,
-        a=[0.42, 0.5, 0.08],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    options = {"dtype": _check("blackman", M, dtype, layout), "layout": layout, "device": device}
+    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, requires_grad=requires_grad, **options)
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803

@@ -137,7 +137,7 @@ class WorkerIter(_BaseDataLoaderIter):
             crew.shutdown()
 
     def __del__(self):
-        try:
+        try:  # noqa: SIM105  (so late, contextlib may be gone)
             self._shutdown()
         except Exception:  # at interpreter exit modules may be half gone; daemons end with us anyway
             pass

@@ -121,14 +121,11 @@ class DataLoader:
             prefetch_factor = 2
         if batch_sampler is not None:
             batch_size, drop_last = None, False
-        if sampler is None:
-            if iterable:
-                sampler = _InfiniteConstantSampler()
-            elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
-            else:
-                sampler = SequentialSampler(dataset)
-        if batch_size is not None and batch_sampler is None:
+        if sampler is None and iterable:
+            sampler = _InfiniteConstantSampler()
+        elif sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         if collate_fn is None:
             collate_fn = default_convert if batch_sampler is None else default_collate
@@ -224,10 +221,7 @@ class DataLoader:
             return
         import os
 
-        if hasattr(os, "sched_getaffinity"):
-            processors = len(os.sched_getaffinity(0))
-        else:
-            processors = os.cpu_count()
+        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if processors is not None and self.num_workers > processors:
             import warnings
 

@@ -24,20 +24,13 @@ class DistributedSampler(Sampler):
                 raise RuntimeError("Requires distributed package to be available")
             num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
             rank = dist.get_rank() if rank is None else rank
-        if rank >= num_replicas or rank < 0:
+        if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
-        self.dataset = dataset
-        self.num_replicas = num_replicas
-        self.rank = rank
-        self.epoch = 0
-        self.drop_last = drop_last
-        if drop_last and len(dataset) % num_replicas != 0:
-            self.num_samples = ceil((len(dataset) - num_replicas) / num_replicas)
-        else:
-            self.num_samples = ceil(len(dataset) / num_replicas)
+        self.dataset, self.shuffle, self.seed, self.epoch = dataset, shuffle, seed, 0
+        self.rank, self.num_replicas, self.drop_last = rank, num_replicas, drop_last
+        whole, rest = divmod(len(dataset), num_replicas)
+        self.num_samples = whole + (rest > 0 and not drop_last)
         self.total_size = self.num_samples * num_replicas
-        self.shuffle = shuffle
-        self.seed = seed
 
     def __iter__(self):
         n = len(self.dataset)

@@ -63,15 +63,8 @@ def histogram(name, values, bins, max_bins=None):
 
 
 def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
-    message = HistogramProto(
-        min=min,
-        max=max,
-        num=num,
-        sum=sum,
-        sum_squares=sum_squares,
-        bucket_limit=bucket_limits,
-        bucket=bucket_counts,
-    )
+    moments = {"num": num, "sum": sum, "sum_squares": sum_squares}
+    message = HistogramProto(bucket_limit=bucket_limits, bucket=bucket_counts, min=min, max=max, **moments)
     return Summary(value=[Summary.Value(tag=name, histo=message)])
 
 

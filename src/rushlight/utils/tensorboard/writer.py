@@ -21,9 +21,9 @@ class FileWriter:
         return self.event_writer.get_logdir()
 
     def add_event(self, event, step=None, walltime=None):
-        event.wall_time = time.time() if walltime is None else walltime
         if step is not None:
             event.step = int(step)
+        event.wall_time = walltime if walltime is not None else time.time()
         self.event_writer.add_event(event)
 
     def add_summary(self, message, global_step=None, walltime=None):

@@ -49,10 +49,9 @@ class BasicBlock(nn.Module):
         self.stride = stride
 
     def forward(self, x):
-        shortcut = x if self.downsample is None else self.downsample(x)
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.bn2(self.conv2(out))
-        out += shortcut
+        out += x if self.downsample is None else self.downsample(x)
         return self.relu(out)
 
 
@@ -86,11 +85,10 @@ class Bottleneck(nn.Module):
         self.stride = stride
 
     def forward(self, x):
-        shortcut = x if self.downsample is None else self.downsample(x)
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
-        out += shortcut
+        out += x if self.downsample is None else self.downsample(x)
         return self.relu(out)
 
 

@@ -23,8 +23,8 @@ class Fire(nn.Module):
 
     def forward(self, x):
         x = self.squeeze_activation(self.squeeze(x))
-        one, three = self.expand1x1(x), self.expand3x3(x)
-        return rl.cat([self.expand1x1_activation(one), self.expand3x3_activation(three)], 1)
+        one = self.expand1x1_activation(self.expand1x1(x))
+        return rl.cat([one, self.expand3x3_activation(self.expand3x3(x))], 1)
 
 
 # The first convolution, then fires (squeezed, expanded twice) and poolings ("M").

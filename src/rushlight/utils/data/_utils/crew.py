@@ -1,5 +1,6 @@
 """The loader's side of its workers: starting them, handing out tasks, collecting answers, noticing deaths."""
 
+import contextlib
 import os
 import time
 from socket import SHUT_RDWR, socketpair
@@ -62,10 +63,8 @@ class ProcessCrew:
     def send(self, worker_id, task):
         from . import transport
 
-        try:
+        with contextlib.suppress(ConnectionError, BrokenPipeError):  # it died: `wait` finds out and says so
             transport.send(self._socks[worker_id], task)
-        except (ConnectionError, BrokenPipeError):
-            pass  # it died: `wait` finds out and says so
 
     def wait(self, worker_ids, timeout):
         """(worker_id, answer) pairs of these workers, at least one; [] after `timeout` seconds."""
@@ -112,10 +111,8 @@ class ProcessCrew:
         for sock in self._socks:
             # A waiting worker reads the end of its socket and leaves. Closing alone would not do: workers of
             # other loaders, forked later, hold copies of this descriptor.
-            try:
+            with contextlib.suppress(OSError):
                 sock.shutdown(SHUT_RDWR)
-            except OSError:
-                pass
             sock.close()
         deadline = time.monotonic() + JOIN_SECONDS
         for process in self._processes:
