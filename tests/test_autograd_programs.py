@@ -37,7 +37,7 @@ def test_programs_agree_with_torch(fuzz):
 BLIND = {
     "detach", "data", "relu_", "masked_fill_", "masked_scatter_", "where", "through_data", "set_data", "set_", "register_hook",
     "requires_grad_", "detach_", "activations", "logical", "floor_", "sign_", "abs", "abs_", "relu", "clamp_", "clamp_numbers",
-    "remainder_", "maximum", "ge", "int", "float", "cast", "type_as", "view_dtype", "reduce", "powers", "pow_number", "index",
+    "remainder_", "maximum", "ge", "to_int", "float", "cast", "type_as", "view_dtype", "reduce", "powers", "pow_number", "index",
     "set_by_index", "zeros_like", "real", "complex_view", "set_grad", "retain_grad", "resize_", "geometry", "xlogy_",
 }  # fmt: skip
 

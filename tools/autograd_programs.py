@@ -446,8 +446,14 @@ def set_grad(T, x, y, z, k):
 
 # Results with memory of their own.
 
-_methods("pure", "exp sin sum clone sigmoid mean square prod abs relu tanh float double int")
+_methods("pure", "exp sin sum clone sigmoid mean square prod abs relu tanh float double")
 _with_other("pure", "mul add sub div maximum dot ge type_as")
+
+
+@step("pure")
+def to_int(T, x, y, z, k):
+    # Away from 0: what is a whole number but for its last bit is cut to that number.
+    return (x + 1e-9 * x.sign()).int() if x.is_floating_point() else x.int()
 
 
 @step("pure")

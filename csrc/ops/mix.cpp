@@ -1,5 +1,6 @@
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "tensor/promote.h"
 
 namespace rl::ops {
 
@@ -18,6 +19,12 @@ struct AddcmulBackward : Node {
   FIELDS(tensor1, tensor2)
 };
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& value) {
+  ResultType types;
+  for (const Tensor* t : {&x, &a, &b}) types.add(*t);
+  if (types.get() == DType::Complex32) {  // computed in the next wider type
+    auto wide = [](const Tensor& t) { return cast(t, DType::Complex64); };
+    return cast(addcmul(wide(x), wide(a), wide(b), value), DType::Complex32);
+  }
   Value operands[] = {x, a, b};
   Tensor y = pointwise_scaled("addcmul", Pointwise::Addcmul, operands, 3, value);
   return record<AddcmulBackward>(y, {x, a, b}, [&](auto& n) {
