@@ -308,3 +308,12 @@ def test_results_go_where_they_are_asked_to():
     assert rl.equal(out, F.interpolate(p, size=(8, 8)))
     with pytest.raises(RuntimeError, match="dtype"):
         F.linear(x, w, out=rl.empty(2, 4, dtype=rl.float64))
+
+
+def test_filled_repetitions_send_nothing_back():
+    x = leaf(1.0, 2.0)
+    a = x * 1
+    v = a.expand(3, 2)
+    v.zero_()
+    v.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]

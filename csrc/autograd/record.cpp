@@ -94,6 +94,12 @@ struct CopySlices : Node {
   }
 };
 
+bool repeats(const Tensor& t) {
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
+  return false;
+}
+
 Tensor CopySlices::part_of(const Tensor& whole) const {
   const EngineOps& ops = g_engine_ops;
   if (view.elements == ViewElements::RealOfComplex)
@@ -124,7 +130,9 @@ Grads CopySlices::backward(const Grads& dy) {
   if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());
   else if (!(through.sizes() == part.sizes())) through = g_engine_ops.sum_to(through, part.sizes());
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
-  g_engine_ops.assign(part, through);
+  // Elements that share a place can only have been filled: all of them get the same, zero.
+  if (!grad_enabled() && repeats(part)) g_engine_ops.copy(part, through);
+  else g_engine_ops.assign(part, through);
   result[0] = whole;
   return result;
 }
