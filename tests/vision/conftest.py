@@ -1,19 +1,23 @@
 """torchvision, where it is installed, as the oracle of these tests."""
 
 import importlib
+import importlib.util
 import warnings
 
 import pytest
+
+# Asked before any test runs: some let `import torch` give rushlight.
+INSTALLED = all(importlib.util.find_spec(name) is not None for name in ("torch", "torchvision", "PIL"))
 
 
 @pytest.fixture(scope="session")
 def theirs():
     """torchvision. Its wheel's compiled operators do not load beside PyTorch's CPU wheel: their registrations are skipped,
     and all that is Python works."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("PIL")
-    if importlib.util.find_spec("torchvision") is None:
-        pytest.skip("torchvision is not installed")
+    if not INSTALLED:
+        pytest.skip("torch, torchvision or Pillow is not installed")
+    import torch
+
     register = torch.library.register_fake
 
     def only_existing(op, *args, **kwargs):
