@@ -317,3 +317,17 @@ def test_filled_repetitions_send_nothing_back():
     v.zero_()
     v.sum().backward()
     assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_products_with_vectors_are_no_views():
+    v, m, batch = rl.randn(3, requires_grad=True), rl.randn(3, 3), rl.randn(2, 3, 3)
+    for y in (v @ m, m @ v, v @ batch, batch @ v, rl.addmv(v, m, v)):
+        assert not y._is_view()
+        assert not y.detach_().requires_grad
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16, rl.float32])
+def test_lerp_refuses_a_shifted_self(dtype):
+    x = rl.zeros(3, dtype=dtype)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:].lerp_(x[:2], 0.5)

@@ -248,9 +248,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (m == 2 && n == 2) return mm(a, b);
   if (m == 1 && n == 1) return dot(a, b);
   if (m == 2 && n == 1) return mv(a, b);
-  if (m == 1 && n == 2) return squeeze(mm(unsqueeze(a, 0), b), 0);
-  if (m == 1) return squeeze(batched(unsqueeze(a, 0), b), -2);
-  if (n == 1) return squeeze(batched(a, unsqueeze(b, -1)), -1);
+  if (m == 1 && n == 2) return without_dim(mm(unsqueeze(a, 0), b), 0);
+  if (m == 1) return without_dim(batched(unsqueeze(a, 0), b), -2);
+  if (n == 1) return without_dim(batched(a, unsqueeze(b, -1)), -1);
   return batched(a, b);
 }
 
@@ -386,7 +386,7 @@ static Tensor addmv(const Tensor& c, const Tensor& a, const Tensor& x, const Sca
         "size mismatch, got input (", c.numel(), "), mat (", a.sizes()[0], "x", a.sizes()[1], "), vec (", x.sizes()[0],
         ")");
   Tensor column = c.dim() == 1 ? unsqueeze(c, 1) : c;
-  return squeeze(addmm(column, a, unsqueeze(x, 1), beta, alpha), 1);
+  return without_dim(addmm(column, a, unsqueeze(x, 1), beta, alpha), 1);
 }
 // addr: y = beta c + alpha a b^T, by elementwise ops: any type, promoted
 static Tensor addr(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {

@@ -1,5 +1,6 @@
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "tensor/overlap.h"
 #include "tensor/promote.h"
 
 namespace rl::ops {
@@ -101,6 +102,7 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   if (!weight.is_tensor() && (start.dtype() == DType::Float16 || start.dtype() == DType::BFloat16)) {
     // The weight is not rounded to the short type, which holds 3 digits or less.
     NoGrad raw;
+    if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), end);
     Value wide[] = {cast(start, DType::Float32), cast(end, DType::Float32), weight};
     y = cast(pointwise("lerp", Pointwise::Lerp, wide, 3, {.cost = 2}), start.dtype());
   } else {

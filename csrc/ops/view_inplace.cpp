@@ -7,11 +7,9 @@ namespace rl::ops {
 
 namespace {
 
-// x becomes y, a view of it: sizes, strides and history.
-Tensor become(const Tensor& x, const Tensor& y) {
-  check_inplace(x, true);
+// x gets sizes, strides and history of y, a view of it.
+Tensor take_geometry(const Tensor& x, const Tensor& y) {
   set_geometry(x.get(), y.sizes(), y.strides(), y->offset);
-  bump_version(x);
   if (y->grad_fn) {
     x->view_version = x->version->value;
     Py_INCREF(reinterpret_cast<PyObject*>(y->grad_fn));
@@ -21,6 +19,12 @@ Tensor become(const Tensor& x, const Tensor& y) {
     x->requires_grad = true;
   }
   return x;
+}
+
+Tensor become(const Tensor& x, const Tensor& y) {
+  check_inplace(x, true);
+  bump_version(x);
+  return take_geometry(x, y);
 }
 
 Tensor transpose_(const Tensor& x, int64_t dim0, int64_t dim1) { return become(x, transpose(x, dim0, dim1)); }
@@ -65,6 +69,8 @@ Tensor resize_as_(const Tensor& x, const Tensor& other, std::optional<MemoryForm
 }
 
 }  // namespace
+
+Tensor without_dim(const Tensor& result, int64_t dim) { return take_geometry(result, squeeze(result, dim)); }
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kMethod | kNoFunction | kNoOut;
