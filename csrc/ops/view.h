@@ -19,7 +19,8 @@ Tensor slice(const Tensor& input, int64_t dim, int64_t start, int64_t end, int64
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length);
 Tensor squeeze(const Tensor& input, int64_t dim);
 Tensor unsqueeze(const Tensor& input, int64_t dim);
-Tensor without_dim(const Tensor& result, int64_t dim);  // a fresh result itself, no view of it, less a dimension of size 1
+// A fresh result itself, no view of it, less a dimension of size 1.
+Tensor without_dim(const Tensor& result, int64_t dim);
 Tensor flatten(const Tensor& input, int64_t start_dim = 0, int64_t end_dim = -1);
 Tensor detach(const Tensor& input);
 Tensor record_alias(Tensor y, const Tensor& input);  // y, an alias of input, with the identity as its history
