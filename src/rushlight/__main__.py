@@ -12,11 +12,13 @@ USAGE = """usage: python -m rushlight [run] script.py [arguments ...]
        python -m rushlight [run] -m module [arguments ...]
        python -m rushlight [run] -c "code" [arguments ...]
        python -m rushlight [run] - [arguments ...]      (the program is read from standard input)
+       python -m rushlight visdom [folder] [--port 8097]
        python -m rushlight hook
        python -m rushlight --version
 
-run   runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
-hook  prints a folder; RUSHLIGHT_AS_TORCH=1 PYTHONPATH=<that folder> does the same for any command."""
+run     runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
+visdom  shows what rushlight.visdom logged, on localhost.
+hook    prints a folder; RUSHLIGHT_AS_TORCH=1 PYTHONPATH=<that folder> does the same for any command."""
 
 
 def main(argv=None):
@@ -35,6 +37,11 @@ def main(argv=None):
 
     if args == ["hook"]:
         print(hook_folder())
+        return 0
+    if args[0] == "visdom" and not os.path.exists(args[0]):
+        from rushlight.visdom.server import main as serve
+
+        serve(args[1:])
         return 0
     install_as_torch()
     pass_on()
