@@ -17,7 +17,7 @@ import pytest
 
 import rushlight as rl
 from rushlight.visdom import BadData, Visdom
-from rushlight.visdom._server import picture
+from rushlight.visdom._server import picture, summary
 from rushlight.visdom._state import Env
 
 NAN, INF = math.nan, math.inf
@@ -187,6 +187,11 @@ def test_pictures(vis):
     ones = rl.ones(2, 2, dtype=rl.uint8)  # bytes are bytes, also when they are small
     assert pixels(window(vis, vis.image(ones))["content"]["src"]).max() == 1
     assert pixels(window(vis, vis.image(rl.rand(4, 3, 5)))["content"]["src"]).shape == (3, 5, 4)
+    with pytest.warns(
+        UserWarning, match="image: img holds values from -1 to 3"
+    ):  # normalised: shown all the same
+        win = vis.image(rl.tensor([[-1.0, 1.0], [3.0, -1.0]]))
+    assert pixels(window(vis, win)["content"]["src"])[..., 0].tolist() == [[0, 127], [255, 0]]
     grid = pixels(window(vis, vis.images(rl.zeros(5, 3, 4, 6), nrow=3, padding=1))["content"]["src"])
     assert grid.shape == (2 * 5 + 1, 3 * 7 + 1, 3)
     assert (grid == 0).sum() == 5 * 4 * 6 * 3 and grid[6:, 15:].min() == 255
@@ -314,7 +319,6 @@ BAD = {
     "channels": (lambda v: v.image(rl.rand(8, 8, 3)), BadData, "permute(2, 0, 1)"),
     "a batch": (lambda v: v.image(rl.rand(2, 3, 8, 8)), BadData, "vis.images shows several"),
     "nan pixels": (lambda v: v.image(rl.full((2, 2), NAN)), BadData, "not finite"),
-    "normalised": (lambda v: v.image(rl.tensor([[-1.0, 1.0]])), BadData, "negative values (down to -1)"),
     "sizes": (lambda v: v.images([rl.rand(2, 2), rl.rand(3, 3)]), BadData, "one size"),
     "nrow": (lambda v: v.images(rl.rand(2, 1, 2, 2), nrow=0), BadData, "nrow must be 1 or more, got 0"),
     "svg": (lambda v: v.svg("circle"), BadData, "<svg> element"),
@@ -484,6 +488,7 @@ def test_a_hostile_log_draws_something_or_says_why():
         message = {"win": "w", "data": traces or _junk(rng), "layout": _junk(rng), "opts": _junk(rng)}
         env.apply(rng.choice(("events", "events", "update", "close")), message)
         for window in env.windows.values():
+            json.dumps(summary(window))
             kind, data = picture(window)
             if window["type"] == "plot":
                 assert kind == "image/svg+xml", number

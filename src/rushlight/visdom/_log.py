@@ -58,12 +58,12 @@ class Log:
 
     @contextlib.contextmanager
     def _lock(self):
-        os.makedirs(self.folder, exist_ok=True)
-        if fcntl is None:
-            yield
-            return
-        with open(os.path.join(self.folder, ".lock"), "ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        path = os.path.join(self.folder, ".lock")
+        if not os.path.exists(path):
+            os.makedirs(self.folder, exist_ok=True)
+        with open(path, "ab") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
 

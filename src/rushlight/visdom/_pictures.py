@@ -3,6 +3,7 @@
 import base64
 import io
 import struct
+import warnings
 import zlib
 
 import numpy as np
@@ -12,7 +13,7 @@ from ._values import BadData, array, describe, require
 
 def pixels(call, name, image):
     """(H, W, C) bytes of a C x H x W or H x W picture. Floats up to 1 mean 0 to 255, as in visdom."""
-    floating = getattr(image, "dtype", None)
+    whole = "int" in str(getattr(image, "dtype", ""))
     values = array(call, name, image)
     if values.ndim == 2:
         values = values[None]
@@ -27,12 +28,15 @@ def pixels(call, name, image):
         )
     require(bool(np.isfinite(values).all()), call, f"{name} holds values that are not finite (NaN or inf)")
     low, high = values.min(), values.max()
-    require(
-        low >= 0, call, f"{name} holds negative values (down to {low:g}): pictures are 0 to 1 or 0 to 255"
-    )
-    if high <= 1 and "int" not in str(floating):
+    if low < 0 or high > 255:
+        warnings.warn(
+            f"{call}: {name} holds values from {low:.4g} to {high:.4g}, where pictures have 0 to 1 or 0 to 255: "
+            "that range is shown stretched to theirs",
+            stacklevel=4,
+        )
+        values = (values - low) * (255 / (high - low)) if high > low else 0 * values
+    elif high <= 1 and not whole:
         values = values * 255
-    require(high <= 255, call, f"{name} holds values up to {high:g}: pictures are 0 to 1 or 0 to 255")
     return values.transpose(1, 2, 0).astype(np.uint8)
 
 

@@ -78,7 +78,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             windows = sorted(state.windows.values(), key=lambda w: w["i"]) if state else []
             version = state.version if state else 0
             known = int(since) if re.fullmatch("[0-9]{1,15}", since) and int(since) <= version else 0
-            changed = [_summary(w) for w in windows if w["version"] > known]
+            changed = [summary(w) for w in windows if w["version"] > known]
             order = [w["id"] for w in windows]
         answer = {"envs": self.server.log.envs(), "version": version, "order": order, "windows": changed}
         self._answer(200, "application/json", json.dumps(answer).encode())
@@ -104,16 +104,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Requests are not worth a line in a training program's output."""
 
 
-def _summary(window):
+def summary(window):
     """What the page needs to know of a window; texts come with it, pictures are asked for."""
     result = {key: window[key] for key in ("id", "type", "title", "version")}
     content = window["content"]
     if window["type"] == "text":
         result["html"] = safe_html(str(content))
-    elif window["type"] == "image_history":
-        result["captions"] = [str(c.get("caption") or "") for c in content]
-    elif window["type"] == "image":
-        result["captions"] = [str(content.get("caption") or "")]
+    elif window["type"] in ("image", "image_history"):
+        pictures = content if window["type"] == "image_history" else [content]
+        result["captions"] = [str(p.get("caption") or "") if isinstance(p, dict) else "" for p in pictures]
     return result
 
 
