@@ -4,6 +4,7 @@
 #pragma once
 #if RL_RNN_BYTES == 64
 #include "cpu/turn512.h"
+#include "cpu/wide_math.h"
 #endif
 
 namespace rl::RL_ISA {
@@ -108,7 +109,26 @@ template <class T> void store(T* to, const T* from, int64_t count) {
   else
     for (int64_t j = 0; j < count; ++j) to[j] = from[j];
 }
-template <class T> [[gnu::always_inline]] inline T logistic(T x) { return T(1) / (T(1) + exp(-x)); }
+// The cell's functions of a register; the compiler writes the loops where there is nothing better.
+template <auto F, class T> [[gnu::always_inline]] inline Lanes<T> each(Lanes<T> x) {
+  alignas(64) T y[W<T>];
+  put(y, x);
+#pragma GCC ivdep
+  for (int j = 0; j < W<T>; ++j) y[j] = F(y[j]);
+  return get(y);
+}
+template <class T> [[gnu::always_inline]] inline Lanes<T> sigmoid_lanes(Lanes<T> x) {
+#if RL_RNN_BYTES == 64
+  if constexpr (std::is_same_v<T, float>) return sigmoid(static_cast<__m512>(x));
+#endif
+  return each<[](T v) { return RL_ISA::sigmoid(v); }, T>(x);
+}
+template <class T> [[gnu::always_inline]] inline Lanes<T> tanh_lanes(Lanes<T> x) {
+#if RL_RNN_BYTES == 64
+  if constexpr (std::is_same_v<T, float>) return tanh(static_cast<__m512>(x));
+#endif
+  return each<[](T v) { return RL_ISA::tanh(v); }, T>(x);
+}
 
 // Sums and products that a cell needs: kGates gates over panels of kUnits registers of units.
 template <RnnCell kCell> struct Cell {
@@ -277,7 +297,8 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
           if (f.x) {
             __builtin_memcpy(sums + i * kWidth, bx.get() + p * kWidth, kWidth * sizeof(T));
           } else {
-            const T* from = f.gates->as<T>() + walk.row(t, r + i) * C::kGates * hidden;
+            int64_t row = walk.row(t, r + i);
+            const T* from = f.gates->as<T>() + (f.gates_at ? f.gates_at[row] : row) * C::kGates * hidden;
             for (int g = 0; g < C::kGates; ++g)
               for (int u = 0; u < C::kUnits; ++u)
                 load(sums + i * kWidth + (g * C::kUnits + u) * W<T>, from + g * hidden + unit + u * W<T>,
@@ -291,40 +312,34 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
         panel_product<C::kColumns>(rows, hidden, read + r * ld, ld, wh.get() + p * hidden * kWidth,
                                    kApart ? state_sums : sums);
         for (int64_t i = 0; i < rows; ++i) {
-          const T* __restrict in = sums + i * kWidth;
-          T* __restrict h = write + (r + i) * ld + unit;
+          const T* in = sums + i * kWidth;
+          T* h = write + (r + i) * ld + unit;
           int64_t row = walk.row(t, r + i);
           T* kept = f.workspace ? f.workspace->as<T>() + row * kept_row + p * C::kKept * W<T> : nullptr;
+          auto keep = [&](auto... values) {
+            int at = 0;
+            if (kept) (put(kept + W<T> * at++, values), ...);
+          };
           if constexpr (kCell == RnnCell::Lstm) {
-            T* __restrict c = cells.get() + (r + i) * ld + unit;
-            alignas(64) T a[5 * W<T>];
-#pragma GCC ivdep
-            for (int j = 0; j < W<T>; ++j) {
-              T gi = logistic(in[j]), gf = logistic(in[W<T> + j]), gu = tanh(in[2 * W<T> + j]),
-                go = logistic(in[3 * W<T> + j]);
-              T before = c[j], v = gf * before + gi * gu;
-              a[j] = gi, a[W<T> + j] = gf, a[2 * W<T> + j] = gu, a[3 * W<T> + j] = go, a[4 * W<T> + j] = before;
-              c[j] = v;
-              h[j] = go * tanh(v);
-            }
-            if (kept) __builtin_memcpy(kept, a, sizeof a);
+            T* c = cells.get() + (r + i) * ld + unit;
+            Lanes<T> gi = sigmoid_lanes<T>(get(in)), gf = sigmoid_lanes<T>(get(in + W<T>));
+            Lanes<T> gu = tanh_lanes<T>(get(in + 2 * W<T>)), go = sigmoid_lanes<T>(get(in + 3 * W<T>));
+            Lanes<T> before = get(c), now = gf * before + gi * gu;
+            keep(gi, gf, gu, go, before);
+            put(c, now);
+            put(h, go * tanh_lanes<T>(now));
           } else if constexpr (kCell == RnnCell::Gru) {
-            const T* __restrict own = state_sums + i * kWidth;
-            const T* __restrict before = read + (r + i) * ld + unit;
-            alignas(64) T a[4 * W<T>];
-#pragma GCC ivdep
-            for (int j = 0; j < W<T>; ++j) {
-              T gr = logistic(in[j] + own[j]), gz = logistic(in[W<T> + j] + own[W<T> + j]), y = own[2 * W<T> + j];
-              T gn = tanh(in[2 * W<T> + j] + gr * y);
-              a[j] = gr, a[W<T> + j] = gz, a[2 * W<T> + j] = gn, a[3 * W<T> + j] = y;
-              h[j] = gn + gz * (before[j] - gn);
-            }
-            if (kept) __builtin_memcpy(kept, a, sizeof a);
+            const T* own = state_sums + i * kWidth;
+            Lanes<T> gr = sigmoid_lanes<T>(get(in) + get(own)), y = get(own + 2 * W<T>);
+            Lanes<T> gz = sigmoid_lanes<T>(get(in + W<T>) + get(own + W<T>));
+            Lanes<T> gn = tanh_lanes<T>(get(in + 2 * W<T>) + gr * y);
+            keep(gr, gz, gn, y);
+            put(h, gn + gz * (get(read + (r + i) * ld + unit) - gn));
           } else {
-#pragma GCC ivdep
-            for (int j = 0; j < kUnits; ++j) {
-              if constexpr (kCell == RnnCell::Tanh) h[j] = tanh(in[j]);
-              else h[j] = in[j] < T(0) ? T(0) : in[j];
+            for (int u = 0; u < kUnits; u += W<T>) {
+              Lanes<T> x = get(in + u);
+              if constexpr (kCell == RnnCell::Tanh) put(h + u, tanh_lanes<T>(x));
+              else put(h + u, x < T(0) ? Lanes<T>{} : x);
             }
           }
           for (int u = 0; u < C::kUnits; ++u)
@@ -370,37 +385,29 @@ template <RnnCell kCell, class T>
 [[gnu::always_inline]] inline void cell_grad(const T* __restrict dh, T* __restrict carry, T* __restrict dc,
                                              const T* __restrict a, const T* __restrict h, const T* __restrict before,
                                              T* __restrict d) {
+  Lanes<T> g = get(dh), to_carry{};
   if constexpr (kCell == RnnCell::Lstm) {
-#pragma GCC ivdep
-    for (int j = 0; j < W<T>; ++j) {
-      T i = a[j], f = a[W<T> + j], u = a[2 * W<T> + j], o = a[3 * W<T> + j], c = a[4 * W<T> + j];
-      T t = tanh(f * c + i * u), g = dh[j], v = dc[j] + g * o * (T(1) - t * t);
-      d[j] = v * u * i * (T(1) - i);
-      d[W<T> + j] = v * c * f * (T(1) - f);
-      d[2 * W<T> + j] = v * i * (T(1) - u * u);
-      d[3 * W<T> + j] = g * t * o * (T(1) - o);
-      dc[j] = v * f;
-      carry[j] = T(0);
-    }
+    Lanes<T> i = get(a), f = get(a + W<T>), u = get(a + 2 * W<T>), o = get(a + 3 * W<T>), c = get(a + 4 * W<T>);
+    Lanes<T> t = tanh_lanes<T>(f * c + i * u), v = get(dc) + g * o * (T(1) - t * t);
+    put(d, v * u * i * (T(1) - i));
+    put(d + W<T>, v * c * f * (T(1) - f));
+    put(d + 2 * W<T>, v * i * (T(1) - u * u));
+    put(d + 3 * W<T>, g * t * o * (T(1) - o));
+    put(dc, v * f);
   } else if constexpr (kCell == RnnCell::Gru) {
-#pragma GCC ivdep
-    for (int j = 0; j < W<T>; ++j) {
-      T r = a[j], z = a[W<T> + j], n = a[2 * W<T> + j], y = a[3 * W<T> + j], g = dh[j];
-      T dn = g * (T(1) - z) * (T(1) - n * n);
-      d[j] = dn * y * r * (T(1) - r);
-      d[W<T> + j] = g * (before[j] - n) * z * (T(1) - z);
-      d[2 * W<T> + j] = dn;
-      d[3 * W<T> + j] = dn * r;
-      carry[j] = g * z;
-    }
+    Lanes<T> r = get(a), z = get(a + W<T>), n = get(a + 2 * W<T>), y = get(a + 3 * W<T>);
+    Lanes<T> dn = g * (T(1) - z) * (T(1) - n * n);
+    put(d, dn * y * r * (T(1) - r));
+    put(d + W<T>, g * (get(before) - n) * z * (T(1) - z));
+    put(d + 2 * W<T>, dn);
+    put(d + 3 * W<T>, dn * r);
+    to_carry = g * z;
+  } else if constexpr (kCell == RnnCell::Tanh) {
+    put(d, g * (T(1) - get(h) * get(h)));
   } else {
-#pragma GCC ivdep
-    for (int j = 0; j < W<T>; ++j) {
-      if constexpr (kCell == RnnCell::Tanh) d[j] = dh[j] * (T(1) - h[j] * h[j]);
-      else d[j] = h[j] > T(0) ? dh[j] : T(0);
-      carry[j] = T(0);
-    }
+    put(d, get(h) > T(0) ? g : Lanes<T>{});
   }
+  put(carry, to_carry);
 }
 
 // V: registers of a panel of units
@@ -446,7 +453,7 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
             if (b.dout) {
               alignas(64) T more[W<T>];
               load(more, b.dout->as<T>() + row * hidden + unit, left);
-              for (int j = 0; j < W<T>; ++j) g[j] += more[j];
+              put(g, get(g) + get(more));
             }
             alignas(64) T d[C::kDeltas * W<T>], h[W<T>], before[W<T>];
             const T* kept = C::kKept ? b.workspace->as<T>() + row * kept_row + unit * C::kKept : nullptr;
