@@ -17,7 +17,7 @@
 #else
 #define RL_RNN_BYTES 16
 #endif
-#include "cpu/rnn_layer.h"
+#include "cpu/rnn_layers.h"
 
 namespace rl::RL_ISA {
 namespace {
