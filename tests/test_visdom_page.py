@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -253,9 +254,10 @@ def test_a_program_serves_its_own_page(tmp_path, capsys):
         Visdom("http://far.example", log_folder=tmp_path)
 
 
-def test_the_command(vis):
+@pytest.mark.parametrize("words", [["visdom"], ["-m", "visdom.server"]])
+def test_the_command(vis, words):
     vis.line([1, 2], win="w")
-    command = [sys.executable, "-m", "rushlight", "visdom", vis.log.folder, "--port", "0"]
+    command = [sys.executable, "-m", "rushlight", *words, vis.log.folder, "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()
@@ -268,3 +270,33 @@ def test_the_command(vis):
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
         process.stdout.close()
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a browser")
+def test_the_page_in_a_browser(vis, server):
+    """Its script shows the windows, and runs nothing of theirs."""
+    change = "document.title='changed'"
+    hostile = f'<script>{change}</script><img src=x onerror="{change}"><svg onload="{change}">'
+    vis.text(hostile + "<b>bold</b>", win=hostile, opts={"title": hostile})
+    vis.line([1, 2], win="curve", opts={"title": hostile})
+    vis.svg(f"<svg>{hostile}</svg>", win="svg")
+    for k in range(2):
+        vis.image(rl.rand(2, 2), win="im", opts={"store_history": True, "caption": f"number {k}"})
+    vis.text("x", env=hostile)
+    command = [
+        "chromium",
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=3000",
+        "--dump-dom",
+    ]
+    page = subprocess.run(
+        [*command, f"http://localhost:{server.server_address[1]}/"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+    assert page.count("<section") == 4 and "<title>visdom</title>" in page
+    assert "<div><b>bold</b></div>" in page and "win=curve" in page and "number 1</p>" in page
+    assert page.count("<script") == 1 and "<svg" not in page and "onerror=&quot;" not in page

@@ -33,7 +33,7 @@ def main(argv=None):
 
         print(f"rushlight {rushlight.__version__}")
         return 0
-    from rushlight._alias import hook_folder, install_as_torch, pass_on
+    from rushlight._alias import _ours, hook_folder, install_as_torch, pass_on
 
     if args == ["hook"]:
         print(hook_folder())
@@ -51,7 +51,7 @@ def main(argv=None):
     if args[0] == "-m":
         sys.argv = args[1:]
         sys.path[0] = os.getcwd()
-        runpy.run_module(args[1], run_name="__main__", alter_sys=True)
+        runpy.run_module(_ours(args[1]) or args[1], run_name="__main__", alter_sys=True)
     elif args[0] == "-c":
         sys.argv = ["-c", *args[2:]]
         sys.path[0] = ""
