@@ -105,7 +105,12 @@ void exp_sums(const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, in
   }
   for (int64_t r = 0; r < rows; ++r, x += xapart) {
     C m = greatest[r] = row_max(x, n);
-    sums[r] = static_cast<C>(y ? sum_exp<true>(x, m, y + r * yapart, n) : sum_exp<false>(x, m, y, n));
+    const double total = y ? sum_exp<true>(x, m, y, n) : sum_exp<false>(x, m, y, n);
+    sums[r] = static_cast<C>(total);
+    if (!y) continue;
+    const C scale = static_cast<C>(1 / total);
+    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+    y += yapart;
   }
 }
 
@@ -114,21 +119,14 @@ template <class C>
 void softmax_rows(bool log, const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, int64_t n) {
   C greatest[kRowsAtOnce], sums[kRowsAtOnce];
   exp_sums(x, xapart, log ? nullptr : y, yapart, rows, n, greatest, sums);
-  if (log) {
+  if (!log) return;
 #pragma GCC ivdep
-    for (int64_t r = 0; r < rows; ++r) sums[r] = RL_ISA::log(sums[r]);
-  }
+  for (int64_t r = 0; r < rows; ++r) sums[r] = RL_ISA::log(sums[r]);
   for (int64_t r = 0; r < rows; ++r, x += xapart, y += yapart) {
-    if (log) {
-      // One after the other: a large maximum would swallow the logarithm.
-      const C m = greatest[r], rest = sums[r];
+    // One after the other: a large maximum would swallow the logarithm.
+    const C m = greatest[r], rest = sums[r];
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
-    } else {
-      const C scale = C(1) / sums[r];
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) y[i] *= scale;
-    }
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
   }
 }
 
