@@ -237,7 +237,14 @@ void copy_bytes(char* to, const char* from, int64_t n) {  // of a short row
   if (n & 1) *to = *from;
 }
 template <class T> void copy_items(char* to, const char* from, int64_t stride, int64_t n) {
-  for (int64_t i = 0; i < n; ++i, to += sizeof(T), from += stride) __builtin_memcpy(to, from, sizeof(T));
+  T* out = reinterpret_cast<T*>(to);
+  if (stride == 0) {
+    const T x = *reinterpret_cast<const T*>(from);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = x;
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i, from += stride) out[i] = *reinterpret_cast<const T*>(from);
 }
 // `rows` rows of n elements, a jump apart, to one place.
 void copy_rows(char* to, const char* from, int64_t rows, int64_t jump, int64_t n, int64_t stride, int64_t size) {
