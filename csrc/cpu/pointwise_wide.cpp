@@ -90,6 +90,27 @@ RL_STEP F exp_parts(F x, F& power) {
   for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
   return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
 }
+// As exp of double; scaling takes the whole part of a power in sixteenths by itself.
+RL_STEP F exp(F x) {
+  using Traits = FloatTraits<float>;
+  const F c = _mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x));
+  const F magic = all(0x1.8p19f), u = fmadd(c, all(1.44269504088896340736f), magic), k = _mm512_sub_ps(u, magic);
+  const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
+  const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
+  const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
+  return _mm512_scalef_ps(fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
+}
+// 1 / (1 + e^-x), or e^x / (1 + e^x) below 0, so that nothing overflows; the quotient from an estimate of 1 / (1 + e).
+RL_STEP F sigmoid(F x) {
+  F power;
+  const F part = exp_parts(_mm512_max_ps(all(-104.0f), _mm512_or_ps(x, all(-0.0f))), power);
+  const F e = _mm512_scalef_ps(part, power), bottom = _mm512_add_ps(e, all(1.0f));
+  const F top = _mm512_mask_mov_ps(all(1.0f), _mm512_movepi32_mask(_mm512_castps_si512(x)), e);
+  F y = _mm512_rcp14_ps(bottom);
+  y = fmadd(_mm512_fnmadd_ps(bottom, y, all(1.0f)), y, y);
+  const F q = _mm512_mul_ps(top, y);
+  return fmadd(_mm512_fnmadd_ps(bottom, q, top), y, q);
+}
 
 // e^-x^2 times a function that changes slowly; what the square is rounded by is put right afterwards.
 RL_STEP F erfc(F x) {
@@ -141,6 +162,38 @@ RL_STEP D log10(D x) {
   constexpr double kHigh = 0x1.34413509p-2, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
   return fmadd(n, all(kHigh),
                fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
+}
+
+// The same for floats. What the instructions make of 0, infinities, NaNs and negative numbers goes through to the end.
+RL_STEP F log_parts(F x, F& n, F& table) {
+  const F m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
+  const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(m), 19);
+  n = _mm512_getexp_ps(x);
+  n = _mm512_mask_add_ps(n, _mm512_cmp_ps_mask(m, all(1.0f), _CMP_LT_OQ), n, all(1.0f));
+  const F f = _mm512_fmsub_ps(m, look_up(wide::kLogScaleFloat, k), all(1.0f));
+  table = look_up(wide::kLogHighFloat, k);
+  F q = all(wide::kLogShortFloat[3]);
+#pragma GCC unroll 4
+  for (int i = 2; i >= 0; --i) q = fmadd(q, f, all(wide::kLogShortFloat[i]));
+  return fmadd(_mm512_mul_ps(f, f), q, f);
+}
+RL_STEP F log(F x) {
+  using Traits = FloatTraits<float>;
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  return fmadd(n, all(Traits::kLn2Hi), _mm512_add_ps(table, fmadd(n, all(Traits::kLn2Lo), rest)));
+}
+RL_STEP F log2(F x) {
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  return fmadd(_mm512_add_ps(table, rest), all(1.44269504088896340736f), n);
+}
+RL_STEP F log10(F x) {
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  constexpr float kHigh = 0x1.344p-2f, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
+  return fmadd(n, all(kHigh),
+               fmadd(_mm512_add_ps(table, rest), all(0.43429448190325182765f), _mm512_mul_ps(n, all(kLow))));
 }
 
 // erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
@@ -281,6 +334,11 @@ void put_wide(LoopTable& t) {
   put_float<&erfc>(t, Erfc);
   put_float<&gelu>(t, Gelu);
   put_float<&tanh>(t, Tanh);
+  put_float<&exp>(t, Exp);
+  put_float<&sigmoid>(t, Sigmoid);
+  put_float<&log>(t, Log);
+  put_float<&log2>(t, Log2);
+  put_float<&log10>(t, Log10);
   put_double<&wide_double<&erf>>(t, Erf);
   put_double<&wide_double<&erfc>>(t, Erfc);
   put_double<&wide_double<&exp>>(t, Exp);
