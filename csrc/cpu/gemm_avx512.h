@@ -158,13 +158,6 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
   const auto full = static_cast<typename V::Mask>(~0u);
   auto mask = [&](int v) { return v == NV - 1 ? last : full; };
   typename V::Reg acc[MR][NV];
-  // c is wanted when the sums are there: by then its lines have come.
-  const T* line = c;
-#pragma GCC unroll 1
-  for (int r = 0; r < MR; ++r, line += ldc) {
-    __builtin_prefetch(line, 1);
-    if (NV > 1) __builtin_prefetch(line + V::W, 1);
-  }
 #pragma GCC unroll 2
   for (int v = 0; v < NV; ++v) {
     typename V::Reg s = start ? V::load(start + v * V::W, mask(v)) : V::zero();
@@ -179,8 +172,8 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
   // The fewer instructions, the less is lost to another thread on the same core. So of a packed a every other row is
   // read by the multiplications themselves; all of them would be more reads than the core can do.
   constexpr int kLoaded = (MR + 1) / 2;
-#pragma GCC unroll 4
-  for (int64_t p = 0; p < k; ++p) {
+  int64_t p = 0;
+  auto step = [&](int64_t at) __attribute__((always_inline)) {
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
@@ -191,13 +184,26 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
         for (int v = 0; v < NV; ++v) V::fma_from(acc[r][v], y[v], a + r);
         continue;
       }
-      typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * as] : a[r]);
+      typename V::Reg x = V::all(kInPlace ? base[r / 3][at + (r % 3) * as] : a[r]);
 #pragma GCC unroll 2
       for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);
     }
     if (!kInPlace) a += as;
     b += ldb;
+    asm("" : "+r"(a), "+r"(b));  // else four steps' addresses are computed ahead, for which there are no registers
+  };
+  // A row of c in every turn: it is wanted when the sums are there, and all rows at once would hold up b.
+  const T *line = c, *const last_line = c + (MR - 1) * ldc;
+#pragma GCC unroll 1
+  for (; p + 4 <= k; p += 4) {
+    __builtin_prefetch(line, 1);
+    if (NV > 1) __builtin_prefetch(line + V::W, 1);
+    line = line == last_line ? line : line + ldc;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) step(p + i);
   }
+#pragma GCC unroll 1
+  for (; p < k; ++p) step(p);
   typename V::Reg scale = V::all(alpha);
 #pragma GCC unroll 16
   for (int r = 0; r < MR; ++r)
