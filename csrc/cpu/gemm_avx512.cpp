@@ -87,7 +87,7 @@ constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from whic
 template <class T> struct Blocked {
   static constexpr int W = Vec<T>::W;
   static constexpr int64_t kPanel = 2 * W,
-                           kGroup = 4;  // panels are packed by groups: longer rows of b are read at once
+                           kGroup = 8;  // panels are packed by groups: longer rows of b are read at once
   const Gemm<T>& g;
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all

@@ -96,6 +96,19 @@ template <class T> typename Vec<T>::Mask first_lanes(int64_t count) {
   return static_cast<typename Vec<T>::Mask>(count <= 0 ? 0 : (1u << count) - 1);
 }
 
+// Four kQuarters rows of floats as columns, as far as the sum goes in fours. Returns how far.
+template <int kQuarters> int64_t pack_quarters(const float* src, int64_t js, int64_t k, int64_t width, float* dst) {
+  const auto lanes = static_cast<__mmask16>((1u << 4 * kQuarters) - 1);
+  int64_t p = 0;
+  for (; p + 4 <= k; p += 4) {
+    __m512 r[4];
+    turn_rows<kQuarters>(src + p, js, r);
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t) _mm512_mask_storeu_ps(dst + (p + t) * width, lanes, r[t]);
+  }
+  return p;
+}
+
 // dst[p * width + j] = src[j * js + p * ps] for p < k, j < count; lanes from count up to `padded` become zero.
 template <class T>
 void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, int64_t padded, int64_t width, T* dst) {
@@ -109,7 +122,14 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
   } else if (ps == 1) {
     for (int64_t j = 0; j < padded; j += W) {
       auto out = first_lanes<T>(padded - j);
-      for (int64_t p = 0; p < k; p += W) {
+      int64_t p = 0;
+      if constexpr (W == 16) {
+        const bool collide = js % 1024 == 0;  // in the first cache: whole lines are read at once, below
+        if (collide) p = 0;
+        else if (padded - j == 12 && count - j == 12) p = pack_quarters<3>(src + j * js, js, k, width, dst + j);
+        else if (count - j >= 16) p = pack_quarters<4>(src + j * js, js, k, width, dst + j);
+      }
+      for (; p < k; p += W) {
         typename V::Reg r[W];
         auto in = first_lanes<T>(k - p);
         for (int i = 0; i < W; ++i) r[i] = j + i < count ? V::load(src + (j + i) * js + p, in) : V::zero();
