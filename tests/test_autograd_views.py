@@ -310,13 +310,22 @@ def test_results_go_where_they_are_asked_to():
         F.linear(x, w, out=rl.empty(2, 4, dtype=rl.float64))
 
 
-def test_filled_repetitions_send_nothing_back():
+def test_repetitions_can_be_filled_where_nothing_was_recorded():
+    value = leaf(3.0)
+    a = rl.tensor([1.0, 2.0])
+    a.expand(3, 2).masked_fill_(
+        rl.tensor([True, False]), value[0]
+    )  # no history that the gradient would go on to
+    a.sum().backward()
+    assert (a.tolist(), value.grad.tolist()) == ([3.0, 2.0], [3.0])
+
+
+def test_repetitions_that_were_filled_refuse_what_was_before():
     x = leaf(1.0, 2.0)
-    a = x * 1
-    v = a.expand(3, 2)
+    v = (x * 1).expand(3, 2)
     v.zero_()
-    v.sum().backward()
-    assert x.grad.tolist() == [0.0, 0.0]
+    with pytest.raises(RuntimeError, match="more than one element"):
+        v.sum().backward()
 
 
 def test_products_with_vectors_are_no_views():

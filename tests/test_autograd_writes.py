@@ -131,3 +131,13 @@ def test_parts_of_tensor_split_may_be_written_to_and_those_of_split_may_not():
     y = leaf(1.0, 2.0) * 1
     with pytest.raises(RuntimeError, match="multiple views"):
         y.split(1)[0].mul_(2)
+
+
+def test_a_tensor_seen_anew_is_not_its_own_part():
+    """A dimension of size 1 has one stride in the target and another in what is broadcast to it."""
+    x = rl.arange(12.0).view(2, 2, 3).unfold(1, 2, 2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[None] = x
+    y = rl.arange(6.0).view(2, 3)
+    y[None] = y
+    assert y.tolist() == [[0, 1, 2], [3, 4, 5]]

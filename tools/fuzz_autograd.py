@@ -126,7 +126,8 @@ def _astray(step, tensors, shapes, failed):
     a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
     themselves, were moved to other memory; an out= that it resized before
     it refused it, or before it read it as an input, or though it is part of a graph;
-    a complex tensor of another shape than its real views were made of, or written to outside of the graph: it repeats the steps.
+    a complex tensor of another shape than its real views were made of, or written to outside of the graph, or outside of which it
+    lies while a view of it is a leaf that asks for gradients: it repeats the steps from there, and finds no history to take.
     """
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
@@ -136,6 +137,15 @@ def _astray(step, tensors, shapes, failed):
             return True
         if (name == "geometry" or mode in ("no_grad", "inference_mode")) and any(
             t._base is x and t.is_complex() != x.is_complex() for t in tensors
+        ):
+            return True
+        base = x._base
+        if (
+            base is not None
+            and not base.requires_grad
+            and any(
+                t._base is base and t.requires_grad and t.is_complex() != base.is_complex() for t in tensors
+            )
         ):
             return True
         if x.requires_grad and not (x.is_floating_point() or x.is_complex()):
