@@ -340,3 +340,23 @@ def test_lerp_refuses_a_shifted_self(dtype):
     x = rl.zeros(3, dtype=dtype)
     with pytest.raises(RuntimeError, match="single memory location"):
         x[1:].lerp_(x[:2], 0.5)
+
+
+def test_as_subclass_is_a_view():
+    class Marked(rl.Tensor):
+        pass
+
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    part = y.as_subclass(Marked)
+    assert type(part) is Marked and part._base is y and part.grad_fn.name() == "AliasBackward0"
+    part.mul_(3)
+    y.sum().backward()
+    assert y.tolist() == [6, 12] and x.grad.tolist() == [6, 6]
+    plain = rl.ones(2)
+    assert plain.as_subclass(Marked)._base is plain
+
+
+@pytest.mark.parametrize("bias, name", [(True, "AddmmBackward0"), (False, "MmBackward0")])
+def test_linear_of_a_matrix_is_named_as_its_product(bias, name):
+    assert rl.nn.Linear(3, 4, bias=bias)(rl.ones(2, 3)).grad_fn.name() == name
