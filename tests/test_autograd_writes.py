@@ -141,3 +141,24 @@ def test_a_tensor_seen_anew_is_not_its_own_part():
     y = rl.arange(6.0).view(2, 3)
     y[None] = y
     assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_nothing_is_written_if_the_value_has_lost_its_history():
+    x = leaf(0.5, -0.25, 0.75) * 1
+    part = x.unbind(0)[2]
+    with rl.no_grad():
+        part.sub_(part)
+    for write in (lambda: x.__setitem__(x > 0, part), lambda: x.__setitem__([0, 1], part)):
+        with pytest.raises(RuntimeError, match="multiple views"):
+            write()
+        assert x.tolist() == [0.5, -0.25, 0.0]
+
+
+def test_a_write_that_casts_is_one_step():
+    a, b = rl.ones(3), leaf(1.0, 2.0, 3.0)
+    seen = []
+    a.mul_(b)
+    assert a.dtype == rl.float32 and a.grad_fn.name() == "MulBackward0"
+    a.register_hook(lambda g: seen.append(g.dtype))
+    a.sum().backward()
+    assert seen == [rl.float32] and b.grad.dtype == rl.float64 and b.grad.tolist() == [1, 1, 1]

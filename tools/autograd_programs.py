@@ -42,6 +42,11 @@ def _index(x, k):
     return k % max(x.shape[0], 1) if x.dim() else 0
 
 
+def _repeats(x):
+    """Whether elements share a place; the stride of a dimension of size 1 is nobody's business."""
+    return x.numel() > 0 and any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride()))
+
+
 # Views.
 
 _methods("view", "detach squeeze ravel flatten contiguous t")
@@ -271,7 +276,7 @@ def powers(T, x, y, z, k):
 
 @step("write")
 def products(T, x, y, z, k):
-    if x.numel() and 0 in x.stride():  # PyTorch writes some of them all to the same place
+    if _repeats(x):  # PyTorch writes some of them all to the same place
         return
     (x.addmm_, x.addmv_, x.addr_, x.baddbmm_)[k % 4](y, z)
 
@@ -572,7 +577,7 @@ def out_join(T, x, y, z, k):
 
 @step("out")
 def out_product(T, x, y, z, k):
-    if z.numel() and 0 in z.stride():  # as in `products`
+    if _repeats(z):  # as in `products`
         return
     (T.matmul, T.mm, T.dot, T.mv)[k % 4](x, y, out=z)
 

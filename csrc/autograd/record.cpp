@@ -370,6 +370,7 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
     ~Restore() { t_destination = std::move(outer); }
   } restore{outer};
   if (traits.direct) t_destination.wanted = self.get(), t_destination.with_grad = traits.direct_with_grad;
+  const uint64_t began = last_sequence();
   Tensor result = compute(context);
   t_destination.wanted = nullptr;
   if (result.get() == self.get()) {
@@ -391,9 +392,11 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   Edge step;
   if (self->base && result.requires_grad() && call && !one_step(self, result))
     step = overwritten({self, result}, result);
-  // The cast is a step of its own; of a write to a view, CopySlices does it.
-  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base)
-    result = g_engine_ops.cast(result, self.dtype());
+  // The call's node is to receive gradients of self's type; of a write to a view, CopySlices casts them.
+  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base) {
+    if (call && call->sequence > began) call->results[result->output_nr].dtype = self.dtype();
+    else result = g_engine_ops.cast(result, self.dtype());  // it is not of this call
+  }
   g_engine_ops.copy(self, result);
   bump_version(self, name);
   if (step.node) {

@@ -252,6 +252,8 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     ops::copy_(target, source, false);
     return;
   }
+  // Before anything is written: the value may be a view that has lost its history.
+  if (grad_enabled() && value.is_tensor() && value.tensor->wants_grad()) grad_fn_of(value.tensor.get());
   const ops::IndexList& indices = walk.indices();
   bool single = !value.is_tensor() || value.tensor.dim() == 0;
   if (single && indices.size() == 1 && indices[0].dtype() == DType::Bool && indices[0].dim() > 0) {
