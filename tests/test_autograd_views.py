@@ -360,3 +360,13 @@ def test_as_subclass_is_a_view():
 @pytest.mark.parametrize("bias, name", [(True, "AddmmBackward0"), (False, "MmBackward0")])
 def test_linear_of_a_matrix_is_named_as_its_product(bias, name):
     assert rl.nn.Linear(3, 4, bias=bias)(rl.ones(2, 3)).grad_fn.name() == name
+
+
+def test_unbind_of_nothing_looks_at_the_history():
+    a = rl.ones(3, 0, requires_grad=True) * 1
+    with rl.no_grad():
+        v = a.view(3, 0)
+    a.mul_(2)
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        v.unbind(1)
+    assert a.unbind(1) == ()

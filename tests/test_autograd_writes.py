@@ -162,3 +162,20 @@ def test_a_write_that_casts_is_one_step():
     a.register_hook(lambda g: seen.append(g.dtype))
     a.sum().backward()
     assert seen == [rl.float32] and b.grad.dtype == rl.float64 and b.grad.tolist() == [1, 1, 1]
+
+
+def test_nothing_is_written_if_an_index_cannot_be_saved():
+    x = leaf(0.5, -0.25) * 1
+    with rl.inference_mode():
+        mask, index = rl.tensor([True, False]), rl.tensor([0])
+    for write in (
+        lambda: x.__setitem__(mask, 0.75),
+        lambda: x.__setitem__(index, 0.75),
+        lambda: x.masked_fill_(mask, 0.75),
+        lambda: x.index_fill_(0, index, 0.75),
+        lambda: x.index_put_((index,), x.detach()[1:].clone()),
+        lambda: x.mul_(mask),
+    ):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+            write()
+        assert x.tolist() == [0.5, -0.25] and x._version == 0

@@ -278,6 +278,8 @@ def powers(T, x, y, z, k):
 def products(T, x, y, z, k):
     if _repeats(x):  # PyTorch writes some of them all to the same place
         return
+    if k % 4 == 2 and not x.dtype == y.dtype == z.dtype:  # PyTorch's derivative mixes types
+        return
     (x.addmm_, x.addmv_, x.addr_, x.baddbmm_)[k % 4](y, z)
 
 
