@@ -179,3 +179,13 @@ def test_nothing_is_written_if_an_index_cannot_be_saved():
         with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
             write()
         assert x.tolist() == [0.5, -0.25] and x._version == 0
+
+
+def test_overlaps_with_inference_tensors_are_refused_as_others():
+    x = leaf(1.0, 2.0, 3.0) * 1
+    with rl.inference_mode():
+        y = x.view(rl.float64)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:].add_(y[:2])
+    x[:1].masked_scatter_(x[:1] > 0, y)  # which looks for none
+    assert x.tolist() == [1, 2, 3]

@@ -270,8 +270,14 @@ def logical(T, x, y, z, k):
 
 @step("write")
 def powers(T, x, y, z, k):
-    if not (x.is_complex() or y.is_complex()):  # on a branch cut the sign of a zero decides
-        x.sqrt_() if k % 4 == 0 else x.pow_(y)
+    if x.is_complex() or y.is_complex():  # on a branch cut the sign of a zero decides
+        return
+    if k % 4:
+        x.pow_(y)
+        return
+    if x.is_floating_point():  # what is left of a sum that is 0 may lie on either side of it
+        x.data.masked_fill_(x.detach().abs() < 1e-9, 0)
+    x.sqrt_()
 
 
 @step("write")

@@ -255,10 +255,10 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   const ops::IndexList& indices = walk.indices();
   // Before anything is written: the value may be a view that has lost its history, and what was made in inference mode
   // cannot be saved.
-  bool direct = true;
+  bool savable = true;
   if (grad_enabled()) {
     if (value.is_tensor() && value.tensor->wants_grad()) grad_fn_of(value.tensor.get());
-    for (const Tensor& i : indices) direct = direct && !(i.defined() && i->inference);
+    for (const Tensor& i : indices) savable = savable && !(i.defined() && i->inference);
   }
   bool single = !value.is_tensor() || value.tensor.dim() == 0;
   if (single && indices.size() == 1 && indices[0].dtype() == DType::Bool && indices[0].dim() > 0) {
@@ -274,7 +274,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       const Value& value;
     } call{target, mask, value};
     apply_inplace(
-        "masked_fill_", target, InplaceTraits{direct, direct, true},
+        "masked_fill_", target, InplaceTraits{true, savable, true},
         [](void* c) {
           auto* f = static_cast<Fill*>(c);
           return ops::masked_fill(f->target, f->mask, f->value);
@@ -292,7 +292,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     if (i.defined()) fills ? check_no_partial_overlap(target, i) : check_no_overlap(target, i);
   Write call{target, values, &indices};
   apply_inplace(
-      "index_put_", target, InplaceTraits{direct, direct, true},
+      "index_put_", target, InplaceTraits{true, savable, true},
       [](void* c) {
         auto* w = static_cast<Write*>(c);
         return ops::index_put(w->target, *w->indices, w->value, false);

@@ -37,7 +37,7 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   // mode cannot be saved.
   if (grad_enabled())
     each_tensor(b.slots + 1, static_cast<int>(o.params.size()) - 1, [&](const Tensor& t) {
-      if (t->inference) traits.direct = false;
+      if (t->inference) traits.direct_with_grad = false;
       if (!t->wants_grad()) return;
       traits.operands_want_grad = true;
       grad_fn_of(t.get());
