@@ -370,3 +370,16 @@ def test_unbind_of_nothing_looks_at_the_history():
     with pytest.raises(RuntimeError, match="no_grad mode"):
         v.unbind(1)
     assert a.unbind(1) == ()
+
+
+@pytest.mark.parametrize("dtype", [rl.float64, rl.complex128])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.expand(2, 3).as_strided((2, 2), (1, 1)),
+        lambda x: x.unfold(0, 2, 1).as_strided((3, 2), (1, 0)),
+    ],
+)
+def test_second_derivative_of_strides_over_shared_places(dtype, read):
+    x = leaf(1.0, 2.0, 3.0, dtype=dtype)
+    assert rl.autograd.gradgradcheck(lambda x: read(x) ** 3, (x,))
