@@ -383,3 +383,18 @@ def test_unbind_of_nothing_looks_at_the_history():
 def test_second_derivative_of_strides_over_shared_places(dtype, read):
     x = leaf(1.0, 2.0, 3.0, dtype=dtype)
     assert rl.autograd.gradgradcheck(lambda x: read(x) ** 3, (x,))
+
+
+def test_writes_in_inference_mode_through_other_types_are_not_counted():
+    x = leaf(1.0, 2.0)
+    y = rl.ones(2, dtype=rl.float64) * x
+    with rl.inference_mode():
+        x.view(rl.int64).view(rl.float64).mul_(2)
+    y.sum().backward()
+    assert x._version == 0 and x.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("shape, offset", [((0, 3), 1), ((3, 0), -1), ((2, 3), 3)])
+def test_a_diagonal_of_nothing_begins_where_its_matrix_does(shape, offset):
+    x = rl.zeros(4, 4)[1:].as_strided(shape, (3, 1))
+    assert x.diagonal(offset).storage_offset() == x.storage_offset() == 4

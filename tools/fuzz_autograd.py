@@ -266,6 +266,17 @@ def _beyond_numbers(t):
     return str(t.dtype) == "torch.complex32" or not bool(t.detach().isfinite().all())
 
 
+def _nan_as_integer(tensors):
+    """Whether integers lie where a NaN is: which of its bits they show is nobody's business, nor what is computed from them."""
+    integers = [t for t in tensors if str(t.dtype) == "torch.int64"]
+    return any(
+        str(t.dtype) == "torch.float64"
+        and any(_same_memory(t, i) for i in integers)
+        and bool(t.detach().isnan().any())
+        for t in (tensors if integers else ())
+    )
+
+
 def disagreement(ours, oracle, program, always=False, classes=False):
     """Where two frameworks part on a program: (step, what is wrong); None if they agree. `always` compares after each step, not
     at the end only.
@@ -299,7 +310,7 @@ def disagreement(ours, oracle, program, always=False, classes=False):
             return at, "result: a tensor and none"
         if undefined and expected is None:
             return None
-        if any(_beyond_numbers(t) for t in theirs):
+        if any(_beyond_numbers(t) for t in theirs) or _nan_as_integer(theirs):
             break
         if always and (found := compare(theirs, mine)):
             return at, found

@@ -370,7 +370,6 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
     ~Restore() { t_destination = std::move(outer); }
   } restore{outer};
   if (traits.direct) t_destination.wanted = self.get(), t_destination.with_grad = traits.direct_with_grad;
-  const uint64_t began = last_sequence();
   Tensor result = compute(context);
   t_destination.wanted = nullptr;
   if (result.get() == self.get()) {
@@ -392,10 +391,10 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   Edge step;
   if (self->base && result.requires_grad() && call && !one_step(self, result))
     step = overwritten({self, result}, result);
-  // The call's node is to receive gradients of self's type; of a write to a view, CopySlices casts them.
-  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base) {
-    if (call && call->sequence > began) call->results[result->output_nr].dtype = self.dtype();
-    else result = g_engine_ops.cast(result, self.dtype());  // it is not of this call
+  // The result is cast when it is written, and so the call's gradient comes in self's type.
+  if (result.requires_grad() && call && !step.node) {
+    if (is_complex(result.dtype()) == is_complex(self.dtype())) call->results[result->output_nr].dtype = self.dtype();
+    else if (!self->base) result = g_engine_ops.cast(result, self.dtype());  // of a view, CopySlices does it
   }
   g_engine_ops.copy(self, result);
   bump_version(self, name);

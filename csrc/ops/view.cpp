@@ -271,9 +271,9 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
     offset = rescale(offset, "self.storage_offset()");
   }
   Tensor y = alias_as(input, dtype, sizes, strides, offset);
-  // Not a view to autograd, so it belongs to the mode that it is made in; a normal tensor counts its writes.
+  // Not a view to autograd, so it belongs to the mode that it is made in; only normal tensors count their writes.
   y->inference = t_grad_mode.inference;
-  if (input->inference && !y->inference) {
+  if (input->inference != y->inference) {
     Version* own = new_version(0);
     set_version(y.get(), own);
     own->refs = 1;  // only y holds it
