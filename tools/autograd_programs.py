@@ -526,7 +526,7 @@ def reduce(T, x, y, z, k):
     d = _dim(x, k)
     if x.is_complex() or not x.numel():
         return x.sum(d)
-    if k % 10 == 8 and x.element_size() == 2:  # PyTorch rounds in between: of a result near 0 not much is left
+    if k % 10 == 8 and x.element_size() == 2:  # PyTorch rounds in between; near 0 little is left
         return x.sum(d)
     return (
         lambda: x.sum(d),
