@@ -227,6 +227,29 @@ def test_few_of_many(k, largest):
     np.testing.assert_array_equal(rl.tensor(x).gather(1, places), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8])
+@pytest.mark.parametrize("n", [2049, 40_000, 100_001])
+def test_ranks_in_long_rows(n, dtype):
+    """Found digit by digit: spread values, few values, one value, NaN above all; equal ones in their order."""
+    rng = np.random.default_rng(n)
+    if np.issubdtype(dtype, np.integer):
+        spread = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype)
+    else:
+        spread = np.exp(rng.standard_normal(n) * 15).astype(dtype)
+        spread[::7], spread[::11] = np.nan, -0.0
+    for x in (spread, rng.integers(0, 3, n).astype(dtype), np.full(n, 3, dtype)):
+        order = np.argsort(x, kind="stable")
+        for k in (1, n // 3, n // 2 + 1, n):
+            value, place = rl.kthvalue(rl.tensor(x), k)
+            assert place.item() == order[k - 1]
+            np.testing.assert_equal(value.numpy(), x[order[k - 1]])
+        columns = rl.kthvalue(rl.tensor(np.stack([x, x], 1)), n // 3, dim=0).indices
+        assert columns.tolist() == [order[n // 3 - 1]] * 2
+        np.testing.assert_equal(
+            rl.nanmedian(rl.tensor(x)).numpy(), np.sort(x[x == x])[(np.sum(x == x) - 1) // 2]
+        )
+
+
 @pytest.mark.parametrize("shape", [(6, 7, 7), (3, 1, 1), (2, 40, 41)])
 def test_global_average_pool(shape):
     x = array(2, *shape, dtype=np.float64)
@@ -306,10 +329,17 @@ def test_fourier_lines_of_any_number_and_length(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sqrt", "tanh"])
+@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sigmoid", "sqrt", "tanh"])
 def test_functions_by_pieces_at_their_edges(name, dtype):
     """Every piece of the tables, the ends of the range, and vectors that are not full."""
-    exact = np.vectorize(getattr(math, name)) if name.startswith("erf") else getattr(np, name)
+    if name.startswith("erf"):
+        exact = np.vectorize(getattr(math, name))
+    elif name == "sigmoid":
+
+        def exact(x):
+            return np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-abs(x)))
+    else:
+        exact = getattr(np, name)
     low = 1e-3 if name.startswith("log") or name == "sqrt" else -6.5
     edges = [
         0.0,
@@ -332,9 +362,10 @@ def test_functions_by_pieces_at_their_edges(name, dtype):
     with np.errstate(all="ignore"):
         want = exact(x.astype(np.float64)).astype(dtype)
     got = getattr(rl, name)(rl.tensor(x)).numpy()
-    np.testing.assert_allclose(
-        got, want, rtol=1e-6 if dtype == np.float32 else 2e-15, atol=1e-44 if dtype == np.float32 else 1e-320
-    )
+    least = 1e-44 if dtype == np.float32 else 1e-320
+    if name == "sigmoid":
+        least = np.finfo(dtype).tiny  # e^-x may overflow before its reciprocal underflows
+    np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == np.float32 else 2e-15, atol=least)
 
 
 def test_powers_of_doubles():
