@@ -94,12 +94,6 @@ struct CopySlices : Node {
   }
 };
 
-bool repeats(const Tensor& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
-  return false;
-}
-
 Tensor CopySlices::part_of(const Tensor& whole) const {
   const EngineOps& ops = g_engine_ops;
   if (view.elements == ViewElements::RealOfComplex)
@@ -125,14 +119,13 @@ Grads CopySlices::backward(const Grads& dy) {
   Grads sent = fn->type->backward(*fn, given);
   Grads result(edges.size());
   for (int64_t i = 1; i < sent.size() && i < result.size(); ++i) result[i] = sent[i];
+  if (!needs(0)) return result;
   // What f sends to the value that was overwritten; nothing means zero.
   Tensor through = sent.empty() ? Tensor() : sent[0];
   if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());
   else if (!(through.sizes() == part.sizes())) through = g_engine_ops.sum_to(through, part.sizes());
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
-  // Elements that share a place can only have been filled: all of them get the same, zero.
-  if (!grad_enabled() && repeats(part)) g_engine_ops.copy(part, through);
-  else g_engine_ops.assign(part, through);
+  g_engine_ops.assign(part, through);
   result[0] = whole;
   return result;
 }
@@ -398,9 +391,11 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   Edge step;
   if (self->base && result.requires_grad() && call && !one_step(self, result))
     step = overwritten({self, result}, result);
-  // The cast is a step of its own; of a write to a view, CopySlices does it.
-  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base)
-    result = g_engine_ops.cast(result, self.dtype());
+  // The result is cast when it is written, and so the call's gradient comes in self's type.
+  if (result.requires_grad() && call && !step.node) {
+    if (is_complex(result.dtype()) == is_complex(self.dtype())) call->results[result->output_nr].dtype = self.dtype();
+    else if (!self->base) result = g_engine_ops.cast(result, self.dtype());  // of a view, CopySlices does it
+  }
   g_engine_ops.copy(self, result);
   bump_version(self, name);
   if (step.node) {
