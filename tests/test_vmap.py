@@ -228,27 +228,86 @@ def test_randomness():
     assert vmap(lambda v: F.dropout(v, training=False))(x).shape == (4, 100)
 
 
-def test_functions_of_ones_own():
-    class Square(rl.autograd.Function):
+class Square(rl.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+
+
+class Generated(Square):
+    generate_vmap_rule = True
+
+
+class Ruled(Square):
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert info.batch_size == 4 and in_dims == (0,)
+        return Square.apply(x), 0
+
+
+@pytest.mark.parametrize("f", [Generated, Ruled])
+def test_functions_of_ones_own(f):
+    x = randn(4, 3)
+    assert rl.allclose(vmap(f.apply)(x), x * x)
+    assert rl.allclose(vmap(grad(lambda v: f.apply(v).sum()))(x), 2 * x)
+    x.requires_grad_()
+    vmap(f.apply)(x).sum().backward()
+    assert rl.allclose(x.grad, 2 * x)
+
+
+def test_a_rule_made_of_forward_and_backward():
+    class Scale(rl.autograd.Function):
+        generate_vmap_rule = True
+        runs = 0
+
+        @staticmethod
+        def forward(x, w, k):
+            Scale.runs += 1
+            return x.exp() * w, x * k
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, w, ctx.k = inputs
+            ctx.save_for_backward(x, w, output[0])
+            ctx.mark_non_differentiable(output[1])
+
+        @staticmethod
+        def backward(ctx, g, _):
+            x, w, y = ctx.saved_tensors
+            assert g.shape == x.shape == (3,)
+            return g * y, (g * x.exp()).sum(), None
+
+    x, w = randn(4, 3).requires_grad_(), randn(1)[0].requires_grad_()
+    y, z = vmap(Scale.apply, (0, None, None))(x, w, 3)
+    assert Scale.runs == 1 and rl.allclose(y, x.exp() * w) and rl.allclose(z, x * 3) and not z.requires_grad
+    y.sum().backward()
+    assert rl.allclose(x.grad, x.exp() * w) and rl.allclose(w.grad, x.exp().sum())
+    second = vmap(grad(lambda v: grad(lambda u: Scale.apply(u, w, 1)[0].sum())(v).sum()))(x.detach())
+    assert rl.allclose(second, x.exp() * w)
+
+
+def test_functions_without_a_rule():
+    class Old(rl.autograd.Function):
         @staticmethod
         def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+            return x
 
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
-    class Ruled(Square):
-        @staticmethod
-        def vmap(info, in_dims, x):
-            assert info.batch_size == 4 and in_dims == (0,)
-            return Square.apply(x), 0
+    class Both(Ruled):
+        generate_vmap_rule = True
 
     x = randn(4, 3)
-    for f in (Square, Ruled):
-        assert rl.allclose(vmap(f.apply)(x), x * x)
-    assert rl.allclose(vmap(grad(lambda v: Square.apply(v).sum()))(x), 2 * x)
+    for f, message in ((Old, "must override the setup_context"), (Square, "does not have vmap support"),
+                       (Both, "both generate_vmap_rule=True and an overridden vmap")):  # fmt: skip
+        with pytest.raises(RuntimeError, match=message):
+            vmap(f.apply)(x)
 
 
 @pytest.mark.parametrize("f", [lambda x: x if x.sum() > 0 else -x, lambda x: x * x.sum().item(), lambda x: x.tolist(),

@@ -19,12 +19,13 @@ static Tensor is_zero(const Tensor& x) {
 // vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0
 struct VectorNormBackward : Node {
   static constexpr const char* kName = "LinalgVectorNormBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Ints dim, kept;
   double ord = 2;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept), g = reshape(dy[0], kept);
-    if (ord == 0) return {zeros(x.sizes(), x.dtype(), x.device())};
+    Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept), g = reshape(dy[0], led(dy[0], kept));
+    if (ord == 0) return {zeros(led(dy[0], x.sizes()), x.dtype(), x.device())};
     if (ord == 1) return {mul(g, sgn(x))};
     if (ord == 2) return {mul(masked_fill(div(g, y), is_zero(y), Scalar(0)), x)};
     if (std::isinf(ord)) {
@@ -90,12 +91,13 @@ static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDi
 // logsumexp: y = log(sum(exp(x)))        dx = dy exp(x - y)
 struct LogsumexpBackward : Node {
   static constexpr const char* kName = "LogsumexpBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Ints dim, kept;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept);
     Tensor weight = exp(sub(x, y));
-    return {mul(reshape(dy[0], kept), x.is_complex() ? conj(weight) : weight)};
+    return {mul(reshape(dy[0], led(dy[0], kept)), x.is_complex() ? conj(weight) : weight)};
   }
   FIELDS(self, result)
 };

@@ -3,7 +3,7 @@
 import rushlight as rl
 
 from .. import _C
-from .._vmap import RANDOM, Batched, Unmapped, _levels, batched_at, physical, wrap
+from .._vmap import RANDOM, Batched, _levels, batched_at, physical, wrap
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
@@ -37,27 +37,58 @@ def _tensors(args, kwargs):
             yield from (b for b in a if isinstance(b, Tensor))
 
 
+class _Plan:
+    """What is known of a function before its arguments are."""
+
+    def __init__(self, func):
+        self.name = name = _name(func)
+        flags = getattr(func, "_flags", 0)
+        self.random = bool(flags & RANDOM)
+        self.rule = RULES.get(name)
+        self.in_place = self.rule is None and name.endswith("_") and not name.endswith("__")
+        if self.rule is None and flags & 32 and name not in NOT_POINTWISE:
+            self.rule = pointwise
+        self.composed = getattr(func, "__wrapped__", None)  # of other functions
+
+
+_plans: dict = {}
+
+
+def _highest(values, number):
+    """The highest level among tensors, lists and tuples of them, and `number`."""
+    for a in values:
+        if type(a) is Batched:
+            if a._level > number:
+                number = a._level
+        elif isinstance(a, list | tuple):
+            number = _highest(a, number)
+    return number
+
+
 def apply(func, args, kwargs):
-    number = max((t._level for t in _tensors(args, kwargs) if type(t) is Batched), default=0)
-    level = next((v for v in _levels.stack if v.number == number), None)
-    if level is None:
+    number = _highest(args, 0)
+    if kwargs:
+        number = _highest(kwargs.values(), number)
+        if kwargs.get("out") is not None:
+            raise RuntimeError("vmap: an out= argument cannot hold the results of all samples")
+    stack = _levels.stack
+    # Levels are numbered from 1 in the order of the stack.
+    if not 0 < number <= len(stack):
         raise RuntimeError("vmap: a batched tensor was used after its vmap had ended")
-    if kwargs.get("out") is not None:
-        raise RuntimeError("vmap: an out= argument cannot hold the results of all samples")
-    name = _name(func)
-    if getattr(func, "_flags", 0) & RANDOM:
+    level = stack[number - 1]
+    plan = _plans.get(func)
+    if plan is None:
+        plan = _plans[func] = _Plan(func)
+    if plan.random:
         return random(func, args, kwargs, level)
-    found = RULES.get(name)
-    if found is None and name.endswith("_") and not name.endswith("__"):
-        return _in_place(func, name, args, kwargs, level)
-    if found is None and getattr(func, "_flags", 0) & 32 and name not in NOT_POINTWISE:
-        found = pointwise
-    if found is not None:
-        result = found(func, args, kwargs, level)
+    if plan.in_place:
+        return _in_place(func, plan.name, args, kwargs, level)
+    if plan.rule is not None:
+        result = plan.rule(func, args, kwargs, level)
         if result is not NotImplemented:
             return result
-    if hasattr(func, "__wrapped__"):  # composed of other functions
-        return func.__wrapped__(*args, **kwargs)
+    if plan.composed is not None:
+        return plan.composed(*args, **kwargs)
     return per_sample(func, args, kwargs, level)
 
 
@@ -71,13 +102,8 @@ def _wrapped(result, level):
     return result
 
 
-_backward = rl._C.ops["_run_backward"]
-
-
 def per_sample(func, args, kwargs, level):
     """Right for every function that does not mix samples, and as slow as a loop."""
-    if level.frozen:
-        raise Unmapped(f"no rule for {_name(func)}")
     leaves, spec = tree_flatten((args, kwargs))
     runs = []
     for i in range(level.size or 1):
@@ -87,8 +113,6 @@ def per_sample(func, args, kwargs, level):
                 x = x._value.select(0, i) if level.size else x._value.new_zeros(x.shape)
             sample.append(x)
         a, k = tree_unflatten(sample, spec)
-        if func is _backward and i + 1 < level.size:
-            a = (*a[:2], True, *a[3:])  # the samples share one graph: the last of them may free it
         runs.append(func(*a, **k))
 
     def join(results):
@@ -153,7 +177,7 @@ def random(func, args, kwargs, level):
         "native_dropout",
     ):
         given = _given(("input", "p", "train"), args, kwargs)
-        if not given.get("train", True):
+        if not given.get("train", True) or given.get("p", 0.5) == 0:  # nothing is drawn
             return pointwise(func, args, kwargs, level) if type(args[0]) is Batched else func(*args, **kwargs)
     if level.randomness == "error":
         raise RuntimeError(

@@ -11,11 +11,30 @@ def _as_tuple(index):
     return index if isinstance(index, tuple) else (index,)
 
 
+def _mask_error():
+    return RuntimeError(
+        "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+        "boolean mask: each sample would have a result of its own size. Use torch.where(mask, a, b)."
+    )
+
+
+@rule("nonzero", "unique", "_unique", "_unique2", "unique_consecutive", "unique_dim", "masked_select")
+def _own_sizes(func, args, kwargs, level):
+    if _name(func) == "masked_select" and not any(batched_at(a, level.number) for a in args[1:]):
+        return NotImplemented
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{_name(func)}: each sample would have a result of its own size."
+    )
+
+
 @rule("__getitem__")
 def _getitem(func, args, kwargs, level):
     x, index = args[0], _as_tuple(args[1])
     mapped = [i for i in index if batched_at(i, level.number)]
-    if any(isinstance(i, list) for i in index) or any(t.dtype == rl.bool for t in mapped):
+    if any(t.dtype == rl.bool for t in mapped):
+        raise _mask_error()
+    if any(isinstance(i, list) for i in index):
         return NotImplemented
     advanced = [k for k, i in enumerate(index) if isinstance(i, Tensor) and i.dim()]
     if not mapped:
@@ -41,13 +60,10 @@ def _setitem(func, args, kwargs, level):
             "vmap: x[...] = value is not possible where value (or the index) is mapped and x is not: it would write "
             "one value per sample into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
         )
+    if any(batched_at(i, level.number) and i.dtype == rl.bool for i in index):
+        raise _mask_error()
     if any(isinstance(i, list) or batched_at(i, level.number) for i in index):
-        if (
-            x._value.requires_grad
-            or len(index) != 1
-            or index[0].dtype == rl.bool
-            or isinstance(index[0], list)
-        ):
+        if x._value.requires_grad or len(index) != 1 or isinstance(index[0], list):
             raise RuntimeError(
                 "vmap: writing at an index that differs from sample to sample is not supported here"
             )
