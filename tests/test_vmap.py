@@ -342,6 +342,94 @@ def test_mistakes():
     assert rl.allclose(vmap(rl.sin)(x), x.sin())  # nothing is left of the failures
 
 
+def test_values_that_differ_from_sample_to_sample():
+    x = randn(3, 4)
+    assert vmap(lambda v: v * rl.equal(v, v))(x).equal(x)
+    with pytest.raises(RuntimeError, match="a Python value for each sample"):
+        vmap(lambda v: v * rl.equal(v, x[0]))(x)
+
+
+def test_results_of_unknown_size():
+    for f in (
+        rl.nonzero,
+        rl.where,
+        rl.unique,
+        rl.unique_consecutive,
+        lambda v: v[v > 0],
+        lambda v: v.masked_select(v > 0),
+    ):
+        with pytest.raises(
+            RuntimeError, match="vmap: We do not support batching operators that can .* dynamic shape"
+        ):
+            vmap(f)(randn(3, 4))
+    assert vmap(lambda v: v[rl.tensor([True, False, True])])(randn(2, 3)).shape == (2, 2)
+
+
+def test_turned_in_place():
+    x = randn(2, 3, 1, 4)
+    for f, shape in ((lambda v: v.transpose_(0, -1), (4, 1, 3)), (lambda v: v.squeeze_(), (3, 4)),
+                     (lambda v: v.squeeze_(1), (3, 4)), (lambda v: v.unsqueeze_(-1), (3, 1, 4, 1)),
+                     (lambda v: v[:, 0].t_(), (4, 3))):  # fmt: skip
+        seen = []
+        y = vmap(
+            lambda v, f=f, seen=seen: (
+                seen.append(tuple(f(w := v.clone()).shape)) or f(v.clone()) * 1 + 0 * w.sum()
+            )
+        )(x)
+        assert seen == [shape] and y.shape == (2, *shape)
+        assert rl.equal(y, rl.stack([f(v.clone()) for v in x]))
+
+
+def test_dropout_that_drops_nothing_is_not_random():
+    x = randn(2, 3)
+    assert rl.equal(vmap(lambda v: F.dropout(v, 0.0))(x), x)
+    with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
+        vmap(lambda v: rl.zeros(3).normal_(), randomness="different")(x)
+
+
+# name -> (call of a library, class of the error)
+MISTAKES = {
+    "no inputs": lambda m: m.func.vmap(lambda: m.ones(2))(),
+    "in_dims dict": lambda m: m.func.vmap(m.sin, in_dims={"a": 0})(m.ones(2)),
+    "in_dims None": lambda m: m.func.vmap(m.sin, in_dims=None)(m.ones(2)),
+    "in_dims all None": lambda m: m.func.vmap(m.sin, in_dims=(None,))(m.ones(2)),
+    "in_dims float": lambda m: m.func.vmap(m.sin, in_dims=(0.5,))(m.ones(2)),
+    "in_dims structure": lambda m: m.func.vmap(m.sin, in_dims=(0, 0))(m.ones(2)),
+    "in_dims range": lambda m: m.func.vmap(m.sin, in_dims=5)(m.ones(2)),
+    "not a tensor": lambda m: m.func.vmap(m.add)(m.ones(2), 2),
+    "sizes": lambda m: m.func.vmap(m.add)(m.ones(2), m.ones(3)),
+    "out_dims structure": lambda m: m.func.vmap(lambda v: (v, v), out_dims=(0, 0, 0))(m.ones(2)),
+    "out_dims None": lambda m: m.func.vmap(m.sin, out_dims=None)(m.ones(2)),
+    "out_dims range": lambda m: m.func.vmap(m.sin, out_dims=3)(m.ones(2)),
+    "out_dims str": lambda m: m.func.vmap(m.sin, out_dims="a")(m.ones(2)),
+    "result": lambda m: m.func.vmap(lambda v: 3.0)(m.ones(2)),
+    "randomness": lambda m: m.func.vmap(m.sin, randomness="maybe")(m.ones(2)),
+    "random": lambda m: m.func.vmap(lambda v: m.rand(2))(m.ones(2)),
+    "chunk": lambda m: m.func.vmap(m.sin, chunk_size=0)(m.ones(2)),
+    "item": lambda m: m.func.vmap(lambda v: v * v.item())(m.ones(2)),
+    "float": lambda m: m.func.vmap(lambda v: v * float(v))(m.ones(2)),
+    "branch": lambda m: m.func.vmap(lambda v: v if v > 0 else -v)(m.ones(2)),
+    "copy": lambda m: m.func.vmap(lambda v: m.zeros(3).copy_(v))(m.ones(2, 3)),
+    "backward": lambda m: m.func.vmap(lambda v: v.backward())(m.ones(2)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_as_torch_tells_them(name):
+    torch = pytest.importorskip("torch")
+    told = []
+    for library in (rl, torch):
+        with pytest.raises((RuntimeError, ValueError, IndexError)) as caught:
+            MISTAKES[name](library)
+        kinds = [k for k in (RuntimeError, ValueError, IndexError) if isinstance(caught.value, k)]
+        told.append((kinds, str(caught.value).replace("<built-in method sin of type object>", "sin")))
+    (ours, text), (theirs, phrase) = told
+    assert ours == theirs
+    end = min(40, phrase.find(". ") % len(phrase))
+    assert text[:end] == phrase[:end]
+
+
 def test_against_torch():
     torch = pytest.importorskip("torch")
     x = rl.randn(4, 3)

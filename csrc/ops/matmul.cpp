@@ -220,7 +220,8 @@ static Tensor rows_led(const Node& node, const Tensor& dy) {  // (gradients, row
   return reshape(dy, node.led(dy, Ints{rows, columns}));
 }
 
-// dy w, where each of the vectors of dy that lie in one place (a stack of gradients for every sample) is multiplied once.
+// dy w, where each of the vectors of dy that lie in one place (a stack of gradients for every sample) is multiplied
+// once.
 static Tensor times_matrix(const Tensor& dy, const Tensor& w) {
   Ints sizes(dy.sizes());
   Tensor once = dy;

@@ -40,9 +40,13 @@ _DATA = (
 )
 
 
+class SampleValueError(RuntimeError):
+    """A function asked for the value of a single sample."""
+
+
 def _refuse(what):
     def method(self, *args, **kwargs):
-        raise RuntimeError(_DATA.format(what))
+        raise SampleValueError(_DATA.format(what))
 
     return method
 
@@ -115,7 +119,9 @@ _autograd._Batched = _function._Batched = Batched  # they meet batched tensors o
 
 def wrap(value, level):
     """value, with the batch as dimension 0, seen as one sample."""
-    before = _switch(False)  # here, a Batched is the plain tensor that it is made of: one sample's shape and type
+    before = _switch(
+        False
+    )  # here, a Batched is the plain tensor that it is made of: one sample's shape and type
     try:
         if len(value):
             sample = _select(_detach(value), 0, 0)

@@ -66,7 +66,7 @@ def _fresh(tree):
             raise ValueError(f"Expected all differentiated arguments to be tensors, got {type(leaf)}")
         if not (leaf.dtype.is_floating_point or leaf.dtype.is_complex):
             raise RuntimeError(
-                f"Only tensors of floating point or complex dtype can be differentiated, got {leaf.dtype}"
+                f"only Tensors of floating point dtype can require gradients, or of complex dtype; got {leaf.dtype}"
             )
         leaf = spread(leaf)
         fresh.append(leaf.view_as(leaf) if leaf.requires_grad else leaf.detach().requires_grad_())
@@ -99,7 +99,7 @@ def _tensor_outputs(output, where):
     for leaf in leaves:
         if not isinstance(leaf, rl.Tensor):
             raise RuntimeError(
-                f"{where}: Expected f(*args) to return only tensors, got unsupported type {type(leaf)}"
+                f"{where}: Expected f(*args) to return a Tensor, or a tree of them, got {type(leaf)}"
             )
     return leaves, spec
 
@@ -170,7 +170,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     "aux))."""
 
     def wrapper(*args, **kwargs):
-        trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value")
+        trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value(f)(*args)")
         if not isinstance(trace.output, rl.Tensor):
             raise RuntimeError(
                 "grad_and_value(f)(*args): Expected f(*args) to return a tensor, got unsupported type "
@@ -209,9 +209,19 @@ def _match(tree, spec, where):
     return leaves
 
 
+def _require_floats(outputs):
+    for y in outputs:
+        if not (y.is_floating_point() or y.is_complex()):
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{y.dtype}"
+            )
+
+
 def vjp(func, *primals, has_aux=False):
     """(output, vjp_fn): vjp_fn(cotangents) returns a tuple, cotangents^T J for each primal."""
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp(f, *primals)")
+    _require_floats(trace.outputs)
 
     def vjp_fn(cotangents):
         cotangents = _match(cotangents, trace.output_spec, "vjp_fn")
@@ -246,16 +256,27 @@ def _check_tangents(primals, tangents, where):
     for p, t in zip(primal_leaves, leaves, strict=True):
         if not isinstance(t, rl.Tensor) or p.shape != t.shape:
             got = tuple(t.shape) if isinstance(t, rl.Tensor) else type(t)
-            raise RuntimeError(f"{where}: expected a tangent of shape {tuple(p.shape)}, got {got}")
+            raise RuntimeError(
+                f"{where}: Trying to set a forward gradient that has a different size than that of the original Tensor: "
+                f"expected a tangent of shape {tuple(p.shape)}, got {got}"
+            )
     return leaves
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(output, J tangents): the directional derivative of func at primals."""
     if not isinstance(primals, tuple) or not primals:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a non-empty tuple.")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple, and not an empty one. It should be valid to call "
+            "f(*primals)."
+        )
     leaves = _check_tangents(primals, tangents, "jvp(f, primals, tangents)")
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "jvp(f, primals, tangents)")
+    if strict and not all(y.requires_grad for y in trace.outputs):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+            "strict=True."
+        )
     pushed = tree_unflatten(_Linearization(trace).push(leaves), trace.output_spec)
     output = trace.value()
     return (output, pushed, trace.aux) if has_aux else (output, pushed)
@@ -290,6 +311,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
     def wrapper(*args, **kwargs):
         trace = _Trace(func, args, kwargs, argnums, has_aux, "jacrev(f)(*args)")
+        _require_floats(trace.outputs)
         blocks = rows(trace.outputs, trace.inputs, trace.outside, chunk_size)
         result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result

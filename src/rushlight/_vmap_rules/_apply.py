@@ -3,7 +3,7 @@
 import rushlight as rl
 
 from .. import _C
-from .._vmap import RANDOM, Batched, _levels, batched_at, physical, wrap
+from .._vmap import RANDOM, Batched, SampleValueError, _levels, _switch, batched_at, physical, wrap
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
@@ -88,7 +88,10 @@ def apply(func, args, kwargs):
         if result is not NotImplemented:
             return result
     if plan.composed is not None:
-        return plan.composed(*args, **kwargs)
+        try:
+            return plan.composed(*args, **kwargs)
+        except SampleValueError:  # it looks at values: at those of one sample after the other
+            pass
     return per_sample(func, args, kwargs, level)
 
 
@@ -123,9 +126,21 @@ def per_sample(func, args, kwargs, level):
         if isinstance(first, tuple | list):
             parts = [join(column) for column in zip(*results, strict=True)]
             return type(first)(parts) if hasattr(type(first), "n_fields") else type(first)(p for p in parts)
+        if any(r != first for r in results):
+            raise SampleValueError(
+                f"vmap: {_name(func)} gives a Python value for each sample, and they differ: {results[:4]}"
+            )
         return first
 
     return join(runs)
+
+
+def own_sizes(func, args, kwargs, level):
+    """The rule of functions whose results have as many elements as the values say."""
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{_name(func)}: each sample would have a result of its own size."
+    )
 
 
 def _aligned(x, rank, level):
@@ -147,6 +162,8 @@ def pointwise(func, args, kwargs, level):
 def _in_place(func, name, args, kwargs, level):
     target, *rest = args
     base = name[:-1]
+    if base in TURNING and batched_at(target, level.number):
+        return _turn(func, target, rest, kwargs)
     op = _C.ops.get(base) or _C.ops.get("nn.functional." + base)
     if not batched_at(target, level.number):
         raise RuntimeError(
@@ -164,6 +181,33 @@ def _in_place(func, name, args, kwargs, level):
         return target
     result = (op or getattr(rl, base))(target, *rest, **kwargs)
     target._value.copy_(physical(result, level.number, level.size))
+    return target
+
+
+# Functions that turn a tensor in place, and leave its values where they are.
+TURNING = frozenset(["transpose", "swapaxes", "swapdims", "t", "squeeze", "unsqueeze"])
+
+
+def _turn(func, target, rest, kwargs):
+    rank = target.dim()
+    before = _switch(False)
+    try:
+        value = target._value
+        if func.__name__ == "t_":
+            value.transpose_(1, min(rank, 2))
+        elif func.__name__ == "squeeze_" and not rest and not kwargs:
+            for d in range(rank, 0, -1):
+                value.squeeze_(d)
+        else:
+            more = func.__name__ == "unsqueeze_"
+            func(
+                value,
+                *(_shifts(d, rank + more) for d in rest),
+                **{k: _shifts(d, rank + more) for k, d in kwargs.items()},
+            )
+        func(target, *rest, **kwargs)  # the sample that stands for all
+    finally:
+        _switch(before)
     return target
 
 
@@ -193,6 +237,11 @@ def random(func, args, kwargs, level):
             return args[0]
         return per_sample(func, args, kwargs, level)
     if level.randomness == "different":
+        if name.endswith("_"):
+            raise RuntimeError(
+                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+                "randomness: fill a tensor made from a mapped one, like torch.empty_like(x)."
+            )
         return _wrapped(rl.stack([func(*args, **kwargs) for _ in range(level.size)]), level)
     if not mapped:
         return func(*args, **kwargs)

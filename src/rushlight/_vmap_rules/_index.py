@@ -4,7 +4,7 @@ import rushlight as rl
 
 from .._C import Tensor
 from .._vmap import batched_at, physical, wrap
-from ._apply import _aligned, _given, _name, _shift, rule
+from ._apply import _aligned, _given, _name, _shift, own_sizes, rule
 
 
 def _as_tuple(index):
@@ -18,14 +18,14 @@ def _mask_error():
     )
 
 
-@rule("nonzero", "unique", "_unique", "_unique2", "unique_consecutive", "unique_dim", "masked_select")
-def _own_sizes(func, args, kwargs, level):
-    if _name(func) == "masked_select" and not any(batched_at(a, level.number) for a in args[1:]):
-        return NotImplemented
-    raise RuntimeError(
-        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-        f"aten::{_name(func)}: each sample would have a result of its own size."
-    )
+rule("nonzero", "unique", "_unique", "_unique2", "unique_consecutive", "unique_dim")(own_sizes)
+
+
+@rule("masked_select")
+def _masked_select(func, args, kwargs, level):
+    if any(batched_at(a, level.number) for a in (*args[1:], *kwargs.values())):
+        return own_sizes(func, args, kwargs, level)
+    return NotImplemented
 
 
 @rule("__getitem__")
@@ -57,8 +57,9 @@ def _setitem(func, args, kwargs, level):
     x, index, value = args[0], _as_tuple(args[1]), args[2]
     if not batched_at(x, level.number):
         raise RuntimeError(
-            "vmap: x[...] = value is not possible where value (or the index) is mapped and x is not: it would write "
-            "one value per sample into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
+            "vmap: index_put_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
+            "more elements than `self`: in x[...] = value, value (or the index) is mapped and x is not, and one value per "
+            "sample would be written into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
         )
     if any(batched_at(i, level.number) and i.dtype == rl.bool for i in index):
         raise _mask_error()

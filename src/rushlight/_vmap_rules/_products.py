@@ -14,7 +14,9 @@ def _matmul(func, args, kwargs, level):
     left, right = a.dim() == 1, b.dim() == 1
     if a.shape[-1] != b.shape[-1 if right else -2]:
         shapes = [tuple(t.shape) for t in args]
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_by(shapes[0])} and {_by(shapes[1], right)})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({_by(shapes[0])} and {_by(shapes[1], right)})"
+        )
     rank = max(a.dim() + left, b.dim() + right)
     v, w = (t._value if batched_at(t, level.number) else t for t in args)
     if _name(func) == "vdot":
