@@ -211,23 +211,6 @@ def test_several_inputs_and_outputs():
     assert vmap(lambda p: p.sum())(rl.zeros(0, 4)).shape == (0,)
 
 
-def test_randomness():
-    x = rl.ones(4, 100)
-    for f in (
-        lambda v: v + rl.randn(100),
-        lambda v: F.dropout(v),
-        lambda v: rl.rand_like(v),
-        lambda v: rl.bernoulli(v / 2),
-    ):
-        with pytest.raises(RuntimeError, match="randomness error mode"):
-            vmap(f)(x)
-        different = vmap(f, randomness="different")(x)
-        assert different.shape == (4, 100) and not rl.equal(different[0], different[1])
-        same = vmap(f, randomness="same")(x)
-        assert rl.equal(same[0], same[1]) and rl.equal(same[0], same[3]) and same.std() > 0
-    assert vmap(lambda v: F.dropout(v, training=False))(x).shape == (4, 100)
-
-
 class Square(rl.autograd.Function):
     @staticmethod
     def forward(x):
@@ -380,14 +363,7 @@ def test_turned_in_place():
         assert rl.equal(y, rl.stack([f(v.clone()) for v in x]))
 
 
-def test_dropout_that_drops_nothing_is_not_random():
-    x = randn(2, 3)
-    assert rl.equal(vmap(lambda v: F.dropout(v, 0.0))(x), x)
-    with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
-        vmap(lambda v: rl.zeros(3).normal_(), randomness="different")(x)
-
-
-# name -> (call of a library, class of the error)
+# name -> call of a library
 MISTAKES = {
     "no inputs": lambda m: m.func.vmap(lambda: m.ones(2))(),
     "in_dims dict": lambda m: m.func.vmap(m.sin, in_dims={"a": 0})(m.ones(2)),

@@ -231,7 +231,7 @@ def inside(size, randomness="error"):
     level = _Level(len(_levels.stack) + 1, size, randomness)
     _levels.stack.append(level)
     try:
-        with _Watch():
+        with _Watch(level):
             yield level.number
     finally:
         _levels.stack.pop()
@@ -249,20 +249,24 @@ class _Watch(TorchFunctionMode):
 
     _ops_only = True
 
+    def __init__(self, level):
+        super().__init__()
+        self.level = level
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         kind = _kinds.get(func)
         if kind is None:
             kind = _kinds[func] = _kind(func)
-        if kind == _DRAWS and _levels.stack:
+        if kind == _DRAWS:
             from ._vmap_rules import random
 
-            return random(func, args, kwargs, _levels.stack[-1])
+            return random(func, args, kwargs, self.level)
         if kind == _COMPOSED:  # what it calls is seen, too
             from ._vmap_rules import apply
 
             mapped = any(type(a) is Batched for a in (*args, *kwargs.values()))
-            with _Watch():
+            with _Watch(self.level):
                 return apply(func, args, kwargs) if mapped else func.__wrapped__(*args, **kwargs)
         return func(*args, **kwargs)
 

@@ -242,6 +242,9 @@ def random(func, args, kwargs, level):
                 "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
                 "randomness: fill a tensor made from a mapped one, like torch.empty_like(x)."
             )
+        if name in ("rand", "randn"):  # all samples in one draw: larger ones are drawn in another order
+            size = args if args and isinstance(args[0], int) else (args[0] if args else kwargs.pop("size"))
+            return wrap(func((level.size, *size), **kwargs), level.number)
         return _wrapped(rl.stack([func(*args, **kwargs) for _ in range(level.size)]), level)
     if not mapped:
         return func(*args, **kwargs)
