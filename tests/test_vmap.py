@@ -318,6 +318,9 @@ def test_mistakes():
         vmap(lambda v: v.sum(1))(x)
     with pytest.raises(ValueError, match="chunk_size"):
         vmap(rl.sin, chunk_size=0)
+    y = (W * 2).requires_grad_().sum()
+    with pytest.raises(RuntimeError, match="inside a functorch transform"):
+        vmap(lambda v: rl.autograd.backward(y, v[0]))(x)
     kept = []
     vmap(lambda v: kept.append(v) or v)(x)
     with pytest.raises(RuntimeError, match="after its vmap had ended"):

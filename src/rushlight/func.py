@@ -12,7 +12,8 @@ import rushlight as rl
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._jacobians import columns, pull_back, rows
 from ._rearrange import rearrange
-from ._vmap import get_unwrapped, innermost, spread, vmap
+from ._vmap import get_unwrapped, innermost, spread
+from ._vmap_call import vmap
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = [

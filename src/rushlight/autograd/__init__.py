@@ -64,6 +64,11 @@ def backward(
         inputs = _tuple(inputs)
         if not inputs:
             raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    if _Batched is not None and any(type(t) is _Batched for t in (*roots, *(grad_tensors or ()))):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported: use torch.func.grad or torch.func.vjp "
+            "inside, or call backward() on the result of the transform."
+        )
     retain = create_graph if retain_graph is None else bool(retain_graph)
     _run(roots, grad_tensors, retain, bool(create_graph), inputs, True)
 
