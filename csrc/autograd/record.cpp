@@ -96,12 +96,6 @@ struct CopySlices : Node {
   }
 };
 
-bool repeats(const Tensor& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
-  return false;
-}
-
 // The part of `whole`, which is `rows` such bases, `step` elements from one to the next; of one base where rows < 0.
 Tensor CopySlices::part_of(const Tensor& whole, int64_t rows, int64_t step) const {
   const EngineOps& ops = g_engine_ops;
@@ -137,6 +131,7 @@ Grads CopySlices::backward(const Grads& dy) {
   Grads sent = rows < 0 ? fn->type->backward(*fn, given) : stacked_backward(*fn, given);
   Grads result(edges.size());
   for (int64_t i = 1; i < sent.size() && i < result.size(); ++i) result[i] = sent[i];
+  if (!needs(0)) return result;
   // What f sends to the value that was overwritten; nothing means zero.
   Tensor through = sent.empty() ? Tensor() : sent[0];
   if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());
@@ -144,9 +139,7 @@ Grads CopySlices::backward(const Grads& dy) {
     through = rows < 0 ? g_engine_ops.sum_to(through, part.sizes())
                        : stacked_sum_to(through, IntSpan(part.sizes().data() + 1, part.dim() - 1));
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
-  // Elements that share a place can only have been filled: all of them get the same, zero.
-  if (!grad_enabled() && repeats(part)) g_engine_ops.copy(part, through);
-  else g_engine_ops.assign(part, through);
+  g_engine_ops.assign(part, through);
   result[0] = whole;
   return result;
 }
@@ -413,9 +406,11 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   Edge step;
   if (self->base && result.requires_grad() && call && !one_step(self, result))
     step = overwritten({self, result}, result);
-  // The cast is a step of its own; of a write to a view, CopySlices does it.
-  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base)
-    result = g_engine_ops.cast(result, self.dtype());
+  // The result is cast when it is written, and so the call's gradient comes in self's type.
+  if (result.requires_grad() && call && !step.node) {
+    if (is_complex(result.dtype()) == is_complex(self.dtype())) call->results[result->output_nr].dtype = self.dtype();
+    else if (!self->base) result = g_engine_ops.cast(result, self.dtype());  // of a view, CopySlices does it
+  }
   g_engine_ops.copy(self, result);
   bump_version(self, name);
   if (step.node) {

@@ -94,6 +94,38 @@ RL_STEP D log10(D x) {
                fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
 }
 
+// The same for floats. What the instructions make of 0, infinities, NaNs and negative numbers goes through to the end.
+RL_STEP F log_parts(F x, F& n, F& table) {
+  const F m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
+  const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(m), 19);
+  n = _mm512_getexp_ps(x);
+  n = _mm512_mask_add_ps(n, _mm512_cmp_ps_mask(m, all(1.0f), _CMP_LT_OQ), n, all(1.0f));
+  const F f = _mm512_fmsub_ps(m, look_up(wide::kLogScaleFloat, k), all(1.0f));
+  table = look_up(wide::kLogHighFloat, k);
+  F q = all(wide::kLogShortFloat[3]);
+#pragma GCC unroll 4
+  for (int i = 2; i >= 0; --i) q = fmadd(q, f, all(wide::kLogShortFloat[i]));
+  return fmadd(_mm512_mul_ps(f, f), q, f);
+}
+RL_STEP F log(F x) {
+  using Traits = FloatTraits<float>;
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  return fmadd(n, all(Traits::kLn2Hi), _mm512_add_ps(table, fmadd(n, all(Traits::kLn2Lo), rest)));
+}
+RL_STEP F log2(F x) {
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  return fmadd(_mm512_add_ps(table, rest), all(1.44269504088896340736f), n);
+}
+RL_STEP F log10(F x) {
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  constexpr float kHigh = 0x1.344p-2f, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
+  return fmadd(n, all(kHigh),
+               fmadd(_mm512_add_ps(table, rest), all(0.43429448190325182765f), _mm512_mul_ps(n, all(kLow))));
+}
+
 // erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
 constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662,    -0.004177392875203149,
                                   -0.001252726391773229,   0.00021834938623976644, -4.9724196894547514e-06,
@@ -232,6 +264,11 @@ void put_wide(LoopTable& t) {
   put_float<&erfc>(t, Erfc);
   put_float<&gelu>(t, Gelu);
   put_float<&tanh>(t, Tanh);
+  put_float<&exp>(t, Exp);
+  put_float<&sigmoid>(t, Sigmoid);
+  put_float<&log>(t, Log);
+  put_float<&log2>(t, Log2);
+  put_float<&log10>(t, Log10);
   put_double<&wide_double<&erf>>(t, Erf);
   put_double<&wide_double<&erfc>>(t, Erfc);
   put_double<&wide_double<&exp>>(t, Exp);

@@ -5,6 +5,7 @@
 
 #include "autograd/meta.h"
 #include "backend/backend.h"
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "tensor/cut.h"
@@ -121,6 +122,14 @@ static void add_rows(int64_t rows, Strided& base, Strided& view, int64_t distanc
   }
 }
 
+// How many elements of the input lie in each place of the buffer, at least 1.
+static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides, DType dtype) {
+  NoGrad raw;
+  Tensor count = zeros({b.size}, dtype);
+  add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dtype));
+  return add(count, eq(count, Scalar(0)), Scalar(1));
+}
+
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.
 struct EmbedBackward : Node {
   static constexpr const char* kName = "AsStridedBackward0Backward";
@@ -131,8 +140,14 @@ struct EmbedBackward : Node {
     Strided base{base_sizes, base_strides}, view{sizes, strides};
     if (lead(dy[0])) add_rows(dy[0].sizes()[0], base, view, distance);
     Buffer b = spanning(base.sizes, base.strides, view.sizes, view.strides, distance);
-    Tensor flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
-    copy_(as_strided(flat, base.sizes, base.strides, b.base_at), dy[0], false);
+    Tensor flat;
+    if (distinct_places(base.sizes, base.strides)) {
+      flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
+      copy_(as_strided(flat, base.sizes, base.strides, b.base_at), dy[0], false);
+    } else {
+      flat = embed(dy[0], Ints{b.size}, Ints{1}, base.sizes, base.strides, b.base_at);
+      flat = div(flat, sharers(b, base.sizes, base.strides, flat.dtype()));
+    }
     return {as_strided(flat, view.sizes, view.strides, b.view_at)};
   }
 };
@@ -149,10 +164,8 @@ Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan
     add_at(flat, sizes, strides, b.view_at, dy);
     if (!distinct_places(base_sizes, base_strides)) {
       // Several elements of the input share a place: each gets its part of what arrived there.
-      Tensor count = zeros({b.size}, dy.dtype());
-      add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dy.dtype()));
       NoGrad raw;
-      flat = div(flat, count);
+      flat = div(flat, sharers(b, base_sizes, base_strides, dy.dtype()));
     }
   }
   Tensor whole = alias(flat, base_sizes, base_strides, b.base_at);
@@ -280,9 +293,9 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
     offset = rescale(offset, "self.storage_offset()");
   }
   Tensor y = alias_as(input, dtype, sizes, strides, offset);
-  // Not a view to autograd, so it belongs to the mode that it is made in; a normal tensor counts its writes.
+  // Not a view to autograd, so it belongs to the mode that it is made in; only normal tensors count their writes.
   y->inference = t_grad_mode.inference;
-  if (input->inference && !y->inference) {
+  if (input->inference != y->inference) {
     Version* own = new_version(0);
     set_version(y.get(), own);
     own->refs = 1;  // only y holds it
