@@ -12,8 +12,9 @@ _partial: set = set()  # threads inside a backward that was asked for the gradie
 
 
 def _run(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):
+    """A backward for certain inputs."""
     thread = get_ident()
-    if not inputs or thread in _partial:
+    if thread in _partial:
         return _run_all(roots, grads, retain, create_graph, inputs, accumulate, rows)
     _partial.add(thread)
     try:
@@ -70,7 +71,10 @@ def backward(
             "inside, or call backward() on the result of the transform."
         )
     retain = create_graph if retain_graph is None else bool(retain_graph)
-    _run(roots, grad_tensors, retain, bool(create_graph), inputs, True)
+    if inputs:
+        _run(roots, grad_tensors, retain, bool(create_graph), inputs, True)
+    else:
+        _run_all(roots, grad_tensors, retain, bool(create_graph), inputs, True)
 
 
 def grad(
