@@ -1,6 +1,6 @@
 """Everything, one table after the other: `python benchmarks/all.py [part ...] [--quick]`.
 
-Parts: start, workloads, scaling, ops, layers, conv, limits. `limits` writes docs/roofline.svg. --quick takes small sizes
+Parts: start, workloads, scaling, ops, layers, conv, transforms, limits. `limits` writes docs/roofline.svg. --quick takes small sizes
 and one round, to see that it runs."""
 
 import pathlib
@@ -11,6 +11,7 @@ import limits
 import ops
 import side
 import start
+import transforms
 import workloads
 
 PICTURE = pathlib.Path(__file__).parent.parent / "docs" / "roofline.svg"
@@ -26,6 +27,7 @@ def parts(quick, picture):
         "ops": (ops.main, ["--sizes", "10", "1000"] if quick else []),
         "layers": (layers.main, ["embedding", "--row", "12x64"] if quick else []),
         "conv": (conv.main, ["tiny"] if quick else []),
+        "transforms": (transforms.main, ["16 wide"] if quick else []),
         "limits": (limits.main, ["--picture", str(picture), *few]),
     }
 

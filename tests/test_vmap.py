@@ -211,44 +211,86 @@ def test_several_inputs_and_outputs():
     assert vmap(lambda p: p.sum())(rl.zeros(0, 4)).shape == (0,)
 
 
-def test_randomness():
-    x = rl.ones(4, 100)
-    for f in (
-        lambda v: v + rl.randn(100),
-        lambda v: F.dropout(v),
-        lambda v: rl.rand_like(v),
-        lambda v: rl.bernoulli(v / 2),
-    ):
-        with pytest.raises(RuntimeError, match="randomness error mode"):
-            vmap(f)(x)
-        different = vmap(f, randomness="different")(x)
-        assert different.shape == (4, 100) and not rl.equal(different[0], different[1])
-        same = vmap(f, randomness="same")(x)
-        assert rl.equal(same[0], same[1]) and rl.equal(same[0], same[3]) and same.std() > 0
-    assert vmap(lambda v: F.dropout(v, training=False))(x).shape == (4, 100)
+class Square(rl.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
 
 
-def test_functions_of_ones_own():
-    class Square(rl.autograd.Function):
+class Generated(Square):
+    generate_vmap_rule = True
+
+
+class Ruled(Square):
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert info.batch_size == 4 and in_dims == (0,)
+        return Square.apply(x), 0
+
+
+@pytest.mark.parametrize("f", [Generated, Ruled])
+def test_functions_of_ones_own(f):
+    x = randn(4, 3)
+    assert rl.allclose(vmap(f.apply)(x), x * x)
+    assert rl.allclose(vmap(grad(lambda v: f.apply(v).sum()))(x), 2 * x)
+    x.requires_grad_()
+    vmap(f.apply)(x).sum().backward()
+    assert rl.allclose(x.grad, 2 * x)
+
+
+def test_a_rule_made_of_forward_and_backward():
+    class Scale(rl.autograd.Function):
+        generate_vmap_rule = True
+        runs = 0
+
+        @staticmethod
+        def forward(x, w, k):
+            Scale.runs += 1
+            return x.exp() * w, x * k
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, w, ctx.k = inputs
+            ctx.save_for_backward(x, w, output[0])
+            ctx.mark_non_differentiable(output[1])
+
+        @staticmethod
+        def backward(ctx, g, _):
+            x, w, y = ctx.saved_tensors
+            assert g.shape == x.shape == (3,)
+            return g * y, (g * x.exp()).sum(), None
+
+    x, w = randn(4, 3).requires_grad_(), randn(1)[0].requires_grad_()
+    y, z = vmap(Scale.apply, (0, None, None))(x, w, 3)
+    assert Scale.runs == 1 and rl.allclose(y, x.exp() * w) and rl.allclose(z, x * 3) and not z.requires_grad
+    y.sum().backward()
+    assert rl.allclose(x.grad, x.exp() * w) and rl.allclose(w.grad, x.exp().sum())
+    second = vmap(grad(lambda v: grad(lambda u: Scale.apply(u, w, 1)[0].sum())(v).sum()))(x.detach())
+    assert rl.allclose(second, x.exp() * w)
+
+
+def test_functions_without_a_rule():
+    class Old(rl.autograd.Function):
         @staticmethod
         def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
+            return x
 
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
-
-    class Ruled(Square):
-        @staticmethod
-        def vmap(info, in_dims, x):
-            assert info.batch_size == 4 and in_dims == (0,)
-            return Square.apply(x), 0
+    class Both(Ruled):
+        generate_vmap_rule = True
 
     x = randn(4, 3)
-    for f in (Square, Ruled):
-        assert rl.allclose(vmap(f.apply)(x), x * x)
-    assert rl.allclose(vmap(grad(lambda v: Square.apply(v).sum()))(x), 2 * x)
+    for f, message in ((Old, "must override the setup_context"), (Square, "does not have vmap support"),
+                       (Both, "both generate_vmap_rule=True and an overridden vmap")):  # fmt: skip
+        with pytest.raises(RuntimeError, match=message):
+            vmap(f.apply)(x)
 
 
 @pytest.mark.parametrize("f", [lambda x: x if x.sum() > 0 else -x, lambda x: x * x.sum().item(), lambda x: x.tolist(),
@@ -276,11 +318,95 @@ def test_mistakes():
         vmap(lambda v: v.sum(1))(x)
     with pytest.raises(ValueError, match="chunk_size"):
         vmap(rl.sin, chunk_size=0)
+    y = (W * 2).requires_grad_().sum()
+    with pytest.raises(RuntimeError, match="inside a functorch transform"):
+        vmap(lambda v: rl.autograd.backward(y, v[0]))(x)
     kept = []
     vmap(lambda v: kept.append(v) or v)(x)
     with pytest.raises(RuntimeError, match="after its vmap had ended"):
         kept[0] + 1
     assert rl.allclose(vmap(rl.sin)(x), x.sin())  # nothing is left of the failures
+
+
+def test_values_that_differ_from_sample_to_sample():
+    x = randn(3, 4)
+    assert vmap(lambda v: v * rl.equal(v, v))(x).equal(x)
+    with pytest.raises(RuntimeError, match="a Python value for each sample"):
+        vmap(lambda v: v * rl.equal(v, x[0]))(x)
+
+
+def test_results_of_unknown_size():
+    for f in (
+        rl.nonzero,
+        rl.where,
+        rl.unique,
+        rl.unique_consecutive,
+        lambda v: v[v > 0],
+        lambda v: v.masked_select(v > 0),
+    ):
+        with pytest.raises(
+            RuntimeError, match="vmap: We do not support batching operators that can .* dynamic shape"
+        ):
+            vmap(f)(randn(3, 4))
+    assert vmap(lambda v: v[rl.tensor([True, False, True])])(randn(2, 3)).shape == (2, 2)
+
+
+def test_turned_in_place():
+    x = randn(2, 3, 1, 4)
+    for f, shape in ((lambda v: v.transpose_(0, -1), (4, 1, 3)), (lambda v: v.squeeze_(), (3, 4)),
+                     (lambda v: v.squeeze_(1), (3, 4)), (lambda v: v.unsqueeze_(-1), (3, 1, 4, 1)),
+                     (lambda v: v[:, 0].t_(), (4, 3))):  # fmt: skip
+        seen = []
+        y = vmap(
+            lambda v, f=f, seen=seen: (
+                seen.append(tuple(f(w := v.clone()).shape)) or f(v.clone()) * 1 + 0 * w.sum()
+            )
+        )(x)
+        assert seen == [shape] and y.shape == (2, *shape)
+        assert rl.equal(y, rl.stack([f(v.clone()) for v in x]))
+
+
+# name -> call of a library
+MISTAKES = {
+    "no inputs": lambda m: m.func.vmap(lambda: m.ones(2))(),
+    "in_dims dict": lambda m: m.func.vmap(m.sin, in_dims={"a": 0})(m.ones(2)),
+    "in_dims None": lambda m: m.func.vmap(m.sin, in_dims=None)(m.ones(2)),
+    "in_dims all None": lambda m: m.func.vmap(m.sin, in_dims=(None,))(m.ones(2)),
+    "in_dims float": lambda m: m.func.vmap(m.sin, in_dims=(0.5,))(m.ones(2)),
+    "in_dims structure": lambda m: m.func.vmap(m.sin, in_dims=(0, 0))(m.ones(2)),
+    "in_dims range": lambda m: m.func.vmap(m.sin, in_dims=5)(m.ones(2)),
+    "not a tensor": lambda m: m.func.vmap(m.add)(m.ones(2), 2),
+    "sizes": lambda m: m.func.vmap(m.add)(m.ones(2), m.ones(3)),
+    "out_dims structure": lambda m: m.func.vmap(lambda v: (v, v), out_dims=(0, 0, 0))(m.ones(2)),
+    "out_dims None": lambda m: m.func.vmap(m.sin, out_dims=None)(m.ones(2)),
+    "out_dims range": lambda m: m.func.vmap(m.sin, out_dims=3)(m.ones(2)),
+    "out_dims str": lambda m: m.func.vmap(m.sin, out_dims="a")(m.ones(2)),
+    "result": lambda m: m.func.vmap(lambda v: 3.0)(m.ones(2)),
+    "randomness": lambda m: m.func.vmap(m.sin, randomness="maybe")(m.ones(2)),
+    "random": lambda m: m.func.vmap(lambda v: m.rand(2))(m.ones(2)),
+    "chunk": lambda m: m.func.vmap(m.sin, chunk_size=0)(m.ones(2)),
+    "item": lambda m: m.func.vmap(lambda v: v * v.item())(m.ones(2)),
+    "float": lambda m: m.func.vmap(lambda v: v * float(v))(m.ones(2)),
+    "branch": lambda m: m.func.vmap(lambda v: v if v > 0 else -v)(m.ones(2)),
+    "copy": lambda m: m.func.vmap(lambda v: m.zeros(3).copy_(v))(m.ones(2, 3)),
+    "backward": lambda m: m.func.vmap(lambda v: v.backward())(m.ones(2)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_as_torch_tells_them(name):
+    torch = pytest.importorskip("torch")
+    told = []
+    for library in (rl, torch):
+        with pytest.raises((RuntimeError, ValueError, IndexError)) as caught:
+            MISTAKES[name](library)
+        kinds = [k for k in (RuntimeError, ValueError, IndexError) if isinstance(caught.value, k)]
+        told.append((kinds, str(caught.value).replace("<built-in method sin of type object>", "sin")))
+    (ours, text), (theirs, phrase) = told
+    assert ours == theirs
+    end = min(40, phrase.find(". ") % len(phrase))
+    assert text[:end] == phrase[:end]
 
 
 def test_against_torch():

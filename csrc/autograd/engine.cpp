@@ -8,6 +8,7 @@
 #include "autograd/meta.h"
 #include "autograd/profile.h"
 #include "autograd/record.h"
+#include "autograd/stack.h"
 
 namespace rl {
 
@@ -190,7 +191,7 @@ class Run {
     if (any || n.type->undefined_ok) {
       if (!n.type->undefined_ok)
         for (int64_t i = 0; i < dy.size(); ++i)
-          if (!dy[i].defined()) dy[i] = g_engine_ops.zeros(n.results[i].sizes, n.results[i].dtype, n.results[i].device);
+          if (!dy[i].defined()) dy[i] = zeros_for(n.results[i]);
       if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
       run_pre_hooks(n, dy);
       if (!call_.inputs.empty()) check_saved(n);  // also what the wanted inputs do not need
@@ -219,7 +220,7 @@ class Run {
   Grads call_backward(Node& n, const Grads& dy) {
     Profiled timed(n.type->name, ProfileKind::Backward, &n.site, n.scope);
     try {
-      return n.type->backward(n, dy);
+      return call_.rows < 0 ? n.type->backward(n, dy) : stacked_backward(n, dy);
     } catch (Error& e) {
       if (!e.message().empty() && n.site && e.message().find("recorded at") == std::string::npos &&
           e.message().find("saved for backward") == std::string::npos)
@@ -232,11 +233,17 @@ class Run {
   void send(Edge& e, Tensor g, Node* from) {
     ResultMeta& meta = e.node->results[e.nr];
     NoGrad mode(call_.create_graph);
-    if (!(g.sizes() == IntSpan(meta.sizes))) {
-      CHECK(expandable(meta.sizes, g.sizes()), Runtime, "Function ", from ? from->type->name : "backward",
-            " returned an invalid gradient at index ", static_cast<int64_t>(e.nr), " - got ", to_text(g.sizes()),
+    IntSpan sizes = g.sizes();  // of one row
+    if (call_.rows >= 0) {
+      CHECK(sizes.size() > 0 && sizes[0] == call_.rows, Runtime, "Function ", from ? from->type->name : "backward",
+            " returned gradients of shape ", to_text(sizes), " for a stack of ", call_.rows);
+      sizes = IntSpan(sizes.data() + 1, sizes.size() - 1);
+    }
+    if (!(sizes == IntSpan(meta.sizes))) {
+      CHECK(expandable(meta.sizes, sizes), Runtime, "Function ", from ? from->type->name : "backward",
+            " returned an invalid gradient at index ", static_cast<int64_t>(e.nr), " - got ", to_text(sizes),
             " but expected shape compatible with ", to_text(IntSpan(meta.sizes)));
-      g = g_engine_ops.sum_to(g, meta.sizes);
+      g = call_.rows < 0 ? g_engine_ops.sum_to(g, meta.sizes) : stacked_sum_to(g, meta.sizes);
     }
     if (g.dtype() != meta.dtype) {
       if (is_complex(g.dtype()) && !is_complex(meta.dtype)) g = g_engine_ops.real(g);
@@ -249,6 +256,10 @@ class Run {
     else if (is_sparse(slot) || is_sparse(g)) slot = add_sparse(slot, g);
     else if (!call_.create_graph && owned_alone(slot)) g_engine_ops.add_inplace(slot, g);
     else slot = g_engine_ops.add(slot, g);
+  }
+
+  Tensor zeros_for(const ResultMeta& meta) const {
+    return g_engine_ops.zeros(call_.rows < 0 ? Ints(meta.sizes) : stacked_sizes(meta.sizes), meta.dtype, meta.device);
   }
 
   static bool owned_alone(const Tensor& t) {
@@ -349,6 +360,7 @@ Tensors run_backward(const BackwardCall& call) {
       uint64_t outer;
       ~Numbered() { t_run = outer; }
     } numbered{std::exchange(t_run, run.id())};
+    StackedRows stacked(call.rows);
     results = run.go();
   }
   if (t_depth == 0 && !t_callbacks.empty()) {

@@ -11,6 +11,7 @@ struct BackwardCall {
   bool create_graph = false;
   Span<Tensor> inputs;     // empty: all leaves
   bool accumulate = true;  // into .grad of leaves (backward) or returned (grad)
+  int64_t rows = -1;       // >= 0: the gradients are stacks of so many (Note [Stacked gradients])
 };
 
 // The gradients of `inputs`, undefined where unreachable; empty when accumulating.

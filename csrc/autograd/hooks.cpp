@@ -3,11 +3,21 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
+#include "autograd/stack.h"
 
 namespace rl {
 namespace {
 
 [[noreturn]] void python_error() { throw Error(ErrorKind::Runtime, ""); }
+
+// f(a), or f(a, b).
+PyObject* call(PyObject* f, PyObject* a, PyObject* b = nullptr) {
+  PyObject* args = b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a);
+  if (!args) return nullptr;
+  PyObject* result = call_stacked(f, args);
+  Py_DECREF(args);
+  return result;
+}
 
 PyObject* or_none(const Tensor& t) { return Py_NewRef(t.defined() ? t.object() : Py_None); }
 
@@ -18,7 +28,7 @@ void run_dict(PyObject* dict, Tensor& g) {
   if (!list) python_error();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject* arg = or_none(g);
-    PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), arg);
+    PyObject* result = call(PyList_GET_ITEM(list, i), arg);
     Py_DECREF(arg);
     if (!result) {
       Py_DECREF(list);
@@ -93,6 +103,7 @@ void run_tensor_hooks(Node& node, Grads& dy) {
     auto [nr, dict] = node.hooks->tensor_hooks[i];
     if (nr < dy.size() && dy[nr].defined()) run_dict(dict, dy[nr]);
   }
+  if (stacked_rows() >= 0) return;  // a stack of gradients is none of the tensor's shape
   for (int64_t i = 0; i < node.hooks->retain_grad.size(); ++i) {
     auto [nr, weak] = node.hooks->retain_grad[i];
     PyObject* o = PyWeakref_GetObject(weak);
@@ -111,7 +122,7 @@ void run_pre_hooks(Node& node, Grads& dy) {
   PyObject* list = PyDict_Values(node.hooks->pre);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject* args = as_tuple(dy);
-    PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), args);
+    PyObject* result = call(PyList_GET_ITEM(list, i), args);
     Py_DECREF(args);
     if (!result) {
       Py_DECREF(list);
@@ -129,7 +140,7 @@ void run_post_hooks(Node& node, Grads& dx, const Grads& dy) {
   PyObject* list = PyDict_Values(node.hooks->post);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject *inputs = as_tuple(dx), *outputs = as_tuple(dy);
-    PyObject* result = PyObject_CallFunctionObjArgs(PyList_GET_ITEM(list, i), inputs, outputs, nullptr);
+    PyObject* result = call(PyList_GET_ITEM(list, i), inputs, outputs);
     Py_DECREF(inputs);
     Py_DECREF(outputs);
     if (!result) {

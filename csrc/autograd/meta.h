@@ -38,6 +38,7 @@ struct ViewGeometry {
 // dy of a view given by its strides in the base's memory: what lies in one place is summed there.
 struct AsStridedBackward : Node {
   static constexpr const char* kName = "AsStridedBackward0";
+  static constexpr bool kStacks = true;
   ViewGeometry view;
   Ints size, stride;
   int64_t storage_offset = 0;
@@ -63,6 +64,9 @@ struct EngineOps {
   Tensor (*assign)(const Tensor& into, const Tensor& from);  // copy_: recorded
   Tensor (*view_as_real)(const Tensor&);
   Tensor (*view_as_complex)(const Tensor&);
+  Tensor (*select)(const Tensor&, int64_t dim, int64_t index);
+  Tensor (*stack)(Span<Tensor>, int64_t dim);
+  Tensor (*reshape)(const Tensor&, IntSpan sizes);
 };
 extern EngineOps g_engine_ops;
 

@@ -113,6 +113,7 @@ struct NodeType {
   const char* name;
   size_t size;
   Grads (*backward)(Node&, const Grads& dy);
+  Grads (*stacked)(Node&, const Grads& dy);  // of stacked gradients (Note [Stacked gradients]); null: row by row
   void (*fields)(Node&, FieldVisitor&);
   void (*construct)(void*);
   void (*destroy)(Node&);
@@ -122,6 +123,13 @@ struct NodeType {
 
 struct NodeHooks;
 
+// Note [Stacked gradients]
+// Jacobians and grad(is_grads_batched=True) ask one graph for the gradients of many rows: dy then has a dimension in
+// front of those of the result, and so must dx have in front of those of the input. A node whose backward is right for
+// such gradients as it stands says `static constexpr bool kStacks = true;`: formulas of elementwise ops are, because
+// what was saved broadcasts; others count dimensions from the end, or from `lead(dy)`, and make sizes with `led(dy,
+// sizes)`. A node with another way to do it has a member `stacked(dy)`. All others run row by row (autograd/stack.h):
+// right, and slow.
 struct Node {
   PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
@@ -148,6 +156,14 @@ struct Node {
     return to && (!run || to->needed);
   }
   bool needs_any() const;
+  // How many dimensions dy, the gradient of a result, has in front of those of the result.
+  int64_t lead(const Tensor& dy, int64_t result = 0) const { return dy.dim() - results[result].sizes.size(); }
+  // The sizes that dy has in front, then these.
+  Ints led(const Tensor& dy, IntSpan sizes, int64_t result = 0) const {
+    Ints all(IntSpan(dy.sizes().data(), lead(dy, result)));
+    for (int64_t n : sizes) all.push_back(n);
+    return all;
+  }
 };
 
 inline Value SavedValue::unpack(Node& node) const {
@@ -187,6 +203,14 @@ inline Edge::~Edge() { Py_XDECREF(reinterpret_cast<PyObject*>(node)); }
     (__VA_ARGS__)                                                                                              \
   }
 
+template <class N> constexpr Grads (*stacked_of())(Node&, const Grads&) {
+  if constexpr (requires(N& n, const Grads& dy) { n.stacked(dy); })
+    return [](Node& node, const Grads& dy) -> Grads { return static_cast<N&>(node).stacked(dy); };
+  else if constexpr (requires { N::kStacks; })
+    return [](Node& node, const Grads& dy) -> Grads { return static_cast<N&>(node).backward(dy); };
+  else return nullptr;
+}
+
 template <class N> struct NodeTypeOf {
   static NodeType type;
 };
@@ -194,6 +218,7 @@ template <class N> NodeType NodeTypeOf<N>::type = {
     N::kName,
     sizeof(N),
     [](Node& node, const Grads& dy) -> Grads { return static_cast<N&>(node).backward(dy); },
+    stacked_of<N>(),
     [](Node& node, FieldVisitor& visit) {
       if constexpr (requires(N & n) { n.fields(visit); }) static_cast<N&>(node).fields(visit);
     },

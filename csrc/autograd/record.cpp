@@ -6,6 +6,7 @@
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/module_scope.h"
+#include "autograd/stack.h"
 #include "tensor/overlap.h"
 #include "tensor/promote.h"
 
@@ -86,7 +87,8 @@ struct CopySlices : Node {
   Node* fn = nullptr;  // owned
   uint32_t fn_nr = 0;
   Grads backward(const Grads& dy);
-  Tensor part_of(const Tensor& whole) const;
+  Grads stacked(const Grads& dy) { return backward(dy); }
+  Tensor part_of(const Tensor& whole, int64_t rows, int64_t step) const;
   ~CopySlices() { Py_XDECREF(reinterpret_cast<PyObject*>(fn)); }
   void fields(FieldVisitor& visit) {
     visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
@@ -94,19 +96,28 @@ struct CopySlices : Node {
   }
 };
 
-Tensor CopySlices::part_of(const Tensor& whole) const {
+// The part of `whole`, which is `rows` such bases, `step` elements from one to the next; of one base where rows < 0.
+Tensor CopySlices::part_of(const Tensor& whole, int64_t rows, int64_t step) const {
   const EngineOps& ops = g_engine_ops;
+  Ints sizes = view.sizes, strides = view.strides;
+  if (rows >= 0)
+    sizes.insert(0, rows), strides.insert(0, view.elements == ViewElements::RealOfComplex ? 2 * step : step);
   if (view.elements == ViewElements::RealOfComplex)
-    return ops.as_strided(ops.view_as_real(whole), view.sizes, view.strides, view.distance);
-  Tensor part = ops.as_strided(whole, view.sizes, view.strides, view.distance);
+    return ops.as_strided(ops.view_as_real(whole), sizes, strides, view.distance);
+  Tensor part = ops.as_strided(whole, sizes, strides, view.distance);
   return view.elements == ViewElements::ComplexOfReal ? ops.view_as_complex(part) : part;
 }
 
 // The gradient is laid out in memory as the base is, so that the view's own strides find its part.
 Grads CopySlices::backward(const Grads& dy) {
-  Tensor whole = empty_strided(base_sizes, base_strides, dy[0].dtype(), dy[0].device());
+  const int64_t rows = stacked_rows();
+  Ints sizes = base_sizes, strides = base_strides;
+  int64_t step = checked_extent(sizes, strides);
+  step = checked_add(step, step % 2);  // rows of pairs that are complex numbers begin with a whole pair
+  if (rows >= 0) sizes.insert(0, rows), strides.insert(0, step);
+  Tensor whole = empty_strided(sizes, strides, dy[0].dtype(), dy[0].device());
   g_engine_ops.assign(whole, dy[0]);
-  Tensor part = part_of(whole);
+  Tensor part = part_of(whole, rows, step);
   Grads given(fn->results.size());
   given[fn_nr] = g_engine_ops.clone(part);    // f may hand it on, while `whole` is written to below
   DType computed = fn->results[fn_nr].dtype;  // f's result was cast when it was written
@@ -114,16 +125,19 @@ Grads CopySlices::backward(const Grads& dy) {
   if (given[fn_nr].dtype() != computed) given[fn_nr] = g_engine_ops.cast(given[fn_nr], computed);
   for (int64_t i = 0; i < given.size(); ++i)
     if (!given[i].defined() && !fn->type->undefined_ok)
-      given[i] = g_engine_ops.zeros(fn->results[i].sizes, fn->results[i].dtype, fn->results[i].device);
+      given[i] = g_engine_ops.zeros(rows < 0 ? Ints(fn->results[i].sizes) : stacked_sizes(fn->results[i].sizes),
+                                    fn->results[i].dtype, fn->results[i].device);
   fn->released = fn->released || released;
-  Grads sent = fn->type->backward(*fn, given);
+  Grads sent = rows < 0 ? fn->type->backward(*fn, given) : stacked_backward(*fn, given);
   Grads result(edges.size());
   for (int64_t i = 1; i < sent.size() && i < result.size(); ++i) result[i] = sent[i];
   if (!needs(0)) return result;
   // What f sends to the value that was overwritten; nothing means zero.
   Tensor through = sent.empty() ? Tensor() : sent[0];
   if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());
-  else if (!(through.sizes() == part.sizes())) through = g_engine_ops.sum_to(through, part.sizes());
+  else if (!(through.sizes() == part.sizes()))
+    through = rows < 0 ? g_engine_ops.sum_to(through, part.sizes())
+                       : stacked_sum_to(through, IntSpan(part.sizes().data() + 1, part.dim() - 1));
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
   g_engine_ops.assign(part, through);
   result[0] = whole;
@@ -303,6 +317,7 @@ namespace {
 // x's values were replaced, by constants or by what the second edge leads to: no gradient reaches what x was before.
 struct OverwrittenBackward : Node {
   static constexpr const char* kName = "CopyBackwards";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) {
     Tensor none = g_engine_ops.zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device());
     if (edges.size() == 1) return {none};

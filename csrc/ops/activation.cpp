@@ -8,6 +8,7 @@ namespace rl::ops {
 // A slope that is constant around every x is still computed from x: its derivative is 0, not nothing.
 struct ConstantSlopeBackward : Node {
   static constexpr const char* kName = "ConstantSlopeBackward";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {dy[0], needs(1) ? zeros_like(dy[0]) : Tensor()}; }
 };
 static Tensor flat_in(const Tensor& x, const Tensor& dx) {
@@ -30,6 +31,7 @@ Tensor relu(const Tensor& x) {
 // leaky_relu: y = x, or slope x below 0        dx = dy, or slope dy
 struct LeakyReluBackward : Node {
   static constexpr const char* kName = "LeakyReluBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double negative_slope = 0;
   Grads backward(const Grads& dy) {
@@ -74,6 +76,7 @@ static Tensor leaky_relu_from_result(const Tensor& x, double slope) {
 // hardtanh: y = x brought into [min, max]        dx = dy strictly inside
 struct HardtanhBackward : Node {
   static constexpr const char* kName = "HardtanhBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double min_val = 0, max_val = 0;
   Grads backward(const Grads& dy) {
@@ -125,6 +128,7 @@ static Tensor hardswish(const Tensor& x) {
 // hardshrink: y = x, 0 where |x| <= lambda        dx = dy where |x| > lambda
 struct HardshrinkBackward : Node {
   static constexpr const char* kName = "HardshrinkBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double lambd = 0;
   Grads backward(const Grads& dy) {
@@ -160,6 +164,7 @@ static Tensor softshrink(const Tensor& x, const Scalar& lambd) {
 // threshold: y = x, or value where x <= threshold        dx = dy where x > threshold
 struct ThresholdBackward : Node {
   static constexpr const char* kName = "ThresholdBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double threshold = 0;
   Grads backward(const Grads& dy) {
@@ -182,6 +187,7 @@ static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& 
 //   dx = dy where x > 0, else weight dy; dweight = x dy where x <= 0
 struct PreluBackward : Node {
   static constexpr const char* kName = "PreluKernelBackward0";
+  static constexpr bool kStacks = true;
   Saved self, weight;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), w = weight.unpack(*this), above = gt(x, 0);

@@ -8,6 +8,7 @@ namespace rl::ops {
 //      dx = scale dy, or dy scale alpha input_scale e^(input_scale x)
 struct EluBackward : Node {
   static constexpr const char* kName = "EluBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double alpha = 1, scale = 1, input_scale = 1;
   Grads backward(const Grads& dy) {
@@ -25,6 +26,7 @@ struct EluBackward : Node {
 // alpha).
 struct EluResultBackward : Node {
   static constexpr const char* kName = "EluBackward1";
+  static constexpr bool kStacks = true;
   Saved result;
   double alpha = 1, scale = 1, input_scale = 1;
   Grads backward(const Grads& dy) {
@@ -80,6 +82,7 @@ static Tensor celu(const Tensor& x, const Scalar& alpha) {
 // with "tanh": cdf(x) = (1 + tanh(k (x + 0.044715 x^3))) / 2, k = sqrt(2 / pi)
 struct GeluBackward : Node {
   static constexpr const char* kName = "GeluBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   bool tanh_form = false;
   Grads backward(const Grads& dy) {
@@ -126,6 +129,7 @@ Tensor silu(const Tensor& x) { return from_self<SiluBackward>(unary("silu", Poin
 // softplus: y = log(1 + e^(beta x)) / beta, x where beta x > threshold        dx = dy sigmoid(beta x), or dy
 struct SoftplusBackward : Node {
   static constexpr const char* kName = "SoftplusBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double beta = 1, threshold = 20;
   Grads backward(const Grads& dy) {

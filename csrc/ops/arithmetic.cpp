@@ -41,6 +41,7 @@ static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const V
 // add: y = a + alpha b        da = dy, db = alpha dy
 struct AddBackward : Node {
   static constexpr const char* kName = "AddBackward0";
+  static constexpr bool kStacks = true;
   Scalar alpha = Scalar(1);
   Grads backward(const Grads& dy) {
     return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? dy[0] : mul(dy[0], alpha)};
@@ -65,6 +66,7 @@ void add_into(const Tensor& dst, const Tensor& src) {
 // sub: y = a - alpha b        da = dy, db = -alpha dy
 struct SubBackward : Node {
   static constexpr const char* kName = "SubBackward0";
+  static constexpr bool kStacks = true;
   Scalar alpha = Scalar(1);
   Grads backward(const Grads& dy) {
     return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? neg(dy[0]) : neg(mul(dy[0], alpha))};
@@ -110,6 +112,7 @@ static Value conj_value(const Value& v) {
 }
 struct MulBackward : Node {
   static constexpr const char* kName = "MulBackward0";
+  static constexpr bool kStacks = true;
   SavedValue self, other;
   Grads backward(const Grads& dy) {
     return {needs(0) ? mul(dy[0], conj_value(other.unpack(*this))) : Tensor(),
@@ -135,6 +138,7 @@ Tensor mul(const Value& a, const Value& b) {
 // div: y = a / b        da = dy / conj(b), db = -dy conj(y / b)
 struct DivBackward : Node {
   static constexpr const char* kName = "DivBackward0";
+  static constexpr bool kStacks = true;
   SavedValue self, other;
   Grads backward(const Grads& dy) {
     Value b = other.unpack(*this);
@@ -168,6 +172,7 @@ Tensor div(const Value& a, const Value& b) {
 // neg: y = -x        dx = -dy
 struct NegBackward : Node {
   static constexpr const char* kName = "NegBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {neg(dy[0])}; }
 };
 Tensor neg(const Tensor& a) {
@@ -181,6 +186,7 @@ Tensor neg(const Tensor& a) {
 // conj: y = re - i im        dx = conj(dy)
 struct ConjBackward : Node {
   static constexpr const char* kName = "ConjBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {conj(dy[0])}; }
 };
 Tensor conj(const Tensor& a) {

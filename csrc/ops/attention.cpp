@@ -26,12 +26,13 @@ static Tensor empty_joined(IntSpan sizes, const Tensor& like) {
 // to its own place; mask: booleans that say which keys a query sees, or numbers; it gets no gradient
 struct AttentionBackward : Node {
   static constexpr const char* kName = "ScaledDotProductFlashAttentionForCpuBackward0";
+  static constexpr bool kStacks = true;
   Saved query, key, value, output, logsumexp, attn_mask;
   bool causal = false;
   double scale = 1;
   Grads backward(const Grads& dy) {
     Tensor q = query.unpack(*this), k = key.unpack(*this), v = value.unpack(*this);
-    if (grad_enabled()) return composed(q, k, v, dy[0]);
+    if (grad_enabled() || lead(dy[0])) return composed(q, k, v, dy[0]);
     Tensor d = with_rows(dy[0]), qc = with_rows(q), kc = with_rows(k), vc = with_rows(v), o = output.unpack(*this);
     Tensor dq = empty_joined(q.sizes(), q), dk = empty_joined(k.sizes(), q), dv = empty_joined(v.sizes(), q);
     if (!q.device().is_meta()) {
@@ -43,7 +44,7 @@ struct AttentionBackward : Node {
     }
     return {dq, dk, dv};
   }
-  // Written with ops, so that it can be differentiated again.
+  // Written with ops, so that it can be differentiated again, and of stacked gradients.
   Grads composed(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g) {
     Tensor s = mul(matmul(q, transpose(k, 2, 3)), scale);
     if (causal) {
@@ -58,8 +59,8 @@ struct AttentionBackward : Node {
     kept[3] = 1;
     Tensor e = exp(sub(s, unsqueeze(detach(logsumexp.unpack(*this)), 3))), total = sum_to(e, kept);
     Tensor p = div(e, attn_mask.defined() ? where(eq(total, Scalar(0)), Scalar(1), total) : total);
-    Tensor dp = matmul(g, transpose(v, 2, 3)), ds = mul(mul(p, sub(dp, sum_to(mul(p, dp), kept))), scale);
-    return {matmul(ds, k), matmul(transpose(ds, 2, 3), q), matmul(transpose(p, 2, 3), g)};
+    Tensor dp = matmul(g, transpose(v, 2, 3)), ds = mul(mul(p, sub(dp, sum(mul(p, dp), Ints{-1}, true))), scale);
+    return {matmul(ds, k), matmul(transpose(ds, -2, -1), q), matmul(transpose(p, 2, 3), g)};
   }
   FIELDS(query, key, value, output, logsumexp, attn_mask)
 };

@@ -16,6 +16,7 @@ static DType type_of(const Value& a, const Value& b) {
 // pow: y = a^b        da = dy conj(b a^(b-1)), 0 where b = 0;  db = dy conj(y log a), 0 where a = 0 and b >= 0
 struct PowBackward : Node {
   static constexpr const char* kName = "PowBackward0";
+  static constexpr bool kStacks = true;
   SavedValue self, exponent;
   Saved result;
   Grads backward(const Grads& dy) {
@@ -130,6 +131,7 @@ Tensor atan2(const Value& y, const Value& x) {
 // hypot: y = sqrt(a^2 + b^2)        da = dy a / y, db = dy b / y
 struct HypotBackward : Node {
   static constexpr const char* kName = "HypotBackward0";
+  static constexpr bool kStacks = true;
   SavedValue self, other;
   Saved result;
   Grads backward(const Grads& dy) {
@@ -151,6 +153,7 @@ static Tensor hypot(const Value& a, const Value& b) {
 // copysign: |a| with the sign of b        da = dy y / a, 0 at 0; db = 0
 struct CopysignBackward : Node {
   static constexpr const char* kName = "CopysignBackward0";
+  static constexpr bool kStacks = true;
   SavedValue self;
   Saved result;
   Grads backward(const Grads& dy) {
@@ -195,6 +198,7 @@ static Tensor distance(const Tensor& a, const Tensor& b) { return where(eq(a, b)
 // logaddexp: y = log(e^a + e^b)        da = dy sigmoid(a - b), db = dy sigmoid(b - a)
 struct LogaddexpBackward : Node {
   static constexpr const char* kName = "LogaddexpBackward0";
+  static constexpr bool kStacks = true;
   Saved self, other;
   Grads backward(const Grads& dy) {
     Tensor a = self.unpack(*this), b = other.unpack(*this);
@@ -221,6 +225,7 @@ static Tensor logaddexp(const Tensor& a, const Tensor& b) {
 // logaddexp2: y = log2(2^a + 2^b)        da = dy sigmoid((a - b) log 2), db = dy sigmoid((b - a) log 2)
 struct Logaddexp2Backward : Node {
   static constexpr const char* kName = "Logaddexp2Backward0";
+  static constexpr bool kStacks = true;
   Saved self, other;
   Grads backward(const Grads& dy) {
     Tensor a = self.unpack(*this), b = other.unpack(*this);
@@ -295,6 +300,7 @@ static Tensor zeta(const Value& a, const Value& b) {
 // igamma: the regularized lower incomplete gamma P(a, x)        dx = dy e^((a - 1) log x - x - lgamma(a))
 struct IgammaBackward : Node {
   static constexpr const char* kName = "IgammaBackward0";
+  static constexpr bool kStacks = true;
   Saved self, other;
   Tensor slope(const Grads& dy) {
     if (needs(0)) no_derivative("igamma", "self");

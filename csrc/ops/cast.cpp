@@ -39,6 +39,7 @@ Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device) {
 // cast: y = x in another type        dx = dy, cast back by the engine
 struct ToCopyBackward : Node {
   static constexpr const char* kName = "ToCopyBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
 Tensor cast(const Tensor& input, DType dtype) {
@@ -51,6 +52,7 @@ Tensor cast(const Tensor& input, DType dtype) {
 // clone: y = x in memory of its own        dx = dy
 struct CloneBackward : Node {
   static constexpr const char* kName = "CloneBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
 Ints strides_for(const Tensor& t, MemoryFormat format) {
@@ -105,6 +107,7 @@ Tensor contiguous(const Tensor& input, MemoryFormat format) {
 // copy: x with its elements replaced by those of src        dx = 0, dsrc = dy
 struct CopyBackwards : Node {
   static constexpr const char* kName = "CopyBackwards";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) {
     Grads dx(2);
     if (needs(0)) dx[0] = zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device());
@@ -160,6 +163,7 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
 // fill: x with every element replaced by a number        dx = 0, dvalue = sum dy
 struct FillBackward : Node {
   static constexpr const char* kName = "FillBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) {
     Grads dx(2);
     if (needs(0)) dx[0] = zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device());
@@ -183,6 +187,7 @@ Tensor fill(const Tensor& input, const Value& value) {
 }
 struct ZeroBackward : Node {
   static constexpr const char* kName = "ZeroBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device())}; }
 };
 Tensor zero(const Tensor& input) {

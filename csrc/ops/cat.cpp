@@ -16,7 +16,14 @@ bool is_skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
 Tensor like_part(const Grads& dy, const Node& node, int64_t i) {
   if (dy[i].defined()) return dy[i];
   const ResultMeta& r = node.results[i];
+  for (int64_t k = 0; k < dy.size(); ++k)
+    if (dy[k].defined()) return zeros(node.led(dy[k], r.sizes, k), r.dtype, r.device);
   return zeros(r.sizes, r.dtype, r.device);
+}
+int64_t lead_of(const Grads& dy, const Node& node) {
+  for (int64_t k = 0; k < dy.size(); ++k)
+    if (dy[k].defined()) return node.lead(dy[k], k);
+  return 0;
 }
 
 }  // namespace
@@ -24,6 +31,7 @@ Tensor like_part(const Grads& dy, const Node& node, int64_t i) {
 // cat: y = tensors one after the other along dim        each gets its part of dy
 struct CatBackward : Node {
   static constexpr const char* kName = "CatBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
   Ints parts;  // sizes along dim; -1 for skipped tensors
   Grads backward(const Grads& dy) {
@@ -31,10 +39,10 @@ struct CatBackward : Node {
     int64_t start = 0;
     for (int64_t i = 0; i < parts.size(); ++i) {
       if (parts[i] < 0) {
-        dx.push_back(needs(i) ? zeros({0}, dy[0].dtype(), dy[0].device()) : Tensor());
+        dx.push_back(needs(i) ? zeros(led(dy[0], {0}), dy[0].dtype(), dy[0].device()) : Tensor());
         continue;
       }
-      dx.push_back(needs(i) ? narrow(dy[0], dim, start, parts[i]) : Tensor());
+      dx.push_back(needs(i) ? narrow(dy[0], dim + lead(dy[0]), start, parts[i]) : Tensor());
       start += parts[i];
     }
     return dx;
@@ -99,10 +107,11 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
 // stack: y = tensors along a new dimension        each gets its slice of dy
 struct StackBackward : Node {
   static constexpr const char* kName = "StackBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Grads dx;
-    for (int64_t i = 0; i < edges.size(); ++i) dx.push_back(needs(i) ? select(dy[0], dim, i) : Tensor());
+    for (int64_t i = 0; i < edges.size(); ++i) dx.push_back(needs(i) ? select(dy[0], dim + lead(dy[0]), i) : Tensor());
     return dx;
   }
   FIELDS(dim)
@@ -143,11 +152,12 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
 struct SplitBackward : Node {
   static constexpr const char* kName = "SplitWithSizesBackward0";
   static constexpr bool kUndefinedOk = true;
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensors parts;
     for (int64_t i = 0; i < dy.size(); ++i) parts.push_back(like_part(dy, *this, i));
-    return {cat(parts, dim)};
+    return {cat(parts, dim + lead_of(dy, *this))};
   }
   FIELDS(dim)
 };
@@ -192,11 +202,12 @@ Tensors split(const Tensor& input, int64_t split_size, int64_t dim) {
 struct UnbindBackward : Node {
   static constexpr const char* kName = "UnbindBackward0";
   static constexpr bool kUndefinedOk = true;
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensors parts;
     for (int64_t i = 0; i < dy.size(); ++i) parts.push_back(like_part(dy, *this, i));
-    return {stack(parts, dim)};
+    return {stack(parts, dim + lead_of(dy, *this))};
   }
   FIELDS(dim)
 };

@@ -11,6 +11,7 @@ namespace rl::ops {
 // where: y = a where the condition holds, else b        da = dy there, db = dy elsewhere
 struct WhereBackward : Node {
   static constexpr const char* kName = "WhereBackward0";
+  static constexpr bool kStacks = true;
   Saved condition;
   Grads backward(const Grads& dy) {
     Tensor c = condition.unpack(*this);
@@ -92,6 +93,7 @@ static Tensor fmin(const Tensor& a, const Tensor& b) {
 // clamp: y = min(max(x, low), high)        dx = dy inside the bounds, ends included
 struct ClampBackward : Node {
   static constexpr const char* kName = "ClampBackward1";
+  static constexpr bool kStacks = true;
   Saved self;
   std::optional<Scalar> min, max;
   Grads backward(const Grads& dy) {
@@ -148,6 +150,7 @@ Tensor clamp(const Tensor& x, const std::optional<Scalar>& min, const std::optio
 // clamp between tensors        dx = dy inside; dmin = dy where x < min < max; dmax = dy where max < x or max < min
 struct ClampTensorsBackward : Node {
   static constexpr const char* kName = "ClampBackward0";
+  static constexpr bool kStacks = true;
   Saved self, min, max;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), low = min.defined() ? min.unpack(*this) : Tensor(),

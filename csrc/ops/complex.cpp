@@ -13,6 +13,7 @@ static Tensor part_view(const Tensor& x, int64_t part) {
 // real: y = Re x        dx = dy
 struct RealBackward : Node {
   static constexpr const char* kName = "RealBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {complex(dy[0], zeros_like(dy[0]))}; }
 };
 Tensor real(const Tensor& x) {
@@ -23,6 +24,7 @@ Tensor real(const Tensor& x) {
 // imag: y = Im x        dx = i dy
 struct ImagBackward : Node {
   static constexpr const char* kName = "ImagBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {complex(zeros_like(dy[0]), dy[0])}; }
 };
 Tensor imag(const Tensor& x) {
@@ -33,6 +35,7 @@ Tensor imag(const Tensor& x) {
 // complex: y = re + i im        dre = Re dy, dim = Im dy
 struct ComplexBackward : Node {
   static constexpr const char* kName = "ComplexBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {needs(0) ? real(dy[0]) : Tensor(), needs(1) ? imag(dy[0]) : Tensor()}; }
 };
 static void check_parts(const Tensor& a, const Tensor& b) {
@@ -50,6 +53,7 @@ Tensor complex(const Tensor& re, const Tensor& im) {
 // polar: y = r e^(i a)        dr = Re(dy conj(e^(i a))), da = Re(dy conj(i y))
 struct PolarBackward : Node {
   static constexpr const char* kName = "PolarBackward0";
+  static constexpr bool kStacks = true;
   Saved angle, result;
   Grads backward(const Grads& dy) {
     Grads dx(2);
@@ -89,6 +93,7 @@ static Tensor angle(const Tensor& x) {
 Tensor view_as_complex(const Tensor& x);
 struct ViewAsRealBackward : Node {
   static constexpr const char* kName = "ViewAsRealBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {view_as_complex(contiguous(dy[0]))}; }
 };
 Tensor view_as_real(const Tensor& x) {
@@ -104,6 +109,7 @@ Tensor view_as_real(const Tensor& x) {
 // view_as_complex: pairs along the last dimension as complex numbers        dx = view_as_real(dy)
 struct ViewAsComplexBackward : Node {
   static constexpr const char* kName = "ViewAsComplexBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {view_as_real(dy[0])}; }
 };
 Tensor view_as_complex(const Tensor& x) {

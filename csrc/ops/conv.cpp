@@ -16,7 +16,41 @@ namespace rl::ops {
 struct Geometry {
   ConvShape shape;
   Ints x, w, y;  // sizes of the input, the filters and the result
+
+  // For a stack of rows: all of them in the batch, or in the channels of the input or the result (of one group).
+  Geometry with_batches(int64_t rows) const {
+    Geometry g = *this;
+    g.shape.batch = checked_mul(g.shape.batch, rows);
+    g.x[0] = g.y[0] = g.shape.batch;
+    return g;
+  }
+  Geometry with_inputs(int64_t rows) const {
+    Geometry g = *this;
+    g.shape.in_channels = g.x[1] = g.w[1] = checked_mul(g.shape.in_channels, rows);
+    return g;
+  }
+  Geometry with_results(int64_t rows) const {
+    Geometry g = *this;
+    g.shape.out_channels = g.y[1] = g.w[0] = checked_mul(g.shape.out_channels, rows);
+    return g;
+  }
 };
+
+// (rows, ...) with the rows joined to dimension `dim` of the rest, and back.
+static Tensor joined(const Tensor& t, int64_t dim) {
+  Tensor moved = dim ? movedim(t, Ints{0}, Ints{dim}) : t;
+  Ints sizes(moved.sizes());
+  sizes[dim] *= sizes[dim + 1];
+  sizes.erase(dim + 1);
+  return reshape(moved, sizes);
+}
+static Tensor apart(const Tensor& t, int64_t dim, int64_t rows) {
+  Ints sizes(t.sizes());
+  sizes[dim] /= rows;
+  sizes.insert(dim, rows);
+  Tensor y = reshape(t, sizes);
+  return dim ? movedim(y, Ints{dim}, Ints{0}) : y;
+}
 
 static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
                           bool channels_last = false);
@@ -39,6 +73,11 @@ static Tensor channel_sums(const Tensor& dy) {
   kept[1] = dy.sizes()[1];
   return reshape(sum_to(dy, kept), Ints{dy.sizes()[1]});
 }
+static Tensor stacked_channel_sums(const Tensor& dy) {
+  Ints kept(dy.dim(), 1);
+  kept[0] = dy.sizes()[0], kept[2] = dy.sizes()[2];
+  return reshape(sum_to(dy, kept), Ints{kept[0], kept[2]});
+}
 
 // convolution: y = x * w + bias        dx = dx(dy, w), dw = dw(dy, x), dbias = sums of dy
 struct ConvolutionBackward : Node {
@@ -50,6 +89,17 @@ struct ConvolutionBackward : Node {
     if (needs(0)) d[0] = conv_input(dy[0], conj(weight.unpack(*this)), geometry);
     if (needs(1)) d[1] = conv_weight(dy[0], conj(input.unpack(*this)), geometry);
     if (needs(2)) d[2] = channel_sums(dy[0]);
+    return d;
+  }
+  Grads stacked(const Grads& dy) {
+    if (needs(1) && geometry.shape.groups != 1) return backward_by_rows(*this, dy);
+    int64_t rows = dy[0].sizes()[0];
+    Grads d(3);
+    if (needs(0))
+      d[0] = apart(conv_input(joined(dy[0], 0), conj(weight.unpack(*this)), geometry.with_batches(rows)), 0, rows);
+    if (needs(1))
+      d[1] = apart(conv_weight(joined(dy[0], 1), conj(input.unpack(*this)), geometry.with_results(rows)), 0, rows);
+    if (needs(2)) d[2] = stacked_channel_sums(dy[0]);
     return d;
   }
   FIELDS(input, weight)
@@ -83,6 +133,19 @@ struct ConvolutionInputBackward : Node {
     if (needs(0)) d[0] = conv_result(dy[0], conj(weight.unpack(*this)), OptTensor(), geometry);
     if (needs(1)) d[1] = conv_weight(conj(input.unpack(*this)), dy[0], geometry);
     if (needs(2)) d[2] = channel_sums(dy[0]);
+    return d;
+  }
+  Grads stacked(const Grads& dy) {
+    if (needs(1) && geometry.shape.groups != 1) return backward_by_rows(*this, dy);
+    int64_t rows = dy[0].sizes()[0];
+    Grads d(3);
+    if (needs(0)) {
+      Tensor w = conj(weight.unpack(*this));
+      d[0] = apart(conv_result(joined(dy[0], 0), w, OptTensor(), geometry.with_batches(rows)), 0, rows);
+    }
+    if (needs(1))
+      d[1] = apart(conv_weight(conj(input.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
+    if (needs(2)) d[2] = stacked_channel_sums(dy[0]);
     return d;
   }
   FIELDS(input, weight)
@@ -121,6 +184,18 @@ struct ConvolutionWeightBackward : Node {
     Grads d(2);
     if (needs(0)) d[0] = conv_result(conj(input.unpack(*this)), dy[0], OptTensor(), geometry);
     if (needs(1)) d[1] = conv_input(conj(grad_output.unpack(*this)), dy[0], geometry);
+    return d;
+  }
+  Grads stacked(const Grads& dy) {
+    if (geometry.shape.groups != 1) return backward_by_rows(*this, dy);
+    int64_t rows = dy[0].sizes()[0];
+    Grads d(2);
+    if (needs(0)) {
+      Tensor x = conj(input.unpack(*this));
+      d[0] = apart(conv_result(x, joined(dy[0], 0), OptTensor(), geometry.with_results(rows)), 1, rows);
+    }
+    if (needs(1))
+      d[1] = apart(conv_input(conj(grad_output.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
     return d;
   }
   FIELDS(grad_output, input)

@@ -7,6 +7,7 @@ namespace rl::ops {
 // div with rounding: y = floor(a / b) or trunc(a / b)        flat: da = db = 0
 struct DivModeBackward : Node {
   static constexpr const char* kName = "DivBackward1";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) {
     return {needs(0) ? zeros_like(dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
   }

@@ -43,6 +43,7 @@ void draw_dropout(const Tensor& input, double keep, double scale, Tensor& y, Ten
 // dropout: y = x * mask / (1 - p), mask = 1 with probability 1 - p        dx = dy * mask / (1 - p)
 struct DropoutBackward : Node {
   static constexpr const char* kName = "DropoutBackward0";
+  static constexpr bool kStacks = true;
   Saved mask;
   double scale = 1;
   Grads backward(const Grads& dy) { return {mul(mul(dy[0], mask.unpack(*this)), Scalar(scale))}; }

@@ -284,11 +284,15 @@ static Tensor tensordot(const Tensor& a, const Tensor& b, const Ints& dims_a, co
 static Tensor cross(const Tensor& a, const Tensor& b, int64_t dim);
 struct CrossBackward : Node {
   static constexpr const char* kName = "LinalgCrossBackward0";
+  static constexpr bool kStacks = true;
   Saved self, other;
   int64_t dim = -1;
   Grads backward(const Grads& dy) {
-    return {needs(0) ? cross(conj(other.unpack(*this)), dy[0], dim) : Tensor(),
-            needs(1) ? cross(dy[0], conj(self.unpack(*this)), dim) : Tensor()};
+    auto of = [&](const Saved& saved) {
+      Tensor t = conj(saved.unpack(*this));
+      return lead(dy[0]) ? unsqueeze(t, 0) : t;
+    };
+    return {needs(0) ? cross(of(other), dy[0], dim) : Tensor(), needs(1) ? cross(dy[0], of(self), dim) : Tensor()};
   }
   FIELDS(self, other, dim)
 };

@@ -89,16 +89,19 @@ inline Tensor zero_where(const Tensor& mask, const Tensor& t) { return where(mas
 
 // Nodes whose derivative needs the input, or the result, and nothing else.
 struct SelfNode : Node {
+  static constexpr bool kStacks = true;
   Saved self;
   Tensor x() { return self.unpack(*this); }
   FIELDS(self)
 };
 struct ResultNode : Node {
+  static constexpr bool kStacks = true;
   Saved result;
   Tensor y() { return result.unpack(*this); }
   FIELDS(result)
 };
 struct PairNode : Node {
+  static constexpr bool kStacks = true;
   SavedValue self, other;
   Value a() { return self.unpack(*this); }
   Value b() { return other.unpack(*this); }

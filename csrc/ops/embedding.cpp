@@ -25,6 +25,15 @@ struct EmbeddingBackward : Node {
     return {
         embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq)};
   }
+  Grads stacked(const Grads& dy) {
+    if (scale_grad_by_freq) return backward_by_rows(*this, dy);
+    Tensor at = indices.unpack(*this), g = dy[0];
+    if (padding_idx >= 0)
+      g = masked_fill(g, unsqueeze(binary("eq", Pointwise::Eq, at, Scalar(padding_idx), {.rule = Rule::Bool}), -1), 0);
+    int64_t width = g.sizes()[g.dim() - 1];
+    Tensor like = zeros(led(g, Ints{weight_sym_argsize_0, width}), g.dtype(), g.device());
+    return {index_add(like, 1, reshape(at, {at.numel()}), reshape(g, led(g, Ints{at.numel(), width})))};
+  }
   FIELDS(indices, padding_idx, scale_grad_by_freq, weight_sym_argsize_0)
 };
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {

@@ -28,10 +28,11 @@ void check_lengths(const Tensor& t, const Ints& dims) {
 static Tensor fft_c2c(const Tensor& x, const Ints& dims, double scale, bool forward);
 struct FftC2cBackward : Node {
   static constexpr const char* kName = "FftC2CBackward0";
+  static constexpr bool kStacks = true;
   Ints dim;
   double scale = 1;
   bool forward = true;
-  Grads backward(const Grads& dy) { return {fft_c2c(dy[0], dim, scale, !forward)}; }
+  Grads backward(const Grads& dy) { return {fft_c2c(dy[0], shifted(dim, lead(dy[0])), scale, !forward)}; }
   FIELDS(dim, scale, forward)
 };
 static Tensor fft_c2c(const Tensor& x, const Ints& dims, double scale, bool forward) {
@@ -51,8 +52,9 @@ static Tensor fft_c2c(const Tensor& x, const Ints& dims, double scale, bool forw
 // A dimension cut to length n, or filled with zeros.
 struct PadEndBackward : Node {
   static constexpr const char* kName = "ConstantPadNdBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0, length = 0;
-  Grads backward(const Grads& dy) { return {narrow(dy[0], dim, 0, length)}; }
+  Grads backward(const Grads& dy) { return {narrow(dy[0], dim + lead(dy[0]), 0, length)}; }
   FIELDS(dim, length)
 };
 static Tensor padded(const Tensor& x, int64_t dim, int64_t n) {
@@ -79,6 +81,7 @@ static Tensor fft_c2r(const Tensor& x, const Ints& dims, double scale, bool forw
 static Tensor weighted(const Tensor& x, int64_t dim, int64_t n, double inner);
 struct FftR2cBackward : Node {
   static constexpr const char* kName = "FftR2CBackward0";
+  static constexpr bool kStacks = true;
   Ints dim;
   double scale = 1;
   bool forward = true;
@@ -86,7 +89,8 @@ struct FftR2cBackward : Node {
   Grads backward(const Grads& dy) {
     // Re of the full transform of a half filled spectrum: the other dimensions transform freely, the last one as c2r of
     // dy with its inner values halved, since c2r counts each of them twice.
-    return {fft_c2r(weighted(dy[0], dim[dim.size() - 1], last, 0.5), dim, scale, !forward, last)};
+    Ints dims = shifted(dim, lead(dy[0]));
+    return {fft_c2r(weighted(dy[0], dims[dims.size() - 1], last, 0.5), dims, scale, !forward, last)};
   }
   FIELDS(dim, scale, forward, last)
 };
@@ -124,12 +128,14 @@ static Tensor weighted(const Tensor& x, int64_t dim, int64_t n, double inner) {
 // fft_c2r: half a complex spectrum to n real values        dx = the half transform of dy, its inner values doubled
 struct FftC2rBackward : Node {
   static constexpr const char* kName = "FftC2RBackward0";
+  static constexpr bool kStacks = true;
   Ints dim;
   double scale = 1;
   bool forward = false;
   int64_t last = 0;
   Grads backward(const Grads& dy) {
-    return {weighted(fft_r2c(dy[0], dim, scale, !forward), dim[dim.size() - 1], last, 2)};
+    Ints dims = shifted(dim, lead(dy[0]));
+    return {weighted(fft_r2c(dy[0], dims, scale, !forward), dims[dims.size() - 1], last, 2)};
   }
   FIELDS(dim, scale, forward, last)
 };

@@ -99,9 +99,10 @@ struct GatherBackward : Node {
   Saved index, self;  // only self's sizes are needed; torch keeps it, and refuses writes to it
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
-    Tensor like = zeros(self.unpack(*this).sizes(), dy[0].dtype(), dy[0].device());
-    return {scatter_add(like, dim, index.unpack(*this), dy[0])};
+    Tensor like = zeros(led(dy[0], self.unpack(*this).sizes()), dy[0].dtype(), dy[0].device());
+    return {scatter_add(like, dim + lead(dy[0]), repeated(*this, index.unpack(*this), dy[0]), dy[0])};
   }
+  Grads stacked(const Grads& dy) { return self.unpack(*this).dim() == 0 ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, self)
 };
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
@@ -139,10 +140,12 @@ struct ScatterBackward : Node {
   int64_t dim = 0;
   Ints src_sizes;
   Grads backward(const Grads& dy) {
-    Tensor i = index.unpack(*this);
-    return {needs(0) ? scatter(dy[0], dim, i, Scalar(0)) : Tensor(),
-            needs(1) ? gather_for(dy[0], dim, i, src_sizes) : Tensor()};
+    Tensor i = repeated(*this, index.unpack(*this), dy[0]);
+    int64_t d = dim + lead(dy[0]);
+    return {needs(0) ? scatter(dy[0], d, i, Scalar(0)) : Tensor(),
+            needs(1) ? gather_for(dy[0], d, i, led(dy[0], src_sizes)) : Tensor()};
   }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index)
 };
 static Tensor scatter_into(const char* op, const Tensor& input, int64_t dim, const Tensor& index, const Value& src,
@@ -184,8 +187,11 @@ struct ScatterAddBackward : Node {
   int64_t dim = 0;
   Ints src_sizes;
   Grads backward(const Grads& dy) {
-    return {dy[0], needs(1) ? gather_for(dy[0], dim, index.unpack(*this), src_sizes) : Tensor()};
+    if (!needs(1)) return {dy[0], Tensor()};
+    Tensor i = repeated(*this, index.unpack(*this), dy[0]);
+    return {dy[0], gather_for(dy[0], dim + lead(dy[0]), i, led(dy[0], src_sizes))};
   }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index)
 };
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "autograd/record.h"
+#include "autograd/stack.h"
 #include "backend/index.h"
 #include "ops/view.h"
 
@@ -18,6 +19,10 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index);
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha = Scalar(1));
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Value& value);
+// Indices that are the same for all rows of a stacked dy.
+inline Tensor repeated(const Node& node, const Tensor& index, const Tensor& dy) {
+  return node.lead(dy) ? expand(index, node.led(dy, index.sizes())) : index;
+}
 Tensor index(const Tensor& input, const IndexList& indices);
 Tensor index_put(const Tensor& input, const IndexList& indices, const Tensor& values, bool accumulate = false);
 Tensor take(const Tensor& input, const Tensor& index);

@@ -15,8 +15,10 @@ struct IndexSelectBackward : Node {
   int64_t dim = 0;
   Ints self_sym_sizes;
   Grads backward(const Grads& dy) {
-    return {index_add(zeros(self_sym_sizes, dy[0].dtype(), dy[0].device()), dim, index.unpack(*this), dy[0])};
+    Tensor like = zeros(led(dy[0], self_sym_sizes), dy[0].dtype(), dy[0].device());
+    return {index_add(like, dim + lead(dy[0]), index.unpack(*this), dy[0])};
   }
+  Grads stacked(const Grads& dy) { return self_sym_sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, self_sym_sizes)
 };
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
@@ -85,10 +87,11 @@ struct IndexAddBackward : Node {
   Scalar alpha = Scalar(1);
   Grads backward(const Grads& dy) {
     if (!needs(1)) return {dy[0], Tensor()};
-    Tensor ds = index_select(dy[0], dim, index.unpack(*this));
+    Tensor ds = index_select(dy[0], dim + lead(dy[0]), index.unpack(*this));
     if (!alpha.equals(1)) ds = mul(ds, alpha.is_complex() ? Scalar(std::conj(alpha.to_complex128())) : alpha);
-    return {dy[0], reshape(ds, source.unpack(*this).sizes())};
+    return {dy[0], reshape(ds, led(dy[0], source.unpack(*this).sizes()))};
   }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, source)
 };
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
@@ -114,10 +117,10 @@ struct IndexFillBackward : Node {
   Saved index;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
-    Tensor i = index.unpack(*this);
-    return {needs(0) ? index_fill(dy[0], dim, i, Scalar(0)) : Tensor(),
-            needs(1) ? sum_to(sub(dy[0], index_fill(dy[0], dim, i, Scalar(0))), {}) : Tensor()};
+    Tensor rest = index_fill(dy[0], dim + lead(dy[0]), index.unpack(*this), Scalar(0));
+    return {needs(0) ? rest : Tensor(), needs(1) ? sub(dy[0], rest) : Tensor()};
   }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index)
 };
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Value& value) {
@@ -153,9 +156,11 @@ struct IndexCopyBackward : Node {
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensor i = index.unpack(*this);
-    return {needs(0) ? index_fill(dy[0], dim, i, Scalar(0)) : Tensor(),
-            needs(1) ? reshape(index_select(dy[0], dim, i), source.unpack(*this).sizes()) : Tensor()};
+    int64_t d = dim + lead(dy[0]);
+    return {needs(0) ? index_fill(dy[0], d, i, Scalar(0)) : Tensor(),
+            needs(1) ? reshape(index_select(dy[0], d, i), led(dy[0], source.unpack(*this).sizes())) : Tensor()};
   }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, source)
 };
 static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {

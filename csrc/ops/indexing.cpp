@@ -145,6 +145,30 @@ IndexList unpack_all(Node& node, const SmallVector<Saved, 2>& saved) {
   return out;
 }
 
+// The same indices in each row of a stacked dy.
+IndexList behind(const Node& node, const Tensor& dy, const IndexList& indices) {
+  if (!node.lead(dy)) return indices;
+  int64_t first = -1, last = -1, count = 0, rank = 0;
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    if (!indices[i].defined()) continue;
+    if (first < 0) first = i;
+    last = i, ++count, rank = std::max(rank, indices[i].dim());
+  }
+  Tensor rows;  // left out: all of them
+  if (last - first + 1 != count) {
+    // Indices that stand apart have their dimensions in front, and there the rows must be.
+    Ints sizes(rank + 1, 1);
+    sizes[0] = dy.sizes()[0];
+    rows = empty(sizes, DType::Int64, dy.device());
+    if (!dy.device().is_meta())
+      for (int64_t i = 0; i < sizes[0]; ++i) rows.data<int64_t>()[i] = i;
+  }
+  IndexList all;
+  all.push_back(rows);
+  for (const Tensor& t : indices) all.push_back(t);
+  return all;
+}
+
 bool any_defined(const IndexList& indices) {
   for (const Tensor& t : indices)
     if (t.defined()) return true;
@@ -156,10 +180,12 @@ bool any_defined(const IndexList& indices) {
 // index: y = x[i, :, j, ...]        dx = zeros with dy added at those places
 struct IndexBackward : Node {
   static constexpr const char* kName = "IndexBackward0";
+  static constexpr bool kStacks = true;
   SmallVector<Saved, 2> indices;
   Ints self_sym_sizes;
   Grads backward(const Grads& dy) {
-    return {index_put(zeros(self_sym_sizes, dy[0].dtype(), dy[0].device()), unpack_all(*this, indices), dy[0], true)};
+    Tensor like = zeros(led(dy[0], self_sym_sizes), dy[0].dtype(), dy[0].device());
+    return {index_put(like, behind(*this, dy[0], unpack_all(*this, indices)), dy[0], true)};
   }
   FIELDS(indices, self_sym_sizes)
 };
@@ -195,10 +221,11 @@ Tensor index(const Tensor& input, const IndexList& given) {
 // there
 struct IndexPutBackward : Node {
   static constexpr const char* kName = "IndexPutBackward0";
+  static constexpr bool kStacks = true;
   SmallVector<Saved, 2> indices;
   bool accumulate = false;
   Grads backward(const Grads& dy) {
-    IndexList at = unpack_all(*this, indices);
+    IndexList at = behind(*this, dy[0], unpack_all(*this, indices));
     Tensor dx;
     if (needs(0)) dx = accumulate ? dy[0] : index_put(dy[0], at, zeros({}, dy[0].dtype(), dy[0].device()), false);
     return {dx, needs(1) ? index(dy[0], at) : Tensor()};

@@ -114,6 +114,7 @@ Tensor scale_rows(const Tensor& a, const Tensor& d) { return mul(a, unsqueeze(d,
 // real_of: y = Re x        dx = dy
 struct RealPartBackward : Node {
   static constexpr const char* kName = "RealBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {as_complex(dy[0])}; }
 };
 Tensor real_of(const Tensor& a) {

@@ -11,6 +11,7 @@ namespace rl::ops {
 // cholesky: A = L L^H        dA = sym(L^-H phi(L^H dL) L^-1), phi: lower triangle, diagonal halved
 struct CholeskyBackward : Node {
   static constexpr const char* kName = "LinalgCholeskyExBackward0";
+  static constexpr bool kStacks = true;
   Saved L;
   bool upper = false;
   Grads backward(const Grads& dy) {
@@ -49,6 +50,7 @@ static Tensor cholesky(const Tensor& a, bool upper) { return std::get<0>(cholesk
 static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper);
 struct CholeskySolveBackward : Node {
   static constexpr const char* kName = "CholeskySolveBackward0";
+  static constexpr bool kStacks = true;
   Saved input2, result;
   bool upper = false;
   Grads backward(const Grads& dx) {

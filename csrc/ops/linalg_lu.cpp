@@ -87,6 +87,7 @@ static Tensor lu_gradient(const Tensor& lu, const Tensor& pivots, const Tensor& 
 }
 struct LuFactorBackward : Node {
   static constexpr const char* kName = "LinalgLuFactorExBackward0";
+  static constexpr bool kStacks = true;
   Saved LU, pivots;
   Grads backward(const Grads& dy) { return {lu_gradient(LU.unpack(*this), pivots.unpack(*this), dy[0])}; }
   FIELDS(LU, pivots)
@@ -122,6 +123,7 @@ static std::tuple<Tensor, Tensor, Tensor> lu(const Tensor& a, bool pivot) {
 // lu_solve: A X = B (or X A = B, or with A^H) by A's LU. Composed where the LU wants a gradient.
 struct LuSolveBackward : Node {
   static constexpr const char* kName = "LinalgLuSolveBackward0";
+  static constexpr bool kStacks = true;
   Saved LU, pivots;
   bool left = true, adjoint = false;
   Grads backward(const Grads& dx);
@@ -258,6 +260,10 @@ struct DetBackward : Node {
     });
     return {scaled_inverse(d.lu, d.pivots, mul(dy[0], conj(d.det)))};
   }
+  Grads stacked(const Grads& dy) {
+    Tensor one = full(results[0].sizes, Scalar(1), results[0].dtype, results[0].device);
+    return {mul(unsqueeze(unsqueeze(dy[0], -1), -1), backward({one})[0])};
+  }
   FIELDS(A, LU, pivots, result)
 };
 static Tensor det(const Tensor& a) {
@@ -274,6 +280,7 @@ static Tensor det(const Tensor& a) {
 // slogdet: sign = det / |det|, logabsdet = log |det|        dA = (dlog + i Im(conj(sign) dsign)) A^-H
 struct SlogdetBackward : Node {
   static constexpr const char* kName = "LinalgSlogdetBackward0";
+  static constexpr bool kStacks = true;
   Saved A, LU, pivots, sign;
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), g = dy[1];
@@ -281,7 +288,7 @@ struct SlogdetBackward : Node {
       Tensor turn = mul(conj(sign.unpack(*this)), dy[0]);
       g = add(as_complex(g), sub(turn, as_complex(real_of(turn))));
     }
-    if (grad_enabled() && a.requires_grad()) return {mul(unsqueeze(unsqueeze(g, -1), -1), mH(inv(a)))};
+    if (lead(dy[0]) || (grad_enabled() && a.requires_grad())) return {mul(unsqueeze(unsqueeze(g, -1), -1), mH(inv(a)))};
     return {scaled_inverse(LU.unpack(*this), pivots.unpack(*this), g)};
   }
   FIELDS(A, LU, pivots, sign)

@@ -17,6 +17,7 @@ namespace rl::ops {
 struct QrBackward : Node {
   static constexpr const char* kName = "LinalgQrBackward0";
   static constexpr bool kUndefinedOk = true;
+  static constexpr bool kStacks = true;
   Saved self, Q, R;
   int64_t mode = 0;  // 0 reduced, 1 complete, 2 r
   Grads backward(const Grads& dy) {
@@ -28,8 +29,10 @@ struct QrBackward : Node {
     int64_t m = rows(q), n = cols(r), k = std::min(m, n);
     CHECK(mode != 1 || m <= n, Runtime,
           "The QR decomposition is not differentiable when mode='complete' and nrows > ncols");
-    Tensor dq = dy[0].defined() ? dy[0] : zeros(q.sizes(), q.dtype(), q.device());
-    Tensor dr = dy[1].defined() ? dy[1] : zeros(r.sizes(), r.dtype(), r.device());
+    int64_t given = dy[0].defined() ? 0 : 1;
+    if (!dy[given].defined()) return {Tensor()};
+    Tensor dq = dy[0].defined() ? dy[0] : zeros(led(dy[given], q.sizes(), given), q.dtype(), q.device());
+    Tensor dr = dy[1].defined() ? dy[1] : zeros(led(dy[given], r.sizes(), given), r.dtype(), r.device());
     Tensor r1 = r, dr1 = dr, wide;
     if (n > k) {
       Tensor a2 = narrow(self.unpack(*this), -1, k, n - k), dr2 = narrow(dr, -1, k, n - k);

@@ -15,6 +15,7 @@ namespace rl::ops {
 // inv: Y = A^-1        dA = -Y^H dY Y^H
 struct InvBackward : Node {
   static constexpr const char* kName = "LinalgInvExBackward0";
+  static constexpr bool kStacks = true;
   Saved inverse;
   Grads backward(const Grads& dy) {
     Tensor yh = mH(inverse.unpack(*this));
@@ -38,6 +39,7 @@ Tensor inv(const Tensor& a) { return std::get<0>(inverse_of("linalg.inv", a, tru
 // solve: A X = B        dB = A^-H dX, dA = -dB X^H
 struct SolveBackward : Node {
   static constexpr const char* kName = "LinalgSolveExBackward0";
+  static constexpr bool kStacks = true;
   Saved A, result;
   Grads backward(const Grads& dx) {
     Grads d(2);
@@ -98,6 +100,7 @@ static std::tuple<Tensor, Tensor> solve_ex(const Tensor& a, const Tensor& b, boo
 // left: dB = A^-H dX, dA = -dB X^H; right: dB = dX A^-H, dA = -X^H dB; dA within the triangle
 struct SolveTriangularBackward : Node {
   static constexpr const char* kName = "LinalgSolveTriangularBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   bool upper = false, left = true, unitriangular = false;
   Grads backward(const Grads& dx) {
@@ -157,6 +160,7 @@ static Tensor pinv_gradient(const Tensor& a, const Tensor& p, const Tensor& dp) 
 }
 struct PinvBackward : Node {
   static constexpr const char* kName = "LinalgPinvBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   SavedValue atol, rtol;
   bool hermitian = false;
@@ -247,6 +251,7 @@ static Tensor pinverse(const Tensor& a, double rcond) { return pinv_tolerances(a
 struct LstsqBackward : Node {
   static constexpr const char* kName = "LinalgLstsqBackward0";
   static constexpr bool kUndefinedOk = true;
+  static constexpr bool kStacks = true;
   Saved self, B;
   Grads backward(const Grads& dy) {
     Grads d(2);

@@ -33,6 +33,7 @@ Tensor or_zeros(const Tensor& dy, const Tensor& like) {
 // eigh: A = V diag(w) V^H        dA = V (diag(dw) + (V^H dV) / E) V^H, E_ij = w_j - w_i, nothing on the diagonal
 struct EighBackward : Node {
   static constexpr const char* kName = "LinalgEighBackward0";
+  static constexpr bool kStacks = true;
   static constexpr bool kUndefinedOk = true;
   Saved eigenvalues, eigenvectors;
   Grads backward(const Grads& dy) {
@@ -77,6 +78,7 @@ static Tensor eigvalsh(const Tensor& a, const std::string& uplo) {
 // dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re diag(V^H dV))) / conj(E)) V^H, E_ij = w_j - w_i
 struct EigBackward : Node {
   static constexpr const char* kName = "LinalgEigBackward0";
+  static constexpr bool kStacks = true;
   static constexpr bool kUndefinedOk = true;
   Saved eigenvalues, eigenvectors;
   Grads backward(const Grads& dy) {
@@ -137,6 +139,7 @@ static Tensor eigvals(const Tensor& a) { return std::get<0>(eig_of("linalg.eigva
 // and, complex, diag(skew(U^H dU)) / (2 s) on the inner diagonal.
 struct SvdBackward : Node {
   static constexpr const char* kName = "LinalgSvdBackward0";
+  static constexpr bool kStacks = true;
   static constexpr bool kUndefinedOk = true;
   Saved U, S, Vh;
   Grads backward(const Grads& dy) {

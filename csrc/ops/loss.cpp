@@ -15,15 +15,21 @@ static Tensor reduced(const Tensor& loss, int64_t reduction) {
 }
 static DType compute_dtype(DType t) { return t == DType::Float16 || t == DType::BFloat16 ? DType::Float32 : t; }
 
+// dy of a loss, which is one number or one for each element of x, so that it broadcasts to x behind dy's rows.
+static Tensor per_element(const Node& node, const Tensor& dy, const Tensor& x) {
+  return node.lead(dy) && node.results[0].sizes.empty() ? reshape(dy, node.led(dy, Ints(x.dim(), 1))) : dy;
+}
+
 // mse_loss: y = mean or sum of (x - t)^2        dx = 2 (x - t) dy [/ n]
 struct MseLossBackward : Node {
   static constexpr const char* kName = "MseLossBackward0";
+  static constexpr bool kStacks = true;
   Saved self, target;
   int64_t reduction = kMean;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
     double factor = reduction == kMean ? 2.0 / static_cast<double>(x.numel()) : 2.0;
-    Tensor d = mul(sub(x, target.unpack(*this)), mul(dy[0], factor));
+    Tensor d = mul(sub(x, target.unpack(*this)), mul(per_element(*this, dy[0], x), factor));
     return {d, needs(1) ? neg(d) : Tensor()};
   }
   FIELDS(self, target, reduction)
@@ -56,11 +62,12 @@ static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduct
 // smooth_l1_loss, huber_loss: mean, sum or each of scale d^2 / 2, d = x - t, and scale limit (|d| - limit / 2) from
 // |d| = limit on        dx = dy [/ n] scale clamp(d, -limit, limit)
 struct ClippedSquareBackward : Node {
+  static constexpr bool kStacks = true;
   Saved self, target;
   double limit = 1, scale = 1;
   int64_t reduction = kMean;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), t = target.unpack(*this), g = dy[0], d;
+    Tensor x = self.unpack(*this), t = target.unpack(*this), g = per_element(*this, dy[0], x), d;
     double factor = reduction == kMean ? scale / static_cast<double>(x.numel()) : scale;
     if (grad_enabled()) {
       d = mul(clamp(sub(x, t), Scalar(-limit), Scalar(limit)), mul(g, factor));
@@ -110,6 +117,7 @@ static Tensor huber(const Tensor& input, const Tensor& target, int64_t reduction
 //   dx = (x - t) / max(x (1 - x), 1e-12), dt = log(1 - x) - log x
 struct BinaryCrossEntropyBackward : Node {
   static constexpr const char* kName = "BinaryCrossEntropyBackward0";
+  static constexpr bool kStacks = true;
   Saved self, target, weight;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), t = target.unpack(*this), g = dy[0];
@@ -185,6 +193,12 @@ struct CrossEntropyBackward : Node {
       g_cpu->loss->cross_entropy_grad(shape, dx.view(), xc.view(), lse.unpack(*this).view(),
                                       target.unpack(*this).view(), fc.view());
     return {dx};
+  }
+  // dx is dy times what it is for dy = 1.
+  Grads stacked(const Grads& dy) {
+    Tensor x = self.unpack(*this), one = full(results[0].sizes, Scalar(1), results[0].dtype, results[0].device);
+    Tensor g = each ? unsqueeze(dy[0], x.dim() > 1 ? 2 : 1) : reshape(dy[0], led(dy[0], Ints(x.dim(), 1)));
+    return {mul(g, backward({one})[0])};
   }
   FIELDS(self, target, factor, lse)
 };

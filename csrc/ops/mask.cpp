@@ -36,6 +36,7 @@ void check_complex_value(const Tensor& input, const Value& value) {
 // masked_fill: y = value where mask, else x        dx = dy with zeros where mask, dvalue = sum of dy where mask
 struct MaskedFillBackward : Node {
   static constexpr const char* kName = "MaskedFillBackward0";
+  static constexpr bool kStacks = true;
   Saved mask;
   Grads backward(const Grads& dy) {
     Tensor m = mask.unpack(*this);
@@ -86,10 +87,12 @@ static Tensor masked_fill_in_range(const Tensor& input, const Tensor& mask, cons
 // masked_select: y = the elements of x where mask, in order        dx = zeros with dy scattered where mask
 struct MaskedSelectBackward : Node {
   static constexpr const char* kName = "MaskedSelectBackward0";
+  static constexpr bool kStacks = true;
   Saved mask;
   Ints sizes;
   Grads backward(const Grads& dy) {
-    return {masked_scatter(zeros(sizes, dy[0].dtype(), dy[0].device()), mask.unpack(*this), dy[0])};
+    Tensor like = zeros(led(dy[0], sizes), dy[0].dtype(), dy[0].device()), m = mask.unpack(*this);
+    return {masked_scatter(like, lead(dy[0]) ? expand(m, like.sizes()) : m, dy[0])};
   }
   FIELDS(mask)
 };
@@ -130,6 +133,7 @@ struct MaskedScatterBackward : Node {
     }
     return dx;
   }
+  Grads stacked(const Grads& dy) { return needs(1) ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(mask)
 };
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {

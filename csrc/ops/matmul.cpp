@@ -90,9 +90,10 @@ Tensor mH(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 // mm, bmm: y = a b        da = dy b^H, db = a^H dy
 template <bool Batched> struct ProductBackward : Node {
   static constexpr const char* kName = Batched ? "BmmBackward0" : "MmBackward0";
+  static constexpr bool kStacks = true;
   Saved self, mat2;
   Grads backward(const Grads& dy) {
-    auto times = Batched ? bmm : mm;
+    auto times = lead(dy[0]) ? matmul : Batched ? bmm : mm;
     return {needs(0) ? times(dy[0], mH(mat2.unpack(*this))) : Tensor(),
             needs(1) ? times(mH(self.unpack(*this)), dy[0]) : Tensor()};
   }
@@ -125,10 +126,20 @@ Tensor bmm(const Tensor& a, const Tensor& b) {
 // mv: y = A x        dA = dy x^H, dx = A^H dy
 struct MvBackward : Node {
   static constexpr const char* kName = "MvBackward0";
+  static constexpr bool kStacks = true;
   Saved self, vec;
   Grads backward(const Grads& dy) {
-    return {needs(0) ? outer(dy[0], conj(vec.unpack(*this))) : Tensor(),
-            needs(1) ? mv(mH(self.unpack(*this)), dy[0]) : Tensor()};
+    const bool rows = lead(dy[0]);
+    Grads dx(2);
+    if (needs(0)) {
+      Tensor v = conj(vec.unpack(*this));
+      dx[0] = rows ? mul(unsqueeze(dy[0], -1), v) : outer(dy[0], v);
+    }
+    if (needs(1)) {
+      Tensor a = self.unpack(*this);
+      dx[1] = rows ? mm(dy[0], conj(a)) : mv(mH(a), dy[0]);
+    }
+    return dx;
   }
   FIELDS(self, vec)
 };
@@ -157,14 +168,16 @@ Tensor mv(const Tensor& a, const Tensor& x) {
 // vdot: y = sum conj(a_i) b_i        da = conj(dy) b, db = dy a
 template <bool Conjugate> struct DotBackward : Node {
   static constexpr const char* kName = Conjugate ? "VdotBackward0" : "DotBackward0";
+  static constexpr bool kStacks = true;
   Saved self, tensor;
   Grads backward(const Grads& dy) {
+    Tensor g = lead(dy[0]) ? unsqueeze(dy[0], -1) : dy[0];
     if constexpr (Conjugate)
-      return {needs(0) ? mul(conj(dy[0]), tensor.unpack(*this)) : Tensor(),
-              needs(1) ? mul(dy[0], self.unpack(*this)) : Tensor()};
+      return {needs(0) ? mul(conj(g), tensor.unpack(*this)) : Tensor(),
+              needs(1) ? mul(g, self.unpack(*this)) : Tensor()};
     else
-      return {needs(0) ? mul(dy[0], conj(tensor.unpack(*this))) : Tensor(),
-              needs(1) ? mul(dy[0], conj(self.unpack(*this))) : Tensor()};
+      return {needs(0) ? mul(g, conj(tensor.unpack(*this))) : Tensor(),
+              needs(1) ? mul(g, conj(self.unpack(*this))) : Tensor()};
   }
   FIELDS(self, tensor)
 };
@@ -201,11 +214,29 @@ static Tensor as_rows(const Tensor& t) {
   for (int64_t d = 0; d + 1 < t.dim(); ++d) rows = checked_mul(rows, t.sizes()[d]);
   return reshape(t, {rows, t.sizes()[t.dim() - 1]});
 }
+static Tensor rows_led(const Node& node, const Tensor& dy) {  // (gradients, rows, columns)
+  int64_t columns = dy.sizes()[dy.dim() - 1], rows = 1;
+  for (int64_t d = 1; d + 1 < dy.dim(); ++d) rows *= dy.sizes()[d];
+  return reshape(dy, node.led(dy, Ints{rows, columns}));
+}
+
+// dy w, where each of the vectors of dy that lie in one place (a stack of gradients for every sample) is multiplied
+// once.
+static Tensor times_matrix(const Tensor& dy, const Tensor& w) {
+  Ints sizes(dy.sizes());
+  Tensor once = dy;
+  for (int64_t d = 0; d + 1 < dy.dim(); ++d)
+    if (dy.strides()[d] == 0 && sizes[d] > 1) once = narrow(once, d, 0, 1);
+  if (once.is(dy)) return matmul(dy, w);
+  sizes[dy.dim() - 1] = w.sizes()[1];
+  return expand(matmul(once, w), sizes);
+}
 
 // matmul of batches: y = a b, batch dimensions broadcast        da = dy b^H, db = a^H dy
 // A matrix b shared by the whole batch gets its gradient in one product over all rows.
 struct MatmulBackward : Node {
   static constexpr const char* kName = "MatmulBackward0";
+  static constexpr bool kStacks = true;
   Saved self, other;
   bool shared = false;  // b is a matrix, and the same for the whole batch
   Grads backward(const Grads& dy) {
@@ -213,7 +244,8 @@ struct MatmulBackward : Node {
     if (needs(0)) dx[0] = matmul(dy[0], mH(other.unpack(*this)));
     if (needs(1)) {
       Tensor a = self.unpack(*this);
-      if (shared) dx[1] = mm(mH(as_rows(a)), as_rows(dy[0]));
+      if (shared && lead(dy[0])) dx[1] = matmul(mH(as_rows(a)), rows_led(*this, dy[0]));
+      else if (shared) dx[1] = mm(mH(as_rows(a)), as_rows(dy[0]));
       else dx[1] = matmul(mH(a), dy[0]);
     }
     return dx;
@@ -257,13 +289,15 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 // linear: y = x W^T + b        dx = dy W, dW = dy^T x, db = dy
 struct LinearBackward : Node {
   static constexpr const char* kName = "LinearBackward0";
+  static constexpr bool kStacks = true;
   Saved input, weight;
   Grads backward(const Grads& dy) {
     Grads dx(3);
-    if (needs(0)) dx[0] = matmul(dy[0], conj(weight.unpack(*this)));
+    if (needs(0)) dx[0] = times_matrix(dy[0], conj(weight.unpack(*this)));
     if (needs(1)) {
       Tensor x = input.unpack(*this);
-      dx[1] = mm(transpose(as_rows(dy[0]), 0, 1), conj(as_rows(x)));
+      if (lead(dy[0])) dx[1] = matmul(transpose(rows_led(*this, dy[0]), 1, 2), conj(as_rows(x)));
+      else dx[1] = mm(transpose(as_rows(dy[0]), 0, 1), conj(as_rows(x)));
     }
     if (needs(2)) dx[2] = dy[0];
     return dx;
@@ -333,10 +367,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 // addmm, baddbmm: y = beta c + alpha a b        dc = beta dy, da = alpha dy b^H, db = alpha a^H dy
 template <bool Batched> struct AddProductBackward : Node {
   static constexpr const char* kName = Batched ? "BaddbmmBackward0" : "AddmmBackward0";
+  static constexpr bool kStacks = true;
   Saved mat1, mat2;
   Scalar beta = Scalar(1), alpha = Scalar(1);
   Grads backward(const Grads& dy) {
-    auto product = Batched ? bmm : mm;
+    auto product = lead(dy[0]) ? matmul : Batched ? bmm : mm;
     Grads dx(3);
     if (needs(0)) dx[0] = times(dy[0], beta);
     if (needs(1)) dx[1] = times(product(dy[0], mH(mat2.unpack(*this))), alpha);

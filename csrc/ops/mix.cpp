@@ -8,6 +8,7 @@ namespace rl::ops {
 // addcmul: y = x + value a b        dx = dy, da = value dy conj(b), db = value dy conj(a)
 struct AddcmulBackward : Node {
   static constexpr const char* kName = "AddcmulBackward0";
+  static constexpr bool kStacks = true;
   Saved tensor1, tensor2;
   Scalar value = Scalar(1);
   Grads backward(const Grads& dy) {
@@ -38,6 +39,7 @@ Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& 
 // addcdiv: y = x + value a / b        dx = dy, da = value dy / conj(b), db = -value dy conj(a / b^2)
 struct AddcdivBackward : Node {
   static constexpr const char* kName = "AddcdivBackward0";
+  static constexpr bool kStacks = true;
   Saved tensor1, tensor2;
   Scalar value = Scalar(1);
   Grads backward(const Grads& dy) {
@@ -69,6 +71,7 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& 
 // lerp: y = start + w (end - start)        dstart = dy conj(1 - w), dend = dy conj(w), dw = dy conj(end - start)
 struct LerpBackward : Node {
   static constexpr const char* kName = "LerpBackward0";
+  static constexpr bool kStacks = true;
   Saved self, end;
   SavedValue weight;
   double number = 0;  // the weight, shown

@@ -9,13 +9,14 @@
 namespace rl::ops {
 
 // Note [Two ways through a norm]
-// Forward and first derivative are fused kernels. When the derivative is itself to be differentiated (create_graph), it
-// is written with ops instead, on x and dy as (batch, groups, per, inner) or (batch, channels, inner), and so has every
-// order.
+// Forward and first derivative are fused kernels. When the derivative is itself to be differentiated (create_graph), or
+// dy is a stack of rows, it is written with ops instead, on x and dy as (batch, groups, per, inner) or (batch,
+// channels, inner), and so has every order.
 
 // inverse root: y = x^(-1/2)        dx = -dy y^3 / 2
 struct InverseRootBackward : Node {
   static constexpr const char* kName = "RsqrtBackward0";
+  static constexpr bool kStacks = true;
   Saved result;
   Grads backward(const Grads& dy) {
     Tensor y = result.unpack(*this);
@@ -43,6 +44,11 @@ enum class Stats : uint8_t { Own, RootMeanSquare, Given };
 static Grads composed(Stats stats, const Tensor& x, const Tensor& dy, const Tensor& w, IntSpan kept, IntSpan params,
                       double eps, const Tensor& mean, const Tensor& rstd, bool need_x, bool need_w, bool need_b) {
   Grads d(3);
+  auto of_dy = [&](IntSpan sizes) {  // behind the rows of a stacked dy
+    Ints all(IntSpan(dy.sizes().data(), dy.dim() - x.dim()));
+    for (int64_t n : sizes) all.push_back(n);
+    return all;
+  };
   Tensor xhat, r = rstd;
   if (stats == Stats::Given) {
     xhat = mul(sub(x, mean), r);
@@ -56,12 +62,12 @@ static Grads composed(Stats stats, const Tensor& x, const Tensor& dy, const Tens
     if (stats == Stats::Given) {
       d[0] = mul(g, r);
     } else {
-      Tensor inner = sub(g, mul(xhat, mean_to(mul(g, xhat), kept)));
-      d[0] = mul(r, stats == Stats::Own ? sub(inner, mean_to(g, kept)) : inner);
+      Tensor inner = sub(g, mul(xhat, mean_to(mul(g, xhat), of_dy(kept))));
+      d[0] = mul(r, stats == Stats::Own ? sub(inner, mean_to(g, of_dy(kept))) : inner);
     }
   }
-  if (need_w) d[1] = sum_to(mul(dy, xhat), params);
-  if (need_b) d[2] = sum_to(dy, params);
+  if (need_w) d[1] = sum_to(mul(dy, xhat), of_dy(params));
+  if (need_b) d[2] = sum_to(dy, of_dy(params));
   return d;
 }
 
@@ -91,6 +97,7 @@ static void check_float(const char* name, const Tensor& x) {
 // rows: layer, group, instance and root-mean-square norm.  y = (x - mean) rstd w + b over rows
 struct NormRowsBackward : Node {
   static constexpr const char* kName = "NativeLayerNormBackward0";
+  static constexpr bool kStacks = true;
   Saved input, weight, result1, result2;  // result1 = mean, result2 = rstd
   NormRows rows{};
   bool rms = false;
@@ -99,19 +106,19 @@ struct NormRowsBackward : Node {
     Tensor x = input.unpack(*this), w = weight.defined() ? weight.unpack(*this) : Tensor();
     Grads d(3);
     if (x.numel() == 0) {
-      if (needs(0)) d[0] = zeros(x.sizes(), x.dtype(), x.device());
+      if (needs(0)) d[0] = zeros(led(dy[0], x.sizes()), x.dtype(), x.device());
       for (int i = 1; i < 3; ++i)
-        if (needs(i)) d[i] = zeros(param_sizes, compute_dtype(x.dtype()), x.device());
+        if (needs(i)) d[i] = zeros(led(dy[0], param_sizes), compute_dtype(x.dtype()), x.device());
       return d;
     }
     int64_t per = rows.length / rows.inner;
-    if (grad_enabled()) {
+    if (grad_enabled() || lead(dy[0])) {
       Ints shape{rows.rows / rows.groups, rows.groups, per, rows.inner}, kept{shape[0], shape[1], 1, 1},
           params{1, rows.groups, per, 1};
       Tensor w4 = w ? reshape(w, params) : Tensor();
-      d = composed(rms ? Stats::RootMeanSquare : Stats::Own, reshape(x, shape), reshape(dy[0], shape), w4, kept, params,
-                   eps, {}, {}, needs(0), needs(1), needs(2));
-      if (d[0]) d[0] = reshape(d[0], x.sizes());
+      d = composed(rms ? Stats::RootMeanSquare : Stats::Own, reshape(x, shape), reshape(dy[0], led(dy[0], shape)), w4,
+                   kept, params, eps, {}, {}, needs(0), needs(1), needs(2));
+      if (d[0]) d[0] = reshape(d[0], led(dy[0], x.sizes()));
     } else {
       DType compute = compute_dtype(x.dtype());
       Tensor xc = contiguous(x), g = contiguous(dy[0]), wc = raw_param("norm", "weight", w, x);
@@ -124,7 +131,7 @@ struct NormRowsBackward : Node {
                                xc.view(), OptView(mean).get(), rstd.view(), OptView(wc).get());
     }
     for (int i = 1; i < 3; ++i)
-      if (d[i]) d[i] = reshape(d[i], Ints(param_sizes));
+      if (d[i]) d[i] = reshape(d[i], led(dy[0], param_sizes));
     return d;
   }
   Ints param_sizes;
@@ -230,6 +237,7 @@ static Tensor group_norm(const Tensor& input, int64_t num_groups, const OptTenso
 // batch norm: y = (x - mean) rstd w + b over channels of (N, C, ...)
 struct BatchNormBackward : Node {
   static constexpr const char* kName = "NativeBatchNormBackward0";
+  static constexpr bool kStacks = true;
   Saved input, weight, result1, result2;  // result1 = mean, result2 = rstd; those of the batch, or the running ones
   bool training = false;
   double eps = 0;
@@ -238,13 +246,13 @@ struct BatchNormBackward : Node {
            mean = result1.unpack(*this), rstd = result2.unpack(*this);
     NormChannels s = channels_of(x);
     Grads d(3);
-    if (grad_enabled()) {
+    if (grad_enabled() || lead(dy[0])) {
       Ints shape{s.batch, s.channels, s.inner}, params{1, s.channels, 1};
       Tensor m, r;
       if (!training) m = reshape(mean, params), r = reshape(rstd, params);
-      d = composed(training ? Stats::Own : Stats::Given, reshape(x, shape), reshape(dy[0], shape),
+      d = composed(training ? Stats::Own : Stats::Given, reshape(x, shape), reshape(dy[0], led(dy[0], shape)),
                    w ? reshape(w, params) : Tensor(), params, params, eps, m, r, needs(0), needs(1), needs(2));
-      if (d[0]) d[0] = reshape(d[0], x.sizes());
+      if (d[0]) d[0] = reshape(d[0], led(dy[0], x.sizes()));
     } else {
       DType compute = compute_dtype(x.dtype());
       Tensor xc = contiguous(x), g = contiguous(dy[0]), wc = raw_param("batch_norm", "weight", w, x);
@@ -256,7 +264,7 @@ struct BatchNormBackward : Node {
                                    xc.view(), mean.view(), rstd.view(), OptView(wc).get());
     }
     for (int i = 1; i < 3; ++i)
-      if (d[i]) d[i] = reshape(d[i], Ints{s.channels});
+      if (d[i]) d[i] = reshape(d[i], led(dy[0], Ints{s.channels}));
     return d;
   }
   static NormChannels channels_of(const Tensor& x) {

@@ -11,6 +11,7 @@ namespace rl::ops {
 static Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value);
 struct ConstantPadNdBackward : Node {
   static constexpr const char* kName = "ConstantPadNdBackward0";
+  static constexpr bool kStacks = true;
   Ints pad;
   Grads backward(const Grads& dy) {
     Ints back(pad);
@@ -118,6 +119,7 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame);
 static Tensor extend_grad(const Tensor& dy, const Ints& pad, int64_t frame);
 struct ExtendBackward : Node {
   static constexpr const char* kName = "PadBackward0";
+  static constexpr bool kStacks = true;
   Ints pad;
   int64_t frame = 0;
   Grads backward(const Grads& dy) { return {extend_grad(dy[0], pad, frame)}; }
@@ -125,6 +127,7 @@ struct ExtendBackward : Node {
 };
 struct ExtendGradBackward : Node {
   static constexpr const char* kName = "PadBackward0Backward";
+  static constexpr bool kStacks = true;
   Ints pad;
   int64_t frame = 0;
   Grads backward(const Grads& dy) { return {extend(dy[0], pad, frame)}; }

@@ -43,14 +43,20 @@ static int64_t planes_of(const Tensor& x, int64_t n) {
 // on: put and pick are each other's derivative. The same holds for averaging and its spreading of dy.
 
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n);
+// The places, for each row of a stacked dy.
+static Tensor places_for(Node& node, const Saved& places, const Tensor& dy) {
+  Tensor at = places.unpack(node);
+  return node.lead(dy) ? contiguous(expand(at, node.led(dy, at.sizes()))) : at;
+}
 
 // pick: y = x[places]        dx = dy put at the places
 struct PoolPickBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
+  static constexpr bool kStacks = true;
   Saved places;
   Ints sizes;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {put(dy[0], places.unpack(*this), sizes, n)}; }
+  Grads backward(const Grads& dy) { return {put(dy[0], places_for(*this, places, dy[0]), led(dy[0], sizes), n)}; }
   FIELDS(places)
 };
 static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
@@ -76,9 +82,10 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
 // put: zeros with dy added at the places        d(dy) = g picked at the places
 struct PoolPutBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
+  static constexpr bool kStacks = true;
   Saved places;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {pick(dy[0], places.unpack(*this), n)}; }
+  Grads backward(const Grads& dy) { return {pick(dy[0], places_for(*this, places, dy[0]), n)}; }
   FIELDS(places)
 };
 template <class T>
@@ -113,10 +120,13 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
 // max pooling: y = the maximum of each window, and its place        dx = dy put at the places
 struct MaxPoolBackward : Node {
   static constexpr const char* kName = "MaxPool2DWithIndicesBackward0";
+  static constexpr bool kStacks = true;
   Saved result1;
   Ints sizes;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {put(dy[0], result1.unpack(*this), sizes, n), Tensor()}; }
+  Grads backward(const Grads& dy) {
+    return {put(dy[0], places_for(*this, result1, dy[0]), led(dy[0], sizes), n), Tensor()};
+  }
   FIELDS(result1)
 };
 static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n) {
@@ -140,10 +150,11 @@ static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int6
 // average pooling: y = the mean of each window        dx = dy spread over the windows
 struct AvgPoolBackward : Node {
   static constexpr const char* kName = "AvgPool2DBackward0";
+  static constexpr bool kStacks = true;
   Windows windows;
   Ints sizes;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {spread(dy[0], windows, sizes, n)}; }
+  Grads backward(const Grads& dy) { return {spread(dy[0], windows, led(dy[0], sizes), n)}; }
 };
 static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
   Tensor y = empty(result_sizes(input, w, n), input.dtype(), input.device());
@@ -161,6 +172,7 @@ static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
 // its adjoint        d(dy) = the means of g
 struct SpreadBackward : Node {
   static constexpr const char* kName = "AvgPool2DBackwardBackward0";
+  static constexpr bool kStacks = true;
   Windows windows;
   int64_t n = 0;
   Grads backward(const Grads& dy) { return {average(dy[0], windows, n)}; }

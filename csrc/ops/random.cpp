@@ -13,6 +13,7 @@ namespace {
 
 // What a fill leaves of the tensor's old contents: nothing.
 struct RandomFill : Node {
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device())}; }
 };
 struct UniformBackward : RandomFill {

@@ -123,6 +123,7 @@ static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Ty
 // normal with parameters per element: y = mean + std * n, n ~ N(0, 1)        no gradient passes through the sample
 struct NormalBackward : Node {
   static constexpr const char* kName = "NormalBackward3";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) {
     Grads dx(edges.size());
     for (int64_t i = 0; i < dx.size(); ++i)

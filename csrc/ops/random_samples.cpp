@@ -24,6 +24,7 @@ template <class F> void visit_floating(DType dtype, F&& f) {
 
 // A sample that does not follow its parameters: their gradient is zero.
 struct SampleBackward : Node {
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device())}; }
 };
 struct BernoulliBackward : SampleBackward {
@@ -94,6 +95,7 @@ static Tensor standard_gamma_grad(const Tensor& input, const Tensor& output) {
 // _standard_gamma: y ~ Gamma(alpha, 1)        dalpha = dy * _standard_gamma_grad(alpha, y)
 struct StandardGammaBackward : Node {
   static constexpr const char* kName = "StandardGammaBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Grads backward(const Grads& dy) {
     return {mul(dy[0], standard_gamma_grad(self.unpack(*this), result.unpack(*this)))};

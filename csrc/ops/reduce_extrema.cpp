@@ -26,19 +26,18 @@ static void check_not_empty(const char* name, const Tensor& input, const Reduced
 // amax, amin: y = extremum of x        dx = dy shared equally by the elements that have it
 struct AmaxBackward : Node {
   static constexpr const char* kName = "AmaxBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Ints dim, kept;
   bool finds_nan = true;  // amax and amin do not: an extremum that is NaN makes the gradients NaN
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
-    return {share(dy[0], x, y, dim, kept, finds_nan)};
+    return {share(reshape(dy[0], led(dy[0], kept)), x, reshape(detach(y), kept), dim, finds_nan)};
   }
-  static Tensor share(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims, const Ints& kept,
-                      bool finds_nan = true) {
-    Tensor top = reshape(detach(y), kept);
+  static Tensor share(const Tensor& dy, const Tensor& x, const Tensor& top, const Ints& dims, bool finds_nan) {
     if (!finds_nan) {
       Tensor held = cast(binary("eq", Pointwise::Eq, detach(x), top, {.rule = Rule::Bool}), dy.dtype());
-      return mul(held, div(reshape(dy, kept), sum(held, dims, true)));
+      return mul(held, div(dy, sum(held, dims, true)));
     }
     // NaN is equal to nothing, yet it may be the extremum.
     Tensor odd = binary("ne", Pointwise::Ne, top, top, {.rule = Rule::Bool});
@@ -46,7 +45,7 @@ struct AmaxBackward : Node {
     Tensor x_odd = binary("ne", Pointwise::Ne, detach(x), detach(x), {.rule = Rule::Bool});
     Tensor both = binary("logical_and", Pointwise::LogicalAnd, odd, x_odd, {.rule = Rule::Bool});
     held = cast(binary("logical_or", Pointwise::LogicalOr, held, both, {.rule = Rule::Bool}), dy.dtype());
-    return mul(held, div(reshape(dy, kept), sum(held, dims, true)));
+    return mul(held, div(dy, sum(held, dims, true)));
   }
   FIELDS(self, result)
 };
@@ -91,9 +90,12 @@ struct PickBackward : Node {
   bool keepdim = false;
   Grads backward(const Grads& dy) {
     Tensor g = dy[0], at = indices.unpack(*this);
-    if (!keepdim && !sizes.empty()) g = unsqueeze(g, dim), at = unsqueeze(at, dim);
-    return {scatter(zeros(sizes, g.dtype(), g.device()), dim, at, g)};
+    int64_t d = dim + lead(g);
+    if (lead(g)) at = expand(at, g.sizes());
+    if (!keepdim && !sizes.empty()) g = unsqueeze(g, d), at = unsqueeze(at, d);
+    return {scatter(zeros(led(dy[0], sizes), g.dtype(), g.device()), d, at, g)};
   }
+  Grads stacked(const Grads& dy) { return sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(indices, dim, keepdim)
 };
 #define PICK(name, text)                       \

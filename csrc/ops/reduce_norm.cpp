@@ -42,11 +42,14 @@ static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSp
 }
 struct VectorNormBackward : Node {
   static constexpr const char* kName = "LinalgVectorNormBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Ints dim, kept;
   double ord = 2;
   Grads backward(const Grads& dy) {
-    return {norm_grad(self.unpack(*this), reshape(result.unpack(*this), kept), reshape(dy[0], kept), dim, ord)};
+    Tensor x = self.unpack(*this);
+    if (ord == 0) return {zeros(led(dy[0], x.sizes()), x.dtype(), x.device())};
+    return {norm_grad(x, reshape(result.unpack(*this), kept), reshape(dy[0], led(dy[0], kept)), dim, ord)};
   }
   FIELDS(self, result, ord)
 };
@@ -150,12 +153,13 @@ static Tensor pair_distances(const Tensor& x, double p) {
 // logsumexp: y = log(sum(exp(x)))        dx = dy exp(x - y)
 struct LogsumexpBackward : Node {
   static constexpr const char* kName = "LogsumexpBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Ints dim, kept;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept);
     Tensor weight = exp(sub(x, y));
-    return {mul(reshape(dy[0], kept), x.is_complex() ? conj(weight) : weight)};
+    return {mul(reshape(dy[0], led(dy[0], kept)), x.is_complex() ? conj(weight) : weight)};
   }
   FIELDS(self, result)
 };

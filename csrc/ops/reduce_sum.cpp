@@ -53,8 +53,9 @@ Tensor reduce_raw(Reduce op, const Tensor& input, const Reduced& r, DType dtype,
 // sum: y = sum of x over dims        dx = dy spread over them
 struct SumBackward : Node {
   static constexpr const char* kName = "SumBackward1";
+  static constexpr bool kStacks = true;
   Ints kept, sizes;
-  Grads backward(const Grads& dy) { return {spread(dy[0], kept, sizes)}; }
+  Grads backward(const Grads& dy) { return {spread(dy[0], led(dy[0], kept), led(dy[0], sizes))}; }
 };
 struct SumAllBackward : SumBackward {
   static constexpr const char* kName = "SumBackward0";
@@ -80,11 +81,13 @@ Tensor sum(const Tensor& input, const OptDims& dim, bool keepdim, std::optional<
 // nansum: as sum, NaN counting as 0        dx = dy where x is a number
 struct NansumBackward : Node {
   static constexpr const char* kName = "NansumBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   Ints kept;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    return {mul(spread(dy[0], kept, x.sizes()), binary("eq", Pointwise::Eq, x, x, {.rule = Rule::Bool}))};
+    return {mul(spread(dy[0], led(dy[0], kept), led(dy[0], x.sizes())),
+                binary("eq", Pointwise::Eq, x, x, {.rule = Rule::Bool}))};
   }
   FIELDS(self)
 };
@@ -102,9 +105,10 @@ Tensor nansum(const Tensor& input, const OptDims& dim, bool keepdim, std::option
 // mean: y = sum x / n        dx = dy / n spread
 struct MeanBackward : Node {
   static constexpr const char* kName = "MeanBackward1";
+  static constexpr bool kStacks = true;
   Ints kept, sizes;
   int64_t count = 1;
-  Grads backward(const Grads& dy) { return {spread(div(dy[0], count), kept, sizes)}; }
+  Grads backward(const Grads& dy) { return {spread(div(dy[0], count), led(dy[0], kept), led(dy[0], sizes))}; }
 };
 struct MeanAllBackward : MeanBackward {
   static constexpr const char* kName = "MeanBackward0";
@@ -124,6 +128,7 @@ Tensor mean(const Tensor& input, const OptDims& dim, bool keepdim, std::optional
 // prod: y = product of x        dx = dy conj(y / x); where x has zeros, the product of all the others instead
 struct ProdBackward : Node {
   static constexpr const char* kName = "ProdBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Ints kept;
   int64_t dim = 0;
@@ -131,11 +136,12 @@ struct ProdBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     if (x.dim() == 0) return {dy[0]};
-    Tensor g = spread(dy[0], kept, x.sizes());
+    Tensor g = spread(dy[0], led(dy[0], kept), led(dy[0], x.sizes()));
     bool zeros_in_x = !x.device().is_meta() && !item(rl::ops::all(x)).to_bool();
     if (!zeros_in_x) return {mul(g, conj(div(spread(y, kept, x.sizes()), x)))};
     // Two zeros among the factors: each product of others has one, whatever else stands there.
-    if (all && !grad_enabled() && item(sum(eq(x, 0))).to_int() > 1) return {zeros_like(x)};
+    if (all && !grad_enabled() && item(sum(eq(x, 0))).to_int() > 1)
+      return {zeros(led(dy[0], x.sizes()), x.dtype(), x.device())};
     Tensor others =
         all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
     return {mul(g, conj(others))};

@@ -29,6 +29,7 @@ static void warn_degrees_of_freedom(const char* name, const Tensor& input, const
 struct VarBackward : Node {
   static constexpr const char* kName = "VarBackward0";
   static constexpr bool kUndefinedOk = true;
+  static constexpr bool kStacks = true;
   Saved self, result;  // result: of std only
   Ints dim, kept;
   double correction = 1;
@@ -37,7 +38,7 @@ struct VarBackward : Node {
     Tensor x = self.unpack(*this), dx;
     if (dy[0].defined()) {
       double n = std::max(0.0, static_cast<double>(count) - correction);
-      Tensor g = reshape(dy[0], kept);
+      Tensor g = reshape(dy[0], led(dy[0], kept));
       if (result.defined()) {
         Tensor s = reshape(result.unpack(*this), kept);
         Tensor flat = binary("eq", Pointwise::Eq, detach(s), Scalar(0), {.rule = Rule::Bool});
@@ -48,7 +49,7 @@ struct VarBackward : Node {
       dx = mul(div(g, n), sub(x, mean(x, dim, true)));
     }
     if (dy.size() > 1 && dy[1].defined()) {
-      Tensor m = spread(div(dy[1], count), kept, x.sizes());
+      Tensor m = spread(div(dy[1], count), led(dy[1], kept, 1), led(dy[1], x.sizes(), 1));
       dx = dx.defined() ? add(dx, m) : m;
     }
     return {dx};

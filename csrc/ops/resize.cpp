@@ -96,9 +96,10 @@ static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r);
 // resize_dim: y[j] = sum over k of w[j, k] x[place[j, k]] along dim        dx: dy times the weights, put at the places
 struct ResizeBackward : Node {
   static constexpr const char* kName = "ResizeDimBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
   Resize how;
-  Grads backward(const Grads& dy) { return {resize_grad(dy[0], dim, how)}; }
+  Grads backward(const Grads& dy) { return {resize_grad(dy[0], dim + lead(dy[0]), how)}; }
   FIELDS(dim)
 };
 static Tensor resized(const Tensor& x, int64_t dim, const Resize& r) {
@@ -118,9 +119,10 @@ static Tensor resized(const Tensor& x, int64_t dim, const Resize& r) {
 // its adjoint        d(dy) = the gradient resized
 struct ResizeGradBackward : Node {
   static constexpr const char* kName = "ResizeDimBackwardBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
   Resize how;
-  Grads backward(const Grads& dy) { return {resized(dy[0], dim, how)}; }
+  Grads backward(const Grads& dy) { return {resized(dy[0], dim + lead(dy[0]), how)}; }
   FIELDS(dim)
 };
 static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {

@@ -15,11 +15,12 @@ static Tensor tanh_slope(const Tensor& t) { return sub(Scalar(1), mul(t, t)); }
 // lstm_step: i, f, u, o = parts of the gates; c = sigmoid(f) c0 + sigmoid(i) tanh(u), h = sigmoid(o) tanh(c)
 struct LstmStepBackward : Node {
   static constexpr const char* kName = "ThnnFusedLstmCellBackward0";
+  static constexpr bool kStacks = true;
   Saved gates, cx, cy, workspace;
   Grads backward(const Grads& dy) {
     Tensor c0 = cx.unpack(*this);
     int64_t rows = c0.sizes()[0], hidden = c0.sizes()[1];
-    if (grad_enabled()) {
+    if (grad_enabled() || lead(dy[0])) {
       Tensor g = gates.unpack(*this);
       Tensor i = sigmoid(part(g, 0, hidden)), f = sigmoid(part(g, 1, hidden)), u = tanh(part(g, 2, hidden)),
              o = sigmoid(part(g, 3, hidden));
@@ -27,7 +28,7 @@ struct LstmStepBackward : Node {
       Tensor v = add(dy[1], mul(mul(dy[0], o), tanh_slope(t)));
       Tensor pieces[] = {mul(mul(v, u), slope(i)), mul(mul(v, c0), slope(f)), mul(mul(v, i), tanh_slope(u)),
                          mul(mul(dy[0], t), slope(o))};
-      return {cat(Span<Tensor>(pieces, 4), 1), mul(v, f)};
+      return {cat(Span<Tensor>(pieces, 4), -1), mul(v, f)};
     }
     Tensor dgates = empty(Ints{rows, 4 * hidden}, c0.dtype(), c0.device()),
            dc0 = empty(Ints{rows, hidden}, c0.dtype(), c0.device());
@@ -65,11 +66,12 @@ std::tuple<Tensor, Tensor> lstm_step(const Tensor& gates, const Tensor& c0) {
 // gru_step: r = sigmoid(xr + yr), z = sigmoid(xz + yz), n = tanh(xn + r yn), h = n + z (h0 - n)
 struct GruStepBackward : Node {
   static constexpr const char* kName = "ThnnFusedGruCellBackward0";
+  static constexpr bool kStacks = true;
   Saved input_gates, hidden_gates, hx, workspace;
   Grads backward(const Grads& dy) {
     Tensor h0 = hx.unpack(*this), y = hidden_gates.unpack(*this);
     int64_t rows = h0.sizes()[0], hidden = h0.sizes()[1];
-    if (grad_enabled()) {
+    if (grad_enabled() || lead(dy[0])) {
       Tensor x = input_gates.unpack(*this), yn = part(y, 2, hidden);
       Tensor r = sigmoid(add(part(x, 0, hidden), part(y, 0, hidden))),
              z = sigmoid(add(part(x, 1, hidden), part(y, 1, hidden)));
@@ -77,7 +79,7 @@ struct GruStepBackward : Node {
       Tensor dn = mul(mul(dy[0], sub(Scalar(1), z)), tanh_slope(n)), dr = mul(mul(dn, yn), slope(r)),
              dz = mul(mul(dy[0], sub(h0, n)), slope(z));
       Tensor of_x[] = {dr, dz, dn}, of_y[] = {dr, dz, mul(dn, r)};
-      return {cat(Span<Tensor>(of_x, 3), 1), cat(Span<Tensor>(of_y, 3), 1), mul(dy[0], z)};
+      return {cat(Span<Tensor>(of_x, 3), -1), cat(Span<Tensor>(of_y, 3), -1), mul(dy[0], z)};
     }
     Tensor dx = empty(Ints{rows, 3 * hidden}, h0.dtype(), h0.device()), dg = empty(dx.sizes(), h0.dtype(), h0.device());
     Tensor dh0 = empty(h0.sizes(), h0.dtype(), h0.device()), dh = contiguous(dy[0]), yc = contiguous(y),

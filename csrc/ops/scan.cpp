@@ -26,8 +26,9 @@ static Tensor scan_raw(Scan op, const Tensor& x, int64_t dim) {
 // cumsum: y_i = x_0 + ... + x_i        dx = totals of dy from each place to the end
 struct CumsumBackward : Node {
   static constexpr const char* kName = "CumsumBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
-  Grads backward(const Grads& dy) { return {dy[0].dim() ? sum_from(dy[0], dim) : dy[0]}; }
+  Grads backward(const Grads& dy) { return {results[0].sizes.empty() ? dy[0] : sum_from(dy[0], dim + lead(dy[0]))}; }
   FIELDS(dim)
 };
 Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
@@ -42,12 +43,14 @@ Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
 // term: dx_k = sum over i >= k of dy_i times the product of the x_j, j <= i, without x_k
 struct CumprodBackward : Node {
   static constexpr const char* kName = "CumprodBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     if (x.dim() == 0 || x.numel() <= 1) return {dy[0]};
-    if (x.device().is_meta() || item(all(x)).to_bool()) return {div(sum_from(mul(dy[0], conj(y)), dim), conj(x))};
+    if (x.device().is_meta() || item(all(x)).to_bool())
+      return {div(sum_from(mul(dy[0], conj(y)), dim - x.dim()), conj(x))};
     int64_t n = x.size(dim);
     Tensor xc = conj(x);
     if (!grad_enabled()) return {with_zeros(dy[0], xc, conj(y))};
@@ -58,19 +61,20 @@ struct CumprodBackward : Node {
     for (int64_t k = 0; k < n; ++k) {
       Tensor after = before;  // for i = k, then times x_{k+1} ... x_i
       if (k + 1 < n) after = cat({before, mul(before, cumprod(narrow(xc, dim, k + 1, n - k - 1), dim))}, dim);
-      parts.push_back(sum(mul(narrow(dy[0], dim, k, n - k), after), Ints{dim}, true));
+      parts.push_back(sum(mul(narrow(dy[0], dim - x.dim(), k, n - k), after), Ints{dim - x.dim()}, true));
       before = mul(before, narrow(xc, dim, k, 1));
     }
-    return {cat(parts, dim)};
+    return {cat(parts, dim - x.dim())};
   }
   // The same sums without the terms that a zero makes vanish: up to the first zero they end before it; that zero's own
   // end before the second one; there are none after it.
   Tensor with_zeros(const Tensor& g, const Tensor& x, const Tensor& y) const {
     Tensor zeros = eq(x, 0), count = cumsum(zeros, dim);
     Tensor before = eq(count, 0), between = eq(count, 1), first = logical_and(zeros, between);
-    Tensor slope = div(sum_from(where(before, mul(g, y), Scalar(0)), dim), x);
+    int64_t d = dim - x.dim();  // g may have further dimensions in front
+    Tensor slope = div(sum_from(where(before, mul(g, y), Scalar(0)), d), x);
     Tensor rest = cumprod(where(logical_and(between, eq(zeros, false)), x, Scalar(1)), dim);
-    Tensor at_zero = sum(mul(rest, where(between, g, Scalar(0))), Ints{dim}, true);
+    Tensor at_zero = sum(mul(rest, where(between, g, Scalar(0))), Ints{d}, true);
     at_zero = mul(at_zero, narrow(cumprod(where(before, x, Scalar(1)), dim), dim, x.size(dim) - 1, 1));
     return where(before, slope, where(first, at_zero, Scalar(0)));
   }
@@ -89,18 +93,21 @@ Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
 static Tensor logcumsumexp(const Tensor& input, int64_t dim);
 struct LogcumsumexpBackward : Node {
   static constexpr const char* kName = "LogcumsumexpBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this), g = dy[0];
     if (x.dim() == 0 || x.numel() == 0) return {g};
     // The plain form is the one that can be differentiated again: -inf in the other has no slope.
-    if (x.is_complex() || grad_enabled()) return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim), exp(conj(x)))};
+    if (x.is_complex() || grad_enabled())
+      return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim - x.dim()), exp(conj(x)))};
+    int64_t d = dim - x.dim();
     auto part = [&](bool positive) {
       Tensor own = binary("gt", positive ? Pointwise::Gt : Pointwise::Lt, detach(g), Scalar(0), {.rule = Rule::Bool});
       Tensor size = log(masked_fill(positive ? g : neg(g), logical_not(own), Scalar(1)));
       size = masked_fill(size, logical_not(own), Scalar(-INFINITY));
-      return exp(add(flip(logcumsumexp(flip(sub(size, y), {dim}), dim), {dim}), x));
+      return exp(add(flip(logcumsumexp(flip(sub(size, y), {d}), d), {d}), x));
     };
     return {sub(part(true), part(false))};
   }
@@ -124,9 +131,10 @@ struct CummaxBackward : Node {
   Saved indices;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
-    Tensor at = indices.unpack(*this);
-    return {scatter_add(zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device()), dim, at, dy[0])};
+    Tensor at = repeated(*this, indices.unpack(*this), dy[0]);
+    return {scatter_add(zeros(dy[0].sizes(), dy[0].dtype(), dy[0].device()), dim + lead(dy[0]), at, dy[0])};
   }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(indices, dim)
 };
 struct CumminBackward : CummaxBackward {

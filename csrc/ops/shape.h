@@ -4,6 +4,14 @@
 
 namespace rl::ops {
 
+// The same dimensions behind `by` others.
+inline int64_t shifted(int64_t dim, int64_t by) { return dim < 0 ? dim : dim + by; }
+inline Ints shifted(IntSpan dims, int64_t by) {
+  Ints out(dims);
+  for (int64_t& d : out) d = shifted(d, by);
+  return out;
+}
+
 Tensor cat(Span<Tensor> tensors, int64_t dim);
 Tensor stack(Span<Tensor> tensors, int64_t dim);
 // Views of consecutive parts of a dimension, all results of one node.

@@ -40,6 +40,7 @@ void diagonal_geometry(IntSpan base_sizes, IntSpan base_strides, int64_t offset,
 // diagonal: the elements x[..., i, ..., i + offset], as the last dimension of a view        dx = zeros with dy there
 struct DiagonalBackward : Node {
   static constexpr const char* kName = "DiagonalBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
   int64_t offset = 0, dim1 = 0, dim2 = 1;
   Grads backward(const Grads& dy) {
@@ -69,8 +70,9 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
 // diag_embed: zeros with x on a diagonal of two new dimensions        dx = that diagonal of dy
 struct DiagEmbedBackward : Node {
   static constexpr const char* kName = "DiagEmbedBackward0";
+  static constexpr bool kStacks = true;
   int64_t offset = 0, dim1 = 0, dim2 = 1;
-  Grads backward(const Grads& dy) { return {diagonal(dy[0], offset, dim1, dim2)}; }
+  Grads backward(const Grads& dy) { return {diagonal(dy[0], offset, dim1 + lead(dy[0]), dim2 + lead(dy[0]))}; }
   FIELDS(offset, dim1, dim2)
 };
 Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
@@ -104,12 +106,14 @@ static Tensor diagflat(const Tensor& input, int64_t offset) {
 // tril, triu: zero above, below a diagonal        dx = the same of dy
 struct TrilBackward : Node {
   static constexpr const char* kName = "TrilBackward0";
+  static constexpr bool kStacks = true;
   int64_t diagonal = 0;
   Grads backward(const Grads& dy) { return {tril(dy[0], diagonal)}; }
   FIELDS(diagonal)
 };
 struct TriuBackward : Node {
   static constexpr const char* kName = "TriuBackward0";
+  static constexpr bool kStacks = true;
   int64_t diagonal = 0;
   Grads backward(const Grads& dy) { return {triu(dy[0], diagonal)}; }
   FIELDS(diagonal)

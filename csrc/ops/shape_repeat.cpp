@@ -98,6 +98,7 @@ static Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optio
 // read
 struct UnfoldBackward : Node {
   static constexpr const char* kName = "UnfoldBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
   int64_t dimension = 0, size = 0, step = 1;
   Grads backward(const Grads& dy) {
@@ -108,7 +109,7 @@ struct UnfoldBackward : Node {
       strides.push_back(base[dimension]);
       strides[dimension] = base[dimension] * step;
     }
-    return {embed(dy[0], self_sym_sizes, base, dy[0].sizes(), strides, 0)};
+    return {embed(dy[0], self_sym_sizes, base, results[0].sizes, strides, 0)};
   }
   FIELDS(dimension, size, step, self_sym_sizes)
 };

@@ -28,8 +28,11 @@ uint64_t dim_bits(const char* op, IntSpan dims, int64_t ndim) {
 // flip: the order of the elements of some dimensions reversed        dx = the same of dy
 struct FlipBackward : Node {
   static constexpr const char* kName = "FlipBackward0";
+  static constexpr bool kStacks = true;
   Ints dims;
-  Grads backward(const Grads& dy) { return {flip(dy[0], dims)}; }
+  Grads backward(const Grads& dy) {
+    return {results[0].sizes.empty() ? dy[0] : flip(dy[0], shifted(dims, lead(dy[0])))};
+  }
   FIELDS(dims)
 };
 Tensor flip(const Tensor& input, IntSpan dims) {
@@ -80,11 +83,15 @@ static Tensor rot90(const Tensor& input, int64_t k, const Ints& dims) {
 // roll: elements moved along dimensions, those that fall off the end coming in at the start        dx = dy rolled back
 struct RollBackward : Node {
   static constexpr const char* kName = "RollBackward0";
+  static constexpr bool kStacks = true;
   Ints shifts, dims;
   Grads backward(const Grads& dy) {
     Ints back;
     for (int64_t s : shifts) back.push_back(-s);
-    return {roll(dy[0], back, dims)};
+    if (results[0].sizes.empty()) return {dy[0]};
+    if (lead(dy[0]) && dims.empty())  // of all elements in a row
+      return {reshape(roll(reshape(dy[0], led(dy[0], Ints{-1})), back, Ints{1}), dy[0].sizes())};
+    return {roll(dy[0], back, shifted(dims, lead(dy[0])))};
   }
   FIELDS(shifts, dims)
 };

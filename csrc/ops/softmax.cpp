@@ -35,7 +35,12 @@ struct SoftmaxBackward : Node {
   static constexpr const char* kName = "SoftmaxBackward0";
   Saved result;
   int64_t dim = 0;
-  Grads backward(const Grads& dy) { return {softmax_gradient(false, dy[0], result.unpack(*this), dim)}; }
+  Grads backward(const Grads& dy) {
+    Tensor y = result.unpack(*this);
+    if (lead(dy[0])) y = expand(y, dy[0].sizes());
+    return {softmax_gradient(false, dy[0], y, dim + lead(dy[0]))};
+  }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, result)
 };
 Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
@@ -50,7 +55,12 @@ struct LogSoftmaxBackward : Node {
   static constexpr const char* kName = "LogSoftmaxBackward0";
   Saved result;
   int64_t dim = 0;
-  Grads backward(const Grads& dy) { return {softmax_gradient(true, dy[0], result.unpack(*this), dim)}; }
+  Grads backward(const Grads& dy) {
+    Tensor y = result.unpack(*this);
+    if (lead(dy[0])) y = expand(y, dy[0].sizes());
+    return {softmax_gradient(true, dy[0], y, dim + lead(dy[0]))};
+  }
+  Grads stacked(const Grads& dy) { return results[0].sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, result)
 };
 Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {

@@ -23,8 +23,10 @@ struct SortBackward : Node {
   Ints sizes;
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
-    return {scatter(zeros(sizes, dy[0].dtype(), dy[0].device()), dim, indices.unpack(*this), dy[0])};
+    Tensor like = zeros(led(dy[0], sizes), dy[0].dtype(), dy[0].device());
+    return {scatter(like, dim + lead(dy[0]), repeated(*this, indices.unpack(*this), dy[0]), dy[0])};
   }
+  Grads stacked(const Grads& dy) { return sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(indices, dim)
 };
 struct TopkBackward : SortBackward {
@@ -200,8 +202,9 @@ static Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const 
 // bincount: y_k = how often k stands in x, or the sum of w_i with x_i = k        dw_i = dy at x_i
 struct BincountBackward : Node {
   static constexpr const char* kName = "BincountBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
-  Grads backward(const Grads& dy) { return {index_select(dy[0], 0, self.unpack(*this))}; }
+  Grads backward(const Grads& dy) { return {index_select(dy[0], lead(dy[0]), self.unpack(*this))}; }
   FIELDS(self)
 };
 static Tensor bincount(const Tensor& input, const OptTensor& weights, int64_t minlength) {

@@ -34,6 +34,7 @@ static Tensor erfinv(const Tensor& x) {
 // erfcx: y = e^x^2 erfc x        dx = dy (2 x y - 2 / sqrt(pi))
 struct ErfcxBackward : Node {
   static constexpr const char* kName = "SpecialErfcxBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Grads backward(const Grads& dy) {
     return {mul(dy[0], sub(mul(mul(self.unpack(*this), result.unpack(*this)), 2), 2 / kSqrtPi))};
@@ -86,6 +87,7 @@ static Tensor special_entr(const Tensor& x) {
 // logit: y = log(x / (1 - x)), x first brought into [eps, 1 - eps]        dx = dy / (x (1 - x)) inside, 0 outside
 struct LogitBackward : Node {
   static constexpr const char* kName = "LogitBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   double eps = -1;
   Grads backward(const Grads& dy) {
@@ -125,6 +127,7 @@ Tensor digamma(const Tensor& x) {
 // polygamma: the n-th derivative of digamma        dx = dy polygamma(n + 1, x)
 struct PolygammaBackward : Node {
   static constexpr const char* kName = "PolygammaBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   int64_t n = 0;
   Grads backward(const Grads& dy) { return {mul(dy[0], polygamma(n + 1, self.unpack(*this)))}; }
@@ -163,6 +166,7 @@ static Tensor i0(const Tensor& x) { return from_self<I0Backward>(unary("i0", Poi
 // i0e: e^-|x| i0(x)        dx = dy (i1e(x) - sgn(x) y)
 struct I0eBackward : Node {
   static constexpr const char* kName = "SpecialI0EBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
@@ -181,6 +185,7 @@ static Tensor special_i0e(const Tensor& x) {
 // i1: modified Bessel function of order 1        dx = dy (i0(x) - y / x), dy / 2 at 0
 struct I1Backward : Node {
   static constexpr const char* kName = "SpecialI1Backward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
@@ -200,6 +205,7 @@ static Tensor special_i1(const Tensor& x) {
 // i1e: e^-|x| i1(x)        dx = dy (i0e(x) - y (sgn(x) + 1 / x)), dy / 2 at 0
 struct I1eBackward : Node {
   static constexpr const char* kName = "SpecialI1EBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);

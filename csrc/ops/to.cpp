@@ -7,6 +7,7 @@ namespace rl::ops {
 
 struct ToDeviceBackward : Node {
   static constexpr const char* kName = "ToCopyBackward0";
+  static constexpr bool kStacks = true;
   Device from;
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };

@@ -6,6 +6,7 @@ namespace rl::ops {
 // Steps and roundings are flat: their derivative is 0.
 struct FlatBackward : Node {
   static constexpr const char* kName = "FlatBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {zeros_like(dy[0])}; }
 };
 struct CeilBackward : FlatBackward {
@@ -42,6 +43,7 @@ Tensor sign(const Tensor& x) {
 // frac: y = x - trunc(x)        dx = dy
 struct FracBackward : Node {
   static constexpr const char* kName = "FracBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
 static Tensor frac(const Tensor& x) { return record<FracBackward>(unary("frac", Pointwise::Frac, x), {x}); }
@@ -78,6 +80,7 @@ static Tensor positive(const Tensor& x) {
 // frexp: x = mantissa 2^exponent with 1/2 <= |mantissa| < 1        dx = dmantissa / 2^exponent
 struct FrexpBackward : Node {
   static constexpr const char* kName = "FrexpBackward0";
+  static constexpr bool kStacks = true;
   Saved exponent;
   Grads backward(const Grads& dy) { return {div(dy[0], exp2(cast(exponent.unpack(*this), dy[0].dtype())))}; }
   FIELDS(exponent)

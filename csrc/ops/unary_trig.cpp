@@ -87,6 +87,7 @@ Tensor atanh(const Tensor& x) { return from_self<AtanhBackward>(unary("atanh", P
 // tanh_backward: dx = dy conj(1 - y^2)        ddy = g (1 - y^2), d'y = -2 conj(g y) dy
 struct TanhBackwardBackward : Node {
   static constexpr const char* kName = "TanhBackwardBackward0";
+  static constexpr bool kStacks = true;
   Saved grad_output, output;
   Grads backward(const Grads& g);
   FIELDS(grad_output, output)
@@ -116,6 +117,7 @@ Tensor tanh(const Tensor& x) { return from_result<TanhBackward>(unary("tanh", Po
 // sigmoid_backward: dx = dy conj(y (1 - y))        ddy = g y (1 - y), d'y = conj(g (1 - 2y)) dy
 struct SigmoidBackwardBackward : Node {
   static constexpr const char* kName = "SigmoidBackwardBackward0";
+  static constexpr bool kStacks = true;
   Saved grad_output, output;
   Grads backward(const Grads& g);
   FIELDS(grad_output, output)

@@ -28,7 +28,7 @@ Grads AsStridedBackward::backward(const Grads& dy) {
   Tensor given = view.elements == ViewElements::ComplexOfReal ? ops::view_as_real(dy[0]) : dy[0];
   Tensor dx = given.numel()
                   ? ops::embed(given, view.base_sizes, view.base_strides, view.sizes, view.strides, view.distance)
-                  : ops::zeros(view.base_sizes, given.dtype(), given.device());  // a constant
+                  : ops::zeros(led(dy[0], view.base_sizes), given.dtype(), given.device());  // a constant
   return {view.elements == ViewElements::RealOfComplex ? ops::view_as_complex(dx) : dx};
 }
 
@@ -109,6 +109,19 @@ static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t a
   }
 }
 
+struct Strided {
+  Ints sizes, strides;
+};
+// A base and a view of it, repeated: one after the other in memory, along a new first dimension.
+static void add_rows(int64_t rows, Strided& base, Strided& view, int64_t distance) {
+  int64_t step = spanning(base.sizes, base.strides, view.sizes, view.strides, distance).size;
+  step = checked_add(step, step % 2);  // rows of complex numbers seen as pairs begin with a whole pair
+  for (Strided* s : {&base, &view}) {
+    s->sizes.insert(0, rows);
+    s->strides.insert(0, step);
+  }
+}
+
 // How many elements of the input lie in each place of the buffer, at least 1.
 static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides, DType dtype) {
   NoGrad raw;
@@ -120,23 +133,31 @@ static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides,
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.
 struct EmbedBackward : Node {
   static constexpr const char* kName = "AsStridedBackward0Backward";
+  static constexpr bool kStacks = true;
   Ints base_sizes, base_strides, sizes, strides;
   int64_t distance = 0;
   Grads backward(const Grads& dy) {
-    Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
+    Strided base{base_sizes, base_strides}, view{sizes, strides};
+    if (lead(dy[0])) add_rows(dy[0].sizes()[0], base, view, distance);
+    Buffer b = spanning(base.sizes, base.strides, view.sizes, view.strides, distance);
     Tensor flat;
-    if (distinct_places(base_sizes, base_strides)) {
+    if (distinct_places(base.sizes, base.strides)) {
       flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
-      copy_(as_strided(flat, base_sizes, base_strides, b.base_at), dy[0], false);
+      copy_(as_strided(flat, base.sizes, base.strides, b.base_at), dy[0], false);
     } else {
-      flat = embed(dy[0], Ints{b.size}, Ints{1}, base_sizes, base_strides, b.base_at);
-      flat = div(flat, sharers(b, base_sizes, base_strides, flat.dtype()));
+      flat = embed(dy[0], Ints{b.size}, Ints{1}, base.sizes, base.strides, b.base_at);
+      flat = div(flat, sharers(b, base.sizes, base.strides, flat.dtype()));
     }
-    return {as_strided(flat, sizes, strides, b.view_at)};
+    return {as_strided(flat, view.sizes, view.strides, b.view_at)};
   }
 };
 Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides,
              int64_t distance) {
+  if (dy.dim() > sizes.size()) {
+    Strided base{Ints(base_sizes), Ints(base_strides)}, view{Ints(sizes), Ints(strides)};
+    add_rows(dy.sizes()[0], base, view, distance);
+    return embed(dy, base.sizes, base.strides, view.sizes, view.strides, distance);
+  }
   Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
   Tensor flat = zeros({b.size}, dy.dtype(), dy.device());
   if (!dy.device().is_meta()) {
@@ -225,8 +246,9 @@ static std::optional<Ints> view_strides(const Tensor& t, IntSpan sizes) {
 // view: other sizes over the same elements        dx = dy in x's sizes
 struct ViewBackward : Node {
   static constexpr const char* kName = "ViewBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
-  Grads backward(const Grads& dy) { return {reshape(dy[0], self_sym_sizes)}; }
+  Grads backward(const Grads& dy) { return {reshape(dy[0], led(dy[0], self_sym_sizes))}; }
   FIELDS(self_sym_sizes)
 };
 Tensor view(const Tensor& input, IntSpan size) {
@@ -297,10 +319,12 @@ Tensor reshape(const Tensor& input, IntSpan shape) {
 // permute: dimensions in another order        dx = dy with the inverse order
 struct PermuteBackward : Node {
   static constexpr const char* kName = "PermuteBackward0";
+  static constexpr bool kStacks = true;
   Ints dims;
   Grads backward(const Grads& dy) {
     Ints inverse(dims.size());
     for (int64_t i = 0; i < dims.size(); ++i) inverse[dims[i]] = i;
+    if (lead(dy[0])) inverse = shifted(inverse, 1), inverse.insert(0, 0);
     return {permute(dy[0], inverse)};
   }
   FIELDS(dims)
@@ -327,8 +351,12 @@ Tensor permute(const Tensor& input, IntSpan dims) {
 // transpose: two dimensions exchanged        dx = the same of dy
 struct TransposeBackward : Node {
   static constexpr const char* kName = "TransposeBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim0 = 0, dim1 = 0;
-  Grads backward(const Grads& dy) { return {transpose(dy[0], dim0, dim1)}; }
+  Grads backward(const Grads& dy) {
+    if (results[0].sizes.empty()) return {dy[0]};
+    return {transpose(dy[0], shifted(dim0, lead(dy[0])), shifted(dim1, lead(dy[0])))};
+  }
   FIELDS(dim0, dim1)
 };
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
@@ -343,7 +371,10 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
 }
 struct TBackward : Node {
   static constexpr const char* kName = "TBackward0";
-  Grads backward(const Grads& dy) { return {t(dy[0])}; }
+  static constexpr bool kStacks = true;
+  Grads backward(const Grads& dy) {
+    return {lead(dy[0]) ? (dy[0].dim() == 3 ? transpose(dy[0], 1, 2) : dy[0]) : t(dy[0])};
+  }
 };
 Tensor t(const Tensor& input) {
   CHECK(input.dim() <= 2, Runtime, "t() expects a tensor with <= 2 dimensions, but self is ", input.dim(), "D");
@@ -357,8 +388,9 @@ Tensor t(const Tensor& input) {
 // expand: size-1 dimensions repeated without copying        dx = dy summed over them (by the engine)
 struct ExpandBackward : Node {
   static constexpr const char* kName = "ExpandBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
-  Grads backward(const Grads& dy) { return {sum_to(dy[0], self_sym_sizes)}; }
+  Grads backward(const Grads& dy) { return {lead(dy[0]) ? dy[0] : sum_to(dy[0], self_sym_sizes)}; }
   FIELDS(self_sym_sizes)
 };
 Tensor expand(const Tensor& input, IntSpan size) {
@@ -390,6 +422,7 @@ Tensor expand(const Tensor& input, IntSpan size) {
 // select: one index of a dimension, which disappears        dx = zeros with dy there
 struct SelectBackward : Node {
   static constexpr const char* kName = "SelectBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
   int64_t dim = 0, index = 0;
   Grads backward(const Grads& dy) {
@@ -421,12 +454,13 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
 // slice: every step-th index of a dimension from start to end        dx = zeros with dy there
 struct SliceBackward : Node {
   static constexpr const char* kName = "SliceBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
   int64_t dim = 0, start = 0, end = 0, step = 1;
   Grads backward(const Grads& dy) {
     Ints strides = contiguous_strides(self_sym_sizes), part = strides;
     part[dim] *= step;
-    return {embed(dy[0], self_sym_sizes, strides, dy[0].sizes(), part, start * strides[dim])};
+    return {embed(dy[0], self_sym_sizes, strides, results[0].sizes, part, start * strides[dim])};
   }
   FIELDS(dim, start, end, step, self_sym_sizes)
 };
@@ -465,8 +499,9 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
 // squeeze, unsqueeze: size-1 dimensions removed or added        dx = dy in x's sizes
 struct SqueezeBackward : Node {
   static constexpr const char* kName = "SqueezeBackward1";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
-  Grads backward(const Grads& dy) { return {reshape(dy[0], self_sym_sizes)}; }
+  Grads backward(const Grads& dy) { return {reshape(dy[0], led(dy[0], self_sym_sizes))}; }
   FIELDS(self_sym_sizes)
 };
 static Tensor squeeze_where(const Tensor& input, uint64_t dims) {
@@ -495,8 +530,9 @@ static Tensor squeeze_dims(const Tensor& input, const Ints& dim) {
 
 struct UnsqueezeBackward : Node {
   static constexpr const char* kName = "UnsqueezeBackward0";
+  static constexpr bool kStacks = true;
   int64_t dim = 0;
-  Grads backward(const Grads& dy) { return {squeeze(dy[0], dim)}; }
+  Grads backward(const Grads& dy) { return {squeeze(dy[0], dim + lead(dy[0]))}; }
   FIELDS(dim)
 };
 Tensor unsqueeze(const Tensor& input, int64_t dim) {
@@ -529,6 +565,7 @@ Tensor detach(const Tensor& input) { return alias(input); }
 
 struct AliasBackward : Node {
   static constexpr const char* kName = "AliasBackward0";
+  static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
 Tensor record_alias(Tensor y, const Tensor& input) {
@@ -539,8 +576,14 @@ static Tensor alias_op(const Tensor& input) { return record_alias(alias(input), 
 // sum_to: dimensions that were broadcast, summed        dx = dy expanded
 struct SumToBackward : Node {
   static constexpr const char* kName = "SumToSizeBackward0";
+  static constexpr bool kStacks = true;
   Ints self_sym_sizes;
-  Grads backward(const Grads& dy) { return {expand(dy[0], self_sym_sizes)}; }
+  Grads backward(const Grads& dy) {
+    if (!lead(dy[0])) return {expand(dy[0], self_sym_sizes)};
+    Ints kept(self_sym_sizes.size() - results[0].sizes.size(), 1);
+    for (int64_t n : results[0].sizes) kept.push_back(n);
+    return {expand(reshape(dy[0], led(dy[0], kept)), led(dy[0], self_sym_sizes))};
+  }
 };
 Tensor sum_to(const Tensor& input, IntSpan sizes) {
   if (input.sizes() == sizes) return input;

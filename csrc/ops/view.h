@@ -26,7 +26,8 @@ Tensor detach(const Tensor& input);
 Tensor record_alias(Tensor y, const Tensor& input);  // y, an alias of input, with the identity as its history
 // Sums over dimensions until the tensor has these sizes (the inverse of expand).
 Tensor sum_to(const Tensor& input, IntSpan sizes);
-// dy of a strided view, in a tensor with the base's sizes and strides.
+// dy of a strided view, in a tensor with the base's sizes and strides. dy may have a dimension more in front: then so
+// has the result.
 Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides,
              int64_t distance);
 

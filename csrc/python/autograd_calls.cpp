@@ -17,7 +17,7 @@ std::string computed_at(const Tensor& t) {
 }
 
 // The gradient of each root: given, or 1 for a single element.
-Tensors root_gradients(const Tensors& roots, PyObject* given) {
+Tensors root_gradients(const Tensors& roots, PyObject* given, int64_t rows) {
   Tensors out;
   for (int64_t i = 0; i < roots.size(); ++i) {
     const Tensor& r = roots[i];
@@ -25,8 +25,16 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
     if (g != Py_None) {
       CHECK(is_tensor(g), Type, "gradients can be either Tensors or None, but got ", Py_TYPE(g)->tp_name);
       Tensor t = Tensor::borrow(g);
-      CHECK(t.sizes() == r.sizes(), Runtime, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(",
-            to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(", to_text(r.sizes()), ").");
+      if (rows >= 0)
+        CHECK(
+            t.dim() > 0 && t.sizes()[0] == rows && IntSpan(t.sizes().data() + 1, t.dim() - 1) == r.sizes(), Runtime,
+            "If `is_grads_batched=True`, the first dimension of each grad_output counts the gradients, and the others "
+            "are those of its output: Mismatch in shape: grad_output[",
+            i, "] has a shape of torch.Size(", to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(",
+            to_text(r.sizes()), "). To batch only some of them, use vmap.");
+      else
+        CHECK(t.sizes() == r.sizes(), Runtime, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(",
+              to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(", to_text(r.sizes()), ").");
       CHECK(is_complex(t.dtype()) == is_complex(r.dtype()), Runtime,
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
             "Mismatch in dtype: grad_output[",
@@ -34,6 +42,7 @@ Tensors root_gradients(const Tensors& roots, PyObject* given) {
             ".");
       out.push_back(t);
     } else {
+      CHECK(rows < 0, Value, "is_grads_batched=True: expected a gradient for each output, got None for output ", i);
       CHECK(!r.requires_grad() || r.numel() == 1, Runtime, "grad can be implicitly created only for scalar outputs",
             "\n  this output has the shape ", to_text(r.sizes()), computed_at(r),
             "\n  Reduce it first, loss.sum() or loss.mean(), or pass a gradient of that shape.");
@@ -64,11 +73,11 @@ NewObject why_no_grad(const Tensor& t) {
 }
 
 Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool create_graph, const Tensors& inputs,
-            bool accumulate) {
+            bool accumulate, int64_t rows) {
   for (int64_t i = 0; i < roots.size(); ++i)
     CHECK(roots[i].requires_grad(), Runtime, "element ", i,
           " of tensors does not require grad and does not have a grad_fn", no_grad_reason(roots[i]));
-  Tensors g = root_gradients(roots, gradients.p);
+  Tensors g = root_gradients(roots, gradients.p, rows);
   BackwardCall call;
   call.roots = roots;
   call.gradients = g;
@@ -76,6 +85,7 @@ Tensors run(const Tensors& roots, Object gradients, bool retain_graph, bool crea
   call.create_graph = create_graph;
   call.inputs = inputs;
   call.accumulate = accumulate;
+  call.rows = rows;
   return run_backward(call);
 }
 
@@ -172,7 +182,8 @@ bool set_overrides(bool on) { return std::exchange(t_overrides, on); }
 }  // namespace
 
 static const Register registered([](Ops& ops) {
-  ops.def("_run_backward", run, "tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate", kNoOut);
+  ops.def("_run_backward", run, "tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate, rows=-1",
+          kNoOut);
   ops.def("is_grad_enabled", is_grad_enabled, "", kNoOut, "Whether calls are recorded in this thread.");
   ops.def("_set_grad_enabled", set_grad, "mode", kNoOut);
   ops.def("is_inference_mode_enabled", is_inference, "", kNoOut, "Whether inference mode is on in this thread.");

@@ -8,6 +8,7 @@
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
+#include "autograd/stack.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/errors.h"
@@ -24,6 +25,7 @@ struct FunctionNode : Node {
   Ints positions;  // of the tensors among forward's arguments, one per edge
   int64_t arguments = 0;
   Grads backward(const Grads& dy);
+  Grads stacked(const Grads& dy) { return backward(dy); }  // it runs under vmap
   FIELDS(saved_tensors)
 };
 
@@ -47,10 +49,11 @@ Grads FunctionNode::backward(const Grads& dy) {
   for (int64_t i = 0; i < dy.size(); ++i) {
     Tensor g = dy[i];
     if (!g.defined() && fill && !(results[i].sizes.size() == 1 && results[i].sizes[0] == -1))
-      g = ops::zeros(results[i].sizes, results[i].dtype, results[i].device);
+      g = ops::zeros(stacked_rows() < 0 ? Ints(results[i].sizes) : stacked_sizes(results[i].sizes), results[i].dtype,
+                     results[i].device);
     PyTuple_SET_ITEM(args.p, i + 1, g.defined() ? g.release() : Py_NewRef(Py_None));
   }
-  Owned result(PyObject_CallObject(f, args.p));
+  Owned result(call_stacked(f, args.p));
   bool tuple = PyTuple_Check(result.p) || PyList_Check(result.p);
   int64_t n = tuple ? PySequence_Fast_GET_SIZE(result.p) : 1;
   auto get = [&](int64_t i) { return tuple ? PySequence_Fast_GET_ITEM(result.p, i) : result.p; };

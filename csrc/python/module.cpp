@@ -177,6 +177,9 @@ PyMODINIT_FUNC PyInit__C() {
                   ops::copy_into,
                   [](const Tensor& into, const Tensor& from) { return ops::copy_(into, from, false); },
                   ops::view_as_real,
-                  ops::view_as_complex};
+                  ops::view_as_complex,
+                  ops::select,
+                  ops::stack,
+                  ops::reshape};
   return m;
 }

@@ -104,7 +104,7 @@ HOMES = {
     "sym_sum": "_rare",
     "symeig": "_rare",
     "uninstall_as_torch": "_alias",
-    "vmap": "_vmap",
+    "vmap": "_vmap_call",
     "while_loop": "_rare",
 }
 

@@ -21,7 +21,7 @@ _dynamo.utils:
 _export: capture_pre_autograd_graph
 _functorch:
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
-_functorch.vmap: vmap=_vmap.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
+_functorch.vmap: vmap=_vmap_call.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
 _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
@@ -35,7 +35,7 @@ _subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedF
 _subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never unset_fake_temporarily=_missing.block
 _subclasses.functional_tensor: FunctionalTensor
 _subclasses.meta_utils:
-_vmap_internals: vmap=_vmap.vmap _vmap=_vmap.vmap
+_vmap_internals: vmap=_vmap_call.vmap _vmap=_vmap_call.vmap
 _weights_only_unpickler:
 ao.quantization.fake_quantize: FakeQuantize=ao.quantization.FakeQuantize FakeQuantizeBase=ao.quantization.FakeQuantizeBase default_fake_quant=ao.quantization.default_fake_quant disable_fake_quant=ao.quantization.disable_fake_quant disable_observer=ao.quantization.disable_observer enable_fake_quant=ao.quantization.enable_fake_quant enable_observer=ao.quantization.enable_observer
 ao.quantization.observer: HistogramObserver=ao.quantization.HistogramObserver MinMaxObserver=ao.quantization.MinMaxObserver MovingAverageMinMaxObserver=ao.quantization.MovingAverageMinMaxObserver ObserverBase=ao.quantization.ObserverBase PerChannelMinMaxObserver=ao.quantization.PerChannelMinMaxObserver PlaceholderObserver=ao.quantization.PlaceholderObserver default_observer=ao.quantization.default_observer default_weight_observer=ao.quantization.default_weight_observer

@@ -1,22 +1,21 @@
-"""vmap: a function of single samples as a function of batches.
+"""What tensors are inside vmap.
 
-Inside, a mapped tensor looks like one sample (`Batched`, whose value has the batch as its first dimension). Each op
+A mapped tensor looks like one sample (`Batched`, whose value has the batch as its first dimension). Each op
 that meets one is given to a rule (rushlight._vmap_rules), which runs it once for the whole batch; an op without a rule
 runs once per sample. Composed functions simply run, on batched tensors.
 """
 
 import threading
+from contextlib import contextmanager
 
 import rushlight as rl
 
 from . import _C
 from .overrides import TorchFunctionMode
-from .utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
-
-__all__ = ["vmap"]
+from .utils._pytree import tree_map
 
 Tensor = _C.Tensor
-_switch = _C.ops["_set_torch_function"]
+_switch, _select, _detach = (_C.ops[name] for name in ("_set_torch_function", "select", "detach"))
 RANDOM = 256  # csrc/ops/registry.h: kRandom
 
 
@@ -26,25 +25,11 @@ class _Levels(threading.local):
 
 
 class _Level:
-    def __init__(self, number, size, randomness, frozen=False):
-        self.number, self.size, self.randomness, self.frozen = number, size, randomness, frozen
-
-
-class Unmapped(RuntimeError):
-    """A frozen vmap has met what it does not do: a loop over the samples, or a write to a tensor that is not mapped."""
+    def __init__(self, number, size, randomness):
+        self.number, self.size, self.randomness = number, size, randomness
 
 
 _levels = _Levels()
-
-
-class _Plain:
-    """Inside, a Batched is the plain tensor that it is made of: one sample's shape and type."""
-
-    def __enter__(self):
-        self.before = _switch(False)
-
-    def __exit__(self, *exc):
-        _switch(self.before)
 
 
 _DATA = (
@@ -53,9 +38,13 @@ _DATA = (
 )
 
 
+class SampleValueError(RuntimeError):
+    """A function asked for the value of a single sample."""
+
+
 def _refuse(what):
     def method(self, *args, **kwargs):
-        raise RuntimeError(_DATA.format(what))
+        raise SampleValueError(_DATA.format(what))
 
     return method
 
@@ -88,8 +77,10 @@ class Batched(Tensor):
     tolist = _refuse("calling .tolist() on a Tensor")
     numpy = __array__ = _refuse("converting a Tensor to NumPy")
     __bool__ = is_nonzero = _refuse("attempting to use a Tensor in some data-dependent control flow")
-    __int__ = __float__ = __index__ = __complex__ = _refuse("converting a Tensor to a Python number")
-    backward = _refuse("calling .backward() on a Tensor")
+    __int__ = __float__ = __index__ = __complex__ = _refuse("calling .item() on a Tensor")
+
+    def backward(self, *args, **kwargs):
+        _autograd.backward(self)  # which refuses
 
     def requires_grad_(self, requires_grad=True):
         self._value.requires_grad_(requires_grad)
@@ -123,12 +114,17 @@ _autograd._Batched = _function._Batched = Batched  # they meet batched tensors o
 
 def wrap(value, level):
     """value, with the batch as dimension 0, seen as one sample."""
-    with _Plain():
-        if value.shape[0]:
-            sample = value.detach().select(0, 0)
+    before = _switch(
+        False
+    )  # here, a Batched is the plain tensor that it is made of: one sample's shape and type
+    try:
+        if len(value):
+            sample = _select(_detach(value), 0, 0)
         else:
             sample = _C.ops["zeros"](value.shape[1:], dtype=value.dtype, device=value.device)
         sample = sample.as_subclass(Batched)
+    finally:
+        _switch(before)
     sample._value, sample._level = value, level
     return sample
 
@@ -183,52 +179,64 @@ def _inserted(x, level):
     return wrap(physical(x, level.number, level.size), level.number)
 
 
-def gradients(roots, wanted, grad_outputs, *options):
-    """autograd.grad of batched tensors: samples do not mix, so one backward of the batch is all of theirs."""
+def gradients(roots, wanted, seeds, retain, create_graph, allow_unused, stacked, materialize):
+    """autograd.grad of batched tensors: samples do not mix, so one backward of the batch is all of theirs. Where the graph is the same
+    for all samples and only what is sent into it is mapped, the samples are a stack of gradients.
+    """
     from .autograd import grad
 
-    number = max(x._level for x in (*roots, *wanted) if type(x) is Batched)
+    number = max(x._level for x in (*roots, *wanted, *(seeds or ())) if type(x) is Batched)
     (level,) = [v for v in _levels.stack if v.number == number] or [None]
     if level is None:
         raise RuntimeError("vmap: a batched tensor was used after its vmap had ended")
-    for x in wanted:
-        if not batched_at(x, number):
-            raise RuntimeError(
-                "vmap: autograd.grad by a tensor that is the same for all samples: its gradient per sample is not "
-                "recorded. Use torch.func.grad, or pass the tensor as a mapped argument."
-            )
-    full, seeds = [], []
+    mapped = any(batched_at(x, number) for x in roots)
+    if mapped and not all(batched_at(x, number) for x in wanted):
+        raise RuntimeError(
+            "vmap: autograd.grad by a tensor that is the same for all samples: its gradient per sample is not "
+            "recorded. Use torch.func.grad, or pass the tensor as a mapped argument."
+        )
+    full = []
     for k, root in enumerate(roots):
-        seed = None if grad_outputs is None else grad_outputs[k]
+        seed = None if seeds is None else seeds[k]
         if seed is None:
             if root.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             seed = rl.ones_like(root).detach()
-        full.append(physical(root, number, level.size))
-        seeds.append(physical(seed, number, level.size))
-    found = grad(full, [x._value for x in wanted], seeds, *options)
-    return tuple(None if g is None else wrap(g, number) for g in found)
+        seed = physical(seed, number, level.size)
+        if stacked:  # (samples, rows, ...)
+            seed = seed.movedim(0, 1) if mapped else seed.flatten(0, 1)
+        full.append(seed)
+    roots = [physical(x, number, level.size) for x in roots] if mapped else roots
+    inputs = [x._value if batched_at(x, number) else x for x in wanted]
+    found = grad(roots, inputs, full, retain, create_graph, True, allow_unused, stacked or not mapped)
+
+    def one(g, x):
+        if g is None:
+            return rl.zeros_like(x) if materialize else None
+        if stacked:
+            g = g.movedim(1, 0) if mapped else g.unflatten(0, (level.size, -1))
+        return wrap(g, number)
+
+    return tuple(map(one, found, wanted))
 
 
-def call_function(cls, args, kwargs):
-    """autograd.Function.apply on batched tensors: by its vmap rule, else sample by sample."""
-    from ._vmap_rules import per_sample
+@contextmanager
+def inside(size, randomness="error"):
+    """A vmap over `size` samples for the time of the block; its number."""
+    level = _Level(len(_levels.stack) + 1, size, randomness)
+    _levels.stack.append(level)
+    try:
+        with _Watch(level):
+            yield level.number
+    finally:
+        _levels.stack.pop()
 
-    number = max(x._level for x in args if type(x) is Batched)
-    level = next(v for v in _levels.stack if v.number == number)
-    rule = getattr(cls, "vmap", None)
-    if rule is None:
-        return per_sample(cls.apply, args, kwargs, level)
-    in_dims = tuple(0 if batched_at(x, number) else None for x in args)
 
-    class info:
-        batch_size, randomness = level.size, level.randomness
-
-    out, dims = rule(info, in_dims, *(x._value if batched_at(x, number) else x for x in args), **kwargs)
-    many = isinstance(out, tuple)
-    outs, dims = (out, dims if isinstance(dims, tuple) else (dims,) * len(out)) if many else ((out,), (dims,))
-    made = tuple(o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, dims, strict=True))
-    return made if many else made[0]
+def call_stacked(function, args, rows):
+    """function(*args) in a backward of stacked gradients: tensors in args are mapped over the rows, and so are the results."""
+    with inside(rows) as number:
+        args = tree_map(lambda x: wrap(x, number) if isinstance(x, Tensor) else x, args)
+        return tree_map(lambda x: physical(x, number, rows) if isinstance(x, Tensor) else x, function(*args))
 
 
 class _Watch(TorchFunctionMode):
@@ -236,148 +244,33 @@ class _Watch(TorchFunctionMode):
 
     _ops_only = True
 
+    def __init__(self, level):
+        super().__init__()
+        self.level = level
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if getattr(func, "_flags", 0) & RANDOM and _levels.stack:
+        kwargs = kwargs or {}
+        kind = _kinds.get(func)
+        if kind is None:
+            kind = _kinds[func] = _kind(func)
+        if kind == _DRAWS:
             from ._vmap_rules import random
 
-            return random(func, args, kwargs or {}, _levels.stack[-1])
-        if _levels.stack and _levels.stack[-1].frozen and _writes(func, args, kwargs):
-            raise Unmapped("a write to a tensor that is not mapped")
-        if hasattr(func, "__wrapped__"):  # a composed function: what it calls is seen, too
+            return random(func, args, kwargs, self.level)
+        if kind == _COMPOSED:  # what it calls is seen, too
             from ._vmap_rules import apply
 
-            mapped = any(type(a) is Batched for a in (*args, *(kwargs or {}).values()))
-            with _Watch():
-                return (
-                    apply(func, args, kwargs or {}) if mapped else func.__wrapped__(*args, **(kwargs or {}))
-                )
-        return func(*args, **(kwargs or {}))
+            mapped = any(type(a) is Batched for a in (*args, *kwargs.values()))
+            with _Watch(self.level):
+                return apply(func, args, kwargs) if mapped else func.__wrapped__(*args, **kwargs)
+        return func(*args, **kwargs)
 
 
-def _writes(func, args, kwargs):
-    """Whether a call changes a tensor that is the same for all samples."""
-    name = getattr(func, "__name__", "")
-    in_place = name.endswith("_") and (
-        not name.endswith("__") or name.startswith("__i") or name == "__setitem__"
-    )
-    return (in_place and args and type(args[0]) is not Batched) or (kwargs or {}).get("out") is not None
+_PLAIN, _DRAWS, _COMPOSED = range(3)
+_kinds: dict = {}  # of functions
 
 
-def _flat_dims(in_dims, args, spec, leaves):
-    if not isinstance(in_dims, (int, tuple, list)):
-        raise ValueError(
-            f"vmap({in_dims=}): expected `in_dims` to be int or a (potentially nested) tuple matching the "
-            f"structure of inputs, got: {type(in_dims)}."
-        )
-    prefix = in_dims if isinstance(in_dims, int) else tuple(in_dims)
-    dims = _broadcast_to_and_flatten(prefix, spec, is_leaf=lambda d: d is None)
-    if dims is None:
-        raise ValueError(
-            f"vmap: in_dims {in_dims} is not compatible with the structure of the inputs {spec}."
-        )
-    for leaf, dim in zip(leaves, dims, strict=True):
-        if dim is not None and not isinstance(leaf, Tensor):
-            raise ValueError(
-                f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap "
-                "over non-Tensor arguments, please use None as the respective in_dim"
-            )
-        if dim is not None and not -leaf.dim() <= dim < leaf.dim():
-            raise ValueError(
-                f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
-                f"{leaf.dim()} so expected in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
-            )
-    return dims
-
-
-def _batch_size(leaves, dims):
-    sizes = [leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
-    if not sizes:
-        raise ValueError("vmap: at least one input must have a dimension to map over (in_dims not None)")
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, "
-            f"got sizes {sizes} for the mapped dimension"
-        )
-    return sizes[0]
-
-
-def _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness, frozen=False):
-    """One run of func on the whole batch: (results, their dims, spec)."""
-    level = _Level(len(_levels.stack) + 1, size, randomness, frozen)
-    mapped = [
-        leaf if dim is None else wrap(leaf.movedim(dim, 0), level.number)
-        for leaf, dim in zip(leaves, dims, strict=True)
-    ]
-    _levels.stack.append(level)
-    try:
-        with _Watch():
-            flat, out_spec = tree_flatten(func(*tree_unflatten(mapped, spec), **kwargs))
-            targets = _broadcast_to_and_flatten(out_dims, out_spec, is_leaf=lambda d: d is None)
-            if targets is None:
-                raise ValueError(
-                    f"vmap: out_dims {out_dims} is not compatible with the structure of the outputs"
-                )
-            results = [_leave(value, dim, level) for value, dim in zip(flat, targets, strict=True)]
-    finally:
-        _levels.stack.pop()
-    return results, targets, out_spec
-
-
-def _leave(value, dim, level):
-    if not isinstance(value, Tensor):
-        raise ValueError(
-            f"vmap(...): `func` must only return Tensors, got type {type(value)}. Did you mean to set out_dims= to "
-            "None for output?"
-        )
-    if dim is None:
-        if batched_at(value, level.number):
-            raise ValueError(
-                "vmap(...): `func` can not return a BatchedTensor when out_dim is None: each sample has its own."
-            )
-        return value
-    full = physical(value, level.number, level.size)
-    if not -full.dim() <= dim < full.dim():
-        raise IndexError(f"vmap: out_dims={dim} is out of range for an output of {value.dim()} dimensions")
-    return full.movedim(0, dim)
-
-
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None, _frozen=False):
-    """A function that maps func over a dimension of its inputs, all samples at once.
-
-    Args:
-        in_dims, out_dims: where the batch is, one for all or one per input or output; None is not mapped.
-        randomness: "error" refuses random functions inside, "different" and "same" say what samples get.
-        chunk_size: so many samples at a time, to bound the memory.
-    """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
-    if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-
-    def wrapper(*args, **kwargs):
-        leaves, spec = tree_flatten(args)
-        dims = _flat_dims(in_dims, args, spec, leaves)
-        size = _batch_size(leaves, dims)
-        if chunk_size is None or chunk_size >= size:
-            results, _, out_spec = _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness, _frozen)
-            return tree_unflatten(results, out_spec)
-        state = rl.get_rng_state() if randomness == "same" else None
-        parts = []
-        for at in range(0, size, chunk_size):
-            if state is not None:
-                rl.set_rng_state(state)
-            length = min(chunk_size, size - at)
-            piece = [
-                leaf if dim is None else leaf.narrow(dim, at, length)
-                for leaf, dim in zip(leaves, dims, strict=True)
-            ]
-            parts.append(_map(func, piece, dims, spec, length, kwargs, out_dims, randomness))
-        joined = [
-            column[0] if dim is None else rl.cat(column, dim)
-            for dim, *column in zip(parts[0][1], *(p[0] for p in parts), strict=True)
-        ]
-        return tree_unflatten(joined, parts[0][2])
-
-    return wrapper
+def _kind(func):
+    if getattr(func, "_flags", 0) & RANDOM:
+        return _DRAWS
+    return _COMPOSED if hasattr(func, "__wrapped__") else _PLAIN

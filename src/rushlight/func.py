@@ -10,11 +10,14 @@ import functools
 import rushlight as rl
 
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from ._replicas import columns, rows
-from ._vmap import innermost, spread, vmap
+from ._jacobians import columns, pull_back, rows
+from ._rearrange import rearrange
+from ._vmap import get_unwrapped, innermost, spread
+from ._vmap_call import vmap
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "functionalize",
     "grad",
@@ -24,6 +27,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
@@ -49,6 +53,11 @@ def functionalize(func, *, remove="mutations"):
     return wrapped
 
 
+def debug_unwrap(tensor, *, recurse=True):
+    """The values of all samples of a tensor inside vmap, to look at them; other tensors are returned as they are."""
+    return innermost(tensor) if recurse else get_unwrapped(tensor)
+
+
 def _fresh(tree):
     """(tree of graph inputs with the same values, its tensors)."""
     leaves, spec = tree_flatten(tree)
@@ -58,7 +67,7 @@ def _fresh(tree):
             raise ValueError(f"Expected all differentiated arguments to be tensors, got {type(leaf)}")
         if not (leaf.dtype.is_floating_point or leaf.dtype.is_complex):
             raise RuntimeError(
-                f"Only tensors of floating point or complex dtype can be differentiated, got {leaf.dtype}"
+                f"only Tensors of floating point dtype can require gradients, or of complex dtype; got {leaf.dtype}"
             )
         leaf = spread(leaf)
         fresh.append(leaf.view_as(leaf) if leaf.requires_grad else leaf.detach().requires_grad_())
@@ -91,7 +100,7 @@ def _tensor_outputs(output, where):
     for leaf in leaves:
         if not isinstance(leaf, rl.Tensor):
             raise RuntimeError(
-                f"{where}: Expected f(*args) to return only tensors, got unsupported type {type(leaf)}"
+                f"{where}: Expected f(*args) to return a Tensor, or a tree of them, got {type(leaf)}"
             )
     return leaves, spec
 
@@ -116,17 +125,7 @@ def _release(tree, outside):
 
 def _pull_back(outputs, cotangents, inputs, create_graph, retain_graph=True):
     """Vector-Jacobian product, with zeros where there is no path."""
-    live = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-    grads = (None,) * len(inputs)
-    if live:
-        grads = rl.autograd.grad(
-            [o for o, _ in live],
-            inputs,
-            [c for _, c in live],
-            create_graph=create_graph,
-            retain_graph=retain_graph,
-            allow_unused=True,
-        )
+    grads = pull_back(outputs, cotangents, inputs, create_graph, retain_graph)
     return [rl.zeros_like(x) if g is None else g for x, g in zip(inputs, grads, strict=True)]
 
 
@@ -151,22 +150,11 @@ class _Trace:
         numbers = _positions(argnums, len(args), where)
         args = list(args)
 
-        def call(chosen):
-            for n, value in zip(numbers, chosen, strict=True):
-                args[n] = value
-            return func(*args, **kwargs)
-
         with rl.enable_grad():
             chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
-            result = call(chosen)
-        chosen_spec = tree_flatten(chosen)[1]
-
-        def again(*inputs):
-            """The outputs at other inputs."""
-            result = call(tree_unflatten(list(inputs), chosen_spec))
-            return tuple(tree_flatten(result[0] if has_aux else result)[0])
-
-        self.again = again
+            for n, value in zip(numbers, chosen, strict=True):
+                args[n] = value
+            result = func(*args, **kwargs)
         self.output, aux = _split_aux(result, has_aux, where)
         self.outputs, self.output_spec = _tensor_outputs(self.output, where)
         self.outside = _reaches_outside(self.outputs, self.inputs)
@@ -183,7 +171,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     "aux))."""
 
     def wrapper(*args, **kwargs):
-        trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value")
+        trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value(f)(*args)")
         if not isinstance(trace.output, rl.Tensor):
             raise RuntimeError(
                 "grad_and_value(f)(*args): Expected f(*args) to return a tensor, got unsupported type "
@@ -222,9 +210,19 @@ def _match(tree, spec, where):
     return leaves
 
 
+def _require_floats(outputs):
+    for y in outputs:
+        if not (y.is_floating_point() or y.is_complex()):
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{y.dtype}"
+            )
+
+
 def vjp(func, *primals, has_aux=False):
     """(output, vjp_fn): vjp_fn(cotangents) returns a tuple, cotangents^T J for each primal."""
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp(f, *primals)")
+    _require_floats(trace.outputs)
 
     def vjp_fn(cotangents):
         cotangents = _match(cotangents, trace.output_spec, "vjp_fn")
@@ -259,16 +257,27 @@ def _check_tangents(primals, tangents, where):
     for p, t in zip(primal_leaves, leaves, strict=True):
         if not isinstance(t, rl.Tensor) or p.shape != t.shape:
             got = tuple(t.shape) if isinstance(t, rl.Tensor) else type(t)
-            raise RuntimeError(f"{where}: expected a tangent of shape {tuple(p.shape)}, got {got}")
+            raise RuntimeError(
+                f"{where}: Trying to set a forward gradient that has a different size than that of the original Tensor: "
+                f"expected a tangent of shape {tuple(p.shape)}, got {got}"
+            )
     return leaves
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(output, J tangents): the directional derivative of func at primals."""
     if not isinstance(primals, tuple) or not primals:
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a non-empty tuple.")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals to be a tuple, and not an empty one. It should be valid to call "
+            "f(*primals)."
+        )
     leaves = _check_tangents(primals, tangents, "jvp(f, primals, tangents)")
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "jvp(f, primals, tangents)")
+    if strict and not all(y.requires_grad for y in trace.outputs):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+            "strict=True."
+        )
     pushed = tree_unflatten(_Linearization(trace).push(leaves), trace.output_spec)
     output = trace.value()
     return (output, pushed, trace.aux) if has_aux else (output, pushed)
@@ -285,47 +294,6 @@ def linearize(func, *primals):
     return trace.value(), jvp_fn
 
 
-def _basis(t):
-    """The unit vectors of the shape of t, one at a time. Nothing is written: under vmap that would be refused."""
-    places = rl.arange(t.numel(), device=t.device)
-    for j in range(t.numel()):
-        yield (places == j).to(t.dtype).reshape(t.shape)
-
-
-def _rows_one_by_one(trace):
-    """The Jacobian's rows, (outputs' elements, *x.shape) for each input x, one backward each."""
-    rows = [[] for _ in trace.inputs]
-    for out in trace.outputs:
-        for e in _basis(out):
-            with rl.enable_grad():
-                grads = _pull_back([out], [e], trace.inputs, trace.outside)
-            for row, g in zip(rows, grads, strict=True):
-                row.append(g)
-    return [
-        rl.stack(row) if row else x.new_zeros(0, *x.shape) for row, x in zip(rows, trace.inputs, strict=True)
-    ]
-
-
-def _columns_one_by_one(trace):
-    """The Jacobian's columns, (inputs' elements, *y.shape) for each output y, one product each."""
-    linear = _Linearization(trace)
-    zeros = [rl.zeros_like(x).detach() for x in trace.inputs]
-    columns = [[] for _ in trace.outputs]
-    for i, x in enumerate(trace.inputs):
-        for e in _basis(x):
-            pushed = linear.push(zeros[:i] + [e] + zeros[i + 1 :])
-            for column, p in zip(columns, pushed, strict=True):
-                column.append(p)
-    return [
-        rl.stack(c) if c else y.new_zeros(0, *y.shape) for c, y in zip(columns, trace.outputs, strict=True)
-    ]
-
-
-def _split(stacked, tensors):
-    """What belongs to each of `tensors` along dimension 0, which counts the elements of all of them."""
-    return stacked.split([t.numel() for t in tensors])
-
-
 def _by_output(blocks, trace):
     """[output][input] blocks as the caller's trees of them."""
     blocks = _release(blocks, trace.outside)
@@ -335,21 +303,17 @@ def _by_output(blocks, trace):
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """The Jacobian of func by backward passes, one for each output element: best with few outputs. They run at once where func can be
-    mapped, `chunk_size` at a time if it is given.
+    """The Jacobian of func by backward passes, one for each output element, all at once (`chunk_size` at a time if it is given): best
+    with few outputs.
     """
+
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     def wrapper(*args, **kwargs):
         trace = _Trace(func, args, kwargs, argnums, has_aux, "jacrev(f)(*args)")
-        found = rows(trace.again, trace.inputs, trace.outputs, _pull_back, trace.outside, chunk_size)
-        parts = [_split(r, trace.outputs) for r in found or _rows_one_by_one(trace)]  # [input][output]
-        blocks = [
-            [
-                part[k].reshape(tuple(y.shape) + tuple(x.shape))
-                for part, x in zip(parts, trace.inputs, strict=True)
-            ]
-            for k, y in enumerate(trace.outputs)
-        ]
+        _require_floats(trace.outputs)
+        blocks = rows(trace.outputs, trace.inputs, trace.outside, chunk_size)
         result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result
 
@@ -357,21 +321,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """The Jacobian of func by Jacobian-vector products, one for each input element: best with few inputs. They run at once where func
-    can be mapped.
-    """
+    """The Jacobian of func by Jacobian-vector products, one for each input element, all at once: best with few inputs."""
 
     def wrapper(*args, **kwargs):
         trace = _Trace(func, args, kwargs, argnums, has_aux, "jacfwd(f)(*args)")
-        found = columns(trace.again, trace.inputs, trace.outputs, _pull_back, trace.outside)
-        parts = [_split(c, trace.inputs) for c in found or _columns_one_by_one(trace)]  # [output][input]
-        blocks = [
-            [
-                column.movedim(0, -1).reshape(tuple(y.shape) + tuple(x.shape))
-                for column, x in zip(part, trace.inputs, strict=True)
-            ]
-            for part, y in zip(parts, trace.outputs, strict=True)
-        ]
+        blocks = columns(trace.outputs, trace.inputs, trace.outside)
         result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result
 

@@ -3,7 +3,7 @@
 import rushlight as rl
 
 from .. import _C
-from .._vmap import RANDOM, Batched, Unmapped, _levels, batched_at, physical, wrap
+from .._vmap import RANDOM, Batched, SampleValueError, _levels, _switch, batched_at, physical, wrap
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
@@ -37,27 +37,63 @@ def _tensors(args, kwargs):
             yield from (b for b in a if isinstance(b, Tensor))
 
 
+class _Plan:
+    """What is known of a function before its arguments are."""
+
+    def __init__(self, func):
+        self.name = name = _name(func)
+        flags = getattr(func, "_flags", 0)
+        self.random = bool(flags & RANDOM)
+        self.rule = RULES.get(name)
+        self.in_place = self.rule is None and name.endswith("_") and not name.endswith("__")
+        if self.rule is None and flags & 32 and name not in NOT_POINTWISE:
+            self.rule = pointwise
+        self.composed = getattr(func, "__wrapped__", None)  # of other functions
+
+
+_plans: dict = {}
+
+
+def _highest(values, number):
+    """The highest level among tensors, lists and tuples of them, and `number`."""
+    for a in values:
+        if type(a) is Batched:
+            if a._level > number:
+                number = a._level
+        elif isinstance(a, list | tuple):
+            number = _highest(a, number)
+    return number
+
+
 def apply(func, args, kwargs):
-    number = max((t._level for t in _tensors(args, kwargs) if type(t) is Batched), default=0)
-    level = next((v for v in _levels.stack if v.number == number), None)
-    if level is None:
+    number = _highest(args, 0)
+    if kwargs:
+        number = _highest(kwargs.values(), number)
+        if kwargs.get("out") is not None:
+            raise RuntimeError("vmap: an out= argument cannot hold the results of all samples")
+    stack = _levels.stack
+    # Levels are numbered from 1 in the order of the stack.
+    if not 0 < number <= len(stack):
         raise RuntimeError("vmap: a batched tensor was used after its vmap had ended")
-    if kwargs.get("out") is not None:
-        raise RuntimeError("vmap: an out= argument cannot hold the results of all samples")
-    name = _name(func)
-    if getattr(func, "_flags", 0) & RANDOM:
+    level = stack[number - 1]
+    plan = _plans.get(func)
+    if plan is None:
+        plan = _plans[func] = _Plan(func)
+    if plan.random:
+        from ._random import random
+
         return random(func, args, kwargs, level)
-    found = RULES.get(name)
-    if found is None and name.endswith("_") and not name.endswith("__"):
-        return _in_place(func, name, args, kwargs, level)
-    if found is None and getattr(func, "_flags", 0) & 32 and name not in NOT_POINTWISE:
-        found = pointwise
-    if found is not None:
-        result = found(func, args, kwargs, level)
+    if plan.in_place:
+        return _in_place(func, plan.name, args, kwargs, level)
+    if plan.rule is not None:
+        result = plan.rule(func, args, kwargs, level)
         if result is not NotImplemented:
             return result
-    if hasattr(func, "__wrapped__"):  # composed of other functions
-        return func.__wrapped__(*args, **kwargs)
+    if plan.composed is not None:
+        try:
+            return plan.composed(*args, **kwargs)
+        except SampleValueError:  # it looks at values: at those of one sample after the other
+            pass
     return per_sample(func, args, kwargs, level)
 
 
@@ -71,13 +107,8 @@ def _wrapped(result, level):
     return result
 
 
-_backward = rl._C.ops["_run_backward"]
-
-
 def per_sample(func, args, kwargs, level):
     """Right for every function that does not mix samples, and as slow as a loop."""
-    if level.frozen:
-        raise Unmapped(f"no rule for {_name(func)}")
     leaves, spec = tree_flatten((args, kwargs))
     runs = []
     for i in range(level.size or 1):
@@ -87,8 +118,6 @@ def per_sample(func, args, kwargs, level):
                 x = x._value.select(0, i) if level.size else x._value.new_zeros(x.shape)
             sample.append(x)
         a, k = tree_unflatten(sample, spec)
-        if func is _backward and i + 1 < level.size:
-            a = (*a[:2], True, *a[3:])  # the samples share one graph: the last of them may free it
         runs.append(func(*a, **k))
 
     def join(results):
@@ -99,9 +128,21 @@ def per_sample(func, args, kwargs, level):
         if isinstance(first, tuple | list):
             parts = [join(column) for column in zip(*results, strict=True)]
             return type(first)(parts) if hasattr(type(first), "n_fields") else type(first)(p for p in parts)
+        if any(r != first for r in results):
+            raise SampleValueError(
+                f"vmap: {_name(func)} gives a Python value for each sample, and they differ: {results[:4]}"
+            )
         return first
 
     return join(runs)
+
+
+def own_sizes(func, args, kwargs, level):
+    """The rule of functions whose results have as many elements as the values say."""
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{_name(func)}: each sample would have a result of its own size."
+    )
 
 
 def _aligned(x, rank, level):
@@ -123,6 +164,8 @@ def pointwise(func, args, kwargs, level):
 def _in_place(func, name, args, kwargs, level):
     target, *rest = args
     base = name[:-1]
+    if base in TURNING and batched_at(target, level.number):
+        return _turn(func, target, rest, kwargs)
     op = _C.ops.get(base) or _C.ops.get("nn.functional." + base)
     if not batched_at(target, level.number):
         raise RuntimeError(
@@ -143,47 +186,31 @@ def _in_place(func, name, args, kwargs, level):
     return target
 
 
-def random(func, args, kwargs, level):
-    """A function that draws numbers, by the rule of this vmap."""
-    if _name(func) in (
-        "dropout",
-        "alpha_dropout",
-        "feature_dropout",
-        "feature_alpha_dropout",
-        "native_dropout",
-    ):
-        given = _given(("input", "p", "train"), args, kwargs)
-        if not given.get("train", True):
-            return pointwise(func, args, kwargs, level) if type(args[0]) is Batched else func(*args, **kwargs)
-    if level.randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-        )
-    name, mapped = _name(func), any(batched_at(t, level.number) for t in _tensors(args, kwargs))
-    if mapped and level.randomness == "different":
-        if name in ("dropout", "native_dropout", "bernoulli", "normal", "poisson") or name.endswith("_like"):
-            return pointwise(func, args, kwargs, level)
-        if name.endswith("_"):
-            func(args[0]._value, *args[1:], **kwargs)
-            return args[0]
-        return per_sample(func, args, kwargs, level)
-    if level.randomness == "different":
-        return _wrapped(rl.stack([func(*args, **kwargs) for _ in range(level.size)]), level)
-    if not mapped:
-        return func(*args, **kwargs)
-    if name == "dropout":
-        return args[0] * func(rl.ones_like(args[0]._value[0]), *args[1:], **kwargs)
-    if name.endswith("_like"):
-        return func(args[0]._value[0], *args[1:], **kwargs)
-    state, runs = rl.get_rng_state(), []
+# Functions that turn a tensor in place, and leave its values where they are.
+TURNING = frozenset(["transpose", "swapaxes", "swapdims", "t", "squeeze", "unsqueeze"])
 
-    def again(*a, **k):
-        rl.set_rng_state(state)
-        runs.append(None)
-        return func(*a, **k)
 
-    return per_sample(again, args, kwargs, level)
+def _turn(func, target, rest, kwargs):
+    rank = target.dim()
+    before = _switch(False)
+    try:
+        value = target._value
+        if func.__name__ == "t_":
+            value.transpose_(1, min(rank, 2))
+        elif func.__name__ == "squeeze_" and not rest and not kwargs:
+            for d in range(rank, 0, -1):
+                value.squeeze_(d)
+        else:
+            more = func.__name__ == "unsqueeze_"
+            func(
+                value,
+                *(_shifts(d, rank + more) for d in rest),
+                **{k: _shifts(d, rank + more) for k, d in kwargs.items()},
+            )
+        func(target, *rest, **kwargs)  # the sample that stands for all
+    finally:
+        _switch(before)
+    return target
 
 
 # Elementwise by their flag (they write straight into a target), but not element by element.

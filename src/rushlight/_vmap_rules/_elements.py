@@ -1,12 +1,15 @@
 """Rules of ops that go element by element."""
 
+import rushlight as rl
+
+from .._C import Tensor
 from .._tensor import CASTS
-from ._apply import pointwise, rule
+from .._vmap import batched_at
+from ._apply import _given, own_sizes, pointwise, rule
 
 # unary ops and those whose arguments are pairs of elements, beyond the ones that say so by their flag
 rule(
     *[
-        "where",
         "maximum",
         "minimum",
         "fmax",
@@ -80,3 +83,19 @@ rule(
         ]
     ),
 )(pointwise)
+
+
+@rule("where")
+def _where(func, args, kwargs, level):
+    if len(args) + len(kwargs) == 1:
+        return own_sizes(func, args, kwargs, level)
+    return pointwise(func, args, kwargs, level)
+
+
+@rule("masked_fill")
+def _masked_fill(func, args, kwargs, level):
+    given = _given(("input", "mask", "value"), args, kwargs)
+    value = given["value"]
+    if not isinstance(value, Tensor) or not batched_at(value, level.number) or value.dim():
+        return pointwise(func, args, kwargs, level)
+    return rl.where(given["mask"], value.to(given["input"].dtype), given["input"])

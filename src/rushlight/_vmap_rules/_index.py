@@ -4,18 +4,37 @@ import rushlight as rl
 
 from .._C import Tensor
 from .._vmap import batched_at, physical, wrap
-from ._apply import _aligned, _given, _name, _shift, rule
+from ._apply import _aligned, _given, _name, _shift, own_sizes, rule
 
 
 def _as_tuple(index):
     return index if isinstance(index, tuple) else (index,)
 
 
+def _mask_error():
+    return RuntimeError(
+        "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a "
+        "boolean mask: each sample would have a result of its own size. Use torch.where(mask, a, b)."
+    )
+
+
+rule("nonzero", "unique", "_unique", "_unique2", "unique_consecutive", "unique_dim")(own_sizes)
+
+
+@rule("masked_select")
+def _masked_select(func, args, kwargs, level):
+    if any(batched_at(a, level.number) for a in (*args[1:], *kwargs.values())):
+        return own_sizes(func, args, kwargs, level)
+    return NotImplemented
+
+
 @rule("__getitem__")
 def _getitem(func, args, kwargs, level):
     x, index = args[0], _as_tuple(args[1])
     mapped = [i for i in index if batched_at(i, level.number)]
-    if any(isinstance(i, list) for i in index) or any(t.dtype == rl.bool for t in mapped):
+    if any(t.dtype == rl.bool for t in mapped):
+        raise _mask_error()
+    if any(isinstance(i, list) for i in index):
         return NotImplemented
     advanced = [k for k, i in enumerate(index) if isinstance(i, Tensor) and i.dim()]
     if not mapped:
@@ -38,16 +57,14 @@ def _setitem(func, args, kwargs, level):
     x, index, value = args[0], _as_tuple(args[1]), args[2]
     if not batched_at(x, level.number):
         raise RuntimeError(
-            "vmap: x[...] = value is not possible where value (or the index) is mapped and x is not: it would write "
-            "one value per sample into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
+            "vmap: index_put_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
+            "more elements than `self`: in x[...] = value, value (or the index) is mapped and x is not, and one value per "
+            "sample would be written into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
         )
+    if any(batched_at(i, level.number) and i.dtype == rl.bool for i in index):
+        raise _mask_error()
     if any(isinstance(i, list) or batched_at(i, level.number) for i in index):
-        if (
-            x._value.requires_grad
-            or len(index) != 1
-            or index[0].dtype == rl.bool
-            or isinstance(index[0], list)
-        ):
+        if x._value.requires_grad or len(index) != 1 or isinstance(index[0], list):
             raise RuntimeError(
                 "vmap: writing at an index that differs from sample to sample is not supported here"
             )

@@ -23,7 +23,7 @@ def _group_norm(func, args, kwargs, level):
     if not batched_at(x, level.number):
         return NotImplemented
     v = x._value
-    y = func(v.reshape(-1, *v.shape[2:]), given["num_groups"], None, None, given.get("eps", 1e-5))
+    y = func(v.flatten(0, 1), given["num_groups"], None, None, given.get("eps", 1e-5))
     y = wrap(y.reshape(v.shape), level.number)
     per_channel = (-1,) + (1,) * (x.dim() - 2)
     y = y if w is None else y * w.reshape(per_channel)
@@ -43,7 +43,7 @@ def _merged(spatial):
         if x.dim() == spatial + 1:
             return _wrapped(func(v, *args[1:], **kwargs), level)
         lead = tuple(v.shape[:2])
-        result = func(v.reshape(-1, *v.shape[2:]), *args[1:], **kwargs)
+        result = func(v.flatten(0, 1), *args[1:], **kwargs)
         apart = lambda t: t.reshape(*lead, *t.shape[1:])  # noqa: E731
         return _wrapped(tuple(map(apart, result)) if isinstance(result, tuple) else apart(result), level)
 
@@ -69,18 +69,16 @@ def _conv(func, args, kwargs, level):
         return NotImplemented
     if not batched_at(w, number) and (b is None or not batched_at(b, number)):
         v = x._value
-        y = func(v.reshape(-1, *v.shape[2:]), w, b, **given)
-        y = wrap(y.reshape(*v.shape[:2], *y.shape[1:]), number)
+        y = func(v.flatten(0, 1), w, b, **given)
+        y = wrap(y.unflatten(0, v.shape[:2]), number)
     elif not batched_at(w, number):
-        y = func(x, w, None, **given) + b.reshape(-1, *(1,) * spatial)
+        y = func(x, w, None, **given) + b.reshape(b.shape[0], *(1,) * spatial)
     else:  # a group of channels for each sample
-        v = physical(x, number, size).movedim(0, 1)  # (N, B, C, ...)
-        v = v.reshape(v.shape[0], -1, *v.shape[3:])
-        weights = w._value.reshape(-1, *w._value.shape[2:])
-        bias = None if b is None else physical(b, number, size).reshape(-1)
+        v = physical(x, number, size).movedim(0, 1).flatten(1, 2)  # (N, samples C, ...)
+        bias = None if b is None else physical(b, number, size).flatten()
         given["groups"] = given.get("groups", 1) * size
-        y = func(v, weights, bias, **given)
-        y = wrap(y.reshape(y.shape[0], size, -1, *y.shape[2:]).movedim(1, 0), number)
+        y = func(v, w._value.flatten(0, 1), bias, **given)
+        y = wrap(y.unflatten(1, (size, y.shape[1] // size)).movedim(1, 0), number)
     return y.squeeze(0) if single else y
 
 
@@ -91,7 +89,7 @@ def _attention(func, args, kwargs, level):
         return NotImplemented
     if len(rest) > 2 or kwargs:  # a mask
         return NotImplemented
-    full = [t._value.reshape(-1, *t._value.shape[2:]) for t in (query, key, value)]
+    full = [t._value.flatten(0, 1) for t in (query, key, value)]
     y = func(*full, *rest)
     return wrap(y.reshape(level.size, -1, *y.shape[1:]), level.number)
 
@@ -125,9 +123,7 @@ def _class_loss(func, args, kwargs, level):
     if x.dim() == 1:
         each = func(v, t, None, 0, ignore)
     else:
-        each = func(v.reshape(-1, *v.shape[2:]), t.reshape(-1, *t.shape[2:]), None, 0, ignore).reshape(
-            t.shape
-        )
+        each = func(v.flatten(0, 1), t.flatten(0, 1), None, 0, ignore).reshape(t.shape)
     each = wrap(each, level.number)
     if reduction == 0:
         return each

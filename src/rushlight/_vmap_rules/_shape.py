@@ -115,6 +115,7 @@ def _rearrange(func, args, kwargs, level):
 
 @rule("tril", "triu", "linalg.inv", "inverse", "linalg.det", "det", "linalg.slogdet", "slogdet", "linalg.cholesky",
       "linalg.eigh", "linalg.eigvalsh", "linalg.qr", "linalg.svd", "linalg.svdvals", "linalg.eig", "adjoint",
+      "linalg.matrix_exp", "matrix_exp",
       "constant_pad_nd")  # fmt: skip
 def _trailing(func, args, kwargs, level):
     """Functions of the last dimensions, with any number of others in front."""

@@ -11,13 +11,14 @@ _run_all = _C.ops["_run_backward"]
 _partial: set = set()  # threads inside a backward that was asked for the gradients of certain inputs only
 
 
-def _run(roots, grads, retain, create_graph, inputs, accumulate):
+def _run(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):
+    """A backward for certain inputs."""
     thread = get_ident()
-    if not inputs or thread in _partial:
-        return _run_all(roots, grads, retain, create_graph, inputs, accumulate)
+    if thread in _partial:
+        return _run_all(roots, grads, retain, create_graph, inputs, accumulate, rows)
     _partial.add(thread)
     try:
-        return _run_all(roots, grads, retain, create_graph, inputs, accumulate)
+        return _run_all(roots, grads, retain, create_graph, inputs, accumulate, rows)
     finally:
         _partial.discard(thread)
 
@@ -64,8 +65,16 @@ def backward(
         inputs = _tuple(inputs)
         if not inputs:
             raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+    if _Batched is not None and any(type(t) is _Batched for t in (*roots, *(grad_tensors or ()))):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported: use torch.func.grad or torch.func.vjp "
+            "inside, or call backward() on the result of the transform."
+        )
     retain = create_graph if retain_graph is None else bool(retain_graph)
-    _run(roots, grad_tensors, retain, bool(create_graph), inputs, True)
+    if inputs:
+        _run(roots, grad_tensors, retain, bool(create_graph), inputs, True)
+    else:
+        _run_all(roots, grad_tensors, retain, bool(create_graph), inputs, True)
 
 
 def grad(
@@ -79,7 +88,10 @@ def grad(
     is_grads_batched=False,
     materialize_grads=False,
 ):
-    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated."""
+    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated.
+
+    With is_grads_batched, each grad_output is a stack of gradients, which one backward takes through the graph; so are the results.
+    """
     roots, wanted = _tuple(outputs), _tuple(inputs)
     if allow_unused is None:
         allow_unused = materialize_grads
@@ -92,7 +104,9 @@ def grad(
         grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
         if len(grad_outputs) != len(roots):
             raise RuntimeError(f"got {len(roots)} tensors and {len(grad_outputs)} gradients")
-    if _Batched is not None and any(type(t) is _Batched for t in (*roots, *wanted)):
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if _Batched is not None and any(type(t) is _Batched for t in (*roots, *wanted, *(grad_outputs or ()))):
         from .._vmap import gradients
 
         return gradients(
@@ -101,14 +115,12 @@ def grad(
             grad_outputs,
             retain,
             create_graph,
-            True,
             allow_unused,
             is_grads_batched,
             materialize_grads,
         )
-    if is_grads_batched:
-        return _batched(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads)
-    found = _run(roots, grad_outputs, retain, bool(create_graph), wanted, False)
+    rows = _rows(roots, grad_outputs) if is_grads_batched else -1
+    found = _run(roots, grad_outputs, retain, bool(create_graph), wanted, False, rows)
     if not allow_unused:
         for i, g in enumerate(found):
             if g is None:
@@ -120,25 +132,20 @@ def grad(
     return found
 
 
-def _batched(roots, wanted, batches, retain, create_graph, allow_unused, materialize):
-    """One backward per row of the batched gradients, stacked."""
-    rows = len(batches[0])
-    results = [
-        grad(
-            roots,
-            wanted,
-            tuple(None if b is None else b[i] for b in batches),
-            retain or i + 1 < rows,
-            create_graph,
-            True,
-            allow_unused,
-            False,
-            materialize,
+def _rows(roots, stacks):
+    """How many gradients there are in each of the stacks that is_grads_batched=True speaks of."""
+    if stacks is None or any(g is None or not g.dim() for g in stacks):
+        raise ValueError(
+            "grad(is_grads_batched=True): Got in_dim=0 for some grad_output that is None or of dimensionality 0: expected "
+            "(number of gradients, *output.shape) for each output"
         )
-        for i in range(rows)
-    ]
-    stack = _C.ops["stack"]
-    return tuple(None if column[0] is None else stack(column) for column in zip(*results, strict=True))
+    sizes = [len(g) for g in stacks]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+            "dimension"
+        )
+    return sizes[0]
 
 
 __all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled"]

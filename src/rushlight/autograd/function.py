@@ -116,7 +116,7 @@ class Function:
     def apply(cls, *args, **kwargs):
         """Runs forward, and records backward if an input asks for gradients."""
         if _Batched is not None and any(type(a) is _Batched for a in args):
-            from .._vmap import call_function
+            from .._vmap_function import call_function
 
             return call_function(cls, args, kwargs)
         ctx = _C._new_function_node(cls._node_class())

@@ -194,7 +194,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian: for each output, for each input, a tensor of shape output.shape + input.shape.
 
-    Computed row by row, or with `vectorize` all rows at once where func can be mapped (`strategy`: rows or columns).
+    Computed row by row, or with `vectorize` all at once (`strategy`: by rows or by columns).
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -217,8 +217,12 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         many_out, outputs = _call(func, inputs, "jacobian")
         if strict:
             _require_differentiable(outputs)
-        jacobians = vectorize and _at_once(func, inputs, outputs, create_graph, strategy)
-        if not jacobians:
+        if vectorize:
+            from rushlight import _jacobians
+
+            find = _jacobians.rows if strategy == "reverse-mode" else _jacobians.columns
+            jacobians = tuple(map(tuple, find(outputs, inputs, create_graph)))
+        else:
             jacobians = tuple(
                 _output_jacobian(output, i, inputs, create_graph, strict) for i, output in enumerate(outputs)
             )
@@ -226,33 +230,6 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     if not many_in:
         jacobians = tuple(row[0] for row in jacobians)
     return jacobians if many_out else jacobians[0]
-
-
-def _at_once(func, inputs, outputs, create_graph, strategy):
-    """[output][input] Jacobians from one run at many copies of the inputs; None where func cannot be mapped."""
-    from rushlight import _replicas
-
-    def run(*xs):
-        return _call(func, xs, "jacobian")[1]
-
-    def pull_back(ys, cotangents, xs, create):
-        grads = _grads(ys, xs, cotangents, create, retain_graph=True)
-        return _fill(grads, xs, False, create, "back")
-
-    by_rows = strategy == "reverse-mode"
-    find, space = (_replicas.rows, outputs) if by_rows else (_replicas.columns, inputs)
-    found = find(run, inputs, outputs, pull_back, create_graph)
-    if not found:
-        return None
-    parts = [block.split([t.nelement() for t in space]) for block in found]
-    if by_rows:  # [input][output]
-        pairs = [[parts[i][k] for i in range(len(inputs))] for k in range(len(outputs))]
-    else:  # [output][input], the inputs' elements first
-        pairs = [[column.movedim(0, -1) for column in part] for part in parts]
-    return tuple(
-        tuple(b.reshape(tuple(y.shape) + tuple(x.shape)) for b, x in zip(row, inputs, strict=True))
-        for row, y in zip(pairs, outputs, strict=True)
-    )
 
 
 def _output_jacobian(output, number, inputs, create_graph, strict):

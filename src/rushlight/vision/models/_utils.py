@@ -17,16 +17,15 @@ class IntermediateLayerGetter(nn.ModuleDict):
     def __init__(self, model, return_layers):
         if not set(return_layers).issubset(name for name, _ in model.named_children()):
             raise ValueError("return_layers are not present in model")
-        missing = {str(k): str(v) for k, v in return_layers.items()}
-        self_layers = OrderedDict()
-        left = dict(missing)
+        wanted = {str(k): str(v) for k, v in return_layers.items()}
+        kept, left = OrderedDict(), set(wanted)
         for name, module in model.named_children():
-            self_layers[name] = module
-            left.pop(name, None)
+            kept[name] = module
+            left.discard(name)
             if not left:
                 break
-        super().__init__(self_layers)
-        self.return_layers = missing
+        super().__init__(kept)
+        self.return_layers = wanted
 
     def forward(self, x):
         out = OrderedDict()

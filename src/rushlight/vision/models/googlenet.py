@@ -49,6 +49,26 @@ class BasicConv2d(nn.Module):
         return F.relu(self.bn(self.conv(x)), inplace=True)
 
 
+def initialize(model, name, wanted, std):
+    """Draws the weights, as `init_weights` says; a layer may have a `stddev` of its own."""
+    if wanted is None:
+        warnings.warn(
+            f"The default weight initialization of {name} will be changed in future releases of torchvision. If you "
+            "wish to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), "
+            "please set init_weights=True.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif not wanted:
+        return
+    for m in model.modules():
+        if isinstance(m, (nn.Conv2d, nn.Linear)):
+            nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", std)), a=-2, b=2)
+        elif isinstance(m, nn.BatchNorm2d):
+            nn.init.constant_(m.weight, 1)
+            nn.init.constant_(m.bias, 0)
+
+
 class Inception(nn.Module):
     """Four branches of different reach, side by side."""
 
@@ -102,15 +122,6 @@ class GoogLeNet(nn.Module):
     ):
         super().__init__()
         conv, inception, aux = blocks or [BasicConv2d, Inception, InceptionAux]
-        if init_weights is None:
-            warnings.warn(
-                "The default weight initialization of GoogleNet will be changed in future releases of torchvision. If you "
-                "wish to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), "
-                "please set init_weights=True.",
-                FutureWarning,
-                stacklevel=2,
-            )
-            init_weights = True
         self.aux_logits = aux_logits
         self.transform_input = transform_input
         self.conv1 = conv(3, 64, kernel_size=7, stride=2, padding=3)
@@ -128,13 +139,7 @@ class GoogLeNet(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.dropout = nn.Dropout(p=dropout)
         self.fc = nn.Linear(1024, num_classes)
-        if init_weights:
-            for m in self.modules():
-                if isinstance(m, (nn.Conv2d, nn.Linear)):
-                    nn.init.trunc_normal_(m.weight, mean=0.0, std=0.01, a=-2, b=2)
-                elif isinstance(m, nn.BatchNorm2d):
-                    nn.init.constant_(m.weight, 1)
-                    nn.init.constant_(m.bias, 0)
+        initialize(self, "GoogleNet", init_weights, 0.01)
 
     def forward(self, x):
         if self.transform_input:

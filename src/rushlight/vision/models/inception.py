@@ -1,6 +1,5 @@
 """Inception v3 (Szegedy et al., 2015)."""
 
-import warnings
 from collections import namedtuple
 
 import rushlight as rl
@@ -8,7 +7,7 @@ from rushlight import nn
 from rushlight.nn import functional as F
 
 from ._api import entry
-from .googlenet import BasicConv2d, imagenet_to_unit
+from .googlenet import BasicConv2d, imagenet_to_unit, initialize
 
 __all__ = ["Inception3", "InceptionOutputs", "_InceptionOutputs"]
 
@@ -161,15 +160,6 @@ class Inception3(nn.Module):
         if len(blocks) != 7:
             raise ValueError(f"length of inception_blocks should be 7 instead of {len(blocks)}")
         conv, a, b, c, d, e, aux = blocks
-        if init_weights is None:
-            warnings.warn(
-                "The default weight initialization of inception_v3 will be changed in future releases of torchvision. If you "
-                "wish to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), "
-                "please set init_weights=True.",
-                FutureWarning,
-                stacklevel=2,
-            )
-            init_weights = True
         self.aux_logits = aux_logits
         self.transform_input = transform_input
         self.Conv2d_1a_3x3 = conv(3, 32, kernel_size=3, stride=2)
@@ -194,13 +184,7 @@ class Inception3(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.dropout = nn.Dropout(p=dropout)
         self.fc = nn.Linear(2048, num_classes)
-        if init_weights:
-            for m in self.modules():
-                if isinstance(m, (nn.Conv2d, nn.Linear)):
-                    nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", 0.1)), a=-2, b=2)
-                elif isinstance(m, nn.BatchNorm2d):
-                    nn.init.constant_(m.weight, 1)
-                    nn.init.constant_(m.bias, 0)
+        initialize(self, "inception_v3", init_weights, 0.1)
 
     def forward(self, x):
         if self.transform_input:

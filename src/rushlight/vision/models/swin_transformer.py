@@ -25,24 +25,22 @@ def _quarters(x):
 class PatchMerging(nn.Module):
     """Half the size, twice the channels."""
 
+    normed = 4  # times dim: the channels that are normalized, before the reduction or after it
+
     def __init__(self, dim, norm_layer=nn.LayerNorm):
         super().__init__()
         self.dim = dim
         self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
-        self.norm = norm_layer(4 * dim)
+        self.norm = norm_layer(self.normed * dim)
 
     def forward(self, x):
         return self.reduction(self.norm(_quarters(x)))
 
 
-class PatchMergingV2(nn.Module):
+class PatchMergingV2(PatchMerging):
     """Half the size, twice the channels, normalized after."""
 
-    def __init__(self, dim, norm_layer=nn.LayerNorm):
-        super().__init__()
-        self.dim = dim
-        self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
-        self.norm = norm_layer(2 * dim)
+    normed = 2
 
     def forward(self, x):
         return self.norm(self.reduction(_quarters(x)))

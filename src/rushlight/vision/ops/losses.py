@@ -6,9 +6,9 @@ from rushlight.nn import functional as F
 from .boxes import _upcast
 
 
-def _reduced(loss, reduction, empty_mean=None):
+def _reduced(loss, reduction, zero_if_empty=False):
     if reduction == "mean":
-        return loss.mean() if loss.numel() > 0 or empty_mean is None else 0.0 * loss.sum()
+        return 0.0 * loss.sum() if zero_if_empty and not loss.numel() else loss.mean()
     if reduction == "sum":
         return loss.sum()
     if reduction != "none":
@@ -48,7 +48,9 @@ def generalized_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
     """1 - generalized IoU of boxes one by one."""
     _, _, shared, union, width, height = _pairs(boxes1, boxes2)
     area = width * height
-    return _reduced(1 - (shared / (union + eps) - (area - union) / (area + eps)), reduction, 0.0)
+    return _reduced(
+        1 - (shared / (union + eps) - (area - union) / (area + eps)), reduction, zero_if_empty=True
+    )
 
 
 def _distance_loss(boxes1, boxes2, eps):
@@ -60,7 +62,7 @@ def _distance_loss(boxes1, boxes2, eps):
 
 def distance_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
     """1 - distance IoU of boxes one by one."""
-    return _reduced(_distance_loss(boxes1, boxes2, eps)[0], reduction, 0.0)
+    return _reduced(_distance_loss(boxes1, boxes2, eps)[0], reduction, zero_if_empty=True)
 
 
 def complete_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
@@ -73,4 +75,4 @@ def complete_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
     v = 4 / rl.pi**2 * (angle(b) - angle(a)) ** 2
     with rl.no_grad():
         weight = v / (1 - iou + v + eps)
-    return _reduced(loss + weight * v, reduction, 0.0)
+    return _reduced(loss + weight * v, reduction, zero_if_empty=True)

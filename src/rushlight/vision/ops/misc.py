@@ -81,25 +81,6 @@ class ConvNormActivation(nn.Sequential):
 class Conv2dNormActivation(ConvNormActivation):
     """Conv2d, normalization, activation."""
 
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size=3,
-        stride=1,
-        padding=None,
-        groups=1,
-        norm_layer=nn.BatchNorm2d,
-        activation_layer=nn.ReLU,
-        dilation=1,
-        inplace=True,
-        bias=None,
-    ):
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, groups, norm_layer, activation_layer, dilation,
-            inplace, bias, nn.Conv2d,
-        )  # fmt: skip
-
 
 class Conv3dNormActivation(ConvNormActivation):
     """Conv3d, normalization, activation."""

@@ -26,7 +26,7 @@ def as_rois(boxes):
 
 
 def _weights(at, size):
-    """(low index, high index, weight of high) of places along an axis; outside of [-1, size] nothing counts."""
+    """(low index, high index, weight of low, weight of high) of places along an axis; outside of [-1, size] nothing counts."""
     outside = (at < -1.0) | (at > size)
     at = at.clamp(min=0)
     low = at.floor().long().clamp(max=size - 1)
