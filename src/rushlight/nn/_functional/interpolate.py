@@ -11,6 +11,7 @@ from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 from rushlight.nn._functional.vision import in_order_of
 
+
 def _step(n_in, n_out, align_corners, factor):
     """How far one step of the result goes in the input."""
     if align_corners:
