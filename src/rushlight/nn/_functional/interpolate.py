@@ -11,6 +11,7 @@ from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 from rushlight.nn._functional.vision import in_order_of
 
+
 def _step(n_in, n_out, align_corners, factor):
     """How far one step of the result goes in the input."""
     if align_corners:
@@ -23,8 +24,19 @@ def _nearest(x, dim, n_out, factor, exact):
     # PyTorch copies a dimension of pictures that keeps its size, whatever the factor.
     if n_in == n_out and (factor is None or factor == 1 or (x.dim() == 4 and not exact)):
         return x
+    step = _step(n_in, n_out, False, factor)
+    # Places that need no list: each element so many times, or every so manieth one. Powers of two, which floats hold.
+    if x.is_contiguous() and n_out < 1 << 24 and math.frexp(step)[0] == 0.5:
+        if step < 1 and n_out * step == n_in:
+            times = n_out // n_in
+            repeated = x.unsqueeze(dim + 1).expand(*x.shape[: dim + 1], times, *x.shape[dim + 1 :])
+            return repeated.contiguous().flatten(dim, dim + 1)
+        if step >= 1 and not exact and (n_out - 1) * step < n_in:
+            part = x.narrow(dim, 0, int((n_out - 1) * step) + 1)
+            every = (slice(None),) * dim + (slice(None, None, int(step)),)
+            return part[every].clone(memory_format=rl.contiguous_format)
     at = rl.arange(n_out, dtype=rl.float32, device=x.device)
-    at = (at + 0.5 if exact else at) * _step(n_in, n_out, False, factor)
+    at = (at + 0.5 if exact else at) * step
     return x.index_select(dim, at.floor().long().clamp_(max=n_in - 1))
 
 
