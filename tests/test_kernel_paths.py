@@ -227,6 +227,33 @@ def test_few_of_many(k, largest):
     np.testing.assert_array_equal(rl.tensor(x).gather(1, places), expected)
 
 
+@pytest.mark.parametrize("n", [511, 512, 5000, 70_000])
+def test_sorting_numbers_of_64_bits(n):
+    """By 32 bits of them where those tell them apart, else by all."""
+    rng = np.random.default_rng(n)
+    doubles = np.where(rng.random(n) < 0.3, -0.0, rng.standard_normal(n))
+    doubles[::17] = np.nan
+    rows = [
+        doubles,
+        np.exp(rng.standard_normal(n) * 100),
+        rng.integers(-(2**63), 2**63 - 1, n),
+        rng.integers(0, 5, n),
+        rng.integers(0, 70_000, n) - 40_000,
+        rng.integers(0, 3, n) * 2**40 + rng.integers(0, 9, n),
+        np.zeros(n, np.int64),
+    ]
+    for x in rows:
+        values, places = rl.sort(rl.tensor(x), stable=True)
+        order = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(places, order)
+        assert values.numpy().tobytes() == x[order].tobytes()
+        values, places = rl.sort(rl.tensor(x), stable=True, descending=True)
+        backwards = n - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+        np.testing.assert_array_equal(places, backwards)
+        assert values.numpy().tobytes() == x[backwards].tobytes()
+        np.testing.assert_array_equal(rl.tensor(np.stack([x, x], 1)).sort(0).indices[:, 1], order)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8])
 @pytest.mark.parametrize("n", [2049, 40_000, 100_001])
 def test_ranks_in_long_rows(n, dtype):

@@ -1,5 +1,6 @@
 // The driver: runs a Loop over operands of any shape.
 #include "base/parallel.h"
+#include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
@@ -229,13 +230,6 @@ bool in_blocks(const Shape& s, Blocks& b) {
   return b.rows > 1 && b.joins(s, 0);
 }
 
-void copy_bytes(char* to, const char* from, int64_t n) {  // of a short row
-  for (; n >= 16; n -= 16, to += 16, from += 16) __builtin_memcpy(to, from, 16);
-  if (n & 8) __builtin_memcpy(to, from, 8), to += 8, from += 8;
-  if (n & 4) __builtin_memcpy(to, from, 4), to += 4, from += 4;
-  if (n & 2) __builtin_memcpy(to, from, 2), to += 2, from += 2;
-  if (n & 1) *to = *from;
-}
 template <class T> void copy_items(char* to, const char* from, int64_t stride, int64_t n) {
   T* out = reinterpret_cast<T*>(to);
   if (stride == 0) {

@@ -136,27 +136,36 @@ RL_STEP D erfinv_near(D a, D lack, __mmask8& far) {
   far = _mm512_cmp_pd_mask(w, all(5.0), _CMP_GE_OQ);
   return _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(2.5)), kErfinvNear));
 }
-// erf's inverse at a in [0, 1), given what 1 lacks of it: an estimate (far out, Hastings's fraction) and a step of
-// Newton's or, far out, two of Halley's, each of which triples the digits.
-RL_STEP D erfinv_of(D a, D lack) {
+// The same with all digits of a double, around 3.125, up to 6.25.
+constexpr double kErfinv[] = {
+    0x1.a755e7c99ae86p+0,   0x1.ebd80d9b13e2bp-3,   -0x1.8b6c33114eae7p-8,  -0x1.84576948514e9p-11,
+    0x1.879c2a20bb963p-13,  -0x1.d1d1f7b799e14p-17, -0x1.6e8a53d8b2f84p-20, 0x1.c6b4f5b4485bep-22,
+    -0x1.f36ce9a1f1537p-26, -0x1.1a9e34ea80b32p-28, 0x1.20f50c65994a5p-30,  -0x1.dc58e86640cd4p-35,
+    -0x1.c89af9a5a861dp-37, 0x1.72a472e24d62fp-39,  -0x1.6d16abb83554bp-44, -0x1.6d477ac908a6ep-45,
+    0x1.da47a520e32a3p-48,  0x1.8fbd6d8bfb534p-56,  -0x1.299d9e862c5a3p-53, 0x1.9a782918c0eefp-57,
+    0x1.457b7c7ee27bcp-60,  -0x1.8c612fe6d4cc6p-63, -0x1.1d97cd0a28444p-72};
+// Near 1: Hastings's fraction and two steps of Halley's, each of which triples the digits.
+RL_STEP D erfinv_far(D lack) {
   constexpr double kTop[] = {2.515517, 0.802853, 0.010328}, kBottom[] = {1.0, 1.432788, 0.189269, 0.001308};
-  __mmask8 far;
-  D x = erfinv_near(a, lack, far);
-  if (far) {
-    const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
-    const D tail = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
-    x = _mm512_mask_mul_pd(x, far, tail, all(0.70710678118654752440));
-  }
-  const __mmask8 upper = _mm512_cmp_pd_mask(a, all(0.5), _CMP_GT_OQ);
-  for (int step = 0; step < (far ? 2 : 1); ++step) {
-    D e = _mm512_sub_pd(erf(x), a);
-    if (upper) e = _mm512_mask_sub_pd(e, upper, lack, erfc(x));
+  const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
+  D x = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
+  x = _mm512_mul_pd(x, all(0.70710678118654752440));
+  for (int step = 0; step < 2; ++step) {
     // e sqrt(pi) / 2 e^(x^2), by way of 2^600: where x^2 is large, e is tiny.
+    const D e = _mm512_sub_pd(lack, erfc(x));
     const D u = _mm512_mul_pd(_mm512_mul_pd(e, all(0.88622692545275801365 * 0x1p600)),
                               exp(fmadd(x, x, all(-600 * 0.69314718055994530942))));
-    x = _mm512_sub_pd(x, far ? _mm512_div_pd(u, fmadd(x, u, all(1.0))) : u);
+    x = _mm512_sub_pd(x, _mm512_div_pd(u, fmadd(x, u, all(1.0))));
   }
   return x;
+}
+// erf's inverse at a in [0, 1), given what 1 lacks of it.
+RL_STEP D erfinv_of(D a, D lack) {
+  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
+  const D x = _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(3.125)), kErfinv));
+  const __mmask8 far = _mm512_cmp_pd_mask(w, all(6.25), _CMP_GE_OQ);
+  if (!far) return x;
+  return _mm512_mask_mov_pd(x, far, erfinv_far(lack));
 }
 // The same for the precision of a float: the estimate will do, with Giles's polynomial far out.
 RL_STEP D erfinv_short(D a, D lack) {

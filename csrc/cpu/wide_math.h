@@ -31,7 +31,7 @@ template <int N, class T, class V> RL_STEP V piece(const T (&table)[N][16], __m5
 }
 template <int N> RL_STEP D poly(D x, const double (&c)[N]) {
   D y = all(c[N - 1]);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int i = N - 2; i >= 0; --i) y = fmadd(y, x, all(c[i]));
   return y;
 }

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import socket
+import socketserver
 import threading
 import urllib.parse
 
@@ -33,6 +34,11 @@ class Server(http.server.ThreadingHTTPServer):
         self.log = Log(folder)
         self.states = {}
         self.lock = threading.Lock()
+
+    def server_bind(self):
+        """Without asking for this machine's full name, which can take seconds."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
 
     def env(self, name):
         """The Env of that name as its log now has it; None if there is none. Call with the lock held."""
