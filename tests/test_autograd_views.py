@@ -398,3 +398,15 @@ def test_writes_in_inference_mode_through_other_types_are_not_counted():
 def test_a_diagonal_of_nothing_begins_where_its_matrix_does(shape, offset):
     x = rl.zeros(4, 4)[1:].as_strided(shape, (3, 1))
     assert x.diagonal(offset).storage_offset() == x.storage_offset() == 4
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3, 1)])
+def test_squeeze_in_place_is_one_step(shape):
+    x = rl.ones(shape, dtype=rl.float64, requires_grad=True)
+    y = x * 2
+    made = y.grad_fn
+    y.squeeze_()
+    assert y.grad_fn is not made and y.grad_fn.next_functions == ((made, 0),)
+    y.sum().backward(inputs=[y])  # runs the last step only
+    y.sum().backward()
+    assert rl.equal(x.grad, rl.full(shape, 2.0, dtype=rl.float64))

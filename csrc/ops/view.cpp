@@ -517,8 +517,8 @@ static Tensor squeeze_where(const Tensor& input, uint64_t dims) {
 Tensor squeeze(const Tensor& input, int64_t dim) {
   return squeeze_where(input, uint64_t{1} << wrap_dim(dim, input.dim()));
 }
-static Tensor squeeze_all(const Tensor& input) { return squeeze_where(input, ~uint64_t{0}); }
-static Tensor squeeze_dims(const Tensor& input, const Ints& dim) {
+Tensor squeeze_all(const Tensor& input) { return squeeze_where(input, ~uint64_t{0}); }
+Tensor squeeze_dims(const Tensor& input, const Ints& dim) {
   uint64_t mask = 0;
   for (int64_t d : dim) {
     uint64_t bit = uint64_t{1} << wrap_dim(d, input.dim());

@@ -5,6 +5,9 @@
 
 namespace rl::ops {
 
+Tensor squeeze_all(const Tensor& input);  // ops/view.cpp
+Tensor squeeze_dims(const Tensor& input, const Ints& dim);
+
 namespace {
 
 // x gets sizes, strides and history of y, a view of it.
@@ -30,19 +33,8 @@ Tensor become(const Tensor& x, const Tensor& y) {
 Tensor transpose_(const Tensor& x, int64_t dim0, int64_t dim1) { return become(x, transpose(x, dim0, dim1)); }
 Tensor t_(const Tensor& x) { return become(x, t(x)); }
 Tensor unsqueeze_(const Tensor& x, int64_t dim) { return become(x, unsqueeze(x, dim)); }
-Tensor squeeze_dims_(const Tensor& x, const Ints& dim) {
-  uint64_t bits = 0;
-  for (int64_t d : dim) bits |= uint64_t{1} << wrap_dim(d, x.dim());
-  Tensor y = x;
-  for (int64_t d = x.dim() - 1; d >= 0; --d)
-    if (bits >> d & 1) y = squeeze(y, d);
-  return become(x, y);
-}
-Tensor squeeze_(const Tensor& x) {
-  Ints all;
-  for (int64_t d = 0; d < x.dim(); ++d) all.push_back(d);
-  return squeeze_dims_(x, all);
-}
+Tensor squeeze_dims_(const Tensor& x, const Ints& dim) { return become(x, squeeze_dims(x, dim)); }
+Tensor squeeze_(const Tensor& x) { return become(x, squeeze_all(x)); }
 Tensor as_strided_(const Tensor& x, const Ints& size, const Ints& stride, std::optional<int64_t> storage_offset) {
   return become(x, as_strided(x, size, stride, storage_offset));
 }
