@@ -131,3 +131,43 @@ def test_parts_of_tensor_split_may_be_written_to_and_those_of_split_may_not():
     y = leaf(1.0, 2.0) * 1
     with pytest.raises(RuntimeError, match="multiple views"):
         y.split(1)[0].mul_(2)
+
+
+def test_the_derivative_of_a_product_with_a_zero_keeps_no_part_of_its_input():
+    x = leaf(2.0, 0.0, 3.0)
+    y = x * 1
+    (g,) = rl.autograd.grad(y.prod(), y, create_graph=True)
+    y.mul_(5)
+    g.sum().backward()
+    assert x.grad.tolist() == [3, 5, 2]
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1, None)])
+def test_mvlgamma_in_place_keeps_what_its_derivative_needs(part):
+    def written(x):
+        y = x * 1
+        y[part].mvlgamma_(3)
+        return y
+
+    x = leaf(3.0, 4.0, 5.0)
+    assert rl.autograd.gradcheck(written, (x,)) and rl.autograd.gradgradcheck(written, (x,))
+    y = x * 1
+    z = y.mvlgamma(2)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize("size", [0, 2])
+@pytest.mark.parametrize(
+    "dtype, value", [(rl.int64, 1e30), (rl.uint8, 300), (rl.float16, 7e4), (rl.float32, 1e300)]
+)
+def test_a_fill_refuses_numbers_that_the_type_cannot_hold(size, dtype, value):
+    x = rl.zeros(size, dtype=dtype)
+    none = rl.tensor([], dtype=rl.int64)
+    mask = rl.zeros(size, dtype=rl.bool)
+    for given in (value, rl.tensor(value, dtype=rl.float64 if isinstance(value, float) else rl.int64)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.index_fill_(0, none, given)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.masked_fill_(mask, given)

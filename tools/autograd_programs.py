@@ -189,6 +189,17 @@ _methods("write", "exp_ relu_ sigmoid_ tanh_ sin_ neg_ abs_ square_ reciprocal_ 
 _methods("write", "zero_ detach_ triu_")
 
 
+def _far(x):
+    """Whether there are numbers in x whose last bit turns an angle."""
+    return bool((x.detach().abs() > 1e4).any())
+
+
+@step("write")
+def sin_(T, x, y, z, k):
+    if not _far(x):
+        x.sin_()
+
+
 @step("write")
 def remainder_(T, x, y, z, k):
     # Where a quotient is infinite, PyTorch's vectors say NaN and its other loop a remainder.
@@ -265,6 +276,10 @@ def powers(T, x, y, z, k):
 def products(T, x, y, z, k):
     if x.numel() and 0 in x.stride():  # PyTorch writes some of them all to the same place
         return
+    if (
+        k % 4 == 2 and not x.dtype == y.dtype == z.dtype
+    ):  # PyTorch's addr accepts it, and its derivative fails
+        x = x.detach()
     (x.addmm_, x.addmv_, x.addr_, x.baddbmm_)[k % 4](y, z)
 
 
@@ -451,6 +466,11 @@ _with_other("pure", "mul add sub div maximum dot ge type_as")
 
 
 @step("pure")
+def sin(T, x, y, z, k):
+    return None if _far(x) else x.sin()
+
+
+@step("pure")
 def to_int(T, x, y, z, k):
     # Away from 0: what is a whole number but for its last bit is cut to that number.
     return (x + 1e-9 * x.sign()).int() if x.is_floating_point() else x.int()
@@ -552,7 +572,7 @@ def out_pointwise(T, x, y, z, k):
 
 @step("out", 2)
 def out_unary(T, x, y, z, k):
-    if not x.is_complex():
+    if not (x.is_complex() or (k % 6 == 2 and _far(x))):
         (T.exp, T.neg, T.sin, T.abs, T.sigmoid, T.sqrt)[k % 6](x, out=z)
 
 

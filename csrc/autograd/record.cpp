@@ -83,22 +83,20 @@ struct CopySlices : Node {
   static constexpr const char* kName = "CopySlices";
   ViewGeometry view;
   Ints base_sizes, base_strides;
+  ResultMeta written;  // the view
   Node* fn = nullptr;  // owned
   uint32_t fn_nr = 0;
   Grads backward(const Grads& dy);
   Tensor part_of(const Tensor& whole) const;
-  ~CopySlices() { Py_XDECREF(reinterpret_cast<PyObject*>(fn)); }
+  ~CopySlices() {
+    if (fn && fn->slices == this) fn->slices = nullptr;
+    Py_XDECREF(reinterpret_cast<PyObject*>(fn));
+  }
   void fields(FieldVisitor& visit) {
     visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
     if (fn) fn->type->fields(*fn, visit);
   }
 };
-
-bool repeats(const Tensor& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.strides()[d] == 0 && t.sizes()[d] > 1) return true;
-  return false;
-}
 
 Tensor CopySlices::part_of(const Tensor& whole) const {
   const EngineOps& ops = g_engine_ops;
@@ -130,9 +128,7 @@ Grads CopySlices::backward(const Grads& dy) {
   if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());
   else if (!(through.sizes() == part.sizes())) through = g_engine_ops.sum_to(through, part.sizes());
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
-  // Elements that share a place can only have been filled: all of them get the same, zero.
-  if (!grad_enabled() && repeats(part)) g_engine_ops.copy(part, through);
-  else g_engine_ops.assign(part, through);
+  g_engine_ops.assign(part, through);
   result[0] = whole;
   return result;
 }
@@ -176,6 +172,20 @@ Node* grad_fn_of(TensorObject* t) {
   set_history(t, node, 0);
   t->view_version = t->version->value;
   return t->grad_fn;
+}
+
+Edge written_edge(Node& node) {
+  auto& slices = static_cast<CopySlices&>(node);
+  auto* view = static_cast<AsStridedBackward*>(new_node(NodeTypeOf<AsStridedBackward>::type));
+  view->edges.push_back(Edge(&slices, 0));
+  view->results.push_back(slices.written);
+  view->view = slices.view;
+  view->size = slices.view.sizes;
+  view->stride = slices.view.strides;
+  view->storage_offset = slices.view.distance;
+  Edge edge(view, 0);
+  finish_node(view);
+  return edge;
 }
 
 Edge gradient_edge(TensorObject* t) {
@@ -296,6 +306,8 @@ void rebase_history(const Tensor& t, Edge edge) {
   slices->fn = edge.node;
   Py_INCREF(reinterpret_cast<PyObject*>(edge.node));
   slices->fn_nr = edge.nr;
+  slices->written = ResultMeta(t);
+  edge.node->slices = slices;
   slices->sequence = next_sequence();
   slices->site = edge.node->site;
   slices->scope = Py_XNewRef(edge.node->scope);

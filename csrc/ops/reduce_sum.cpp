@@ -140,15 +140,16 @@ struct ProdBackward : Node {
         all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
     return {mul(g, conj(others))};
   }
-  // The product of what stands before and of what stands after each element.
+  // The product of what stands before and of what stands after each element. cumprod keeps its input: that is a copy,
+  // joined with ones, so that x may be written to afterwards.
   static Tensor products_of_others(const Tensor& x, int64_t dim) {
     int64_t n = x.dim() ? x.size(dim) : 1;
     Ints one(x.sizes());
     if (x.dim()) one[dim] = 1;
     Tensor ones = full(one, Scalar(1), x.dtype(), x.device());
     if (n == 1) return ones;
-    Tensor before = cat({ones, cumprod(narrow(x, dim, 0, n - 1), dim)}, dim);
-    Tensor after = flip(cat({ones, cumprod(narrow(flip(x, {dim}), dim, 0, n - 1), dim)}, dim), {dim});
+    Tensor before = cumprod(cat({ones, narrow(x, dim, 0, n - 1)}, dim), dim);
+    Tensor after = flip(cumprod(cat({ones, flip(narrow(x, dim, 1, n - 1), {dim})}, dim), dim), {dim});
     return mul(before, after);
   }
   FIELDS(self, result)
