@@ -171,3 +171,110 @@ def test_a_fill_refuses_numbers_that_the_type_cannot_hold(size, dtype, value):
             x.index_fill_(0, none, given)
         with pytest.raises(RuntimeError, match="without overflow"):
             x.masked_fill_(mask, given)
+
+
+def written_after_product(a, b, write):
+    """The gradients of a @ b after a write to the memory of a, and those without it."""
+    x, w = leaf(*range(1, 13)), leaf(*range(1, 7))
+    found = []
+    for writes in (True, False):
+        p, q = x * 1, w * 1
+        y = a(p) @ b(q)
+        if writes:
+            write(p)
+        found.append([g.tolist() for g in rl.autograd.grad(y.sum(), (x, w))])
+    return found
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda p: p.mul_(2),
+        lambda p: p[:1].zero_(),
+        lambda p: p.data.mul_(2),
+        lambda p: p.detach().mul_(2),
+        lambda p: p.detach_(),
+        lambda p: p.__setitem__(0, 5.0),
+        lambda p: rl.neg(p.detach(), out=p.detach()),
+    ],
+)
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        (lambda p: p.view(2, 3, 2).transpose(1, 2), lambda q: q.view(3, 2)),
+        (lambda p: p.view(2, 2, 3).transpose(0, 1), lambda q: q[:3]),
+        (lambda p: p.view(2, 2, 3).transpose(0, 1), lambda q: q.view(1, 3, 2)),
+        (lambda p: p.view(2, 2, 1, 3).transpose(0, 1), lambda q: q.view(2, 1, 3, 1)),
+    ],
+)
+def test_what_a_product_would_rearrange_may_be_written_to(a, b, write):
+    got, expected = written_after_product(a, b, write)
+    assert got == expected
+
+
+def test_what_a_product_reads_as_it_lies_may_not_be_written_to():
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        written_after_product(lambda p: p.view(2, 2, 3), lambda q: q.view(3, 2), lambda p: p.mul_(2))
+
+
+def test_copies_for_products_are_differentiated_again_and_freed():
+    x, w = leaf(*range(1, 13)), leaf(*range(1, 7))
+
+    def product(x, w):
+        p = x * 1
+        y = p.view(2, 3, 2).transpose(1, 2) @ w.view(3, 2)
+        p.mul_(3)
+        return y * y
+
+    assert rl.autograd.gradgradcheck(product, (x, w))
+    p = x * 1
+    for _ in range(300):  # nodes that are gone are forgotten
+        p.view(2, 3, 2).transpose(1, 2) @ w.view(3, 2)
+    y = p.view(2, 3, 2).transpose(1, 2) @ w.view(3, 2)
+    p.mul_(2)
+    y.sum().backward()
+    assert w.grad is not None
+
+
+def test_a_gradient_is_not_added_to_one_of_another_shape():
+    for shape in ((3,), (2, 1), (), (6,)):
+        x = rl.ones(2, 3, requires_grad=True)
+        x.sum().backward()
+        x.grad.set_(rl.zeros(shape))
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            x.sum().backward()
+        assert x.grad.equal(rl.zeros(shape))
+
+
+def test_a_view_without_history_is_refused_before_anything_is_written():
+    for write in (lambda x, v: x.__setitem__(x > 0, v), lambda x, v: x.__setitem__(rl.tensor([0, 1]), v)):
+        base = leaf(1.0, 2.0) * 1
+        with rl.no_grad():
+            view = base[0]
+        base.mul_(2)
+        x = rl.ones(3, dtype=rl.float64)
+        with pytest.raises(RuntimeError, match="no_grad mode"):
+            write(x, view)
+        assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "power", [lambda x: x.square(), lambda x: x.pow(2), lambda x: x**2.0, lambda x: x.pow(1)]
+)
+def test_second_derivatives_of_powers_refuse_a_base_that_was_written_to(power):
+    x = leaf(1.0, 2.0) * 1
+    (g,) = rl.autograd.grad(power(x).sum(), x, create_graph=True)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        g.sum().backward()
+
+
+def test_a_product_in_another_type_keeps_its_input():
+    x = leaf(1.0, 2.0, dtype=rl.float32)
+    y = x * 1
+    z = y.prod(dtype=rl.float64)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    x.prod(dtype=rl.float64).backward()
+    assert x.grad.tolist() == [2, 1] and x.grad.dtype == rl.float32

@@ -274,8 +274,8 @@ def powers(T, x, y, z, k):
 
 @step("write")
 def products(T, x, y, z, k):
-    if x.numel() and 0 in x.stride():  # PyTorch writes some of them all to the same place
-        return
+    if x.numel() and any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride())):
+        return  # PyTorch writes some of them all to the same place
     if (
         k % 4 == 2 and not x.dtype == y.dtype == z.dtype
     ):  # PyTorch's addr accepts it, and its derivative fails
@@ -468,6 +468,12 @@ _with_other("pure", "mul add sub div maximum dot ge type_as")
 @step("pure")
 def sin(T, x, y, z, k):
     return None if _far(x) else x.sin()
+
+
+@step("pure")
+def prod(T, x, y, z, k):
+    # Of short floats PyTorch rounds each partial product, and may end a bit or two away from the product.
+    return x.prod(dtype=T.float32) if x.dtype in (T.float16, T.bfloat16) else x.prod()
 
 
 @step("pure")

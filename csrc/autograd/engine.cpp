@@ -33,6 +33,13 @@ struct Later {
   bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
 };
 
+bool expandable(IntSpan small, IntSpan big) {
+  if (small.size() > big.size()) return false;
+  for (int64_t i = 1; i <= small.size(); ++i)
+    if (small[small.size() - i] != big[big.size() - i] && small[small.size() - i] != 1) return false;
+  return true;
+}
+
 // A place where a gradient is wanted by `inputs=`.
 struct Capture {
   Node* node;
@@ -256,13 +263,6 @@ class Run {
            Py_TYPE(t.object()) == g_tensor_type && non_overlapping_and_dense(t.sizes(), t.strides());
   }
 
-  static bool expandable(IntSpan small, IntSpan big) {
-    if (small.size() > big.size()) return false;
-    for (int64_t i = 1; i <= small.size(); ++i)
-      if (small[small.size() - i] != big[big.size() - i] && small[small.size() - i] != 1) return false;
-    return true;
-  }
-
   void take_captures(Node& n, const Grads& dy) {
     auto first = std::lower_bound(captures_.begin(), captures_.end(), &n,
                                   [](const Capture& c, const Node* node) { return c.node < node; });
@@ -401,6 +401,9 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   } else if (!grad_enabled()) {
     Tensor have = Tensor::borrow(v->grad);
     check_inplace(have, true);
+    CHECK(expandable(g.sizes(), have.sizes()), Runtime, "output with shape ", to_text(have.sizes()),
+          " doesn't match the broadcast shape ", to_text(g.sizes()),
+          "\n  The .grad of a leaf was given another shape, and a gradient is to be added to it.");
     g_engine_ops.add_inplace(have, g);
     bump_version(have);
   } else {

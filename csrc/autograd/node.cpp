@@ -220,15 +220,14 @@ void Saved::reset() {
   Py_CLEAR(unpack_hook_);
 }
 
-namespace {
-
-// t, made to send its gradient along an edge.
 Tensor with_history(Tensor t, Edge edge) {
   t->output_nr = edge.nr;
   t->grad_fn = std::exchange(edge.node, nullptr);
   t->requires_grad = true;
   return t;
 }
+
+namespace {
 
 // Where the gradient of a saved result goes.
 Edge result_edge(Node& node, int32_t nr) {

@@ -54,7 +54,7 @@ class Saved {
 
   Tensor tensor_;  // inputs: the tensor itself; outputs: an alias without history
   uint32_t version_ = 0;
-  static constexpr int32_t kInput = -1, kInputWithHistory = -2, kNothing = -3;
+  static constexpr int32_t kInput = -1, kInputWithHistory = -2, kNothing = -3, kApart = -4;
   int32_t output_nr_ = kNothing;  // >= 0: result number of the node itself
   PyObject* packed_ = nullptr;    // what a saved-tensor pack hook returned
   PyObject* unpack_hook_ = nullptr;

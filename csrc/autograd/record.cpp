@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "autograd/apart.h"
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/module_scope.h"
@@ -286,6 +287,7 @@ void check_inplace(const Tensor& t, bool overlap_ok) {
           "\n  Change it under no_grad() (as optimizers do), or out of place: y = x + 1");
   }
   if (!overlap_ok) check_no_internal_overlap(t);
+  before_write(t);
 }
 
 void rebase_history(const Tensor& t, Edge edge) {

@@ -129,7 +129,7 @@ struct ProdBackward : Node {
   int64_t dim = 0;
   bool all = false;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), y = result.unpack(*this);
+    Tensor y = result.unpack(*this), x = cast(self.unpack(*this), y.dtype());
     if (x.dim() == 0) return {dy[0]};
     Tensor g = spread(dy[0], kept, x.sizes());
     bool zeros_in_x = !x.device().is_meta() && !item(rl::ops::all(x)).to_bool();
@@ -159,8 +159,8 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, std::
   Tensor x = summand(input, to);
   Reduced r = reduced(x, dim ? OptDims(Ints{*dim}) : std::nullopt, keepdim);
   Tensor y = reduce_raw(Reduce::Prod, x, r, to);
-  return record<ProdBackward>(y, {x}, [&](auto& n) {
-    n.self = save(x), n.result = save_output(n, y), n.kept = r.kept;
+  return record<ProdBackward>(y, {input}, [&](auto& n) {
+    n.self = save(input), n.result = save_output(n, y), n.kept = r.kept;
     n.all = !dim, n.dim = dim ? wrap_dim(*dim, x.dim()) : 0;
   });
 }

@@ -217,6 +217,11 @@ struct Write {
   const ops::IndexList* indices;
 };
 
+// A view that lost its history is refused before anything is written.
+void check_history(const Tensor& value) {
+  if (grad_enabled() && value->base && value->wants_grad()) grad_fn_of(value.get());
+}
+
 void set(const Tensor& self, PyObject* index, PyObject* given) {
   CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.",
         info(self.dtype()).legacy, "Tensor");
@@ -248,11 +253,12 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
         source = copied ? ops::clone(source) : spread;
       }
     }
-    if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
+    check_history(source);
     ops::copy_(target, source, false);
     return;
   }
   const ops::IndexList& indices = walk.indices();
+  if (value.is_tensor()) check_history(value.tensor);
   bool single = !value.is_tensor() || value.tensor.dim() == 0;
   if (single && indices.size() == 1 && indices[0].dtype() == DType::Bool && indices[0].dim() > 0) {
     // x[mask] = number
