@@ -278,3 +278,20 @@ def test_a_product_in_another_type_keeps_its_input():
         z.backward()
     x.prod(dtype=rl.float64).backward()
     assert x.grad.tolist() == [2, 1] and x.grad.dtype == rl.float32
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1, None)])
+def test_a_result_that_is_cast_when_it_is_written_is_one_step(part):
+    factor = leaf(2.0, 3.0)
+    x = leaf(1.0, 5.0, dtype=rl.float32)
+    y = x * 1
+    y.mul_(factor)
+    assert y.grad_fn.name() == "MulBackward0" and y.dtype == rl.float32
+    y.backward(rl.tensor([1.0, 10.0]), retain_graph=True)
+    assert factor.grad.tolist() == [1, 50] and factor.grad.dtype == rl.float64
+    assert x.grad.tolist() == [2, 30] and x.grad.dtype == rl.float32
+    z = x * 1
+    z[part].mul_(factor[part])
+    z.addcmul_(z, factor)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward(inputs=[z])  # runs what made z, too

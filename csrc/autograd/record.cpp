@@ -412,9 +412,11 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   Edge step;
   if (self->base && result.requires_grad() && call && !one_step(self, result))
     step = overwritten({self, result}, result);
-  // The cast is a step of its own; of a write to a view, CopySlices does it.
-  if (result.requires_grad() && result.dtype() != self.dtype() && !self->base)
-    result = g_engine_ops.cast(result, self.dtype());
+  // The result is cast when it is written, and so the call's gradient comes in self's type.
+  if (result.requires_grad() && call && !step.node) {
+    if (is_complex(result.dtype()) == is_complex(self.dtype())) call->results[result->output_nr].dtype = self.dtype();
+    else if (!self->base) result = g_engine_ops.cast(result, self.dtype());  // of a view, CopySlices does it
+  }
   g_engine_ops.copy(self, result);
   bump_version(self, name);
   if (step.node) {
