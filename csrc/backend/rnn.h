@@ -25,6 +25,7 @@ struct RnnForward {
   const View* workspace;    // (L, rnn_workspace), for backward; null for none
   const View* x;            // (L, I), or null where
   const View* gates;        // (L, G H) holds x w_ih' with its biases: for LSTM and plain cells both of them
+  const int64_t* gates_at;  // (L): which row of gates is each row's, or null for its own
   View w_ih, w_hh;          // (G H, I), (G H, H)
   const View *b_ih, *b_hh;  // (G H), or null
   View h0, c0;              // (N, H)
@@ -57,6 +58,9 @@ struct RnnKernels {
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
   // joined (L, I + H): the input and the state that each row's step began with, side by side
   void (*joined)(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0);
+  // Rows of x (L, I) that are the same bytes form a group: group (L) is each row's, first its first row. Returns the
+  // number of groups, or 0 if there are more than `most`, which is the size of `first`.
+  int64_t (*groups)(const View& x, int64_t most, int64_t* group, int64_t* first);
   // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache
   void (*input_grad)(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih);
 };

@@ -5,3 +5,10 @@
 #ifndef RL_ISA
 #error "compile CPU kernels through CMakeLists.txt, which sets RL_ISA"
 #endif
+// The AVX2 build holds some functions for 512-bit registers too, which are called where the processor has them.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+#define RL_HAS_WIDE
+#define RL_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+#else
+#define RL_WIDE
+#endif

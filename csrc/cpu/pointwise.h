@@ -77,11 +77,9 @@ template <auto F, class T, class A>
 }
 // The same loop for processors with 512-bit registers, beside the 256-bit one: worth its size where an element costs
 // more than its way from memory. Chosen when the table of loops is filled.
-#if defined(__AVX2__) && !defined(__AVX512F__)
-#define RL_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+#ifdef RL_HAS_WIDE
 inline bool has_wide() { return cpu::has_avx512(); }
 #else
-#define RL_WIDE
 inline bool has_wide() { return false; }
 #endif
 template <auto F, class T, class A> RL_WIDE

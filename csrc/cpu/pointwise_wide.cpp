@@ -2,46 +2,14 @@
 // function is one short polynomial whose coefficients depend on the piece its argument lies in.
 #include "cpu/pointwise.h"
 #include "cpu/pointwise_guarded.h"
-#include "cpu/wide_tables.h"
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#ifdef RL_HAS_WIDE
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
+#include "cpu/wide_math.h"
 #pragma GCC diagnostic pop
 
 namespace rl::RL_ISA {
 namespace {
-
-#define RL_STEP RL_WIDE [[gnu::always_inline]] inline
-
-using F = __m512;
-using D = __m512d;
-
-RL_STEP F all(float x) { return _mm512_set1_ps(x); }
-RL_STEP D all(double x) { return _mm512_set1_pd(x); }
-RL_STEP F look_up(const float (&table)[16], __m512i k) { return _mm512_permutexvar_ps(k, _mm512_load_ps(table)); }
-RL_STEP D look_up(const double (&table)[16], __m512i k) {
-  return _mm512_permutex2var_pd(_mm512_load_pd(table), k, _mm512_load_pd(table + 8));
-}
-RL_STEP F fmadd(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
-RL_STEP D fmadd(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
-// The polynomial of piece k at t, from coefficient `first` on.
-template <int N, class T, class V> RL_STEP V piece(const T (&table)[N][16], __m512i k, V t, int first = 0) {
-  V y = look_up(table[N - 1], k);
-#pragma GCC unroll 16
-  for (int i = N - 2; i >= first; --i) y = fmadd(y, t, look_up(table[i], k));
-  return y;
-}
-template <int N> RL_STEP D poly(D x, const double (&c)[N]) {
-  D y = all(c[N - 1]);
-#pragma GCC unroll 16
-  for (int i = N - 2; i >= 0; --i) y = fmadd(y, x, all(c[i]));
-  return y;
-}
-RL_STEP F sign_of(F x) { return _mm512_and_ps(x, all(-0.0f)); }
-RL_STEP D sign_of(D x) { return _mm512_and_pd(x, all(-0.0)); }
-RL_STEP F with_sign(F y, F x) { return _mm512_or_ps(y, sign_of(x)); }
-RL_STEP D with_sign(D y, D x) { return _mm512_or_pd(y, sign_of(x)); }
 
 // Minima and maxima hand a NaN on when it is their second argument.
 RL_STEP F erf(F x) {
@@ -55,12 +23,6 @@ RL_STEP D erf(D x) {
   const D magic = all(0x1.8p52), u = _mm512_add_pd(low, magic);
   const D t = _mm512_sub_pd(_mm512_min_pd(all(16.0), a), _mm512_sub_pd(u, magic));
   return with_sign(piece(wide::kErfDouble, _mm512_castpd_si512(u), t), x);
-}
-RL_STEP F tanh(F x) {
-  const F a = _mm512_abs_ps(x), low = _mm512_min_ps(all(7.5f), a);
-  const F magic = all(0x1.8p22f), u = _mm512_add_ps(low, magic);  // in halves
-  const F t = _mm512_sub_ps(_mm512_min_ps(all(9.1f), a), _mm512_sub_ps(u, magic));
-  return with_sign(piece(wide::kTanhFloat, _mm512_castps_si512(u), t), x);
 }
 RL_STEP F gelu(F x) {
   const F half = _mm512_mul_ps(x, all(0.5f));
@@ -80,17 +42,6 @@ RL_STEP D exp(D x) {
   const D y = exp_parts(_mm512_min_pd(all(711.0), _mm512_max_pd(all(-747.0), x)), power);
   return _mm512_scalef_pd(y, power);
 }
-RL_STEP F exp_parts(F x, F& power) {
-  using Traits = FloatTraits<float>;
-  const F magic = all(Traits::kMagic);
-  power = _mm512_sub_ps(fmadd(x, all(1.44269504088896340736f), magic), magic);
-  const F r = _mm512_fnmadd_ps(power, all(Traits::kLn2Lo), _mm512_fnmadd_ps(power, all(Traits::kLn2Hi), x));
-  F y = all(Traits::kExp[4]);
-#pragma GCC unroll 4
-  for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
-  return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
-}
-
 // e^-x^2 times a function that changes slowly; what the square is rounded by is put right afterwards.
 RL_STEP F erfc(F x) {
   const F a = _mm512_min_ps(all(11.0f), _mm512_abs_ps(x)), u = _mm512_add_ps(a, all(2.0f));

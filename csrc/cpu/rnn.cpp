@@ -17,7 +17,7 @@
 #else
 #define RL_RNN_BYTES 16
 #endif
-#include "cpu/rnn_layer.h"
+#include "cpu/rnn_layers.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -36,8 +36,8 @@ void lstm(int64_t rows, int64_t hidden, const View& h, const View& c, const View
         T* __restrict a = active.as<T>() + r * 4 * hidden, * __restrict ch = h.as<T>() + r * hidden, * __restrict cc = c.as<T>() + r * hidden;
 #pragma GCC ivdep
         for (int64_t j = 0; j < hidden; ++j) {
-          C i = logistic(static_cast<C>(g[j])), f = logistic(static_cast<C>(g[hidden + j]));
-          C u = tanh(static_cast<C>(g[2 * hidden + j])), o = logistic(static_cast<C>(g[3 * hidden + j]));
+          C i = sigmoid(static_cast<C>(g[j])), f = sigmoid(static_cast<C>(g[hidden + j]));
+          C u = tanh(static_cast<C>(g[2 * hidden + j])), o = sigmoid(static_cast<C>(g[3 * hidden + j]));
           C v = f * static_cast<C>(from[j]) + i * u;
           a[j] = static_cast<T>(i), a[hidden + j] = static_cast<T>(f), a[2 * hidden + j] = static_cast<T>(u),
           a[3 * hidden + j] = static_cast<T>(o);
@@ -87,8 +87,8 @@ void gru(int64_t rows, int64_t hidden, const View& h, const View& active, const 
         T* __restrict a = active.as<T>() + k * 3 * hidden, * __restrict out = h.as<T>() + k * hidden;
 #pragma GCC ivdep
         for (int64_t j = 0; j < hidden; ++j) {
-          C r = logistic(static_cast<C>(px[j]) + static_cast<C>(py[j]));
-          C z = logistic(static_cast<C>(px[hidden + j]) + static_cast<C>(py[hidden + j]));
+          C r = sigmoid(static_cast<C>(px[j]) + static_cast<C>(py[j]));
+          C z = sigmoid(static_cast<C>(px[hidden + j]) + static_cast<C>(py[hidden + j]));
           C n = tanh(static_cast<C>(px[2 * hidden + j]) + r * static_cast<C>(py[2 * hidden + j]));
           a[j] = static_cast<T>(r), a[hidden + j] = static_cast<T>(z), a[2 * hidden + j] = static_cast<T>(n);
           out[j] = static_cast<T>(n + z * (static_cast<C>(p0[j]) - n));
@@ -156,9 +156,58 @@ void joined(const RnnShape& shape, const View& joined, const View& x, const View
   parallel_for(0, shape.steps, std::max<int64_t>(1, (1 << 18) / (shape.rows * (input + state) + 1)), body);
 }
 
+uint64_t row_hash(const char* row, int64_t bytes) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
+  uint64_t lanes[4] = {1, 2, 3, 4};
+  auto word = [](const char* p) {
+    uint64_t w;
+    std::memcpy(&w, p, sizeof w);
+    return w;
+  };
+  int64_t at = 0;
+  for (; at + 32 <= bytes; at += 32)
+    for (int i = 0; i < 4; ++i) lanes[i] = (lanes[i] ^ word(row + at + 8 * i)) * kFactor;
+  for (; at + 8 <= bytes; at += 8) lanes[0] = (lanes[0] ^ word(row + at)) * kFactor;
+  if (at < bytes) {  // half a word
+    uint32_t w;
+    std::memcpy(&w, row + at, sizeof w);
+    lanes[1] = (lanes[1] ^ w) * kFactor;
+  }
+  uint64_t all = 0;
+  for (uint64_t lane : lanes) all = (all ^ lane ^ (lane >> 29)) * kFactor;
+  return all >> 32;
+}
+
+int64_t groups(const View& x, int64_t most, int64_t* group, int64_t* first) {
+  int64_t rows = x.sizes[0], bytes = x.sizes[1] * itemsize(x.dtype), slots = 2, found = 0;
+  while (slots < 4 * most) slots *= 2;
+  constexpr int kProbes = 64;  // rows made to meet in one slot are not worth a search
+  Scratch<int64_t> table(slots);
+  std::fill_n(table.get(), slots, int64_t{-1});
+  for (int64_t r = 0; r < rows; ++r) {
+    const char* row = x.as<char>() + r * bytes;
+    auto slot = static_cast<int64_t>(row_hash(row, bytes)) & (slots - 1);
+    for (int probe = 0;; ++probe, slot = (slot + 1) & (slots - 1)) {
+      if (probe == kProbes) return 0;
+      int64_t known = table[slot];
+      if (known < 0) {
+        if (found == most) return 0;
+        first[found] = r;
+        known = table[slot] = found++;
+      } else if (std::memcmp(row, x.as<char>() + first[known] * bytes, static_cast<size_t>(bytes)) != 0) {
+        continue;
+      }
+      group[r] = known;
+      break;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 extern const RnnKernels rnn_kernels;
-const RnnKernels rnn_kernels = {lstm, lstm_grad, gru, gru_grad, workspace, layer, layer_grad, joined, input_grad};
+const RnnKernels rnn_kernels = {lstm,  lstm_grad,  gru,    gru_grad, workspace,
+                                layer, layer_grad, joined, groups,   input_grad};
 
 }  // namespace rl::RL_ISA

@@ -17,7 +17,7 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #define RL_RNN_BYTES 64
-#include "cpu/rnn_layer.h"
+#include "cpu/rnn_layers.h"
 namespace rl::RL_ISA {
 const RnnLayerKernels* wide_rnn_layers() {
   static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, input_grad_any};

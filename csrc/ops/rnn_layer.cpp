@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "backend/backend.h"
 #include "ops/elementwise.h"
+#include "ops/gather.h"
 #include "ops/matmul.h"
 #include "ops/ops.h"
 #include "ops/reduce.h"
@@ -60,6 +61,26 @@ static Tensors composed(const RnnCall& call, const RnnTensors& x) {
   return c.defined() ? Tensors{out, h, c} : Tensors{out, h};
 }
 
+// Note [Equal rows]
+// A sequence of words or letters is rows of a small table, most of them many times. Products with the input are then
+// taken once per different row: forward looks the sums of the gates up, and the gradient of w_ih is a product of the
+// different rows with the gates' gradients summed over equal ones.
+struct EqualRows {
+  Tensor group;  // (L), Int64: which of the different rows each row is; undefined where most rows differ
+  Tensor first;  // (groups), Int64: where each of them comes first
+
+  bool found() const { return group.defined(); }
+};
+static EqualRows equal_rows(const Tensor& rows) {
+  constexpr int64_t kFew = 128;  // rows that are too few to look
+  int64_t count = rows.sizes()[0], most = count / 4;
+  if (count < kFew || rows.sizes()[1] == 0) return {};
+  Tensor group = empty({count}, DType::Int64, rows.device()), first = empty({most}, DType::Int64, rows.device());
+  int64_t groups = g_cpu->rnn->groups(rows.view(), most, group.view().as<int64_t>(), first.view().as<int64_t>());
+  if (groups == 0) return {};
+  return {group, narrow(first, 0, 0, groups)};
+}
+
 // rnn_layer: h_t = cell(x_t, h_t-1) for all steps. Its backward goes through the steps once for the gradients of the
 // gates' sums; those of the weights and of the input are then products over all steps.
 struct RnnLayerBackward : Node {
@@ -68,6 +89,7 @@ struct RnnLayerBackward : Node {
   Saved input, hx, cx, workspace, result;
   SmallVector<Saved, 2> weights;
   RnnCall call;
+  EqualRows equal;
 
   RnnTensors saved() {
     auto maybe = [&](const Saved& s) { return s.defined() ? s.unpack(*this) : Tensor(); };
@@ -137,12 +159,20 @@ struct RnnLayerBackward : Node {
     } else if (needs(0)) {
       dx[0] = reshape(mm(gru ? narrow(dgates, 1, 0, 3 * h) : dgates, x.w_ih), x.input.sizes());
     }
-    if (needs(3) || needs(4)) {
+    Tensor sums_by_row;
+    if (equal.found() && (needs(3) || needs(5) || needs(6)))
+      sums_by_row =
+          index_add(zeros({equal.first.numel(), deltas * h}, in.dtype(), in.device()), 0, equal.group, dgates);
+    if (equal.found() && needs(3))
+      dx[3] = mm(t(gru ? narrow(sums_by_row, 1, 0, 3 * h) : sums_by_row),
+                 index_select(reshape(in, {rows, shape.input}), 0, equal.first));
+    if (equal.found()) shape.input = 0;
+    if ((needs(3) && !equal.found()) || needs(4)) {
       Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
       if (!meta) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
       // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
       Tensor both = mm(t(gru ? narrow(dgates, 1, 0, 3 * h) : dgates), joined);
-      if (needs(3)) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
+      if (needs(3) && !equal.found()) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
       if (needs(4) && gru)
         dx[4] = cat({narrow(narrow(both, 0, 0, 2 * h), 1, shape.input, h),
                      mm(t(narrow(dgates, 1, 3 * h, h)), narrow(joined, 1, shape.input, h))},
@@ -150,7 +180,7 @@ struct RnnLayerBackward : Node {
       else if (needs(4)) dx[4] = contiguous(narrow(both, 1, shape.input, h));
     }
     if (needs(5) || needs(6)) {
-      Tensor sums = sum(dgates, Ints{0});
+      Tensor sums = sum(equal.found() ? sums_by_row : dgates, Ints{0});
       if (needs(5)) dx[5] = gru ? clone(narrow(sums, 0, 0, 3 * h)) : sums;
       if (needs(6)) dx[6] = gru ? cat({narrow(sums, 0, 0, 2 * h), narrow(sums, 0, 3 * h, h)}, 0) : clone(sums);
     }
@@ -225,6 +255,7 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
          cn = lstm ? empty(h0.sizes(), type, input.device()) : Tensor(), kept;
   const Tensor all[] = {input, h0, x.c0, w_ih, w_hh, x.b_ih, x.b_hh};
   const Inputs inputs(all, 7);
+  EqualRows equal;
   if (will_record(inputs) && (lstm || gru))
     kept = empty(Ints{rows, g_cpu->rnn->workspace(shape, type)}, type, input.device());
   if (!input.device().is_meta()) {
@@ -235,12 +266,12 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
     // Weights that fit a core's cache are applied step by step, else the input's product is taken for all steps at
     // once.
     constexpr int64_t kCached = 3 << 19;  // bytes
-    if (checked_mul(checked_mul(shape.input + hidden, rnn_gates(call.cell)), checked_mul(hidden, itemsize(type))) >
-        kCached)
-      gates = linear(reshape(in, {rows, shape.input}), wi,
-                     gru || !bh.defined() ? bi
-                     : !bi.defined()      ? bh
-                                          : add(bi, bh));
+    Tensor flat = reshape(in, {rows, shape.input});
+    equal = equal_rows(flat);
+    if (equal.found()) flat = index_select(flat, 0, equal.first);
+    if (equal.found() || checked_mul(checked_mul(shape.input + hidden, rnn_gates(call.cell)),
+                                     checked_mul(hidden, itemsize(type))) > kCached)
+      gates = linear(flat, wi, gru || !bh.defined() ? bi : !bi.defined() ? bh : add(bi, bh));
     View in_view = in.view(), gates_view, bi_view, bh_view, kept_view;
     if (gates.defined()) gates_view = gates.view();
     if (bi.defined()) bi_view = bi.view();
@@ -248,7 +279,8 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
     if (kept.defined()) kept_view = kept.view();
     bool apart = gates.defined();
     g_cpu->rnn->layer(shape, {out.view(), hn.view(), lstm ? cn.view() : View{}, kept.defined() ? &kept_view : nullptr,
-                              apart ? nullptr : &in_view, apart ? &gates_view : nullptr, wi.view(), wh.view(),
+                              apart ? nullptr : &in_view, apart ? &gates_view : nullptr,
+                              equal.found() ? equal.group.view().as<int64_t>() : nullptr, wi.view(), wh.view(),
                               bi.defined() ? &bi_view : nullptr, bh.defined() ? &bh_view : nullptr, before.view(),
                               lstm ? cell.view() : View{}});
   }
@@ -261,6 +293,7 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
     if (kept.defined()) n.workspace = save(kept);
     n.result = save_output(n, out, 0);
     n.call = call;
+    n.equal = equal;
   });
   return results;
 }
