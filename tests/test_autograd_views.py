@@ -346,3 +346,11 @@ def test_the_result_of_a_write_to_a_view_is_differentiated_again_through_its_bas
     g.sum().backward()  # frees the write's own call with the base's history
     with pytest.raises(RuntimeError, match="second time"):
         g.sum().backward()
+
+
+def test_second_derivatives_of_a_stride_through_repetitions():
+    def strided(x):
+        return x.expand(2, 3).as_strided((2, 2), (1, 1)).square()
+
+    x = leaf(1.0, 2.0, 3.0)
+    assert rl.autograd.gradcheck(strided, (x,)) and rl.autograd.gradgradcheck(strided, (x,))

@@ -295,3 +295,30 @@ def test_a_result_that_is_cast_when_it_is_written_is_one_step(part):
     z.addcmul_(z, factor)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward(inputs=[z])  # runs what made z, too
+
+
+def test_gradients_with_a_history_are_added_to_in_memory_of_their_own():
+    x = rl.ones(2, 3, dtype=rl.float64, requires_grad=True)
+    total = x.sum()
+    given = total / 4
+    total.backward(given, create_graph=True)  # the same number for all elements, and part of the graph
+    x.diagonal().sum().backward()
+    assert x.grad.tolist() == [[2.5, 1.5, 1.5], [1.5, 2.5, 1.5]] and given.item() == 1.5
+
+
+def test_a_write_that_leads_to_no_wanted_input_is_not_undone():
+    x = leaf(1.0)[0] * 1
+    x.expand(2).zero_()
+    x.backward(inputs=[x])
+    assert x.grad.item() == 1
+
+
+def test_writes_to_inference_tensors_are_not_counted():
+    x, a = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y = a / x
+    with rl.inference_mode():
+        bits = x.view(rl.float64)
+        assert bits.is_inference()
+        bits.mul_(2)
+    y.sum().backward()
+    assert x._version == 0 and a.grad.tolist() == [0.5, 0.25]

@@ -189,6 +189,11 @@ _methods("write", "exp_ relu_ sigmoid_ tanh_ sin_ neg_ abs_ square_ reciprocal_ 
 _methods("write", "zero_ detach_ triu_")
 
 
+def _residue(x):
+    """Whether there are numbers in x that rounding may have left of a zero: their sign is anything."""
+    return bool(((x != 0) & (x.detach().abs() < 1e-12)).any())
+
+
 def _far(x):
     """Whether there are numbers in x whose last bit turns an angle."""
     return bool((x.detach().abs() > 1e4).any())
@@ -268,7 +273,8 @@ def logical(T, x, y, z, k):
 
 @step("write")
 def powers(T, x, y, z, k):
-    if not (x.is_complex() or y.is_complex()):  # on a branch cut the sign of a zero decides
+    # On a branch cut the sign of a zero decides.
+    if not (x.is_complex() or y.is_complex() or _residue(x)):
         x.sqrt_() if k % 4 == 0 else x.pow_(y)
 
 
@@ -499,7 +505,7 @@ def where(T, x, y, z, k):
 
 @step("pure")
 def pow_number(T, x, y, z, k):
-    if x.is_complex():
+    if x.is_complex() or _residue(x):
         return None
     return (x.pow((3, 0.5, 2)[k % 3]), 2**x, x.pow(y) if not y.is_complex() else None)[k % 3]
 
@@ -540,7 +546,8 @@ def reduce(T, x, y, z, k):
         lambda: x.sort(d)[0],
         lambda: x.norm(),
         lambda: x.var(),
-        lambda: x.logsumexp(d),
+        # Of short floats PyTorch rounds the exponentials and their sum.
+        lambda: (x.float() if x.dtype in (T.float16, T.bfloat16) else x).logsumexp(d),
         lambda: x.cumprod(d),
     )[k % 10]()
 
@@ -571,7 +578,7 @@ def zeros_like(T, x, y, z, k):
 
 @step("out", 3)
 def out_pointwise(T, x, y, z, k):
-    if k % 7 == 5 and (x.is_complex() or y.is_complex()):  # as in `powers`
+    if k % 7 == 5 and (x.is_complex() or y.is_complex() or _residue(x)):  # as in `powers`
         return
     (T.add, T.mul, T.sub, T.div, T.maximum, T.pow, T.eq)[k % 7](x, y, out=z)
 

@@ -387,7 +387,8 @@ Grads AccumulateGrad::backward(const Grads& dy) {
         Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;
     bool same_layout = g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous());
     if (grad_enabled()) {
-      if (!g->grad_fn && !ours) g = g_engine_ops.clone(g);
+      // Later gradients are added in place: to memory of its own, each element in a place of its own.
+      if (!ours || !non_overlapping_and_dense(g.sizes(), g.strides())) g = g_engine_ops.clone(g);
     } else if (!ours || !same_layout) {
       Tensor laid = empty_strided(variable.sizes(),
                                   non_overlapping_and_dense(variable.sizes(), variable.strides())

@@ -61,6 +61,10 @@ struct TraverseFields final : FieldVisitor {
   visitproc visit;
   void* arg;
   int result = 0;
+  // The collector sees it as an object of its own.
+  void inner(Node& call) override {
+    if (!result) result = visit(reinterpret_cast<PyObject*>(&call), arg);
+  }
   void saved(const char*, Saved& s) override {
     if (!result) result = s.traverse(visit, arg);
   }
@@ -361,6 +365,8 @@ void check_saved(Node& node) {
   CheckFields fields(node);
   node.type->fields(node, fields);
 }
+
+void FieldVisitor::inner(Node& call) { call.type->fields(call, *this); }
 
 // What Python sees of plain fields.
 

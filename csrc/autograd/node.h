@@ -100,7 +100,8 @@ struct FieldVisitor {
   virtual void saved(const char* name, Saved& s) = 0;
   virtual void saved_list(const char* name, SmallVector<Saved, 2>& list) = 0;
   virtual void other(const char* name, PyObject* (*get)(const void*), const void* field) = 0;
-  virtual void saved_number() {}  // a SavedValue that was a number: other() follows
+  virtual void saved_number() {}   // a SavedValue that was a number: other() follows
+  virtual void inner(Node& call);  // a node within the node: its fields count as fields
   void operator()(const char* name, Saved& s) { saved(name, s); }
   void operator()(const char* name, SavedValue& v);
   void operator()(const char* name, SmallVector<Saved, 2>& list) { saved_list(name, list); }

@@ -95,7 +95,7 @@ struct CopySlices : Node {
   }
   void fields(FieldVisitor& visit) {
     visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
-    if (fn) fn->type->fields(*fn, visit);
+    if (fn) visit.inner(*fn);
   }
 };
 
@@ -124,6 +124,7 @@ Grads CopySlices::backward(const Grads& dy) {
   Grads sent = fn->type->backward(*fn, given);
   Grads result(edges.size());
   for (int64_t i = 1; i < sent.size() && i < result.size(); ++i) result[i] = sent[i];
+  if (!needs(0)) return result;
   // What f sends to the value that was overwritten; nothing means zero.
   Tensor through = sent.empty() ? Tensor() : sent[0];
   if (!through.defined()) through = g_engine_ops.zeros(part.sizes(), part.dtype(), whole.device());

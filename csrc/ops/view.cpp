@@ -5,6 +5,7 @@
 
 #include "autograd/meta.h"
 #include "backend/backend.h"
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "tensor/cut.h"
@@ -108,6 +109,14 @@ static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t a
   }
 }
 
+// How many elements of the input are in each place; 1 where there are none, so that it can be divided by.
+static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides, DType dtype) {
+  NoGrad raw;
+  Tensor count = zeros({b.size}, dtype);
+  add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dtype));
+  return add(count, cast(eq(count, 0), dtype));
+}
+
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.
 struct EmbedBackward : Node {
   static constexpr const char* kName = "AsStridedBackward0Backward";
@@ -115,6 +124,11 @@ struct EmbedBackward : Node {
   int64_t distance = 0;
   Grads backward(const Grads& dy) {
     Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
+    if (!distinct_places(base_sizes, base_strides)) {  // what each element of the input had its part of
+      Tensor sum = embed(dy[0], {b.size}, {1}, base_sizes, base_strides, b.base_at);
+      Tensor shares = sharers(b, base_sizes, base_strides, dy[0].dtype());
+      return {as_strided(div(sum, shares), sizes, strides, b.view_at)};
+    }
     Tensor flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
     copy_(as_strided(flat, base_sizes, base_strides, b.base_at), dy[0], false);
     return {as_strided(flat, sizes, strides, b.view_at)};
@@ -128,10 +142,8 @@ Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan
     add_at(flat, sizes, strides, b.view_at, dy);
     if (!distinct_places(base_sizes, base_strides)) {
       // Several elements of the input share a place: each gets its part of what arrived there.
-      Tensor count = zeros({b.size}, dy.dtype());
-      add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dy.dtype()));
       NoGrad raw;
-      flat = div(flat, count);
+      flat = div(flat, sharers(b, base_sizes, base_strides, dy.dtype()));
     }
   }
   Tensor whole = alias(flat, base_sizes, base_strides, b.base_at);
