@@ -322,3 +322,17 @@ def test_writes_to_inference_tensors_are_not_counted():
         bits.mul_(2)
     y.sum().backward()
     assert x._version == 0 and a.grad.tolist() == [0.5, 0.25]
+
+
+def test_hooks_after_accumulation_run_for_a_leaf_that_changed_its_mind():
+    x, seen = leaf(1.0), []
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad))
+    y = x * 2
+    x.requires_grad_(False)
+    y.sum().backward()
+    assert seen == [None]
+
+
+def test_a_clone_keeps_strides_of_dimensions_of_size_one():
+    x = rl.ones(2, 3).diagonal(-1)
+    assert x.clone().stride() == x.stride() == (4,)

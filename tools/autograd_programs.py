@@ -191,7 +191,25 @@ _methods("write", "zero_ detach_ triu_")
 
 def _residue(x):
     """Whether there are numbers in x that rounding may have left of a zero: their sign is anything."""
-    return bool(((x != 0) & (x.detach().abs() < 1e-12)).any())
+    bits = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-6, "complex64": 1e-6}
+    limit = bits.get(str(x.dtype).split(".")[1], 1e-2)
+    return bool(((x != 0) & (x.detach().abs() < limit)).any())
+
+
+def _near_whole(x, y):
+    """Whether rounding decides about a whole number of times that y fits in x."""
+    if not (x.is_floating_point() and y.is_floating_point()):
+        return False
+    x, y = x.detach(), y.detach()
+    times = (x / y).round()
+    return bool((((x / y - times).abs() < 1e-5) & (times * y != x)).any())
+
+
+def by_a_bit(name, x, y):
+    """Whether the last bit of x decides about the result of a step by more than a bit."""
+    if name == "remainder_":
+        return _near_whole(x, y)
+    return name in ("sign_", "powers", "pow_number", "out_pointwise") and _residue(x)
 
 
 def _far(x):
@@ -208,7 +226,8 @@ def sin_(T, x, y, z, k):
 @step("write")
 def remainder_(T, x, y, z, k):
     # Where a quotient is infinite, PyTorch's vectors say NaN and its other loop a remainder.
-    if not (y.is_floating_point() and bool(((y != 0) & (y.abs() < 1e-300)).any())):
+    tiny = y.is_floating_point() and bool(((y != 0) & (y.abs() < 1e-300)).any())
+    if not tiny:
         x.remainder_(y)
 
 
@@ -274,7 +293,7 @@ def logical(T, x, y, z, k):
 @step("write")
 def powers(T, x, y, z, k):
     # On a branch cut the sign of a zero decides.
-    if not (x.is_complex() or y.is_complex() or _residue(x)):
+    if not (x.is_complex() or y.is_complex()):
         x.sqrt_() if k % 4 == 0 else x.pow_(y)
 
 
@@ -505,7 +524,7 @@ def where(T, x, y, z, k):
 
 @step("pure")
 def pow_number(T, x, y, z, k):
-    if x.is_complex() or _residue(x):
+    if x.is_complex():
         return None
     return (x.pow((3, 0.5, 2)[k % 3]), 2**x, x.pow(y) if not y.is_complex() else None)[k % 3]
 
@@ -545,7 +564,8 @@ def reduce(T, x, y, z, k):
         lambda: x.max(d)[0],
         lambda: x.sort(d)[0],
         lambda: x.norm(),
-        lambda: x.var(),
+        # One element has no variance, and no gradient of it: PyTorch makes an infinity of a NaN.
+        lambda: x.var() if x.numel() > 1 else x.sum(),
         # Of short floats PyTorch rounds the exponentials and their sum.
         lambda: (x.float() if x.dtype in (T.float16, T.bfloat16) else x).logsumexp(d),
         lambda: x.cumprod(d),
@@ -578,7 +598,7 @@ def zeros_like(T, x, y, z, k):
 
 @step("out", 3)
 def out_pointwise(T, x, y, z, k):
-    if k % 7 == 5 and (x.is_complex() or y.is_complex() or _residue(x)):  # as in `powers`
+    if k % 7 == 5 and (x.is_complex() or y.is_complex()):  # as in `powers`
         return
     (T.add, T.mul, T.sub, T.div, T.maximum, T.pow, T.eq)[k % 7](x, y, out=z)
 

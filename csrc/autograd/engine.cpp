@@ -375,7 +375,10 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   if (!dy[0].defined() || !variable.defined()) return {};
   TensorObject* v = variable.get();
   CHECK(!grad_fn_of(v), Runtime, "leaf variable has been moved into the graph interior");
-  if (!v->requires_grad) return {};  // it changed its mind
+  if (!v->requires_grad) {  // it changed its mind
+    run_post_accumulate_hooks(variable);
+    return {};
+  }
   Tensor g = dy[0];
   if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
     if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);
