@@ -75,11 +75,19 @@ class Pair:
             worker.wait()
             worker.stdout.close()
 
-    def best(self, request):
-        """({number: best} of ours, the same of the rival's), or text instead of a dictionary where one failed."""
+    def best(self, request, doubt=None):
+        """({number: best} of ours, the same of the rival's), or text instead of a dictionary where one failed.
+
+        doubt = (low, high): where a ratio of the two lies between after the usual rounds, both take four times as
+        many, so that one delay decides less, on either side."""
         found = {"rival": {}, "ours": {}}
-        for _ in range(self.rounds):
-            for label, worker in self.workers.items():
+        for turn in range(4 * self.rounds if doubt else self.rounds):
+            if turn == self.rounds:
+                ratios = [found["rival"][k] / found["ours"][k] for k in found["ours"]]
+                if not any(doubt[0] < r < doubt[1] for r in ratios):
+                    break
+            for label in sorted(self.workers, reverse=turn % 2 == 0):
+                worker = self.workers[label]
                 worker.stdin.write(json.dumps(request) + "\n")
                 worker.stdin.flush()
                 line = worker.stdout.readline()

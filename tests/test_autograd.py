@@ -19,6 +19,21 @@ def test_gradients_accumulate():
     assert x.grad.tolist() == [6, 6]
 
 
+def test_gradients_with_a_graph_have_a_place_for_each_element():
+    x = rl.ones(2, 3, requires_grad=True)
+    x.mean().backward(create_graph=True)  # its derivative is one number, expanded
+    assert x.grad.is_contiguous()
+    x[:, 1:].sum().backward()
+    assert rl.allclose(x.grad, rl.tensor([0.0, 1.0, 1.0]).expand(2, 3) + 1 / 6)
+
+
+def test_the_gradient_of_an_expanded_leaf_has_a_place_for_each_element():
+    x = rl.ones(1).expand(3).requires_grad_()
+    x[:1].sum().backward()
+    x[1:].sum().backward()
+    assert x.grad.tolist() == [1, 1, 1] and x.grad.is_contiguous()
+
+
 def test_higher_orders():
     x = leaf(2.0)
     y = x * x * x

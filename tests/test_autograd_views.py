@@ -310,11 +310,21 @@ def test_results_go_where_they_are_asked_to():
         F.linear(x, w, out=rl.empty(2, 4, dtype=rl.float64))
 
 
-def test_a_filled_repetition_cannot_be_told_apart_by_backward():
-    a = leaf(1.0, 2.0) * 1
-    v = a.expand(3, 2)
+def test_repetitions_can_be_filled_where_nothing_was_recorded():
+    value = leaf(3.0)
+    a = rl.tensor([1.0, 2.0])
+    a.expand(3, 2).masked_fill_(
+        rl.tensor([True, False]), value[0]
+    )  # no history that the gradient would go on to
+    a.sum().backward()
+    assert (a.tolist(), value.grad.tolist()) == ([3.0, 2.0], [3.0])
+
+
+def test_repetitions_that_were_filled_refuse_what_was_before():
+    x = leaf(1.0, 2.0)
+    v = (x * 1).expand(3, 2)
     v.zero_()
-    with pytest.raises(RuntimeError, match="single memory location"):
+    with pytest.raises(RuntimeError, match="more than one element"):
         v.sum().backward()
 
 
@@ -354,3 +364,61 @@ def test_second_derivatives_of_a_stride_through_repetitions():
 
     x = leaf(1.0, 2.0, 3.0)
     assert rl.autograd.gradcheck(strided, (x,)) and rl.autograd.gradgradcheck(strided, (x,))
+
+
+def test_as_subclass_is_a_view():
+    class Marked(rl.Tensor):
+        pass
+
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    part = y.as_subclass(Marked)
+    assert type(part) is Marked and part._base is y and part.grad_fn.name() == "AliasBackward0"
+    part.mul_(3)
+    y.sum().backward()
+    assert y.tolist() == [6, 12] and x.grad.tolist() == [6, 6]
+    plain = rl.ones(2)
+    assert plain.as_subclass(Marked)._base is plain
+
+
+@pytest.mark.parametrize("bias, name", [(True, "AddmmBackward0"), (False, "MmBackward0")])
+def test_linear_of_a_matrix_is_named_as_its_product(bias, name):
+    assert rl.nn.Linear(3, 4, bias=bias)(rl.ones(2, 3)).grad_fn.name() == name
+
+
+def test_unbind_of_nothing_looks_at_the_history():
+    a = rl.ones(3, 0, requires_grad=True) * 1
+    with rl.no_grad():
+        v = a.view(3, 0)
+    a.mul_(2)
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        v.unbind(1)
+    assert a.unbind(1) == ()
+
+
+@pytest.mark.parametrize("dtype", [rl.float64, rl.complex128])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.expand(2, 3).as_strided((2, 2), (1, 1)),
+        lambda x: x.unfold(0, 2, 1).as_strided((3, 2), (1, 0)),
+    ],
+)
+def test_second_derivative_of_strides_over_shared_places(dtype, read):
+    x = leaf(1.0, 2.0, 3.0, dtype=dtype)
+    assert rl.autograd.gradgradcheck(lambda x: read(x) ** 3, (x,))
+
+
+def test_writes_in_inference_mode_through_other_types_are_not_counted():
+    x = leaf(1.0, 2.0)
+    y = rl.ones(2, dtype=rl.float64) * x
+    with rl.inference_mode():
+        x.view(rl.int64).view(rl.float64).mul_(2)
+    y.sum().backward()
+    assert x._version == 0 and x.grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("shape, offset", [((0, 3), 1), ((3, 0), -1), ((2, 3), 3)])
+def test_a_diagonal_of_nothing_begins_where_its_matrix_does(shape, offset):
+    x = rl.zeros(4, 4)[1:].as_strided(shape, (3, 1))
+    assert x.diagonal(offset).storage_offset() == x.storage_offset() == 4

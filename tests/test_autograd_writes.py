@@ -336,3 +336,61 @@ def test_hooks_after_accumulation_run_for_a_leaf_that_changed_its_mind():
 def test_a_clone_keeps_strides_of_dimensions_of_size_one():
     x = rl.ones(2, 3).diagonal(-1)
     assert x.clone().stride() == x.stride() == (4,)
+
+
+def test_a_tensor_seen_anew_is_not_its_own_part():
+    """A dimension of size 1 has one stride in the target and another in what is broadcast to it."""
+    x = rl.arange(12.0).view(2, 2, 3).unfold(1, 2, 2)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[None] = x
+    y = rl.arange(6.0).view(2, 3)
+    y[None] = y
+    assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_nothing_is_written_if_the_value_has_lost_its_history():
+    x = leaf(0.5, -0.25, 0.75) * 1
+    part = x.unbind(0)[2]
+    with rl.no_grad():
+        part.sub_(part)
+    for write in (lambda: x.__setitem__(x > 0, part), lambda: x.__setitem__([0, 1], part)):
+        with pytest.raises(RuntimeError, match="multiple views"):
+            write()
+        assert x.tolist() == [0.5, -0.25, 0.0]
+
+
+def test_a_write_that_casts_is_one_step():
+    a, b = rl.ones(3), leaf(1.0, 2.0, 3.0)
+    seen = []
+    a.mul_(b)
+    assert a.dtype == rl.float32 and a.grad_fn.name() == "MulBackward0"
+    a.register_hook(lambda g: seen.append(g.dtype))
+    a.sum().backward()
+    assert seen == [rl.float32] and b.grad.dtype == rl.float64 and b.grad.tolist() == [1, 1, 1]
+
+
+def test_nothing_is_written_if_an_index_cannot_be_saved():
+    x = leaf(0.5, -0.25) * 1
+    with rl.inference_mode():
+        mask, index = rl.tensor([True, False]), rl.tensor([0])
+    for write in (
+        lambda: x.__setitem__(mask, 0.75),
+        lambda: x.__setitem__(index, 0.75),
+        lambda: x.masked_fill_(mask, 0.75),
+        lambda: x.index_fill_(0, index, 0.75),
+        lambda: x.index_put_((index,), x.detach()[1:].clone()),
+        lambda: x.mul_(mask),
+    ):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+            write()
+        assert x.tolist() == [0.5, -0.25] and x._version == 0
+
+
+def test_overlaps_with_inference_tensors_are_refused_as_others():
+    x = leaf(1.0, 2.0, 3.0) * 1
+    with rl.inference_mode():
+        y = x.view(rl.float64)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:].add_(y[:2])
+    x[:1].masked_scatter_(x[:1] > 0, y)  # which looks for none
+    assert x.tolist() == [1, 2, 3]

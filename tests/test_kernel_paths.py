@@ -1,5 +1,6 @@
 """Shapes and values that send kernels along paths of their own, against NumPy."""
 
+import itertools
 import math
 
 import numpy as np
@@ -226,6 +227,56 @@ def test_few_of_many(k, largest):
     np.testing.assert_array_equal(rl.tensor(x).gather(1, places), expected)
 
 
+@pytest.mark.parametrize("n", [511, 512, 5000, 70_000])
+def test_sorting_numbers_of_64_bits(n):
+    """By 32 bits of them where those tell them apart, else by all."""
+    rng = np.random.default_rng(n)
+    doubles = np.where(rng.random(n) < 0.3, -0.0, rng.standard_normal(n))
+    doubles[::17] = np.nan
+    rows = [
+        doubles,
+        np.exp(rng.standard_normal(n) * 100),
+        rng.integers(-(2**63), 2**63 - 1, n),
+        rng.integers(0, 5, n),
+        rng.integers(0, 70_000, n) - 40_000,
+        rng.integers(0, 3, n) * 2**40 + rng.integers(0, 9, n),
+        np.zeros(n, np.int64),
+    ]
+    for x in rows:
+        values, places = rl.sort(rl.tensor(x), stable=True)
+        order = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(places, order)
+        assert values.numpy().tobytes() == x[order].tobytes()
+        values, places = rl.sort(rl.tensor(x), stable=True, descending=True)
+        backwards = n - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+        np.testing.assert_array_equal(places, backwards)
+        assert values.numpy().tobytes() == x[backwards].tobytes()
+        np.testing.assert_array_equal(rl.tensor(np.stack([x, x], 1)).sort(0).indices[:, 1], order)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8])
+@pytest.mark.parametrize("n", [2049, 40_000, 100_001])
+def test_ranks_in_long_rows(n, dtype):
+    """Found digit by digit: spread values, few values, one value, NaN above all; equal ones in their order."""
+    rng = np.random.default_rng(n)
+    if np.issubdtype(dtype, np.integer):
+        spread = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype)
+    else:
+        spread = np.exp(rng.standard_normal(n) * 15).astype(dtype)
+        spread[::7], spread[::11] = np.nan, -0.0
+    for x in (spread, rng.integers(0, 3, n).astype(dtype), np.full(n, 3, dtype)):
+        order = np.argsort(x, kind="stable")
+        for k in (1, n // 3, n // 2 + 1, n):
+            value, place = rl.kthvalue(rl.tensor(x), k)
+            assert place.item() == order[k - 1]
+            np.testing.assert_equal(value.numpy(), x[order[k - 1]])
+        columns = rl.kthvalue(rl.tensor(np.stack([x, x], 1)), n // 3, dim=0).indices
+        assert columns.tolist() == [order[n // 3 - 1]] * 2
+        np.testing.assert_equal(
+            rl.nanmedian(rl.tensor(x)).numpy(), np.sort(x[x == x])[(np.sum(x == x) - 1) // 2]
+        )
+
+
 @pytest.mark.parametrize("shape", [(6, 7, 7), (3, 1, 1), (2, 40, 41)])
 def test_global_average_pool(shape):
     x = array(2, *shape, dtype=np.float64)
@@ -305,10 +356,17 @@ def test_fourier_lines_of_any_number_and_length(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sqrt", "tanh"])
+@pytest.mark.parametrize("name", ["erf", "erfc", "exp", "log", "log2", "log10", "sigmoid", "sqrt", "tanh"])
 def test_functions_by_pieces_at_their_edges(name, dtype):
     """Every piece of the tables, the ends of the range, and vectors that are not full."""
-    exact = np.vectorize(getattr(math, name)) if name.startswith("erf") else getattr(np, name)
+    if name.startswith("erf"):
+        exact = np.vectorize(getattr(math, name))
+    elif name == "sigmoid":
+
+        def exact(x):
+            return np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-abs(x)))
+    else:
+        exact = getattr(np, name)
     low = 1e-3 if name.startswith("log") or name == "sqrt" else -6.5
     edges = [
         0.0,
@@ -331,9 +389,10 @@ def test_functions_by_pieces_at_their_edges(name, dtype):
     with np.errstate(all="ignore"):
         want = exact(x.astype(np.float64)).astype(dtype)
     got = getattr(rl, name)(rl.tensor(x)).numpy()
-    np.testing.assert_allclose(
-        got, want, rtol=1e-6 if dtype == np.float32 else 2e-15, atol=1e-44 if dtype == np.float32 else 1e-320
-    )
+    least = 1e-44 if dtype == np.float32 else 1e-320
+    if name == "sigmoid":
+        least = np.finfo(dtype).tiny  # e^-x may overflow before its reciprocal underflows
+    np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == np.float32 else 2e-15, atol=least)
 
 
 def test_powers_of_doubles():
@@ -405,3 +464,67 @@ def test_systems_of_every_size(n, dtype):
         np.testing.assert_allclose((x @ c).numpy(), b.T, **close)
     assert rl.linalg.inv_ex(rl.zeros(n, n)).info == 1
     assert rl.linalg.cholesky_ex(-ts).info == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int16", "complex128", "bool"])
+@pytest.mark.parametrize(
+    "sizes", [(70, 16, 8), (3, 5, 7, 2), (600, 3), (2, 33, 1, 4), (9, 100, 2), (1000, 1), (5, 63)]
+)
+def test_short_rows_in_blocks(sizes, dtype):
+    """Rows of few elements run several at a time: operands of every broadcasting and order, against NumPy."""
+    rng = np.random.default_rng(0)
+    kept = list(itertools.product([False, True], repeat=len(sizes)))
+
+    def operand(repeated, turned, skipped):
+        shape = [1 if r else n for r, n in zip(repeated, sizes)]
+        if turned:
+            shape = shape[::-1]
+        x = rng.integers(0, 2 if dtype == "bool" else 9, [*shape[:-1], shape[-1] * 2]).astype(dtype)
+        x = x[..., ::2] if skipped else x[..., : shape[-1]].copy()
+        return x.T if turned else x
+
+    for repeated in kept:
+        for turned, skipped in itertools.product([False, True], repeat=2):
+            a, b = operand(repeated, False, skipped), operand([not r for r in repeated], turned, False)
+            mine = rl.from_numpy(a), rl.from_numpy(b)
+            name = "logical_xor" if dtype == "bool" else "add"
+            expected = getattr(np, name)(a, b)
+            assert np.array_equal(getattr(rl, name)(*mine).numpy(), expected)
+            where = rl.where(mine[0] == mine[1], mine[0], mine[1]).numpy()
+            assert np.array_equal(where, np.where(a == b, a, b))
+            into = np.zeros([*sizes[:-1], sizes[-1] * 2], dtype)[..., ::2]  # a result with gaps
+            getattr(rl, name)(*mine, out=rl.from_numpy(into))
+            assert np.array_equal(into, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 7, 8, 9, 10, 15, 16, 17, 31, 33, 63, 64, 65, 130])
+def test_reductions_of_short_rows(columns, dtype):
+    """Several rows are reduced side by side; the rows left over give the same bits."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(-9, 9, (35, columns)).astype(dtype)
+    if dtype != "int64":
+        x = x / 9 + rng.standard_normal(x.shape).astype(dtype)
+    y = rl.from_numpy(x)
+    for name in ("sum", "prod") if dtype != "int64" else ("sum",):
+        mine = getattr(y, name)(1)
+        np.testing.assert_allclose(mine.numpy(), getattr(x.astype("float64"), name)(1), rtol=1e-4, atol=1e-4)
+        alone = rl.stack([getattr(row, name)() for row in y])
+        assert rl.equal(mine, alone)
+    assert rl.equal(y[:, 1:].sum(1), y[:, 1:].clone().sum(1))
+
+
+@pytest.mark.parametrize("columns", [1, 3, 16, 17, 40, 64, 100, 1030])
+def test_softmax_of_rows(columns):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((37, columns)) * 30
+    x[3], x[4, 0], x[5, -1], x[6, 0], x[7] = -np.inf, np.inf, np.nan, -np.inf, -1e30
+    with np.errstate(all="ignore"):
+        top = x.max(1, keepdims=True)
+        total = np.exp(x - top).sum(1, keepdims=True)
+        logs = x - top - np.log(total)
+        lse = np.where(np.isfinite(top), top + np.log(total), top)[:, 0]
+    for dtype, tolerance in ((rl.float32, 2e-5), (rl.float64, 1e-12)):
+        y = rl.from_numpy(x).to(dtype)
+        for mine, expected in ((y.softmax(1), np.exp(logs)), (y.log_softmax(1), logs), (y.logsumexp(1), lse)):
+            np.testing.assert_allclose(mine.double().numpy(), expected, rtol=tolerance, atol=tolerance)

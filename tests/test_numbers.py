@@ -1,5 +1,7 @@
 """Python numbers that meet tensors whose type cannot hold them, or holds them rounded."""
 
+from fractions import Fraction
+
 import pytest
 
 import rushlight as rl
@@ -120,3 +122,17 @@ def test_gradient_of_lerp_of_short_floats(dtype):
     a, b = (rl.randn(5).to(dtype).requires_grad_() for _ in range(2))
     rl.lerp(a, b, 0.25).sum().backward()
     assert a.grad.tolist() == [0.75] * 5 and b.grad.tolist() == [0.25] * 5 and a.grad.dtype == dtype
+
+
+@pytest.mark.skipif(rl.backends.cpu.get_cpu_capability() == "DEFAULT", reason="needs fused products")
+def test_scaled_sums_are_rounded_once():
+    rl.manual_seed(0)
+    a, b, c = (rl.randn(99, dtype=rl.float64) for _ in range(3))
+    exact = lambda f, *tensors: [  # noqa: E731
+        float(f(*map(Fraction, numbers))) for numbers in zip(*(t.tolist() for t in tensors))
+    ]
+    tenth, third = Fraction(0.1), Fraction(0.3)
+    assert a.add(b, alpha=0.1).tolist() == exact(lambda x, y: x + tenth * y, a, b)
+    assert a.sub(b, alpha=0.1).tolist() == exact(lambda x, y: x - tenth * y, a, b)
+    assert a.addcmul(b, c, value=0.1).tolist() == exact(lambda x, y, z: x + y * z, a, 0.1 * b, c)
+    assert a.lerp(b, 0.3).tolist() == exact(lambda x, d: x + third * d, a, b - a)

@@ -96,6 +96,28 @@ def test_layers_do_not_depend_on_threads(n):
     assert layers() == expected
 
 
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.complex64, rl.int16, rl.uint8])
+def test_places_that_meet_do_not_depend_on_threads(dtype):
+    """A large target is shared out: each of its elements still sees its values in order."""
+
+    def puts():
+        rl.manual_seed(0)
+        places, values = rl.randint(0, 30_000, (70_003,)), (rl.randn(2 * 70_003) * 20).to(dtype)
+        target = rl.zeros(2 * 30_000, dtype=dtype)
+        for v in (values[:70_003], values[::2]):
+            target[:30_000].scatter_add_(0, places, v)
+            target[::2].index_put_((places - 30_000,), v)
+        with pytest.raises((RuntimeError, IndexError), match="out of"):
+            target.scatter_add(0, places + 30_001, values[:70_003])
+        return target.numpy().tobytes()
+
+    rl.set_num_threads(1)
+    expected = puts()
+    for n in (2, 3, 16):
+        rl.set_num_threads(n)
+        assert puts() == expected
+
+
 @pytest.mark.parametrize("n", [0, -1, 10**9])
 def test_refuses_odd_numbers_of_threads(n):
     with pytest.raises(RuntimeError):

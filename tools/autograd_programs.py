@@ -42,6 +42,11 @@ def _index(x, k):
     return k % max(x.shape[0], 1) if x.dim() else 0
 
 
+def _repeats(x):
+    """Whether elements share a place; the stride of a dimension of size 1 is nobody's business."""
+    return x.numel() > 0 and any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride()))
+
+
 # Views.
 
 _methods("view", "detach squeeze ravel flatten contiguous t")
@@ -231,6 +236,14 @@ def remainder_(T, x, y, z, k):
         x.remainder_(y)
 
 
+@step("write")
+def floor_(T, x, y, z, k):
+    # What is a whole number but for its last bit: PyTorch's vectors and its other loop may leave 2 ** 0.5 on either side.
+    if x.is_floating_point():
+        x.data.add_(1e-9)
+    x.floor_()
+
+
 @step("write", 2)
 def fill_(T, x, y, z, k):
     x.fill_(0.5 if k % 3 else y)
@@ -292,19 +305,22 @@ def logical(T, x, y, z, k):
 
 @step("write")
 def powers(T, x, y, z, k):
-    # On a branch cut the sign of a zero decides.
-    if not (x.is_complex() or y.is_complex()):
-        x.sqrt_() if k % 4 == 0 else x.pow_(y)
+    if x.is_complex() or y.is_complex():  # on a branch cut the sign of a zero decides
+        return
+    if k % 4:
+        x.pow_(y)
+        return
+    if x.is_floating_point():  # what is left of a sum that is 0 may lie on either side of it
+        x.data.masked_fill_(x.detach().abs() < 1e-9, 0)
+    x.sqrt_()
 
 
 @step("write")
 def products(T, x, y, z, k):
-    if x.numel() and any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride())):
-        return  # PyTorch writes some of them all to the same place
-    if (
-        k % 4 == 2 and not x.dtype == y.dtype == z.dtype
-    ):  # PyTorch's addr accepts it, and its derivative fails
-        x = x.detach()
+    if _repeats(x):  # PyTorch writes some of them all to the same place
+        return
+    if k % 4 == 2 and not x.dtype == y.dtype == z.dtype:  # PyTorch's derivative mixes types
+        return
     (x.addmm_, x.addmv_, x.addr_, x.baddbmm_)[k % 4](y, z)
 
 
@@ -556,6 +572,8 @@ def reduce(T, x, y, z, k):
     d = _dim(x, k)
     if x.is_complex() or not x.numel():
         return x.sum(d)
+    if k % 10 == 8 and x.element_size() == 2:  # PyTorch rounds in between; near 0 little is left
+        return x.sum(d)
     return (
         lambda: x.sum(d),
         lambda: x.amax(d),
@@ -617,6 +635,8 @@ def out_join(T, x, y, z, k):
 
 @step("out")
 def out_product(T, x, y, z, k):
+    if _repeats(z):  # as in `products`
+        return
     (T.matmul, T.mm, T.dot, T.mv)[k % 4](x, y, out=z)
 
 

@@ -124,9 +124,10 @@ def _meets(name, target, others):
 def _astray(step, tensors, shapes, failed):
     """Whether PyTorch left what it documents: an integer tensor that asks for gradients (x.fill_(y), x.eq_(y) for a y that does);
     a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
-    themselves, were moved to other memory; an out= that it resized before it refused it, or though it is part of a graph,
-    or though others share its memory and see in what order it was filled;
-    a complex tensor of another shape than its real views were made of, or written to outside of the graph: it repeats the steps.
+    themselves, were moved to other memory; an out= that it resized before
+    it refused it, or though it is part of a graph, or though others share its memory and see in what order it was filled;
+    a complex tensor of another shape than its real views were made of, or written to outside of the graph, or outside of which it
+    lies while a view of it is a leaf that asks for gradients: it repeats the steps from there, and finds no history to take.
     """
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
@@ -136,6 +137,15 @@ def _astray(step, tensors, shapes, failed):
             return True
         if (name == "geometry" or mode in ("no_grad", "inference_mode")) and any(
             t._base is x and t.is_complex() != x.is_complex() for t in tensors
+        ):
+            return True
+        base = x._base
+        if (
+            base is not None
+            and not base.requires_grad
+            and any(
+                t._base is base and t.requires_grad and t.is_complex() != base.is_complex() for t in tensors
+            )
         ):
             return True
         if x.requires_grad and not (x.is_floating_point() or x.is_complex()):
@@ -263,6 +273,17 @@ def _by_a_bit(step, tensors):
         return False
 
 
+def _nan_as_integer(tensors):
+    """Whether integers lie where a NaN is: which of its bits they show is nobody's business, nor what is computed from them."""
+    integers = [t for t in tensors if str(t.dtype) == "torch.int64"]
+    return any(
+        str(t.dtype) == "torch.float64"
+        and any(_same_memory(t, i) for i in integers)
+        and bool(t.detach().isnan().any())
+        for t in (tensors if integers else ())
+    )
+
+
 def disagreement(ours, oracle, program, always=False, classes=False):
     """Where two frameworks part on a program: (step, what is wrong); None if they agree. `always` compares after each step, not
     at the end only.
@@ -300,7 +321,7 @@ def disagreement(ours, oracle, program, always=False, classes=False):
             return at, "result: a tensor and none"
         if undefined and expected is None:
             return None
-        if any(_beyond_numbers(t) for t in theirs):
+        if any(_beyond_numbers(t) for t in theirs) or _nan_as_integer(theirs):
             break
         if always and (found := compare(theirs, mine)):
             return at, found

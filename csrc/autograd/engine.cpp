@@ -388,17 +388,17 @@ Grads AccumulateGrad::backward(const Grads& dy) {
     // Two references: the engine's and ours.
     bool ours =
         Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;
-    bool same_layout = g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous());
-    if (grad_enabled()) {
-      // Later gradients are added in place: to memory of its own, each element in a place of its own.
-      if (!ours || !non_overlapping_and_dense(g.sizes(), g.strides())) g = g_engine_ops.clone(g);
-    } else if (!ours || !same_layout) {
-      Tensor laid = empty_strided(variable.sizes(),
-                                  non_overlapping_and_dense(variable.sizes(), variable.strides())
-                                      ? variable.strides()
-                                      : IntSpan(contiguous_strides(variable.sizes())),
-                                  g.dtype(), g.device());
-      g_engine_ops.copy(laid, g);
+    // The gradient is going to be added to in place: no two of its elements may share one.
+    const bool dense = variable.is_contiguous() || non_overlapping_and_dense(variable.sizes(), variable.strides());
+    const bool same_layout = dense
+                                 ? g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous())
+                                 : g.is_contiguous();
+    if (!ours || !same_layout) {
+      Tensor laid =
+          empty_strided(variable.sizes(), dense ? variable.strides() : IntSpan(contiguous_strides(variable.sizes())),
+                        g.dtype(), g.device());
+      if (grad_enabled()) g_engine_ops.assign(laid, g);
+      else g_engine_ops.copy(laid, g);
       g = laid;
     }
     v->grad = reinterpret_cast<TensorObject*>(g.release());

@@ -14,7 +14,7 @@ struct GridShape {
   bool align_corners;  // -1 and 1 are the corner pixels' centres, else their outer edges
 };
 
-// One dimension resized: (outer, n_in, inner) and (outer, n_out, inner). Result j is the sum over k < taps (2 or 4) of
+// One dimension resized: (outer, n_in, inner) and (outer, n_out, inner). Result j is the sum over k < taps of
 // weights[j * taps + k] times the element places[j * taps + k], which is inside.
 struct ResizeTable {
   int64_t outer, n_in, n_out, inner;

@@ -36,6 +36,8 @@ struct RnnBackward {
   const View *dout, *dhn, *dcn;  // as out, hn, cn; null for zeros
   const View* workspace;         // what forward wrote, null for plain cells
   View out, w_hh, h0;
+  // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache. Null where nobody wants it.
+  View dx, w_ih;
 };
 
 struct RnnKernels {
@@ -61,8 +63,6 @@ struct RnnKernels {
   // Rows of x (L, I) that are the same bytes form a group: group (L) is each row's, first its first row. Returns the
   // number of groups, or 0 if there are more than `most`, which is the size of `first`.
   int64_t (*groups)(const View& x, int64_t most, int64_t* group, int64_t* first);
-  // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache
-  void (*input_grad)(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih);
 };
 
 }  // namespace rl

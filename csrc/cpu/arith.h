@@ -21,6 +21,11 @@ template <class T> RL_INLINE T mul_(T x, T y) {
 template <class T> RL_INLINE std::complex<T> mul_(std::complex<T> x, std::complex<T> y) {
   return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
 }
+// x * y + z, of floats with one rounding where the machine has it.
+template <class T> RL_INLINE T mul_add(T x, T y, T z) {
+  if constexpr (std::is_floating_point_v<T>) return fma(x, y, z);
+  else return static_cast<T>(z + mul_(x, y));
+}
 // Scaled by the larger part of y, so that |y|^2 neither over- nor underflows.
 template <class T> RL_INLINE std::complex<T> div_(std::complex<T> x, std::complex<T> y) {
   const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();

@@ -1,6 +1,7 @@
 // The CPU's backend: kernels of the best instruction set that this machine has.
 
 #include "backend/backend.h"
+#include "backend/distances.h"
 #include "cpu/instructions.h"
 
 namespace rl {
@@ -23,6 +24,7 @@ namespace rl {
   extern const RnnKernels rnn_kernels;                                                                             \
   extern const AttentionKernels attention_kernels;                                                                 \
   extern const ResampleKernels resample_kernels;                                                                   \
+  extern const DistanceKernels distance_kernels;                                                                   \
   static const Backend backend = {                                                                                 \
       &pointwise_kernels,   &copy_kernels, &index_kernels,  &reduce_kernels,    &sort_kernels,    &matmul_kernels, \
       &cpu::linalg_kernels, &fft_kernels,  &random_kernels, &conv_kernels,      &pool_kernels,    &norm_kernels,   \
@@ -40,18 +42,19 @@ namespace {
 struct Choice {
   const char* name;
   const Backend* backend;
+  const DistanceKernels* distances;
 };
 
 Choice choose() {
 #ifdef __x86_64__
-  if (cpu::has_amx()) return {"amx", &avx2::backend};
-  if (cpu::has_avx512()) return {"avx512", &avx2::backend};
-  if (cpu::instructions() == cpu::Instructions::Avx2) return {"avx2", &avx2::backend};
+  if (cpu::has_amx()) return {"amx", &avx2::backend, &avx2::distance_kernels};
+  if (cpu::has_avx512()) return {"avx512", &avx2::backend, &avx2::distance_kernels};
+  if (cpu::instructions() == cpu::Instructions::Avx2) return {"avx2", &avx2::backend, &avx2::distance_kernels};
 #endif
 #ifdef RL_BASELINE
-  return {"baseline", &baseline::backend};
+  return {"baseline", &baseline::backend, &baseline::distance_kernels};
 #else
-  return {"none", nullptr};
+  return {"none", nullptr, nullptr};
 #endif
 }
 const Choice g_choice = choose();
@@ -67,6 +70,10 @@ const Backend& backend(Device device) {
         device.type == DeviceType::Cuda ? "" : device.name(),
         "\n  There is no GPU here. Ask first: device = \"cuda\" if torch.cuda.is_available() else \"cpu\"");
   return *g_cpu;
+}
+const DistanceKernels& distance_kernels(Device device) {
+  backend(device);
+  return *g_choice.distances;
 }
 
 }  // namespace rl

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "cpu/bytes.h"
 #include "cpu/cast.h"
 #include "cpu/fill.h"
 #include "cpu/isa.h"
@@ -15,7 +16,7 @@ namespace {
 // One run of n elements between any strides (in bytes).
 template <class U> void move_run(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
   if (out_step == sizeof(U) && in_step == sizeof(U)) {
-    std::memcpy(out, in, n * sizeof(U));
+    copy_bytes(out, in, n * static_cast<int64_t>(sizeof(U)));
   } else if (in_step == 0) {
     U v;
     __builtin_memcpy(&v, in, sizeof v);

@@ -78,22 +78,23 @@ template <class T> void narrow(const Gemm<T>& g) {
   });
 }
 
-constexpr int64_t kSum = 384;  // longest slice of the sum: a packed panel of b stays in the first cache
+constexpr int64_t kSum = 256;  // longest slice of the sum: a packed panel of b stays in the first cache
 constexpr int64_t kSliceBytes = int64_t{1} << 20;  // of the rows that one panel meets: they stay in the second cache
-constexpr int64_t kPacksFrom = 192;                // columns from which on packing a pays
+constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
 
 // The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. Each
 // tile packs what it reads for itself: no thread waits for, or reads from the cache of, another.
 template <class T> struct Blocked {
   static constexpr int W = Vec<T>::W;
   static constexpr int64_t kPanel = 2 * W,
-                           kGroup = 4;  // panels are packed by groups: longer rows of b are read at once
+                           kGroup = 8;  // panels are packed by groups: longer rows of b are read at once
   const Gemm<T>& g;
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all
 
   explicit Blocked(const Gemm<T>& gemm) : g(gemm) {
-    packs_a = g.acs != 1 || (g.n >= kPacksFrom && g.m > kBlockRows);
+    const bool collide = g.ars * static_cast<int64_t>(sizeof(T)) % 1024 == 0;  // rows, in the first cache
+    packs_a = g.acs != 1 || (g.n >= (collide ? kPacksColliding : kPacksFrom) && g.m > kBlockRows);
     if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
     // Rows of b are read in place when there are too few rows of a to pay for packing it.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);

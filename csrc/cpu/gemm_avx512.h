@@ -96,6 +96,19 @@ template <class T> typename Vec<T>::Mask first_lanes(int64_t count) {
   return static_cast<typename Vec<T>::Mask>(count <= 0 ? 0 : (1u << count) - 1);
 }
 
+// Four kQuarters rows of floats as columns, as far as the sum goes in fours. Returns how far.
+template <int kQuarters> int64_t pack_quarters(const float* src, int64_t js, int64_t k, int64_t width, float* dst) {
+  const auto lanes = static_cast<__mmask16>((1u << 4 * kQuarters) - 1);
+  int64_t p = 0;
+  for (; p + 4 <= k; p += 4) {
+    __m512 r[4];
+    turn_rows<kQuarters>(src + p, js, r);
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t) _mm512_mask_storeu_ps(dst + (p + t) * width, lanes, r[t]);
+  }
+  return p;
+}
+
 // dst[p * width + j] = src[j * js + p * ps] for p < k, j < count; lanes from count up to `padded` become zero.
 template <class T>
 void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, int64_t padded, int64_t width, T* dst) {
@@ -109,7 +122,14 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
   } else if (ps == 1) {
     for (int64_t j = 0; j < padded; j += W) {
       auto out = first_lanes<T>(padded - j);
-      for (int64_t p = 0; p < k; p += W) {
+      int64_t p = 0;
+      if constexpr (W == 16) {
+        const bool collide = js % 1024 == 0;  // in the first cache: whole lines are read at once, below
+        if (collide) p = 0;
+        else if (padded - j == 12 && count - j == 12) p = pack_quarters<3>(src + j * js, js, k, width, dst + j);
+        else if (count - j >= 16) p = pack_quarters<4>(src + j * js, js, k, width, dst + j);
+      }
+      for (; p < k; p += W) {
         typename V::Reg r[W];
         auto in = first_lanes<T>(k - p);
         for (int i = 0; i < W; ++i) r[i] = j + i < count ? V::load(src + (j + i) * js + p, in) : V::zero();
@@ -158,13 +178,6 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
   const auto full = static_cast<typename V::Mask>(~0u);
   auto mask = [&](int v) { return v == NV - 1 ? last : full; };
   typename V::Reg acc[MR][NV];
-  // c is wanted when the sums are there: by then its lines have come.
-  const T* line = c;
-#pragma GCC unroll 1
-  for (int r = 0; r < MR; ++r, line += ldc) {
-    __builtin_prefetch(line, 1);
-    if (NV > 1) __builtin_prefetch(line + V::W, 1);
-  }
 #pragma GCC unroll 2
   for (int v = 0; v < NV; ++v) {
     typename V::Reg s = start ? V::load(start + v * V::W, mask(v)) : V::zero();
@@ -179,8 +192,8 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
   // The fewer instructions, the less is lost to another thread on the same core. So of a packed a every other row is
   // read by the multiplications themselves; all of them would be more reads than the core can do.
   constexpr int kLoaded = (MR + 1) / 2;
-#pragma GCC unroll 4
-  for (int64_t p = 0; p < k; ++p) {
+  int64_t p = 0;
+  auto step = [&](int64_t at) __attribute__((always_inline)) {
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
@@ -191,13 +204,26 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
         for (int v = 0; v < NV; ++v) V::fma_from(acc[r][v], y[v], a + r);
         continue;
       }
-      typename V::Reg x = V::all(kInPlace ? base[r / 3][p + (r % 3) * as] : a[r]);
+      typename V::Reg x = V::all(kInPlace ? base[r / 3][at + (r % 3) * as] : a[r]);
 #pragma GCC unroll 2
       for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);
     }
     if (!kInPlace) a += as;
     b += ldb;
+    asm("" : "+r"(a), "+r"(b));  // else four steps' addresses are computed ahead, for which there are no registers
+  };
+  // A row of c in every turn: it is wanted when the sums are there, and all rows at once would hold up b.
+  const T *line = c, *const last_line = c + (MR - 1) * ldc;
+#pragma GCC unroll 1
+  for (; p + 4 <= k; p += 4) {
+    __builtin_prefetch(line, 1);
+    if (NV > 1) __builtin_prefetch(line + V::W, 1);
+    line = line == last_line ? line : line + ldc;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) step(p + i);
   }
+#pragma GCC unroll 1
+  for (; p < k; ++p) step(p);
   typename V::Reg scale = V::all(alpha);
 #pragma GCC unroll 16
   for (int r = 0; r < MR; ++r)

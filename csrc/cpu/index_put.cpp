@@ -1,6 +1,12 @@
 #include "base/parallel.h"
 #include "cpu/index.h"
 #include "cpu/places.h"
+#include "cpu/transpose.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+
+#include "cpu/instructions.h"
+#endif
 
 namespace rl::RL_ISA {
 
@@ -21,6 +27,83 @@ template <int N> struct Split {
   }
 };
 
+// Keeps the offsets within [low, low + span), and their values; without branches, as places are in no order.
+template <class U> int64_t keep_band(const int64_t* offsets, const char* values, int64_t step, int64_t n, int64_t low,
+                                     int64_t span, int64_t* kept, void* kept_values) {
+  U* to = static_cast<U*>(kept_values);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    kept[count] = offsets[i];
+    to[count] = *reinterpret_cast<const U*>(values + i * step);
+    count += static_cast<uint64_t>(offsets[i] - low) < static_cast<uint64_t>(span);
+  }
+  return count;
+}
+
+#ifdef __AVX2__
+#define RL_AVX512 [[gnu::target("avx512f,avx512vl")]]
+// The same for values of four or eight bytes next to each other, eight at a time; n is a multiple of eight.
+template <class U> RL_AVX512 int64_t keep_band_wide(const int64_t* offsets, const char* values, int64_t n, int64_t low,
+                                                    int64_t span, int64_t* kept, void* kept_values) {
+  const __m512i least = _mm512_set1_epi64(low), width = _mm512_set1_epi64(span);
+  const U* from = reinterpret_cast<const U*>(values);
+  U* to = static_cast<U*>(kept_values);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += 8) {
+    const __m512i at = _mm512_loadu_si512(offsets + i);
+    const __mmask8 inside = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(at, least), width);
+    _mm512_storeu_si512(kept + count, _mm512_maskz_compress_epi64(inside, at));
+    if constexpr (sizeof(U) == 4) {
+      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + count), _mm256_maskz_compress_epi32(inside, v));
+    } else {
+      _mm512_storeu_si512(to + count, _mm512_maskz_compress_epi64(inside, _mm512_loadu_si512(from + i)));
+    }
+    count += __builtin_popcount(inside);
+  }
+  return count;
+}
+#endif
+
+// One long run of places that may be equal: every piece reads all of them and takes those in its band of the target, so
+// that an element sees its values in the same order whatever the number of bands. It pays where the target is larger
+// than a core's nearest cache, so that most of the time goes on waiting for its lines.
+constexpr int64_t kBandedRun = 32768, kBandedBytes = 1 << 16, kMostBands = 8;
+
+void put_in_bands(const Nest<3>& nest, const PlaceSet<1>& set, int64_t item, const PutLoops& loops) {
+  const int64_t* step = nest.strides[0];
+  const int64_t bands = num_threads() < kMostBands ? num_threads() : kMostBands;
+  const int64_t span = (set.index[0].size + bands - 1) / bands * set.index[0].stride;
+#ifdef __AVX2__
+  const bool wide = cpu::has_avx512() && step[1] == item;
+#endif
+  parallel_for(0, bands, 1, [&](int64_t band, int64_t) {
+    int64_t offsets[kChunk], kept[kChunk + 8];
+    alignas(64) char values[(kChunk + 8) * 16];
+    for (int64_t i = 0; i < nest.total; i += kChunk) {
+      const int64_t n = nest.total - i < kChunk ? nest.total - i : kChunk;
+      char* const from[1] = {nest.data[2] + i * step[2]};
+      set.resolve(from, step + 2, n, offsets);
+      const char* value = nest.data[1] + i * step[1];
+      const int64_t low = band * span;
+      int64_t count = 0;
+      visit_size(item, [&](auto u) {
+        using U = decltype(u);
+#ifdef __AVX2__
+        if constexpr (sizeof(U) == 4 || sizeof(U) == 8) {
+          if (wide && n % 8 == 0) {
+            count = keep_band_wide<U>(offsets, value, n, low, span, kept, values);
+            return;
+          }
+        }
+#endif
+        count = keep_band<U>(offsets, value, step[1], n, low, span, kept, values);
+      });
+      loops.each(nest.data[0], 0, values, item, kept, count);
+    }
+  });
+}
+
 template <int K> void put_at(const View& target, const View& values, const Places& places, const PutLoops& loops) {
   const View* views[2 + K] = {&target, &values};
   for (int k = 0; k < K; ++k) views[2 + k] = &places.indices[k];
@@ -32,6 +115,14 @@ template <int K> void put_at(const View& target, const View& values, const Place
   bool row = true;
   for (int k = 0; k < K; ++k) row &= step[2 + k] == 0;
   row &= step[0] != 0;  // along a serial run equal places must be combined one by one, which a vector would not do
+
+  if constexpr (K == 1) {
+    const Index& index = set.index[0];
+    const bool one_run = nest.ndim == 1 && step[0] == 0 && index.checked && index.stride > 0;
+    const bool large = nest.total > kBandedRun && index.size * index.stride > kBandedBytes;
+    if (one_run && large && num_threads() > 1 && !in_parallel())
+      return put_in_bands(nest, set, itemsize(target.dtype), loops);
+  }
 
   // Short rows whose places differ within the row only: as many as a chunk holds go as one run, since values and
   // indices of one row continue those of the row before.

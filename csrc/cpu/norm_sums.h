@@ -23,12 +23,16 @@ template <class C, class F> [[gnu::always_inline]] inline double sum_of(int64_t 
   double total = 0;
   for (int64_t i = 0; i < n;) {
     int64_t end = n - i > 4096 ? i + 4096 : n;
-    C lanes[kSums] = {};
-    for (; i + kSums <= end; i += kSums)
-      for (int l = 0; l < kSums; ++l) lanes[l] += f(i + l);
     C sum = 0;
-    for (; i < end; ++i) sum += f(i);
-    total += sum + fold(lanes);
+    if (end - i >= kSums) {
+      C lanes[kSums] = {};
+      for (; i + kSums <= end; i += kSums)
+        for (int l = 0; l < kSums; ++l) lanes[l] += f(i + l);
+      sum = fold(lanes);
+    }
+    C rest = 0;
+    for (; i < end; ++i) rest += f(i);
+    total += rest + sum;
   }
   return total;
 }

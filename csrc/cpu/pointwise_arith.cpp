@@ -11,8 +11,11 @@ using c128 = std::complex<double>;
 
 constexpr auto kAdd = [](auto x, auto y) { return static_cast<decltype(x)>(x + y); };
 constexpr auto kSub = [](auto x, auto y) { return static_cast<decltype(x)>(x - y); };
-constexpr auto kAddScaled = [](auto x, auto y, const auto& p) { return static_cast<decltype(x)>(x + mul_(p.s0, y)); };
-constexpr auto kSubScaled = [](auto x, auto y, const auto& p) { return static_cast<decltype(x)>(x - mul_(p.s0, y)); };
+constexpr auto kAddScaled = [](auto x, auto y, const auto& p) { return mul_add(p.s0, y, x); };
+constexpr auto kSubScaled = [](auto x, auto y, const auto& p) {
+  if constexpr (std::is_floating_point_v<decltype(x)>) return fma(-p.s0, y, x);
+  else return static_cast<decltype(x)>(x - mul_(p.s0, y));
+};
 constexpr auto kMul = [](auto x, auto y) { return mul_(x, y); };
 
 // The factor is nearly always 1.

@@ -41,11 +41,14 @@ template <FlatLoop kFloat, FlatLoop kDouble> void put_guarded(LoopTable& t, Poin
   t.at(op, DType::Float64) = &guarded_loop<kDouble, double>;
   put_half<&guarded_loop<kFloat, float>, 1, true>(t, op);
 }
-template <auto Near, auto Fast, auto Slow> void guarded_floats(LoopTable& t, Pointwise op) {
+// kWide: also with 512-bit registers; not for what pointwise_wide.cpp has for them.
+template <auto Near, auto Fast, auto Slow, bool kWide = true> void guarded_floats(LoopTable& t, Pointwise op) {
   put_guarded<&guarded_flat<Near, Fast, Slow, float>, &guarded_flat<Near, Fast, Slow, double>>(t, op);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_wide()) return;
-  put_guarded<&guarded_flat_wide<Near, Fast, Slow, float>, &guarded_flat_wide<Near, Fast, Slow, double>>(t, op);
+  if constexpr (kWide) {
+    if (!has_wide()) return;
+    put_guarded<&guarded_flat_wide<Near, Fast, Slow, float>, &guarded_flat_wide<Near, Fast, Slow, double>>(t, op);
+  }
 #endif
 }
 

@@ -43,7 +43,7 @@ template <class T> RL_INLINE T hypot(T x, T y) {
   return (a == kInf<T>) | (b == kInf<T>) ? kInf<T> : any;
 }
 template <class T> RL_INLINE T lerp(T x, T y, T w) {
-  return abs_(w) < T(0.5) ? x + w * (y - x) : y - (y - x) * (T(1) - w);
+  return abs_(w) < T(0.5) ? fma(w, y - x, x) : fma(w - T(1), y - x, y);
 }
 template <class T> RL_INLINE std::complex<T> lerp(std::complex<T> x, std::complex<T> y, std::complex<T> w) {
   const std::complex<T> d = y - x;
@@ -59,10 +59,10 @@ template <class T> void lerp_loop(char* const* data, const int64_t* strides, int
   __builtin_memcpy(&w, data[3], sizeof w);
   if (abs_(w) < T(0.5)) {
     with.s0.set(w);
-    return loop2<[](auto x, auto y, const auto& p) { return x + p.s0 * (y - x); }, T>(data, strides, n, with);
+    return loop2<[](auto x, auto y, const auto& p) { return fma(p.s0, y - x, x); }, T>(data, strides, n, with);
   }
-  with.s0.set(T(1) - w);
-  loop2<[](auto x, auto y, const auto& p) { return y - (y - x) * p.s0; }, T>(data, strides, n, with);
+  with.s0.set(w - T(1));
+  loop2<[](auto x, auto y, const auto& p) { return fma(p.s0, y - x, y); }, T>(data, strides, n, with);
 }
 // The next number from x towards y: its bits count on by one, away from zero or towards it.
 template <class T> RL_INLINE T next_after(T x, T y) {
@@ -182,10 +182,8 @@ void put_misc(LoopTable& t) {
   binary<kHeaviside, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Heaviside);
   t.at(Heaviside, DType::Bool) = &loop2<[](auto x, auto y) { return static_cast<uint8_t>(x | y); }, uint8_t>;
 
-  constexpr auto kAddcmul = [](auto x, auto y, auto z, const auto& p) {
-    return static_cast<decltype(x)>(x + mul_(mul_(p.s0, y), z));
-  };
-  constexpr auto kAddcdiv = [](auto x, auto y, auto z, const auto& p) { return x + mul_(p.s0, div_any(y, z)); };
+  constexpr auto kAddcmul = [](auto x, auto y, auto z, const auto& p) { return mul_add(mul_(p.s0, y), z, x); };
+  constexpr auto kAddcdiv = [](auto x, auto y, auto z, const auto& p) { return x + div_any(mul_(p.s0, y), z); };
   ternary_floats<kAddcmul>(t, Addcmul);
   ternary<kAddcmul, uint8_t, uint16_t, uint32_t, uint64_t, c64, c128>(t, Addcmul);
   t.at(Addcmul, DType::Int8) = t.at(Addcmul, DType::UInt8);

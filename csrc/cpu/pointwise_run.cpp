@@ -1,5 +1,6 @@
 // The driver: runs a Loop over operands of any shape.
 #include "base/parallel.h"
+#include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
@@ -203,47 +204,99 @@ void run_squares(Loop loop, const Shape& s, int d, char* const* data, const int6
   });
 }
 
-// Rows of few elements, with operands that are the same for all rows (a bias): those are repeated in a buffer, and
-// several rows run as one.
-constexpr int64_t kRepeat = 512;
+// Rows of few elements, of which several run as one: operands that do not continue from row to row (a bias, the two
+// sides of a table of pairs) are first put into a buffer in the result's order, unless it holds the same already.
+constexpr int64_t kShortRow = 64, kBlock = 512;  // elements
 
-bool can_repeat(const Shape& s) {
-  if (s.ndim != 2 || s.count > 4 || s.sizes[1] > kRepeat / 4 || s.sizes[0] < 4) return false;
-  for (int k = 0; k < s.count; ++k) {
-    const bool joins = s.strides[k][0] == s.strides[k][1] * s.sizes[1];
-    if (!joins && (k == 0 || s.strides[k][0] != 0)) return false;
+// `rows` steps of dimension d, of `width` elements each, are a block.
+struct Blocks {
+  int d;
+  int64_t rows, width;
+
+  bool joins(const Shape& s, int k) const {  // are operand k's elements of a block evenly spaced?
+    for (int e = d; e < s.ndim - 1; ++e)
+      if (s.strides[k][e] != s.strides[k][e + 1] * s.sizes[e + 1]) return false;
+    return true;
   }
-  return true;
+};
+bool in_blocks(const Shape& s, Blocks& b) {
+  const int inner = s.ndim - 1;
+  if (s.count > 4 || s.sizes[inner] >= kShortRow) return false;
+  b.d = inner - 1;
+  b.width = s.sizes[inner];
+  while (b.d > 0 && b.width * s.sizes[b.d] * 2 <= kBlock) b.width *= s.sizes[b.d--];
+  const int64_t fit = kBlock / b.width;
+  b.rows = fit < s.sizes[b.d] ? fit : s.sizes[b.d];
+  return b.rows > 1 && b.joins(s, 0);
 }
-void run_repeated(Loop loop, const Shape& s, char* const* data, const int64_t* itemsizes, const LoopParams& params,
-                  int cost) {
-  const int64_t width = s.sizes[1], fit = kRepeat / width, rows = fit < s.sizes[0] ? fit : s.sizes[0];
-  alignas(64) char buffer[3][kRepeat * 16];
-  char* base[kMaxOperands];
-  int64_t steps[kMaxOperands], jumps[kMaxOperands];
-  for (int k = 0; k < s.count; ++k) {
-    base[k] = data[k];
-    steps[k] = s.strides[k][1];
-    jumps[k] = s.strides[k][0];
-    if (s.strides[k][0] == s.strides[k][1] * width) continue;
-    const int64_t size = itemsizes[k];
-    char* to = buffer[k - 1];
-    for (int64_t i = 0; i < width; ++i)
-      __builtin_memcpy(to + i * size, data[k] + i * steps[k], static_cast<size_t>(size));
-    for (int64_t done = 1; done < rows; done *= 2) {
-      const int64_t more = rows - done < done ? rows - done : done;
-      __builtin_memcpy(to + done * width * size, to, static_cast<size_t>(more * width * size));
-    }
-    base[k] = buffer[k - 1];
-    steps[k] = size;
-    jumps[k] = 0;
+
+template <class T> void copy_items(char* to, const char* from, int64_t stride, int64_t n) {
+  T* out = reinterpret_cast<T*>(to);
+  if (stride == 0) {
+    const T x = *reinterpret_cast<const T*>(from);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i] = x;
+    return;
   }
-  const int64_t grain = grain_of(cost) / (rows * width) * rows;
-  parallel_for(0, s.sizes[0], grain < rows ? rows : grain, [&](int64_t first, int64_t last) {
-    for (int64_t r = first; r < last; r += rows) {
+  for (int64_t i = 0; i < n; ++i, from += stride) out[i] = *reinterpret_cast<const T*>(from);
+}
+// `rows` rows of n elements, a jump apart, to one place.
+void copy_rows(char* to, const char* from, int64_t rows, int64_t jump, int64_t n, int64_t stride, int64_t size) {
+  for (int64_t r = 0; r < rows; ++r, to += n * size, from += jump) {
+    if (stride == size) copy_bytes(to, from, n * size);
+    else if (size == 4) copy_items<uint32_t>(to, from, stride, n);
+    else if (size == 8) copy_items<uint64_t>(to, from, stride, n);
+    else
+      for (int64_t i = 0; i < n; ++i) copy_bytes(to + i * size, from + i * stride, size);
+  }
+}
+void fill_block(char* to, const char* from, const Shape& s, int k, int d, int64_t rows, int64_t size) {
+  const int inner = s.ndim - 1;
+  const int64_t jump = s.strides[k][d];
+  int64_t row = size;  // bytes
+  for (int e = d + 1; e <= inner; ++e) row *= s.sizes[e];
+  if (d == inner - 1 && (jump != 0 || rows < 4))
+    return copy_rows(to, from, rows, jump, s.sizes[inner], s.strides[k][inner], size);
+  const int64_t made = jump == 0 ? 1 : rows;
+  for (int64_t r = 0; r < made; ++r) {
+    if (d == inner - 1) copy_rows(to, from, 1, 0, s.sizes[inner], s.strides[k][inner], size);
+    else fill_block(to + r * row, from + r * jump, s, k, d + 1, s.sizes[d + 1], size);
+  }
+  for (int64_t done = made; done < rows; done *= 2)
+    __builtin_memcpy(to + done * row, to, static_cast<size_t>((rows - done < done ? rows - done : done) * row));
+}
+void run_in_blocks(Loop loop, const Shape& s, const Blocks& b, char* const* data, const int64_t* itemsizes,
+                   const LoopParams& params, int cost) {
+  const int inner = s.ndim - 1;
+  const int64_t across = (s.sizes[b.d] + b.rows - 1) / b.rows, grain = grain_of(cost) / (b.rows * b.width);
+  int64_t total = across;
+  for (int e = 0; e < b.d; ++e) total *= s.sizes[e];
+  parallel_for(0, total, grain < 1 ? 1 : grain, [&](int64_t first, int64_t last) {
+    alignas(64) char buffer[3][kBlock * 16];
+    const char* held[kMaxOperands] = {};
+    int64_t held_rows = 0, steps[kMaxOperands];
+    bool joins[kMaxOperands];
+    for (int k = 0; k < s.count; ++k) {
+      joins[k] = b.joins(s, k);
+      steps[k] = joins[k] ? s.strides[k][inner] : itemsizes[k];
+    }
+    for (int64_t at_block = first; at_block < last; ++at_block) {
+      const int64_t r = at_block % across * b.rows, rows = s.sizes[b.d] - r < b.rows ? s.sizes[b.d] - r : b.rows;
       char* at[kMaxOperands];
-      for (int k = 0; k < s.count; ++k) at[k] = base[k] + r * jumps[k];
-      loop(at, steps, (last - r < rows ? last - r : rows) * width, params);
+      for (int k = 0; k < s.count; ++k) {
+        at[k] = data[k] + r * s.strides[k][b.d];
+        int64_t rest = at_block / across;
+        for (int e = b.d - 1; e >= 0; --e) {
+          at[k] += rest % s.sizes[e] * s.strides[k][e];
+          rest /= s.sizes[e];
+        }
+        if (joins[k]) continue;
+        if (at[k] != held[k] || rows > held_rows) fill_block(buffer[k - 1], at[k], s, k, b.d, rows, itemsizes[k]);
+        held[k] = at[k];
+        at[k] = buffer[k - 1];
+      }
+      held_rows = rows;
+      loop(at, steps, rows * b.width, params);
     }
   });
 }
@@ -292,7 +345,7 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
     for (int k = 0; k < count; ++k) steps[k] = s.strides[k][0];
     return run_flat(loop, data, steps, count, n, params, cost);
   }
-  if (can_repeat(s)) return run_repeated(loop, s, data, steps, params, cost);
+  if (Blocks b; in_blocks(s, b)) return run_in_blocks(loop, s, b, data, steps, params, cost);
   // A short inner dimension would cost a call per few elements: a long one goes in instead.
   if (s.sizes[inner] < 16) {
     int longest = inner - 1;

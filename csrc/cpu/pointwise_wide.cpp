@@ -94,6 +94,38 @@ RL_STEP D log10(D x) {
                fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
 }
 
+// The same for floats. What the instructions make of 0, infinities, NaNs and negative numbers goes through to the end.
+RL_STEP F log_parts(F x, F& n, F& table) {
+  const F m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
+  const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(m), 19);
+  n = _mm512_getexp_ps(x);
+  n = _mm512_mask_add_ps(n, _mm512_cmp_ps_mask(m, all(1.0f), _CMP_LT_OQ), n, all(1.0f));
+  const F f = _mm512_fmsub_ps(m, look_up(wide::kLogScaleFloat, k), all(1.0f));
+  table = look_up(wide::kLogHighFloat, k);
+  F q = all(wide::kLogShortFloat[3]);
+#pragma GCC unroll 4
+  for (int i = 2; i >= 0; --i) q = fmadd(q, f, all(wide::kLogShortFloat[i]));
+  return fmadd(_mm512_mul_ps(f, f), q, f);
+}
+RL_STEP F log(F x) {
+  using Traits = FloatTraits<float>;
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  return fmadd(n, all(Traits::kLn2Hi), _mm512_add_ps(table, fmadd(n, all(Traits::kLn2Lo), rest)));
+}
+RL_STEP F log2(F x) {
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  return fmadd(_mm512_add_ps(table, rest), all(1.44269504088896340736f), n);
+}
+RL_STEP F log10(F x) {
+  F n, table;
+  const F rest = log_parts(x, n, table);
+  constexpr float kHigh = 0x1.344p-2f, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
+  return fmadd(n, all(kHigh),
+               fmadd(_mm512_add_ps(table, rest), all(0.43429448190325182765f), _mm512_mul_ps(n, all(kLow))));
+}
+
 // erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
 constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662,    -0.004177392875203149,
                                   -0.001252726391773229,   0.00021834938623976644, -4.9724196894547514e-06,
@@ -104,27 +136,36 @@ RL_STEP D erfinv_near(D a, D lack, __mmask8& far) {
   far = _mm512_cmp_pd_mask(w, all(5.0), _CMP_GE_OQ);
   return _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(2.5)), kErfinvNear));
 }
-// erf's inverse at a in [0, 1), given what 1 lacks of it: an estimate (far out, Hastings's fraction) and a step of
-// Newton's or, far out, two of Halley's, each of which triples the digits.
-RL_STEP D erfinv_of(D a, D lack) {
+// The same with all digits of a double, around 3.125, up to 6.25.
+constexpr double kErfinv[] = {
+    0x1.a755e7c99ae86p+0,   0x1.ebd80d9b13e2bp-3,   -0x1.8b6c33114eae7p-8,  -0x1.84576948514e9p-11,
+    0x1.879c2a20bb963p-13,  -0x1.d1d1f7b799e14p-17, -0x1.6e8a53d8b2f84p-20, 0x1.c6b4f5b4485bep-22,
+    -0x1.f36ce9a1f1537p-26, -0x1.1a9e34ea80b32p-28, 0x1.20f50c65994a5p-30,  -0x1.dc58e86640cd4p-35,
+    -0x1.c89af9a5a861dp-37, 0x1.72a472e24d62fp-39,  -0x1.6d16abb83554bp-44, -0x1.6d477ac908a6ep-45,
+    0x1.da47a520e32a3p-48,  0x1.8fbd6d8bfb534p-56,  -0x1.299d9e862c5a3p-53, 0x1.9a782918c0eefp-57,
+    0x1.457b7c7ee27bcp-60,  -0x1.8c612fe6d4cc6p-63, -0x1.1d97cd0a28444p-72};
+// Near 1: Hastings's fraction and two steps of Halley's, each of which triples the digits.
+RL_STEP D erfinv_far(D lack) {
   constexpr double kTop[] = {2.515517, 0.802853, 0.010328}, kBottom[] = {1.0, 1.432788, 0.189269, 0.001308};
-  __mmask8 far;
-  D x = erfinv_near(a, lack, far);
-  if (far) {
-    const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
-    const D tail = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
-    x = _mm512_mask_mul_pd(x, far, tail, all(0.70710678118654752440));
-  }
-  const __mmask8 upper = _mm512_cmp_pd_mask(a, all(0.5), _CMP_GT_OQ);
-  for (int step = 0; step < (far ? 2 : 1); ++step) {
-    D e = _mm512_sub_pd(erf(x), a);
-    if (upper) e = _mm512_mask_sub_pd(e, upper, lack, erfc(x));
+  const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
+  D x = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
+  x = _mm512_mul_pd(x, all(0.70710678118654752440));
+  for (int step = 0; step < 2; ++step) {
     // e sqrt(pi) / 2 e^(x^2), by way of 2^600: where x^2 is large, e is tiny.
+    const D e = _mm512_sub_pd(lack, erfc(x));
     const D u = _mm512_mul_pd(_mm512_mul_pd(e, all(0.88622692545275801365 * 0x1p600)),
                               exp(fmadd(x, x, all(-600 * 0.69314718055994530942))));
-    x = _mm512_sub_pd(x, far ? _mm512_div_pd(u, fmadd(x, u, all(1.0))) : u);
+    x = _mm512_sub_pd(x, _mm512_div_pd(u, fmadd(x, u, all(1.0))));
   }
   return x;
+}
+// erf's inverse at a in [0, 1), given what 1 lacks of it.
+RL_STEP D erfinv_of(D a, D lack) {
+  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
+  const D x = _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(3.125)), kErfinv));
+  const __mmask8 far = _mm512_cmp_pd_mask(w, all(6.25), _CMP_GE_OQ);
+  if (!far) return x;
+  return _mm512_mask_mov_pd(x, far, erfinv_far(lack));
 }
 // The same for the precision of a float: the estimate will do, with Giles's polynomial far out.
 RL_STEP D erfinv_short(D a, D lack) {
@@ -232,6 +273,11 @@ void put_wide(LoopTable& t) {
   put_float<&erfc>(t, Erfc);
   put_float<&gelu>(t, Gelu);
   put_float<&tanh>(t, Tanh);
+  put_float<&exp>(t, Exp);
+  put_float<&sigmoid>(t, Sigmoid);
+  put_float<&log>(t, Log);
+  put_float<&log2>(t, Log2);
+  put_float<&log10>(t, Log10);
   put_double<&wide_double<&erf>>(t, Erf);
   put_double<&wide_double<&erfc>>(t, Erfc);
   put_double<&wide_double<&exp>>(t, Exp);

@@ -12,7 +12,25 @@
 
 namespace rl::RL_ISA {
 
-// Eight vectors side by side, then one, then the lanes, then the rest. An operation with kOrders compares:
+// The last `count` lanes of x, in front of them what changes nothing: an extreme can be taken twice.
+template <class Op, class V> [[gnu::always_inline]] inline V last_lanes(const Op& op, V x, int64_t count) {
+  if constexpr (Op::kOrders) {
+    return x;
+  } else {
+    using C = typename Op::Part;
+    constexpr int L = kLanes<C>;
+    static constexpr auto kFirst = [] {
+      struct {
+        std::conditional_t<sizeof(C) == 4, int32_t, int64_t> ones[2 * L] = {};
+      } table;
+      for (int j = 0; j < L; ++j) table.ones[L + j] = -1;
+      return table;
+    }();
+    return load_vec(kFirst.ones + count) ? x : V{} + op.empty();
+  }
+}
+
+// Eight vectors side by side, then one, the last of them in part, then the lanes. An operation with kOrders compares:
 // NaN is watched for apart, so that the comparison itself is one instruction.
 template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(const Op& op, const C* p, int64_t n) {
   using P = typename Op::Part;
@@ -42,6 +60,7 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
         r = merge(merge(merge(a, b), merge(c, d)), merge(merge(e, f), merge(g, h)));
       }
       for (; i + L <= n; i += L) r = merge(r, at(i));
+      if (i < n) r = merge(r, last_lanes(op, at(n - L), n - i));
       alignas(32) C lane[L];
       store_vec(lane, r);
       if constexpr (Op::kOrders) {
@@ -53,9 +72,7 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
       }
       for (int half = L / 2; half; half /= 2)
         for (int j = 0; j < half; ++j) lane[j] = op.merge(lane[j], lane[j + half]);
-      C last = lane[0];
-      for (; i < n; ++i) last = op.merge(last, op.map(p[i]));
-      return last;
+      return lane[0];
     }
   }
   if constexpr (!Op::kVector && !std::is_integral_v<P>) {  // in halves, as a block of vectors is in lanes
@@ -186,9 +203,64 @@ template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Sou
   return tree.result(op.empty());
 }
 
+// Lanes of a, then of b, in rows of 2 H: the first (kPart = 0) or second H of each row.
+template <int H, int kPart, class V, class I, class C> [[gnu::always_inline]] inline V row_halves(V a, V b) {
+  I mask;
+  for (int q = 0; q < kLanes<C>; ++q) mask[q] = q / H * 2 * H + q % H + kPart * H;
+  return __builtin_shuffle(a, b, mask);
+}
+template <int H, class Op, class C, class V> [[gnu::always_inline]] inline V merge_lanes(const Op& op, V* rows) {
+  if constexpr (H == 0) {
+    return rows[0];
+  } else {
+    using I = Vec<std::conditional_t<sizeof(C) == 4, int32_t, int64_t>>;
+#pragma GCC unroll 8
+    for (int k = 0; k < H; ++k)
+      rows[k] = op.merge(row_halves<H, 0, V, I, C>(rows[2 * k], rows[2 * k + 1]),
+                         row_halves<H, 1, V, I, C>(rows[2 * k], rows[2 * k + 1]));
+    return merge_lanes<H / 2, Op, C>(op, rows);
+  }
+}
+// As many short rows as a register has lanes, each merged in the order of reduce_block.
+template <class Op, class C> Vec<C> reduce_short_rows(const Op& op, const C* p, int64_t apart, int64_t n) {
+  constexpr int L = kLanes<C>;
+  auto column = [&](int64_t i) {
+    Vec<C> x;
+    for (int r = 0; r < L; ++r) x[r] = p[r * apart + i];
+    return op.map(x);
+  };
+  if (n >= L) {
+    Vec<C> rows[L];
+    int64_t i = L;
+#pragma GCC unroll 8
+    for (int r = 0; r < L; ++r) rows[r] = op.map(load_vec(p + r * apart));
+    for (; i + L <= n; i += L)
+#pragma GCC unroll 8
+      for (int r = 0; r < L; ++r) rows[r] = op.merge(rows[r], op.map(load_vec(p + r * apart + i)));
+    if (i < n)
+#pragma GCC unroll 8
+      for (int r = 0; r < L; ++r)
+        rows[r] = op.merge(rows[r], last_lanes(op, op.map(load_vec(p + r * apart + n - L)), n - i));
+    return merge_lanes<L / 2, Op, C>(op, rows);
+  }
+  Vec<C> result = column(0);
+  for (int64_t i = 1; i < n; ++i) result = op.merge(result, column(i));
+  return result;
+}
+
 template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in, const ReducePlan& plan,
                                               const ReducePlan::Unit& u, int64_t r0, int64_t r1,
                                               typename Op::Acc* acc) {
+  if constexpr (Op::kVector && !Op::kOrders && std::is_same_v<typename Op::Acc, C>) {
+    constexpr int L = kLanes<C>;
+    const int64_t apart = plan.kin[0], n = r1 - r0;
+    if (in.direct() && plan.reduced == 1 && plan.rin[0] == 1 && apart > 1 && n > 0 && n < 8 * L) {
+      int64_t j = 0;
+      for (; j + L <= u.n; j += L) store_vec(acc + j, reduce_short_rows(op, in.at(u.in + j * apart + r0), apart, n));
+      for (; j < u.n; ++j) acc[j] = reduce_block(op, in.at(u.in + j * apart + r0), n);
+      return;
+    }
+  }
   if (plan.columns) return reduce_columns(op, in, u.in, u.n, plan.kin[0], plan, r0, r1, acc);
   for (int64_t j = 0; j < u.n; ++j)
     acc[j] = r1 > r0 ? reduce_row(op, in, u.in + j * plan.kin[0], plan, r0, r1) : op.empty();

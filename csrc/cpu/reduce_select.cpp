@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/reduce_table.h"
 #include "cpu/rows.h"
@@ -11,30 +12,142 @@
 namespace rl::RL_ISA {
 namespace {
 
-// The place in its row of what is asked for. `items` are the row's, in their old order.
-template <class T, class Item> int64_t place_of(Select what, int64_t k, Item* items, Item* room, int64_t n) {
+// Memory for items, without clearing it.
+template <class Item> std::unique_ptr<Item[]> room_for(int64_t n) {
+  return std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n));
+}
+
+// Where the mode stands in its row: the last of the values that are there most often, the least of those.
+template <class T, class Item> int64_t mode_place(Item* items, Item* room, int64_t n) {
   auto is_nan = [](const Item& item) { return has_nan<T> && key_of(item) == kNanKey<T>; };
-  if (what == Select::Mode) {
-    const Item* sorted = sort_items(items, room, n, 8 * static_cast<int>(sizeof(T)));
-    int64_t best = 0, most = 0;
-    for (int64_t i = 0, run = 0; i < n; ++i) {
-      run = i && key_of(sorted[i]) == key_of(sorted[i - 1]) && !is_nan(sorted[i]) ? run + 1 : 1;
-      bool ends = i + 1 == n || key_of(sorted[i + 1]) != key_of(sorted[i]) || is_nan(sorted[i]);
-      if (ends && run > most) most = run, best = index_of(sorted[i]);
+  const Item* sorted = sort_items(items, room, n, 8 * static_cast<int>(sizeof(T)));
+  int64_t best = 0, most = 0;
+  for (int64_t i = 0, run = 0; i < n; ++i) {
+    run = i && key_of(sorted[i]) == key_of(sorted[i - 1]) && !is_nan(sorted[i]) ? run + 1 : 1;
+    bool ends = i + 1 == n || key_of(sorted[i + 1]) != key_of(sorted[i]) || is_nan(sorted[i]);
+    if (ends && run > most) most = run, best = index_of(sorted[i]);
+  }
+  return best;
+}
+
+constexpr int64_t kFewItems = 2048;  // compared with each other; more are told apart by their digits first
+constexpr int64_t kSelectChunk = 1 << 15, kKeyBlock = 64;
+constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits;
+
+template <class Item> using KeyOf = std::conditional_t<__is_same(Item, PackedItem), uint32_t, uint64_t>;
+
+// Where items come from, in the order of their places: a row, or what a digit has left of it.
+template <class Item, class T> struct RowItems {
+  const T* x;
+  int64_t stride;
+  Item item(int64_t i) const { return make_item<Item>(to_key(x[i * stride]), i); }
+  void load(int64_t n, Item* to) const {
+    stride == 1 ? load_items(x, 1, 0, n, false, to) : load_items(x, stride, 0, n, false, to);
+  }
+  void keys(int64_t first, int64_t n, KeyOf<Item>* to) const {
+    if (stride == 1) {
+      for (int64_t i = 0; i < n; ++i) to[i] = to_key(x[first + i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i] = to_key(x[(first + i) * stride]);
     }
-    return best;
+  }
+};
+template <class Item> struct KeptItems {
+  const Item* items;
+  Item item(int64_t i) const { return items[i]; }
+  void load(int64_t n, Item* to) const { std::copy(items, items + n, to); }
+  void keys(int64_t first, int64_t n, KeyOf<Item>* to) const {
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<KeyOf<Item>>(key_of(items[first + i]));
+  }
+};
+
+// work(chunk, first, n, digits) for all items in blocks, chunk by chunk.
+template <class Item, class From, class Work>
+void each_digits(const From& from, int64_t n, int low, int64_t chunks, const Work& work) {
+  parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
+    KeyOf<Item> digits[kKeyBlock];
+    for (int64_t i = c * kSelectChunk, end = std::min(n, i + kSelectChunk); i < end; i += kKeyBlock) {
+      const int64_t m = std::min(kKeyBlock, end - i);
+      from.keys(i, m, digits);
+      for (int64_t j = 0; j < m; ++j) digits[j] = digits[j] >> low & (kDigits - 1);
+      work(c, i, m, digits);
+    }
+  });
+}
+
+// Of n items the one that has rank k by key and place; all share the digits from `shift` up. Where they are many, only
+// those with the same next digit as the one looked for are kept.
+template <class Item, class From> Item item_of_rank(const From& from, int64_t n, int64_t k, int shift) {
+  if (n <= kFewItems) {
+    auto items = room_for<Item>(n);
+    from.load(n, items.get());
+    std::nth_element(items.get(), items.get() + k, items.get() + n);
+    return items[static_cast<size_t>(k)];
+  }
+  if (shift == 0) return from.item(k);  // equal keys
+  const int low = std::max(0, shift - kDigitBits);
+  const int64_t chunks = (n + kSelectChunk - 1) / kSelectChunk;
+  auto counts = std::make_unique<uint32_t[]>(static_cast<size_t>(chunks * kDigits));
+  auto count_of = [&](int64_t c, uint32_t digit) { return counts[static_cast<size_t>(c * kDigits + digit)]; };
+  each_digits<Item>(from, n, low, chunks, [&](int64_t c, int64_t, int64_t m, const KeyOf<Item>* digits) {
+    uint32_t* count = counts.get() + c * kDigits;
+    for (int64_t j = 0; j < m; ++j) ++count[digits[j]];
+  });
+  uint32_t wanted = 0;
+  int64_t kept = 0;
+  for (;; ++wanted) {
+    kept = 0;
+    for (int64_t c = 0; c < chunks; ++c) kept += count_of(c, wanted);
+    if (k < kept) break;
+    k -= kept;
+  }
+  if (kept == n) {  // on to the first digit that tells any two apart
+    const uint64_t one = key_of(from.item(0));
+    KeyOf<Item> differ = 0, block[kKeyBlock];
+    for (int64_t i = 0; i < n; i += kKeyBlock) {
+      const int64_t m = std::min(kKeyBlock, n - i);
+      from.keys(i, m, block);
+      for (int64_t j = 0; j < m; ++j) differ |= block[j] ^ static_cast<KeyOf<Item>>(one);
+    }
+    return item_of_rank<Item>(from, n, k, std::bit_width(differ));
+  }
+  auto items = room_for<Item>(kept);
+  auto ends = room_for<int64_t>(chunks);  // how far each chunk has written
+  for (int64_t c = 0, sum = 0; c < chunks; ++c) {
+    ends[static_cast<size_t>(c)] = sum;
+    sum += count_of(c, wanted);
+  }
+  each_digits<Item>(from, n, low, chunks, [&](int64_t c, int64_t first, int64_t m, const KeyOf<Item>* digits) {
+    KeyOf<Item> found = 0;
+    for (int64_t j = 0; j < m; ++j) found += digits[j] == wanted;
+    if (!found) return;
+    int64_t& end = ends[static_cast<size_t>(c)];
+    for (int64_t j = 0; j < m; ++j)
+      if (digits[j] == wanted) items[static_cast<size_t>(end++)] = from.item(first + j);
+  });
+  return item_of_rank<Item>(KeptItems<Item>{items.get()}, kept, k, low);
+}
+
+// The place in its row of what is asked for.
+template <class T, class Item> int64_t place_of(Select what, int64_t k, const T* x, int64_t stride, int64_t n) {
+  if (what == Select::Mode) {
+    auto items = room_for<Item>(2 * n);
+    load_items<Item>(x, stride, 0, n, false, items.get());
+    return mode_place<T>(items.get(), items.get() + n, n);
   }
   if (what != Select::Kth) {
-    int64_t nans = 0, first_nan = -1;
+    int64_t nans = 0;
     if constexpr (has_nan<T>) {
-      for (int64_t i = 0; i < n; ++i)
-        if (is_nan(items[i]) && nans++ == 0) first_nan = i;
+      for (int64_t i = 0; i < n; ++i) nans += to_key(x[i * stride]) == kNanKey<T>;
     }
-    if (nans && (what == Select::Median || nans == n)) return first_nan;
+    if (nans && (what == Select::Median || nans == n)) {
+      int64_t first = 0;
+      while (to_key(x[first * stride]) != kNanKey<T>) ++first;
+      return first;
+    }
     k = (n - nans - 1) / 2;
   }
-  std::nth_element(items, items + k, items + n);
-  return index_of(items[k]);
+  return index_of(item_of_rank<Item>(RowItems<Item, T>{x, stride}, n, k, 8 * static_cast<int>(sizeof(T))));
 }
 
 template <class T>
@@ -43,17 +156,14 @@ void select_of(Select what, int64_t k, const View* values, const View* indices, 
   Rows<3> rows(views, dim);
   int64_t n = rows.length[0];
   if (n == 0) return;
-  with_item<T>(n, [&](auto tag) {
-    using Item = typename decltype(tag)::type;
-    rows.each(4096 / n, [&](const int64_t* at) {
-      auto items = std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(2 * n));
-      const T* x = in.as<T>() + at[0];
-      load_items<Item>(x, rows.apart[0], 0, n, false, items.get());
-      int64_t place = place_of<T>(what, k, items.get(), items.get() + n, n);
-      if (values) values->as<T>()[at[1]] = x[place * rows.apart[0]];
-      if (indices) indices->as<int64_t>()[at[2]] = place;
-    });
-  });
+  auto row = [&](const int64_t* at) {
+    const T* x = in.as<T>() + at[0];
+    int64_t place = 0;
+    with_item<T>(n, [&](auto tag) { place = place_of<T, typename decltype(tag)::type>(what, k, x, rows.apart[0], n); });
+    if (values) values->as<T>()[at[1]] = x[place * rows.apart[0]];
+    if (indices) indices->as<int64_t>()[at[2]] = place;
+  };
+  rows.each(4096 / n, row);
 }
 
 template <class T> void histogram_of(const View& out, const View& in, const View* weights, double low, double high) {

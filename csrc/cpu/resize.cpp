@@ -44,6 +44,36 @@ void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t fi
   }
 }
 
+// The same for any number of taps: rows [first, last) of the result, of all outer ones.
+template <class T, class C>
+void mix_many(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t first, int64_t last) {
+  constexpr int64_t kBlock = 256;
+  const int taps = s.taps;
+  for (int64_t r = first; r < last; ++r) {
+    const int64_t j = r % s.n_out;
+    const T* from = in + r / s.n_out * s.n_in * s.inner;
+    const int64_t* place = s.places + j * taps;
+    const C* w = weights + j * taps;
+    if (s.inner == 1) {
+      C sum = 0;
+      for (int k = 0; k < taps; ++k) sum += static_cast<C>(from[place[k]]) * w[k];
+      out[r] = static_cast<T>(sum);
+      continue;
+    }
+    for (int64_t i = 0; i < s.inner; i += kBlock) {
+      const int64_t n = std::min(kBlock, s.inner - i);
+      C sums[kBlock] = {};
+      for (int k = 0; k < taps; ++k) {
+        const T* row = from + place[k] * s.inner + i;
+        const C by = w[k];
+        for (int64_t l = 0; l < n; ++l) sums[l] += static_cast<C>(row[l]) * by;
+      }
+      T* line = out + r * s.inner + i;
+      for (int64_t l = 0; l < n; ++l) line[l] = static_cast<T>(sums[l]);
+    }
+  }
+}
+
 // The weights in the type of the computation.
 template <class C> struct Weights : Scratch<C> {
   explicit Weights(const ResizeTable& s) : Scratch<C>(s.n_out * s.taps) {
@@ -61,6 +91,12 @@ void resize(const ResizeTable& s, const View& out, const View& in) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     Weights<C> w(s);
+    if (s.taps != 2 && s.taps != 4) {
+      const int64_t grain = std::max<int64_t>(1, kWork / (s.inner * s.taps));
+      return parallel_for(0, s.outer * s.n_out, grain, [&](int64_t first, int64_t last) {
+        mix_many<T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
+      });
+    }
     parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
       if (s.taps == 2) mix<2, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
       else mix<4, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "base/check.h"
@@ -126,17 +127,12 @@ void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, cons
 }
 
 const RnnLayerKernels& layers() {
-  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, input_grad_any},
-                               *wide = wide_rnn_layers();
+  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any}, *wide = wide_rnn_layers();
   return wide ? *wide : own;
 }
 int64_t workspace(const RnnShape& shape, DType dtype) { return layers().workspace(shape, dtype); }
 void layer(const RnnShape& shape, const RnnForward& f) { layers().layer(shape, f); }
 void layer_grad(const RnnShape& shape, const RnnBackward& b) { layers().layer_grad(shape, b); }
-
-void input_grad(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
-  layers().input_grad(shape, dx, dgates, w_ih);
-}
 
 void joined(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0) {
   Walk walk(shape);
@@ -207,7 +203,6 @@ int64_t groups(const View& x, int64_t most, int64_t* group, int64_t* first) {
 }  // namespace
 
 extern const RnnKernels rnn_kernels;
-const RnnKernels rnn_kernels = {lstm,  lstm_grad,  gru,    gru_grad, workspace,
-                                layer, layer_grad, joined, groups,   input_grad};
+const RnnKernels rnn_kernels = {lstm, lstm_grad, gru, gru_grad, workspace, layer, layer_grad, joined, groups};
 
 }  // namespace rl::RL_ISA

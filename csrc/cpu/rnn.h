@@ -9,7 +9,6 @@ struct RnnLayerKernels {
   int64_t (*workspace)(const RnnShape& shape, DType dtype);
   void (*layer)(const RnnShape& shape, const RnnForward& f);
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
-  void (*input_grad)(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih);
 };
 const RnnLayerKernels* wide_rnn_layers();  // null where the processor has no 512-bit registers
 

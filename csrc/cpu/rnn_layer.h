@@ -162,8 +162,9 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
       });
     }
   };
-  run_steps(walk, panels, depth * C::kGates * hidden, panels * depth * kWidth * static_cast<int64_t>(sizeof(T)),
-            hidden * static_cast<int64_t>(sizeof(T)), step);
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  run_steps(walk, Sharing(walk, panels, depth * C::kGates * hidden, panels * depth * kWidth * kSize, hidden * kSize),
+            step);
 
   for (int64_t r = 0; r < n; ++r) {
     const T* h = states.get() + ((walk.last(r) + 1) & 1) * n * ld + r * ld;

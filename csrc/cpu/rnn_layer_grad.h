@@ -4,24 +4,45 @@
 namespace rl::RL_ISA {
 namespace {
 
-// The rows of w_hh (G H, H), each gate's padded to `units`, to [panel][rows][V registers].
-template <RnnCell kCell, int V, class T> void pack_transposed(const T* w, int64_t hidden, int64_t units, T* to) {
+// Weights (G H, columns), each gate's rows padded to `units`, to [panel of columns][rows][V registers].
+template <int V, class T>
+void pack_transposed(const T* w, int64_t gates, int64_t hidden, int64_t units, int64_t columns, T* to) {
   constexpr int64_t kWidth = V * W<T>;
-  int64_t k = Cell<kCell>::kGates * units;
-  parallel_for(0, (hidden + kWidth - 1) / kWidth, std::max<int64_t>(1, 131072 / (k * kWidth + 1)),
+  int64_t k = gates * units;
+  parallel_for(0, (columns + kWidth - 1) / kWidth, std::max<int64_t>(1, 131072 / (k * kWidth + 1)),
                [&](int64_t p0, int64_t p1) {
                  for (int64_t p = p0; p < p1; ++p)
                    for (int64_t q = 0; q < k; ++q) {
                      int64_t unit = q % units, gate = q / units;
-                     const T* row = w + (gate * hidden + unit) * hidden + p * kWidth;
+                     const T* row = w + (gate * hidden + unit) * columns + p * kWidth;
                      T* out = to + (p * k + q) * kWidth;
                      for (int v = 0; v < V; ++v) {
-                       if (unit < hidden) load(out + v * W<T>, row + v * W<T>, hidden - p * kWidth - v * W<T>);
+                       if (unit < hidden) load(out + v * W<T>, row + v * W<T>, columns - p * kWidth - v * W<T>);
                        else load<T>(out + v * W<T>, nullptr, 0);
                      }
                    }
                });
 }
+// dx = deltas (rows, k) @ w (G H, I), row i to place(i)
+template <class T> struct InputGrad {
+  static constexpr int V = 4;
+  static constexpr int64_t kWidth = V * W<T>;
+  int64_t k, inputs, panels = (inputs + kWidth - 1) / kWidth;
+  Scratch<T> w{panels * k * kWidth};
+
+  InputGrad(const View& w_ih, int64_t gates, int64_t hidden, int64_t units) : k(gates * units), inputs(w_ih.sizes[1]) {
+    pack_transposed<V>(w_ih.as<T>(), gates, hidden, units, inputs, w.get());
+  }
+  template <class Place> void rows(int64_t count, const T* deltas, int64_t ld, Place&& place) const {
+    for (int64_t p = 0; p < panels; ++p) {
+      alignas(64) T sums[kRowsAtOnce * kWidth] = {};
+      panel_product<V>(count, k, deltas, ld, w.get() + p * k * kWidth, sums);
+      for (int64_t i = 0; i < count; ++i)
+        for (int v = 0; v < V; ++v)
+          store(place(i) + p * kWidth + v * W<T>, sums + i * kWidth + v * W<T>, inputs - p * kWidth - v * W<T>);
+    }
+  }
+};
 
 // Gradients of a step's sums at W units of one row. dh arrives as the sum of all its sources; what goes straight on to
 // the state before is left in `carry`. d holds kDeltas registers.
@@ -54,6 +75,19 @@ template <RnnCell kCell, class T>
   put(carry, to_carry);
 }
 
+// The input's gradient after all steps.
+template <RnnCell kCell, class T> void input_grad_of(const RnnShape& shape, const RnnBackward& b) {
+  constexpr int64_t kRows = kRowsAtOnce;
+  int64_t rows = b.dgates.sizes[0], ld = b.dgates.sizes[1];
+  const InputGrad<T> input(b.w_ih, Cell<kCell>::kGates, shape.hidden, shape.hidden);
+  int64_t grain = std::max<int64_t>(1, (1 << 21) / (input.k * input.inputs * kRows + 1)) * kRows;
+  parallel_for(0, rows, grain, [&](int64_t r0, int64_t r1) {
+    row_blocks(r0, r1, kRows, [&](int64_t r, int64_t count) {
+      input.rows(count, b.dgates.as<T>() + r * ld, ld, [&](int64_t i) { return b.dx.as<T>() + (r + i) * shape.input; });
+    });
+  });
+}
+
 // V: registers of a panel of units
 template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shape, const RnnBackward& b) {
   using C = Cell<kCell>;
@@ -65,7 +99,7 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
   const int64_t kept_row = up(hidden, W<T> * C::kUnits) * C::kKept;
   Walk walk(shape);
   Scratch<T> w(panels * k * kWidth), deltas(2 * n * ld), carry(n * ldh), dc(kCell == RnnCell::Lstm ? n * ldh : 0);
-  pack_transposed<kCell, V>(b.w_hh.as<T>(), hidden, units, w.get());
+  pack_transposed<V>(b.w_hh.as<T>(), C::kGates, hidden, units, hidden, w.get());
   std::memset(static_cast<void*>(deltas.get()), 0, static_cast<size_t>(2 * n * ld) * sizeof(T));
   for (int64_t r = 0; r < n; ++r)
     for (int64_t j = 0; j < ldh; ++j) {
@@ -82,6 +116,12 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
       __builtin_memcpy(dh + i * kWidth, carry.get() + (r + i) * ldh + p * kWidth, kWidth * sizeof(T));
     panel_product<V>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
   };
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  const Sharing sharing(back, panels, k * hidden, panels * k * kWidth * kSize, k * kSize);
+  // A thread that has all gates of its rows goes on to the input while they are near. A GRU's are not those of the
+  // state.
+  std::optional<InputGrad<T>> input;
+  if (b.dx.data && !sharing.by_panels && kCell != RnnCell::Gru) input.emplace(b.w_ih, C::kGates, hidden, units);
   auto step = [&](int64_t s, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
     int64_t t = back.forward(s), earlier = t + (shape.reverse ? 1 : -1);
     const T* read = deltas.get() + (s & 1) * n * ld;
@@ -119,9 +159,14 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
             }
           }
       });
+    if (input)
+      row_blocks(r0, r1, kRows, [&](int64_t r, int64_t rows) {
+        input->rows(rows, write + r * ld, ld,
+                    [&](int64_t i) { return b.dx.as<T>() + walk.row(t, r + i) * shape.input; });
+      });
   };
-  run_steps(back, panels, k * hidden, panels * k * kWidth * static_cast<int64_t>(sizeof(T)),
-            k * static_cast<int64_t>(sizeof(T)), step);
+  run_steps(back, sharing, step);
+  if (b.dx.data && !input) input_grad_of<kCell, T>(shape, b);
 
   if (kCell == RnnCell::Lstm)
     for (int64_t r = 0; r < n; ++r)
@@ -142,32 +187,6 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
           for (int v = 0; v < V; ++v)
             store(b.dh0.as<T>() + (r + i) * hidden + p * kWidth + v * W<T>, dh + i * kWidth + v * W<T>,
                   hidden - p * kWidth - v * W<T>);
-      }
-    });
-  });
-}
-
-template <class T> void input_grad_of(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
-  constexpr int V = 4, kRows = kRowsAtOnce;
-  constexpr int64_t kWidth = V * W<T>;
-  int64_t rows = dgates.sizes[0], ld = dgates.sizes[1], k = w_ih.sizes[0], n = shape.input;
-  int64_t panels = (n + kWidth - 1) / kWidth;
-  Scratch<T> w(panels * k * kWidth);  // [panel][k][4 registers]
-  for (int64_t p = 0; p < panels; ++p)
-    for (int64_t q = 0; q < k; ++q)
-      for (int v = 0; v < V; ++v)
-        load(w.get() + (p * k + q) * kWidth + v * W<T>, w_ih.as<T>() + q * n + p * kWidth + v * W<T>,
-             n - p * kWidth - v * W<T>);
-  int64_t grain = std::max<int64_t>(1, (1 << 21) / (k * n * kRows + 1)) * kRows;
-  parallel_for(0, rows, grain, [&](int64_t r0, int64_t r1) {
-    row_blocks(r0, r1, kRows, [&](int64_t r, int64_t count) {
-      for (int64_t p = 0; p < panels; ++p) {
-        alignas(64) T sums[kRows * kWidth] = {};
-        panel_product<V>(count, k, dgates.as<T>() + r * ld, ld, w.get() + p * k * kWidth, sums);
-        for (int64_t i = 0; i < count; ++i)
-          for (int v = 0; v < V; ++v)
-            store(dx.as<T>() + (r + i) * n + p * kWidth + v * W<T>, sums + i * kWidth + v * W<T>,
-                  n - p * kWidth - v * W<T>);
       }
     });
   });

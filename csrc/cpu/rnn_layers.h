@@ -43,10 +43,5 @@ void layer_grad_any(const RnnShape& shape, const RnnBackward& b) {
   });
 }
 
-void input_grad_any(const RnnShape& shape, const View& dx, const View& dgates, const View& w_ih) {
-  if (dx.dtype == DType::Float64) input_grad_of<double>(shape, dx, dgates, w_ih);
-  else input_grad_of<float>(shape, dx, dgates, w_ih);
-}
-
 }  // namespace
 }  // namespace rl::RL_ISA

@@ -35,27 +35,39 @@ struct Walk {
 // Nanoseconds of reading weights, from the core's own cache or from the shared one.
 inline int64_t reading_ns(int64_t bytes) { return bytes / (bytes <= (3 << 19) ? 55 : 15); }
 
-// Calls step(s, first row, end, first panel, end) for each step in order. Rows go their way alone, so a thread can take
-// some of them through all steps; where rows are few or the weights large, it is faster to share each step's panels,
-// although the threads meet after each step and read `sent` bytes of each row from each other. The results are the
-// same.
-template <class Step>
-void run_steps(const Walk& walk, int64_t panels, int64_t macs_of_row, int64_t weight_bytes, int64_t sent, Step&& step) {
-  int64_t n = walk.shape.rows, steps = walk.shape.steps, threads = std::clamp<int64_t>(panels, 1, num_threads());
-  int64_t share = (n + num_threads() - 1) / num_threads(), step_ns = n * macs_of_row / 80;
-  int64_t by_rows = std::max(share * macs_of_row / 80, reading_ns(weight_bytes));
-  int64_t by_panels = std::max(step_ns / threads, reading_ns(weight_bytes / threads)) + 2000 + n * sent / 4;
-  if (num_threads() == 1 || in_parallel() || steps * step_ns < 30000) {
-    share = n;
-  } else if (threads > 1 && by_panels < by_rows) {
-    int64_t grain = std::max<int64_t>(1, by_panels < 30000 ? (panels + threads - 1) / threads : panels / (2 * threads));
+// How threads share the steps. Rows go their way alone, so a thread can take some of them through all steps; where rows
+// are few or the weights large, it is faster to share each step's panels, although the threads meet after each step and
+// read `sent` bytes of each row from each other. The results are the same.
+struct Sharing {
+  int64_t panels;
+  bool by_panels = false;
+  int64_t grain;  // rows or panels
+
+  Sharing(const Walk& walk, int64_t panels_, int64_t macs_of_row, int64_t weight_bytes, int64_t sent)
+      : panels(panels_) {
+    int64_t n = walk.shape.rows, all = num_threads(), threads = std::clamp<int64_t>(panels, 1, all);
+    int64_t share = (n + all - 1) / all, step_ns = n * macs_of_row / 80;
+    int64_t rows_ns = std::max(share * macs_of_row / 80, reading_ns(weight_bytes));
+    int64_t panels_ns = std::max(step_ns / threads, reading_ns(weight_bytes / threads)) + 2000 + n * sent / 4;
+    bool alone = all == 1 || in_parallel() || walk.shape.steps * step_ns < 30000;
+    by_panels = !alone && threads > 1 && panels_ns < rows_ns;
+    grain = alone ? n
+            : !by_panels
+                ? share
+                : std::max<int64_t>(1, panels_ns < 30000 ? (panels + threads - 1) / threads : panels / (2 * threads));
+  }
+};
+// Calls step(s, first row, end, first panel, end) for each step in order.
+template <class Step> void run_steps(const Walk& walk, const Sharing& sharing, Step&& step) {
+  int64_t n = walk.shape.rows, steps = walk.shape.steps, panels = sharing.panels;
+  if (sharing.by_panels) {
     for (int64_t s = 0; s < steps; ++s) {
       int64_t rows = walk.count(walk.forward(s));
-      parallel_for(0, panels, grain, [&](int64_t p0, int64_t p1) { step(s, int64_t{0}, rows, p0, p1); });
+      parallel_for(0, panels, sharing.grain, [&](int64_t p0, int64_t p1) { step(s, int64_t{0}, rows, p0, p1); });
     }
     return;
   }
-  parallel_for(0, n, share, [&](int64_t r0, int64_t r1) {
+  parallel_for(0, n, sharing.grain, [&](int64_t r0, int64_t r1) {
     for (int64_t s = 0; s < steps; ++s) {
       int64_t end = std::min(r1, walk.count(walk.forward(s)));
       if (end > r0) step(s, r0, end, int64_t{0}, panels);

@@ -1,6 +1,7 @@
 // Layers of recurrent networks on registers of 512 bits.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "base/parallel.h"
@@ -20,7 +21,7 @@
 #include "cpu/rnn_layers.h"
 namespace rl::RL_ISA {
 const RnnLayerKernels* wide_rnn_layers() {
-  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, input_grad_any};
+  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any};
   return cpu::gemm_available() ? &kernels : nullptr;
 }
 }  // namespace rl::RL_ISA

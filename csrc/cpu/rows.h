@@ -56,9 +56,12 @@ template <int N> struct Rows {
     if (count == 0) return;
     parallel_for(0, count, std::max<int64_t>(1, grain), [&](int64_t first, int64_t last) {
       int64_t offset[N];
-      for (int64_t row = first; row < last; ++row) {
+      for (int64_t row = first; row < last;) {
         locate(row, offset);
-        work(offset);
+        for (int64_t end = std::min(last, row + size[0] - row % size[0]); row < end; ++row) {  // the rest of its line
+          work(offset);
+          for (int k = 0; k < N; ++k) offset[k] += step[k][0];
+        }
       }
     });
   }

@@ -6,6 +6,7 @@
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 #include "cpu/simd_math.h"
+#include "cpu/softmax_rows.h"
 #include "cpu/vec_exp.h"
 
 namespace rl::RL_ISA {
@@ -95,17 +96,37 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
   return total;
 }
 
-// One contiguous row; y may be x.
-template <class C> void softmax_row(bool log, const C* x, C* y, int64_t n) {
-  C m = row_max(x, n);
-  if (log) {
-    C shift = m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
-    // Subtracting twice keeps the small differences that a large maximum would swallow.
-    C rest = shift - m;
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
-  } else {
-    C scale = static_cast<C>(1 / sum_exp<true>(x, m, y, n));
+// The maxima of contiguous rows and the sums of e^(x - maximum), as ExpSums says.
+template <class C>
+void exp_sums(const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, int64_t n, C* greatest, C* sums) {
+  if constexpr (std::is_same_v<C, float>) {
+    static const ExpSums wide = wide_exp_sums();
+    if (wide) return wide(x, xapart, y, yapart, rows, n, greatest, sums);
+  }
+  for (int64_t r = 0; r < rows; ++r, x += xapart) {
+    C m = greatest[r] = row_max(x, n);
+    const double total = y ? sum_exp<true>(x, m, y, n) : sum_exp<false>(x, m, y, n);
+    sums[r] = static_cast<C>(total);
+    if (!y) continue;
+    const C scale = static_cast<C>(1 / total);
     for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+    y += yapart;
+  }
+}
+
+// At most kRowsAtOnce contiguous rows; y may be x.
+template <class C>
+void softmax_rows(bool log, const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, int64_t n) {
+  C greatest[kRowsAtOnce], sums[kRowsAtOnce];
+  exp_sums(x, xapart, log ? nullptr : y, yapart, rows, n, greatest, sums);
+  if (!log) return;
+#pragma GCC ivdep
+  for (int64_t r = 0; r < rows; ++r) sums[r] = RL_ISA::log(sums[r]);
+  for (int64_t r = 0; r < rows; ++r, x += xapart, y += yapart) {
+    // One after the other: a large maximum would swallow the logarithm.
+    const C m = greatest[r], rest = sums[r];
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - rest;
   }
 }
 
@@ -132,10 +153,15 @@ template <class C> void softmax_grad_row(bool log, const C* dy, const C* y, C* d
   }
 }
 
-template <class C> C logsumexp_row(const C* x, int64_t n) {
-  C m = row_max(x, n);
-  if (!std::isfinite(m)) return m;
-  return m + RL_ISA::log(static_cast<C>(sum_exp<false>(x, m, static_cast<C*>(nullptr), n)));
+// At most kRowsAtOnce contiguous rows. An infinite maximum is the result.
+template <class C> void logsumexp_rows(const C* x, int64_t xapart, C* y, int64_t rows, int64_t n) {
+  C greatest[kRowsAtOnce], sums[kRowsAtOnce];
+  exp_sums(x, xapart, static_cast<C*>(nullptr), 0, rows, n, greatest, sums);
+#pragma GCC ivdep
+  for (int64_t r = 0; r < rows; ++r) {
+    const C m = greatest[r], sum = m + RL_ISA::log(sums[r]);
+    y[r] = abs_(m) < kInf<C> ? sum : m;
+  }
 }
 
 // Scratch that grows once per piece of work.
@@ -180,22 +206,23 @@ template <class F> void for_units(const ReducePlan& plan, int64_t cost, const F&
     for (int64_t i = first; i < last; ++i) work(plan.unit(i));
   });
 }
+// Calls work(in, out, out2, rows) for groups of at most kRowsAtOnce rows, one step of the plan's first dimension apart.
 // Rows are worth cutting finer than kWidth when there are few of them.
 template <class F> void for_rows(const ReducePlan& plan, int64_t cost, const F& work) {
   if (plan.outputs == 0 || plan.count == 0) return;
   int64_t per_line = plan.ksize[0];
   parallel_for(0, plan.outputs, std::max<int64_t>(1, kPieceWork / (plan.count * cost)),
                [&](int64_t first, int64_t last) {
-                 for (int64_t row = first; row < last; ++row) {
-                   int64_t in = row % per_line * plan.kin[0], out = row % per_line * plan.kout[0],
-                           out2 = row % per_line * plan.kout2[0];
-                   int64_t rest = row / per_line;
+                 for (int64_t row = first, rows; row < last; row += rows) {
+                   int64_t within = row % per_line, rest = row / per_line;
+                   int64_t in = within * plan.kin[0], out = within * plan.kout[0], out2 = within * plan.kout2[0];
                    for (int d = 1; d < plan.kept && rest; ++d) {
                      int64_t i = rest % plan.ksize[d];
                      rest /= plan.ksize[d];
                      in += i * plan.kin[d], out += i * plan.kout[d], out2 += i * plan.kout2[d];
                    }
-                   work(in, out, out2);
+                   rows = std::min({kRowsAtOnce, per_line - within, last - row});
+                   work(in, out, out2, rows);
                  }
                });
 }
@@ -263,15 +290,17 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
       softmax_columns(log, x + u.in, plan.kin[0], apart, y + u.out, plan.kout[0], oapart, u.n, n);
     });
   }
-  for_rows(plan, 8, [&](int64_t i, int64_t o, int64_t) {
+  for_rows(plan, 8, [&](int64_t i, int64_t o, int64_t, int64_t count) {
     if constexpr (!is_half_v<T>) {
-      if (apart == 1 && oapart == 1) return softmax_row(log, x + i, y + o, n);
+      if (apart == 1 && oapart == 1) return softmax_rows(log, x + i, plan.kin[0], y + o, plan.kout[0], count, n);
     }
     thread_local Scratch<C> scratch;
     C* row = scratch.get(n);
-    gather_row(x + i, apart, n, row);
-    softmax_row(log, row, row, n);
-    scatter_row(row, y + o, oapart, n);
+    for (int64_t r = 0; r < count; ++r) {
+      gather_row(x + i + r * plan.kin[0], apart, n, row);
+      softmax_rows(log, row, 0, row, 0, 1, n);
+      scatter_row(row, y + o + r * plan.kout[0], oapart, n);
+    }
   });
 }
 
@@ -316,19 +345,24 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
       }
     });
   }
-  for_rows(plan, 6, [&](int64_t yo, int64_t xo, int64_t dyo) {
+  for_rows(plan, 6, [&](int64_t yo, int64_t xo, int64_t dyo, int64_t count) {
     const T *yp = y.as<T>() + yo, *dp = dy.as<T>() + dyo;
     T* xp = dx.as<T>() + xo;
-    if constexpr (!is_half_v<T>) {
-      if (yapart == 1 && dapart == 1 && xapart == 1) return softmax_grad_row(log, dp, yp, xp, n);
-    }
     thread_local Scratch<C> scratch;
-    C* a = scratch.get(2 * n);
-    C* d = a + n;
-    gather_row(yp, yapart, n, a);
-    gather_row(dp, dapart, n, d);
-    softmax_grad_row(log, d, a, d, n);
-    scatter_row(d, xp, xapart, n);
+    for (int64_t r = 0; r < count; ++r, yp += plan.kin[0], dp += plan.kout2[0], xp += plan.kout[0]) {
+      if constexpr (!is_half_v<T>) {
+        if (yapart == 1 && dapart == 1 && xapart == 1) {
+          softmax_grad_row(log, dp, yp, xp, n);
+          continue;
+        }
+      }
+      C* a = scratch.get(2 * n);
+      C* d = a + n;
+      gather_row(yp, yapart, n, a);
+      gather_row(dp, dapart, n, d);
+      softmax_grad_row(log, d, a, d, n);
+      scatter_row(d, xp, xapart, n);
+    }
   });
 }
 
@@ -357,7 +391,9 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
   int64_t n = in.ndim ? in.sizes[dim] : 1, apart = in.ndim ? in.strides[dim] : 1;
   if (plan.outputs && n == 0) {
     plan.count = 1;
-    return for_rows(plan, 1, [&](int64_t, int64_t o, int64_t) { out.as<T>()[o] = static_cast<T>(kNegInf<C>); });
+    return for_rows(plan, 1, [&](int64_t, int64_t o, int64_t, int64_t rows) {
+      for (int64_t r = 0; r < rows; ++r) out.as<T>()[o + r * plan.kout[0]] = static_cast<T>(kNegInf<C>);
+    });
   }
   if constexpr (!is_half_v<T>) {
     if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1)
@@ -365,18 +401,21 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
         logsumexp_columns(in.as<T>() + u.in, apart, out.as<T>() + u.out, u.n, n);
       });
   }
-  for_rows(plan, 6, [&](int64_t i, int64_t o, int64_t) {
+  for_rows(plan, 6, [&](int64_t i, int64_t o, int64_t, int64_t rows) {
     const T* p = in.as<T>() + i;
+    C results[kRowsAtOnce];
+    bool direct = false;
     if constexpr (!is_half_v<T>) {
-      if (apart == 1) {
-        out.as<T>()[o] = logsumexp_row(p, n);
-        return;
-      }
+      direct = apart == 1;
+      if (direct) logsumexp_rows(p, plan.kin[0], results, rows, n);
     }
     thread_local Scratch<C> scratch;
-    C* row = scratch.get(n);
-    gather_row(p, apart, n, row);
-    out.as<T>()[o] = static_cast<T>(logsumexp_row(row, n));
+    for (int64_t r = 0; r < rows && !direct; ++r) {
+      C* row = scratch.get(n);
+      gather_row(p + r * plan.kin[0], apart, n, row);
+      logsumexp_rows(row, 0, results + r, 1, n);
+    }
+    for (int64_t r = 0; r < rows; ++r) out.as<T>()[o + r * plan.kout[0]] = static_cast<T>(results[r]);
   });
 }
 

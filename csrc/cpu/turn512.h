@@ -2,6 +2,8 @@
 #pragma once
 #include <immintrin.h>
 
+#include <cstdint>
+
 namespace rl::cpu {
 namespace {
 
@@ -31,6 +33,20 @@ inline void turn(__m512* r) {
     r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
     r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
   }
+}
+
+// 4 kQuarters rows of `from`, `step` apart, as columns: r[t][j] = from[j * step + t] for t < 4. Quarters of registers
+// are put together by the reads, which leaves half of the shuffles.
+template <int kQuarters> inline void turn_rows(const float* from, int64_t step, __m512 (&r)[4]) {
+#pragma GCC unroll 4
+  for (int s = 0; s < 4; ++s) {
+    const float* row = from + s * step;
+    r[s] = _mm512_zextps128_ps512(_mm_loadu_ps(row));
+    if (kQuarters > 1) r[s] = _mm512_insertf32x4(r[s], _mm_loadu_ps(row + 4 * step), 1);
+    if (kQuarters > 2) r[s] = _mm512_insertf32x4(r[s], _mm_loadu_ps(row + 8 * step), 2);
+    if (kQuarters > 3) r[s] = _mm512_insertf32x4(r[s], _mm_loadu_ps(row + 12 * step), 3);
+  }
+  turn_quarters(r[0], r[1], r[2], r[3]);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ template <int N, class T, class V> RL_STEP V piece(const T (&table)[N][16], __m5
 }
 template <int N> RL_STEP D poly(D x, const double (&c)[N]) {
   D y = all(c[N - 1]);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
   for (int i = N - 2; i >= 0; --i) y = fmadd(y, x, all(c[i]));
   return y;
 }
@@ -58,13 +58,26 @@ RL_STEP F exp_parts(F x, F& power) {
   for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
   return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
 }
-// 1 / (1 + e^-x); where that is below the smallest normal number, about that number.
+// 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
+RL_STEP F exp(F x) {
+  using Traits = FloatTraits<float>;
+  const F c = _mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x));
+  const F magic = all(0x1.8p19f), u = fmadd(c, all(1.44269504088896340736f), magic), k = _mm512_sub_ps(u, magic);
+  const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
+  const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
+  const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
+  return _mm512_scalef_ps(fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
+}
+// 1 / (1 + e^-x), or e^x / (1 + e^x) below 0, so that nothing overflows; the quotient from an estimate of 1 / (1 + e).
 RL_STEP F sigmoid(F x) {
   F power;
-  const F e =
-      exp_parts(_mm512_min_ps(all(87.0f), _mm512_max_ps(all(-87.0f), _mm512_sub_ps(_mm512_setzero_ps(), x))), power);
-  const F y = _mm512_add_ps(_mm512_scalef_ps(e, power), all(1.0f)), r = _mm512_rcp14_ps(y);
-  return fmadd(r, _mm512_fnmadd_ps(y, r, all(1.0f)), r);  // one step of Newton's
+  const F part = exp_parts(_mm512_max_ps(all(-104.0f), _mm512_or_ps(x, all(-0.0f))), power);
+  const F e = _mm512_scalef_ps(part, power), bottom = _mm512_add_ps(e, all(1.0f));
+  const F top = _mm512_mask_mov_ps(all(1.0f), _mm512_movepi32_mask(_mm512_castps_si512(x)), e);
+  F y = _mm512_rcp14_ps(bottom);
+  y = fmadd(_mm512_fnmadd_ps(bottom, y, all(1.0f)), y, y);
+  const F q = _mm512_mul_ps(top, y);
+  return fmadd(_mm512_fnmadd_ps(bottom, q, top), y, q);
 }
 
 }  // namespace

@@ -221,6 +221,21 @@ inline constexpr double kLogShort[] = {-0x1p-1,
                                        0x1.c7349627149e1p-4,
                                        -0x1.988f5da88bc22p-4,
                                        0x1.47bb485354fc2p-4};
+// The same for float: the reciprocals are such that their logarithms are floats, to ten bits more.
+alignas(64) inline constexpr float kExp2SixteenthFloat[16] = {
+    0x1p0f,        0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f,  0x1.3dea64p0f,
+    0x1.4bfdaep0f, 0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f,
+    0x1.ae89fap0f, 0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
+inline constexpr float kExpShortFloat[] = {0x1.000156p-1f, 0x1.555666p-3f};
+alignas(64) inline constexpr float kLogScaleFloat[16] = {0x1p0f,         0x1.d49482p-1f, 0x1.bb1302p-1f, 0x1.a3bd82p-1f,
+                                                         0x1.8ff0f8p-1f, 0x1.7c93b4p-1f, 0x1.6c7c22p-1f, 0x1.5c0612p-1f,
+                                                         0x1.4f0e1ap0f,  0x1.4089f2p0f,  0x1.3574p0f,    0x1.2a4e92p0f,
+                                                         0x1.1ee658p0f,  0x1.152ee6p0f,  0x1.0c33b4p0f,  0x1p0f};
+alignas(64) inline constexpr float kLogHighFloat[16] = {
+    0x0p0f,          0x1.6afa3cp-4f,  0x1.281d5ep-3f,  0x1.96ea02p-3f,  0x1.f9debep-3f,  0x1.2fc166p-2f,
+    0x1.5bfee4p-2f,  0x1.8b51bep-2f,  -0x1.13938ap-2f, -0x1.cc7198p-3f, -0x1.845c4ep-3f, -0x1.393b74p-3f,
+    -0x1.d2c304p-4f, -0x1.45a30ep-4f, -0x1.7d7162p-5f, 0x0p0f};
+inline constexpr float kLogShortFloat[] = {-0x1.fffffep-2f, 0x1.55579cp-2f, -0x1.002dc8p-2f, 0x1.8707f6p-3f};
 
 // tanh(k/2 + t), |t| <= 1/4 (up to 9.1 in the last one): coefficients of t^i by k.
 alignas(64) inline constexpr float kTanhFloat[8][16] = {

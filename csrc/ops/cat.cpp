@@ -212,7 +212,7 @@ Tensors unbind(const Tensor& input, int64_t dim) {
     slices.push_back(alias(input, sizes, strides, input->offset + i * input.strides()[d]));
     mark_view(slices.back(), input, ViewOrigin::MultiOutput);
   }
-  if (!slices.empty()) record_all<UnbindBackward>(slices, {input}, [&](auto& n) { n.dim = d; });
+  record_all<UnbindBackward>(slices, {input}, [&](auto& n) { n.dim = d; });
   return slices;
 }
 

@@ -294,6 +294,13 @@ struct LinearBackward : Node {
   }
   FIELDS(input, weight)
 };
+// Of matrices, torch's linear is a product of theirs, and is named so.
+struct LinearMmBackward : LinearBackward {
+  static constexpr const char* kName = "MmBackward0";
+};
+struct LinearAddmmBackward : LinearBackward {
+  static constexpr const char* kName = "AddmmBackward0";
+};
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   CHECK(x.dim() >= 1, Runtime, "linear: expected an input of at least one dimension, got a 0-dim tensor");
   CHECK(weight.dim() == 1 || weight.dim() == 2, Runtime,
@@ -338,10 +345,13 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
       backend(x.device()).matmul->matmul(out, in, w);
     }
   }
-  return record<LinearBackward>(y, {x, weight, bias}, [&](auto& node) {
+  auto keep = [&](auto& node) {
     if (node.needs(1)) node.input = save(x);
     if (node.needs(0)) node.weight = save(weight);
-  });
+  };
+  if (x.dim() != 2) return record<LinearBackward>(y, {x, weight, bias}, keep);
+  if (bias.defined()) return record<LinearAddmmBackward>(y, {x, weight, bias}, keep);
+  return record<LinearMmBackward>(y, {x, weight, bias}, keep);
 }
 
 // addmm, baddbmm: y = beta c + alpha a b        dc = beta dy, da = alpha dy b^H, db = alpha a^H dy

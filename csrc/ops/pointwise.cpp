@@ -194,12 +194,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   LoopParams params = options.params;
   if (fill_params) fill_params(params, common, context);
   bool will_be_recorded = recorded(operands, count);
-  if (t_destination.wanted) {
-    check_overlap(t_destination.wanted, operands, count);
-    // What cannot be saved is refused before anything is written.
-    for (int i = 0; will_be_recorded && i < count; ++i)
-      if (operands[i].is_tensor() && operands[i].tensor->inference) t_destination.wanted = nullptr;
-  }
+  if (t_destination.wanted) check_overlap(t_destination.wanted, operands, count);
 
   // Equal types and shapes, row-major: no strides to think about.
   if (same && first == 0 && lead.dtype() == common) {

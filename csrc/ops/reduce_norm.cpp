@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "backend/distances.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
@@ -17,33 +18,35 @@ static Tensor is_zero(const Tensor& x) {
 }
 
 // vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0
+static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSpan dim, double ord) {
+  if (ord == 0) return zeros(x.sizes(), x.dtype(), x.device());
+  if (ord == 1) return mul(g, sgn(x));
+  if (ord == 2) return mul(masked_fill(div(g, y), is_zero(y), Scalar(0)), x);
+  if (std::isinf(ord)) {
+    // Shared by the elements that reach the extremum.
+    Tensor held = cast(binary("eq", Pointwise::Eq, detach(abs(x)), detach(y), {.rule = Rule::Bool}), g.dtype());
+    return mul(mul(sgn(x), held), div(g, sum(held, Ints(dim), true)));
+  }
+  Tensor size = abs(x), at_zero = is_zero(x);
+  // |x|^(p-1) in terms of |x| / y, which neither overflows nor vanishes.
+  Tensor ratio = masked_fill(div(size, y), is_zero(y), Scalar(0));
+  if (ord < 1) {
+    Tensor power = masked_fill(pow(masked_fill(ratio, at_zero, Scalar(1)), Scalar(ord - 1)), at_zero, Scalar(0));
+    return mul(mul(sgn(x), power), g);
+  }
+  if (ord < 2) {
+    Tensor power = pow(masked_fill(ratio, at_zero, Scalar(1)), Scalar(ord - 1));
+    return mul(mul(sgn(x), masked_fill(power, at_zero, Scalar(0))), g);
+  }
+  return mul(mul(sgn(x), pow(ratio, Scalar(ord - 1))), g);
+}
 struct VectorNormBackward : Node {
   static constexpr const char* kName = "LinalgVectorNormBackward0";
   Saved self, result;
   Ints dim, kept;
   double ord = 2;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), y = reshape(result.unpack(*this), kept), g = reshape(dy[0], kept);
-    if (ord == 0) return {zeros(x.sizes(), x.dtype(), x.device())};
-    if (ord == 1) return {mul(g, sgn(x))};
-    if (ord == 2) return {mul(masked_fill(div(g, y), is_zero(y), Scalar(0)), x)};
-    if (std::isinf(ord)) {
-      // Shared by the elements that reach the extremum.
-      Tensor held = cast(binary("eq", Pointwise::Eq, detach(abs(x)), detach(y), {.rule = Rule::Bool}), g.dtype());
-      return {mul(mul(sgn(x), held), div(g, sum(held, dim, true)))};
-    }
-    Tensor size = abs(x), at_zero = is_zero(x);
-    // |x|^(p-1) in terms of |x| / y, which neither overflows nor vanishes.
-    Tensor ratio = masked_fill(div(size, y), is_zero(y), Scalar(0));
-    if (ord < 1) {
-      Tensor power = masked_fill(pow(masked_fill(ratio, at_zero, Scalar(1)), Scalar(ord - 1)), at_zero, Scalar(0));
-      return {mul(mul(sgn(x), power), g)};
-    }
-    if (ord < 2) {
-      Tensor power = pow(masked_fill(ratio, at_zero, Scalar(1)), Scalar(ord - 1));
-      return {mul(mul(sgn(x), masked_fill(power, at_zero, Scalar(0))), g)};
-    }
-    return {mul(mul(sgn(x), pow(ratio, Scalar(ord - 1))), g)};
+    return {norm_grad(self.unpack(*this), reshape(result.unpack(*this), kept), reshape(dy[0], kept), dim, ord)};
   }
   FIELDS(self, result, ord)
 };
@@ -87,6 +90,63 @@ static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDi
   return vector_norm(input, ord.to_double(), dim, keepdim, dtype);
 }
 
+// distances: y = the norms of a_i - b_j        as of the norms of their differences
+struct DistancesBackward : Node {
+  static constexpr const char* kName = "CdistBackward0";
+  Saved self, other, result;
+  double p = 2;
+  Grads backward(const Grads& dy) {
+    Tensor a = unsqueeze(self.unpack(*this), 2), b = unsqueeze(other.unpack(*this), 1);
+    Tensor g = norm_grad(sub(a, b), unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], 3), {3}, p);
+    return {needs(0) ? sum(g, Ints{2}) : Tensor(), needs(1) ? neg(sum(g, Ints{1})) : Tensor()};
+  }
+  FIELDS(self, other, result, p)
+};
+static Tensor distances(const Tensor& a, const Tensor& b, double p) {
+  CHECK(a.dim() == 3 && b.dim() == 3 && a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[2], Runtime,
+        "_distances: expected (batch, rows, columns) twice, got ", a.sizes(), " and ", b.sizes());
+  CHECK((a.dtype() == DType::Float32 || a.dtype() == DType::Float64) && a.dtype() == b.dtype() && p >= 0, Runtime,
+        "_distances: expected two tensors of floats or of doubles and p >= 0");
+  Tensor y = empty({a.sizes()[0], a.sizes()[1], b.sizes()[1]}, a.dtype(), a.device());
+  if (y.numel() && !y.device().is_meta())
+    distance_kernels(y.device()).distances(y.view(), contiguous(a).view(), contiguous(b).view(), p, false);
+  return record<DistancesBackward>(
+      y, {a, b}, [&](auto& n) { n.self = save(a), n.other = save(b), n.result = save_output(n, y), n.p = p; });
+}
+// pair_distances: y = the norms of x_i - x_j for i < j, row by row        as of the norms of these differences
+struct PairDistancesBackward : Node {
+  static constexpr const char* kName = "PdistBackward0";
+  Saved self, result;
+  double p = 2;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), y = result.unpack(*this);
+    const int64_t n = x.sizes()[0];
+    Tensor first = empty({y.numel()}, DType::Int64, x.device()), second = empty_like(first);
+    if (!x.device().is_meta()) {
+      auto *i = static_cast<int64_t*>(first.data()), *j = static_cast<int64_t*>(second.data());
+      for (int64_t row = 0; row < n; ++row)
+        for (int64_t column = row + 1; column < n; ++column) *i++ = row, *j++ = column;
+    }
+    Tensor difference = sub(index_select(x, 0, first), index_select(x, 0, second));
+    Tensor g = norm_grad(difference, unsqueeze(y, 1), unsqueeze(dy[0], 1), {1}, p);
+    return {index_add(index_add(zeros_like(x), 0, first, g), 0, second, g, Scalar(-1))};
+  }
+  FIELDS(self, result, p)
+};
+static Tensor pair_distances(const Tensor& x, double p) {
+  CHECK(x.dim() == 2 && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && p >= 0, Runtime,
+        "_pair_distances: expected a matrix of floats or doubles and p >= 0");
+  const int64_t n = x.sizes()[0], pairs = n > 0 ? checked_mul(n, n - 1) / 2 : 0;
+  Tensor y = empty({pairs}, x.dtype(), x.device());
+  if (pairs && !y.device().is_meta()) {
+    NoGrad raw;
+    Tensor one = unsqueeze(contiguous(x), 0);
+    distance_kernels(y.device()).distances(y.view(), one.view(), one.view(), p, true);
+  }
+  return record<PairDistancesBackward>(
+      y, {x}, [&](auto& node) { node.self = save(x), node.result = save_output(node, y), node.p = p; });
+}
+
 // logsumexp: y = log(sum(exp(x)))        dx = dy exp(x - y)
 struct LogsumexpBackward : Node {
   static constexpr const char* kName = "LogsumexpBackward0";
@@ -123,6 +183,10 @@ Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim) {
 static const Register registered([](Ops& ops) {
   ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None",
           kExactOut | kFreeOut, "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
+  ops.def("_distances", distances, "input, other, p", kNoOut,
+          "The p-norms of the differences of two batches of rows, (batch, rows, columns) each.");
+  ops.def("_pair_distances", pair_distances, "input, p", kNoOut,
+          "The p-norms of the differences of all pairs of rows.");
   ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod | kFreeOut,
           "log(sum(exp(input))) without overflow.");
   ops.alias("special.logsumexp", "logsumexp");

@@ -1,4 +1,5 @@
-// Resizing of one dimension by linear or cubic interpolation; nn.functional.interpolate goes dimension by dimension.
+// Resizing of one dimension by linear or cubic interpolation, or by filters; nn.functional.interpolate goes dimension
+// by dimension.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,11 +14,46 @@ namespace {
 // Where result j reads and how much of each element it takes. Places are computed in the type R, as PyTorch's are.
 struct Resize {
   int64_t n_in = 0, n_out = 0;
-  int taps = 2;                // 2: linear, 4: cubic
+  int taps = 2;                // 2: linear, 4: cubic; of a filter: as many as it can meet
   bool align_corners = false;  // whether the centres of the first and last elements coincide, else their outer edges
   double step = 1;             // how far one step of the result goes in the input
+  int filter = 0;              // 1: triangle, 2: cubic, 3: Lanczos's; as many elements wide to either side
+
+  // The filter at x >= 0.
+  template <class R> R filtered(R x) const {
+    if (filter == 1) return std::max(R(1) - x, R(0));
+    if (filter == 2) {
+      constexpr R kA = R(-0.5);
+      if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+      return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : R(0);
+    }
+    auto sinc = [](R y) { return y == 0 ? R(1) : std::sin(y) / y; };
+    const R turn = R(3.14159265358979323846) * x;
+    return x < 3 ? sinc(turn) * sinc(turn / 3) : R(0);
+  }
+  double reach() const { return filter * std::max(step, 1.0); }
+  // Weights of a filter that is stretched over the elements which a result stands for; they add up to 1.
+  template <class R> void fill_filtered(std::vector<int64_t>& places, std::vector<double>& weights) const {
+    const R support = static_cast<R>(reach()), inverse = step >= 1 ? R(1) / static_cast<R>(step) : R(1);
+    std::vector<R> w(static_cast<size_t>(taps));
+    for (int64_t j = 0; j < n_out; ++j) {
+      const R centre = (static_cast<R>(j) + R(0.5)) * static_cast<R>(step);
+      const auto first = static_cast<int64_t>(std::max(centre - support + R(0.5), R(0)));
+      const auto end = static_cast<int64_t>(std::min(centre + support + R(0.5), static_cast<R>(n_in)));
+      R sum = 0;
+      for (int k = 0; k < taps; ++k) {
+        const bool inside = first + k < end;
+        const R w_k = inside ? filtered(std::fabs((static_cast<R>(first + k) - centre + R(0.5)) * inverse)) : R(0);
+        w[static_cast<size_t>(k)] = w_k;
+        sum += w_k;
+        places.push_back(std::min(first + k, n_in - 1));
+      }
+      for (const R w_k : w) weights.push_back(static_cast<double>(w_k / sum));
+    }
+  }
 
   template <class R> void fill(std::vector<int64_t>& places, std::vector<double>& weights) const {
+    if (filter) return fill_filtered<R>(places, weights);
     for (int64_t j = 0; j < n_out; ++j) {
       const R i = static_cast<R>(j), s = static_cast<R>(step);
       R at = align_corners ? i * s : (i + R(0.5)) * s - R(0.5);
@@ -100,19 +136,29 @@ static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {
     n.how = r;
   });
 }
-static Tensor resize_dim(const Tensor& x, int64_t dim, int64_t size, bool cubic, bool align_corners, double step) {
+static Tensor resize_dim(const Tensor& x, int64_t dim, int64_t size, bool cubic, bool align_corners, double step,
+                         int64_t filter) {
   CHECK(is_float(x.dtype()), NotImplemented, "resize_dim: there is no kernel for '", info(x.dtype()).legacy, "'");
   const int64_t d = wrap_dim(dim, x.dim());
   CHECK(x.dim() > 0 && x.sizes()[d] > 0 && size > 0, Runtime, "resize_dim: expected sizes above 0, got ",
         x.dim() ? x.sizes()[d] : 0, " and ", size);
   CHECK(std::isfinite(step) && std::fabs(step) * static_cast<double>(size) < 1e15, Runtime,
         "resize_dim: expected a finite step, got ", step);
-  return resized(x, d, {x.sizes()[d], size, cubic ? 4 : 2, align_corners, step});
+  CHECK(filter >= 0 && filter <= 3 && (filter == 0 || step >= 0), Runtime, "resize_dim: there is no filter ", filter);
+  Resize how{x.sizes()[d], size, cubic ? 4 : 2, align_corners, step, static_cast<int>(filter)};
+  if (filter) {
+    const double most = std::min(2 * std::ceil(how.reach()) + 1, static_cast<double>(how.n_in));
+    CHECK(most < 1 << 30, Runtime, "resize_dim: the filter is too long");
+    how.taps = static_cast<int>(most);
+  }
+  return resized(x, d, how);
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_nn.resize_dim", resize_dim, "input, dim, size, cubic, align_corners, step", kNoOut,
-          "One dimension resized by linear or cubic interpolation; a step of the result is `step` elements long.");
+  ops.def(
+      "_nn.resize_dim", resize_dim, "input, dim, size, cubic, align_corners, step, filter=0", kNoOut,
+      "One dimension resized by linear or cubic interpolation, or by a filter (1 triangle, 2 cubic, 3 Lanczos's) that "
+      "is stretched to the step; a step of the result is `step` elements long.");
 });
 
 }  // namespace rl::ops

@@ -136,6 +136,10 @@ struct RnnLayerBackward : Node {
     Tensor dgates = empty(Ints{rows, deltas * h}, in.dtype(), in.device()), dh0 = needs(1) ? empty_like(h0) : Tensor(),
            dc0 = lstm ? empty_like(h0) : Tensor();
     Tensor kept = workspace.defined() ? workspace.unpack(*this) : Tensor();
+    constexpr int64_t kCached = 1 << 20;  // bytes
+    bool cached = x.w_ih.numel() * in.item_size() <= kCached;
+    Tensor din = needs(0) && cached ? empty(x.input.sizes(), in.dtype(), in.device()) : Tensor(),
+           w_ih = din.defined() ? contiguous(x.w_ih) : Tensor();
     if (!in.device().is_meta()) {
       Tensor given[3];
       View views[3], kept_view;
@@ -145,20 +149,16 @@ struct RnnLayerBackward : Node {
       if (kept.defined()) kept_view = kept.view();
       g_cpu->rnn->layer_grad(
           shape, {dgates.view(), dh0.defined() ? dh0.view() : View{}, lstm ? dc0.view() : View{}, pointers[0],
-                  pointers[1], pointers[2], kept.defined() ? &kept_view : nullptr, out.view(), w_hh.view(), h0.view()});
+                  pointers[1], pointers[2], kept.defined() ? &kept_view : nullptr, out.view(), w_hh.view(), h0.view(),
+                  din.defined() ? din.view() : View{}, din.defined() ? w_ih.view() : View{}});
     }
     Grads dx(7);
     dx[1] = dh0;
     if (needs(2)) dx[2] = dc0;
     // A GRU's sums of the input have gradients 0, 1, 2, its products with the state 0, 1, 3.
     bool gru = call.cell == RnnCell::Gru, meta = in.device().is_meta();
-    constexpr int64_t kCached = 1 << 20;  // bytes
-    if (needs(0) && (meta || x.w_ih.numel() * in.item_size() <= kCached)) {
-      dx[0] = empty(x.input.sizes(), in.dtype(), in.device());
-      if (!meta) g_cpu->rnn->input_grad(shape, dx[0].view(), dgates.view(), contiguous(x.w_ih).view());
-    } else if (needs(0)) {
-      dx[0] = reshape(mm(gru ? narrow(dgates, 1, 0, 3 * h) : dgates, x.w_ih), x.input.sizes());
-    }
+    if (needs(0) && !cached) din = reshape(mm(gru ? narrow(dgates, 1, 0, 3 * h) : dgates, x.w_ih), x.input.sizes());
+    dx[0] = din;
     Tensor sums_by_row;
     if (equal.found() && (needs(3) || needs(5) || needs(6)))
       sums_by_row =

@@ -32,7 +32,7 @@ void diagonal_geometry(IntSpan base_sizes, IntSpan base_strides, int64_t offset,
     if (i != a && i != b) sizes.push_back(base_sizes[i]), strides.push_back(base_strides[i]);
   sizes.push_back(d.length);
   strides.push_back(base_strides[a] + base_strides[b]);
-  distance = d.row * base_strides[a] + d.column * base_strides[b];
+  distance = d.length ? d.row * base_strides[a] + d.column * base_strides[b] : 0;
 }
 
 }  // namespace

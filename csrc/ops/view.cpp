@@ -109,12 +109,12 @@ static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t a
   }
 }
 
-// How many elements of the input are in each place; 1 where there are none, so that it can be divided by.
+// How many elements of the input lie in each place of the buffer, at least 1.
 static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides, DType dtype) {
   NoGrad raw;
   Tensor count = zeros({b.size}, dtype);
   add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dtype));
-  return add(count, cast(eq(count, 0), dtype));
+  return add(count, eq(count, Scalar(0)), Scalar(1));
 }
 
 // The adjoint of as_strided, itself linear: its gradient is as_strided again.
@@ -124,13 +124,14 @@ struct EmbedBackward : Node {
   int64_t distance = 0;
   Grads backward(const Grads& dy) {
     Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
-    if (!distinct_places(base_sizes, base_strides)) {  // what each element of the input had its part of
-      Tensor sum = embed(dy[0], {b.size}, {1}, base_sizes, base_strides, b.base_at);
-      Tensor shares = sharers(b, base_sizes, base_strides, dy[0].dtype());
-      return {as_strided(div(sum, shares), sizes, strides, b.view_at)};
+    Tensor flat;
+    if (distinct_places(base_sizes, base_strides)) {
+      flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
+      copy_(as_strided(flat, base_sizes, base_strides, b.base_at), dy[0], false);
+    } else {
+      flat = embed(dy[0], Ints{b.size}, Ints{1}, base_sizes, base_strides, b.base_at);
+      flat = div(flat, sharers(b, base_sizes, base_strides, flat.dtype()));
     }
-    Tensor flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
-    copy_(as_strided(flat, base_sizes, base_strides, b.base_at), dy[0], false);
     return {as_strided(flat, sizes, strides, b.view_at)};
   }
 };
@@ -270,9 +271,9 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
     offset = rescale(offset, "self.storage_offset()");
   }
   Tensor y = alias_as(input, dtype, sizes, strides, offset);
-  // Not a view to autograd, so it belongs to the mode that it is made in; a normal tensor counts its writes.
+  // Not a view to autograd, so it belongs to the mode that it is made in; only normal tensors count their writes.
   y->inference = t_grad_mode.inference;
-  if (input->inference && !y->inference) {
+  if (input->inference != y->inference) {
     Version* own = new_version(0);
     set_version(y.get(), own);
     own->refs = 1;  // only y holds it

@@ -194,12 +194,11 @@ Tensor get(const Tensor& self, PyObject* index) {
   return walk.view().is(self) ? ops::record_alias(alias(self), self) : walk.view();
 }
 
-// Without the leading dimensions of size 1 that the target does not have.
-Tensor trimmed(const Tensor& value, int64_t ndim) {
-  if (value.dim() <= ndim) return value;
+// Without leading dimensions of size 1.
+Tensor trimmed(const Tensor& value, bool anew = false) {
   int64_t extra = 0;
-  while (extra < value.dim() - ndim && value.sizes()[extra] == 1) ++extra;
-  if (extra == 0) return value;
+  while (extra < value.dim() && value.sizes()[extra] == 1) ++extra;
+  if (extra == 0 && !anew) return value;
   Ints sizes;
   for (int64_t d = extra; d < value.dim(); ++d) sizes.push_back(value.sizes()[d]);
   return ops::reshape(value, sizes);
@@ -243,7 +242,8 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     Tensor source = value.tensor;
     if (!(source.sizes() == target.sizes())) {
       if (source.dim() == 0 && grad_enabled() && source.requires_grad()) check_view_history(target);  // as fill_ does
-      source = trimmed(source, 0);
+      // A dimension of size 1 may get another stride, and the elements do no longer count as the target's own.
+      source = trimmed(source, source.storage() == target.storage());
       Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
       if (source.storage() == target.storage()) {
         const bool itself = source->offset == target->offset && source.dtype() == target.dtype() &&
@@ -258,7 +258,13 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     return;
   }
   const ops::IndexList& indices = walk.indices();
-  if (value.is_tensor()) check_history(value.tensor);
+  // Before anything is written: the value may be a view that has lost its history, and what was made in inference mode
+  // cannot be saved.
+  bool savable = true;
+  if (grad_enabled()) {
+    if (value.is_tensor() && value.tensor->wants_grad()) grad_fn_of(value.tensor.get());
+    for (const Tensor& i : indices) savable = savable && !(i.defined() && i->inference);
+  }
   bool single = !value.is_tensor() || value.tensor.dim() == 0;
   if (single && indices.size() == 1 && indices[0].dtype() == DType::Bool && indices[0].dim() > 0) {
     // x[mask] = number
@@ -273,7 +279,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
       const Value& value;
     } call{target, mask, value};
     apply_inplace(
-        "masked_fill_", target, InplaceTraits{true, true, true},
+        "masked_fill_", target, InplaceTraits{true, savable, true},
         [](void* c) {
           auto* f = static_cast<Fill*>(c);
           return ops::masked_fill(f->target, f->mask, f->value);
@@ -283,7 +289,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   }
   Tensor values;
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
-  else values = trimmed(value.tensor, 0);  // leading dimensions of size 1 never count
+  else values = trimmed(value.tensor);  // leading dimensions of size 1 never count
   bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
   const bool fills = masked && values.numel() == 1;
   if (!fills) check_no_overlap(target, values);
@@ -291,7 +297,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     if (i.defined()) fills ? check_no_partial_overlap(target, i) : check_no_overlap(target, i);
   Write call{target, values, &indices};
   apply_inplace(
-      "index_put_", target, InplaceTraits{true, true, true},
+      "index_put_", target, InplaceTraits{true, savable, true},
       [](void* c) {
         auto* w = static_cast<Write*>(c);
         return ops::index_put(w->target, *w->indices, w->value, false);

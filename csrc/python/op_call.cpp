@@ -33,14 +33,15 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   if (flags & kOutType) take_type(o, b, b.slots[0]);
   InplaceCall call{&o, b.slots};
   InplaceTraits traits{(flags & kElementwise) != 0, (flags & kKeepsInput) != 0, (flags & kOverlapOk) != 0};
-  // Before anything is written: a view among the operands may have lost its history.
+  // Before anything is written: a view among the operands may have lost its history, and what was made in inference
+  // mode cannot be saved.
   if (grad_enabled())
-    for (size_t i = 1; i < o.params.size(); ++i)
-      if (b.slots[i] && is_tensor(b.slots[i]))
-        if (auto* t = reinterpret_cast<TensorObject*>(b.slots[i]); t->wants_grad()) {
-          traits.operands_want_grad = true;
-          grad_fn_of(t);
-        }
+    each_tensor(b.slots + 1, static_cast<int>(o.params.size()) - 1, [&](const Tensor& t) {
+      if (t->inference) traits.direct_with_grad = false;
+      if (!t->wants_grad()) return;
+      traits.operands_want_grad = true;
+      grad_fn_of(t.get());
+    });
   if (!(flags & kFreeOut))  // elementwise ops look for themselves, where they know that they write directly
     each_tensor(b.slots + 1, static_cast<int>(o.params.size()) - 1, [&](const Tensor& read) {
       if (flags & kApart) check_no_overlap(self, read);

@@ -114,16 +114,7 @@ PyObject* m_as_subclass(PyObject* s, PyObject* type) {
   return guarded([&]() -> PyObject* {
     CHECK(PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type), Type,
           "as_subclass() needs a subclass of Tensor");
-    Tensor t = alias_of_type(handle(s), reinterpret_cast<PyTypeObject*>(type));
-    if (Node* fn = grad_fn_of(cast(s))) {
-      t->grad_fn = fn;
-      Py_INCREF(reinterpret_cast<PyObject*>(fn));
-      t->output_nr = cast(s)->output_nr;
-      t->requires_grad = true;
-    } else if (cast(s)->wants_grad()) {
-      return ops::record_alias(std::move(t), handle(s)).release();
-    }
-    return t.release();
+    return ops::record_alias(alias_of_type(handle(s), reinterpret_cast<PyTypeObject*>(type)), handle(s)).release();
   });
 }
 

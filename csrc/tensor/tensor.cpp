@@ -288,7 +288,6 @@ void set_storage(TensorObject* t, Storage* storage) {
 }
 
 void bump_version(const Tensor& t, const char* op) {
-  if (t->inference) return;  // outside of all graphs, though view(dtype) may have made it of a tensor that counts
   Version* v = t->version;
   ++v->value;
   v->last_write = Site::here();

@@ -12,11 +12,13 @@ USAGE = """usage: python -m rushlight [run] script.py [arguments ...]
        python -m rushlight [run] -m module [arguments ...]
        python -m rushlight [run] -c "code" [arguments ...]
        python -m rushlight [run] - [arguments ...]      (the program is read from standard input)
+       python -m rushlight visdom [folder] [--port 8097]
        python -m rushlight hook
        python -m rushlight --version
 
-run   runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
-hook  prints a folder; RUSHLIGHT_AS_TORCH=1 PYTHONPATH=<that folder> does the same for any command."""
+run     runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
+visdom  shows what rushlight.visdom logged, on localhost.
+hook    prints a folder; RUSHLIGHT_AS_TORCH=1 PYTHONPATH=<that folder> does the same for any command."""
 
 
 def main(argv=None):
@@ -31,10 +33,15 @@ def main(argv=None):
 
         print(f"rushlight {rushlight.__version__}")
         return 0
-    from rushlight._alias import hook_folder, install_as_torch, pass_on
+    from rushlight._alias import _ours, hook_folder, install_as_torch, pass_on
 
     if args == ["hook"]:
         print(hook_folder())
+        return 0
+    if args[0] == "visdom" and not os.path.exists(args[0]):
+        from rushlight.visdom.server import main as serve
+
+        serve(args[1:])
         return 0
     install_as_torch()
     pass_on()
@@ -44,7 +51,7 @@ def main(argv=None):
     if args[0] == "-m":
         sys.argv = args[1:]
         sys.path[0] = os.getcwd()
-        runpy.run_module(args[1], run_name="__main__", alter_sys=True)
+        runpy.run_module(_ours(args[1]) or args[1], run_name="__main__", alter_sys=True)
     elif args[0] == "-c":
         sys.argv = ["-c", *args[2:]]
         sys.path[0] = ""

@@ -1,4 +1,4 @@
-"""install_as_torch(): `import torch` gives rushlight, `import torchvision` rushlight.vision, `import functorch` its like.
+"""install_as_torch(): `import torch` gives rushlight, `import torchvision` rushlight.vision, and so on.
 
 A finder at the front of sys.meta_path answers for those names with our own modules, which are then one object
 under both names. An installed PyTorch is left as it is on disk, and nothing of it is loaded.
@@ -11,7 +11,12 @@ import importlib.util
 import os
 import sys
 
-_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.functorch"}
+_ROOTS = {
+    "torch": "rushlight",
+    "torchvision": "rushlight.vision",
+    "functorch": "rushlight.functorch",
+    "visdom": "rushlight.visdom",
+}
 TORCH_VERSION = "2.13.0"
 TORCHVISION_VERSION = "0.28.0"
 

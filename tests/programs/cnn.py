@@ -1,46 +1,60 @@
 """A convolutional net with batch normalisation and dropout on noisy pictures of ten kinds: Adam.
 
-In double precision: in single, PyTorch itself with another number of threads is 1e-2 away after 200 steps. A rounding error
-that moves one of the 200 000 activations of a step across the corner of a ReLU changes the gradient, and Adam's division
-by its size makes that large. A `smooth` net (SiLU, average pooling) has no corners and stays within 1e-4.
+`sensitive` adds a hidden layer with a ReLU, biases in front of the batch normalisation and a larger step. A rounding error
+that carries one activation of that layer across the corner of its ReLU then takes a sample out of a gradient that is a sum over
+a few samples (over 8000 places in a convolution), and Adam divides what is left by its size: in single precision such a program
+does not reproduce itself for 200 steps, under PyTorch as little as here. In double precision it does.
 """
 
 import torch
 from torch import nn
 
 
-class Net(nn.Module):
-    def __init__(self, smooth=False):
-        super().__init__()
-        corner = nn.SiLU if smooth else nn.ReLU
-        self.features = nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1),
-            nn.BatchNorm2d(16),
-            corner(inplace=True),
-            nn.AvgPool2d(2) if smooth else nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1),
-            nn.BatchNorm2d(32),
-            corner(inplace=True),
-            nn.Dropout2d(0.1),
-            nn.AdaptiveAvgPool2d(4),
-        )
-        self.head = nn.Sequential(
-            nn.Flatten(), nn.Linear(512, 64), corner(), nn.Dropout(0.5), nn.Linear(64, 10)
-        )
-
-    def forward(self, x):
-        return self.head(self.features(x))
+def usual():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(inplace=True),
+        nn.Dropout2d(0.1),
+        nn.AdaptiveAvgPool2d(4),
+        nn.Flatten(),
+        nn.Dropout(0.5),
+        nn.Linear(256, 10),
+    )
 
 
-def losses(steps, dtype=torch.float64, smooth=False):
-    torch.manual_seed(2)
+def with_hidden_layer():
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(inplace=True),
+        nn.Dropout2d(0.1),
+        nn.AdaptiveAvgPool2d(4),
+        nn.Flatten(),
+        nn.Linear(512, 64),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(64, 10),
+    )
+
+
+def losses(steps, dtype=torch.float32, seed=2, sensitive=False):
+    torch.manual_seed(seed)
     kinds = torch.randn(10, 1, 16, 16)
-    net = Net(smooth).to(dtype)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    net = (with_hidden_layer() if sensitive else usual()).to(dtype)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3 if sensitive else 5e-4)
     criterion = nn.CrossEntropyLoss()
     for _ in range(steps):
         labels = torch.randint(0, 10, (32,))
-        images = kinds[labels] + torch.randn(32, 1, 16, 16)
+        images = kinds[labels] + 0.5 * torch.randn(32, 1, 16, 16)
         optimizer.zero_grad()
         loss = criterion(net(images.to(dtype)), labels)
         loss.backward()

@@ -17,8 +17,8 @@ class LanguageModel(nn.Module):
         return self.head(h), state
 
 
-def losses(steps):
-    torch.manual_seed(3)
+def losses(steps, seed=3):
+    torch.manual_seed(seed)
     data, letters = encoded()
     batch, length = 8, 24
     rows = data[: len(data) // batch * batch].view(batch, -1)

@@ -304,9 +304,27 @@ SPECS = [
     ),
     OpSpec(
         "cdist",
-        lambda: [Sample(randn(3, 4), randn(5, 4)), Sample(randn(2, 3, 4), randn(2, 5, 4), p=1.0)],
-        lambda a, b, p=2.0: (np.abs(a[..., :, None, :] - b[..., None, :, :]) ** p).sum(-1) ** (1 / p),
+        lambda: [
+            Sample(randn(3, 4), randn(5, 4)),
+            Sample(randn(2, 3, 4), randn(2, 5, 4), p=1.0),
+            Sample(randn(2, 1, 3, 4), randn(3, 5, 4), p=2.5),
+            Sample(randn(3, 4), randn(40, 4), p=np.inf),
+            Sample(randn(30, 2), randn(5, 2)),
+        ],
+        lambda a, b, p=2.0: np.linalg.norm(a[..., :, None, :] - b[..., None, :, :], p, -1),
         method=False,
         errors=lambda: [(RuntimeError, Sample(randn(3, 4), randn(3, 5)))],
+    ),
+    OpSpec(
+        "nn.functional.pdist",
+        lambda: [
+            Sample(randn(4, 3)),
+            Sample(randn(40, 2), 1.0),
+            Sample(randn(5, 3), 3.0),
+            Sample(randn(5, 3), np.inf),
+        ],
+        lambda a, p=2.0: np.linalg.norm(a[:, None] - a, p, -1)[np.triu_indices(len(a), 1)],
+        method=False,
+        errors=lambda: [(RuntimeError, Sample(randn(3))), (RuntimeError, Sample(randn(3, 2), -1.0))],
     ),
 ]

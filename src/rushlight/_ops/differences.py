@@ -1,9 +1,12 @@
 """Norms, distances, differences and integrals composed of other ops."""
 
+from math import prod
+
 from .. import _C, _autocast
 from .._C import Tensor
 from .._compose import op
 from ._arguments import need_int, need_tensor, wrap
+from .shape import broadcast_shapes
 
 _ops = _C.ops
 
@@ -79,10 +82,18 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     many = x1.shape[-2] > 25 or x2.shape[-2] > 25 or compute_mode in (modes[1], 1)
     if p == 2 and many and compute_mode not in (modes[2], 2):
         # |a - b|^2 = |a|^2 - 2ab + |b|^2: one matrix product instead of P R M differences.
-        square = (x1 * x1).sum(-1, keepdim=True) + (x2 * x2).sum(-1).unsqueeze(-2) - 2 * (x1 @ x2.mT)
-        apart = square > 0
-        return _ops["where"](apart, _ops["where"](apart, square, 1.0).sqrt(), 0.0)
-    return _pair_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
+        n1, n2 = (x1 * x1).sum(-1, keepdim=True), (x2 * x2).sum(-1, keepdim=True)
+        left = _ops["cat"]((-2 * x1, n1, _ops["ones_like"](n1)), -1)
+        square = left @ _ops["cat"]((x2, _ops["ones_like"](n2), n2), -1).mT
+        if not square.requires_grad and type(square) is Tensor:
+            return square.clamp_min_(0).sqrt_()
+        together = square <= 0  # the root has no derivative there
+        return square.masked_fill(together, 1).sqrt().masked_fill(together, 0)
+    if x1.dtype != x2.dtype or x1.dtype not in (_C.float32, _C.float64):
+        return _pair_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2]) if x1.dim() > 2 or x2.dim() > 2 else ()
+    rows = [x.expand(*batch, *x.shape[-2:]).reshape(prod(batch), *x.shape[-2:]) for x in (x1, x2)]
+    return _ops["_distances"](*rows, float(p)).reshape(*batch, x1.shape[-2], x2.shape[-2])
 
 
 @op(name="nn.functional.pdist")
@@ -94,6 +105,8 @@ def pdist(input, p=2.0):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    if input.dtype in (_C.float32, _C.float64):
+        return _ops["_pair_distances"](input, float(p))
     n = input.shape[0]
     i, j = _ops["triu_indices"](n, n, 1).unbind(0)
     return _pair_norm(input.index_select(0, i) - input.index_select(0, j), float(p))

@@ -86,21 +86,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 
-@op
-def pdist(input, p=2):
-    """Distances between all pairs of rows, the upper triangle row by row."""
-    if input.dim() != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
-    n = input.size(0)
-    if n <= 1:
-        return input.new_empty(0)
-    rows = _C.ops["triu_indices"](n, n, 1)
-    first, second = input.index_select(0, rows[0]), input.index_select(0, rows[1])
-    return (first - second).norm(p, 1)
-
-
 @op(name="nn.functional.one_hot")
 def one_hot(input, num_classes=-1):
     """Class numbers as vectors with a single 1."""

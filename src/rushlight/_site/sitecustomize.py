@@ -13,7 +13,7 @@ class _Waiting:
     """Stands at the front of sys.meta_path until the first question about torch, then makes way for the real finder."""
 
     def _finder(self, name):
-        if name is None or name.partition(".")[0].lower() not in ("torch", "torchvision"):
+        if name is None or name.partition(".")[0].lower() not in ("torch", "torchvision", "visdom"):
             return None
         if self in sys.meta_path:
             sys.meta_path.remove(self)

@@ -11,13 +11,6 @@ from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 from rushlight.nn._functional.vision import in_order_of
 
-_CUBIC_ANTIALIAS = -0.5
-
-
-def _work_dtype(input):
-    return rl.float64 if input.dtype == rl.float64 else rl.float32
-
-
 def _step(n_in, n_out, align_corners, factor):
     """How far one step of the result goes in the input."""
     if align_corners:
@@ -49,17 +42,7 @@ def _cubic(x, dim, n_out, align_corners, factor):
     return core.resize_dim(x, dim, n_out, True, align_corners, _step(n_in, n_out, align_corners, factor))
 
 
-def _filter(kind, x):
-    """The antialiasing filter at x >= 0."""
-    if kind == "bilinear":
-        return (1 - x).clamp_min(0)
-    if kind == "lanczos":
-        inside = rl.sinc(x) * rl.sinc(x / 3)
-        return rl.where(x < 3, inside, rl.zeros_like(x))
-    a = _CUBIC_ANTIALIAS
-    near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return rl.where(x < 1, near, rl.where(x < 2, far, rl.zeros_like(x)))
+_FILTERS = {"bilinear": 1, "bicubic": 2, "lanczos": 3}  # and how many elements wide they are to either side
 
 
 def _antialias(x, dim, n_out, kind, align_corners, factor):
@@ -67,19 +50,7 @@ def _antialias(x, dim, n_out, kind, align_corners, factor):
     if n_in == n_out:
         return x
     step = _step(n_in, n_out, align_corners, factor)
-    half = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}[kind]
-    support, inverse = (half * step, 1.0 / step) if step >= 1 else (half, 1.0)
-    dtype = _work_dtype(x)
-    centre = (rl.arange(n_out, dtype=dtype, device=x.device) + 0.5).mul_(step).unsqueeze(1)
-    first = (centre - support + 0.5).trunc().clamp_(min=0)
-    end = (centre + support + 0.5).trunc().clamp_(max=n_in)
-    place = rl.arange(n_in, dtype=dtype, device=x.device)
-    weight = _filter(kind, ((place - centre + 0.5) * inverse).abs())
-    weight = weight * ((place >= first) & (place < end)).to(dtype)
-    weight = weight / weight.sum(1, keepdim=True)
-    if x.is_floating_point():
-        weight = weight.to(x.dtype)
-    return (x.transpose(dim, -1) @ weight.t()).transpose(dim, -1)
+    return core.resize_dim(x, dim, n_out, False, align_corners, step, _FILTERS[kind])
 
 
 def _sizes(input, size, scale_factor, mode, recompute):
@@ -132,12 +103,13 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
     # Whole numbers are resized as floating point and rounded back.
     x = input if mode.startswith("nearest") or input.is_floating_point() else input.to(rl.float32)
     for i in range(n):
-        dim = n + 1 - i  # the last dimension first, where rows are shortest
+        # The last dimension first, where rows are shortest; of long filters last, as it has no vectors.
+        dim = i + 2 if antialias else n + 1 - i
         factor = None if factors is None else factors[dim - 2]
         if mode.startswith("nearest"):
             x = _nearest(x, dim, out[dim - 2], factor, exact)
         elif antialias:
-            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor).contiguous()
+            x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
         elif mode == "bicubic":
             x = _cubic(x, dim, out[dim - 2], align_corners, factor)
         else:
