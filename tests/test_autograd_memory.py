@@ -112,6 +112,13 @@ def test_cycles_are_collected():
         y.grad_fn.register_hook(lambda gi, go: y and None)
         return weakref.ref(y)
 
+    def through_a_write_to_a_view():
+        x = rl.ones(2, requires_grad=True) * 1
+        y = x * 1
+        y[1:].exp_()
+        x.register_hook(lambda g: y)  # x's node is reached through the call that the write's node holds
+        return weakref.ref(y)
+
     def through_metadata():
         y = rl.ones(2, requires_grad=True).exp()
         y.grad_fn.metadata["result"] = y
@@ -157,7 +164,7 @@ def test_cycles_are_collected():
         y.owner = [y]
         return weakref.ref(y)
 
-    for make in (through_a_hook, through_a_node_hook, through_metadata, through_a_function, through_create_graph,
+    for make in (through_a_hook, through_a_node_hook, through_a_write_to_a_view, through_metadata, through_a_function, through_create_graph,
                  through_a_module, through_an_attribute):  # fmt: skip
         ref = make()
         gc.collect()

@@ -342,6 +342,30 @@ def test_lerp_refuses_a_shifted_self(dtype):
         x[1:].lerp_(x[:2], 0.5)
 
 
+@pytest.mark.parametrize("write", ["exp_", "sigmoid_", "tanh_", "sqrt_", "reciprocal_", "pow_"])
+def test_the_result_of_a_write_to_a_view_is_differentiated_again_through_its_base(write):
+    def written(x, *operands):
+        base = x * 1.0
+        getattr(base[1:], write)(*operands)
+        return base.square()
+
+    operands = (leaf(2.0, 3.0),) if write == "pow_" else ()
+    x = leaf(0.5, 1.5, 2.5)
+    assert rl.autograd.gradgradcheck(written, (x, *operands))
+    (g,) = rl.autograd.grad(written(x, *operands).sum(), x, create_graph=True)
+    g.sum().backward()  # frees the write's own call with the base's history
+    with pytest.raises(RuntimeError, match="second time"):
+        g.sum().backward()
+
+
+def test_second_derivatives_of_a_stride_through_repetitions():
+    def strided(x):
+        return x.expand(2, 3).as_strided((2, 2), (1, 1)).square()
+
+    x = leaf(1.0, 2.0, 3.0)
+    assert rl.autograd.gradcheck(strided, (x,)) and rl.autograd.gradgradcheck(strided, (x,))
+
+
 def test_as_subclass_is_a_view():
     class Marked(rl.Tensor):
         pass

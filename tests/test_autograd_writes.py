@@ -133,6 +133,211 @@ def test_parts_of_tensor_split_may_be_written_to_and_those_of_split_may_not():
         y.split(1)[0].mul_(2)
 
 
+def test_the_derivative_of_a_product_with_a_zero_keeps_no_part_of_its_input():
+    x = leaf(2.0, 0.0, 3.0)
+    y = x * 1
+    (g,) = rl.autograd.grad(y.prod(), y, create_graph=True)
+    y.mul_(5)
+    g.sum().backward()
+    assert x.grad.tolist() == [3, 5, 2]
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1, None)])
+def test_mvlgamma_in_place_keeps_what_its_derivative_needs(part):
+    def written(x):
+        y = x * 1
+        y[part].mvlgamma_(3)
+        return y
+
+    x = leaf(3.0, 4.0, 5.0)
+    assert rl.autograd.gradcheck(written, (x,)) and rl.autograd.gradgradcheck(written, (x,))
+    y = x * 1
+    z = y.mvlgamma(2)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize("size", [0, 2])
+@pytest.mark.parametrize(
+    "dtype, value", [(rl.int64, 1e30), (rl.uint8, 300), (rl.float16, 7e4), (rl.float32, 1e300)]
+)
+def test_a_fill_refuses_numbers_that_the_type_cannot_hold(size, dtype, value):
+    x = rl.zeros(size, dtype=dtype)
+    none = rl.tensor([], dtype=rl.int64)
+    mask = rl.zeros(size, dtype=rl.bool)
+    for given in (value, rl.tensor(value, dtype=rl.float64 if isinstance(value, float) else rl.int64)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.index_fill_(0, none, given)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            x.masked_fill_(mask, given)
+
+
+def written_after_product(a, b, write):
+    """The gradients of a @ b after a write to the memory of a, and those without it."""
+    x, w = leaf(*range(1, 13)), leaf(*range(1, 7))
+    found = []
+    for writes in (True, False):
+        p, q = x * 1, w * 1
+        y = a(p) @ b(q)
+        if writes:
+            write(p)
+        found.append([g.tolist() for g in rl.autograd.grad(y.sum(), (x, w))])
+    return found
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda p: p.mul_(2),
+        lambda p: p[:1].zero_(),
+        lambda p: p.data.mul_(2),
+        lambda p: p.detach().mul_(2),
+        lambda p: p.detach_(),
+        lambda p: p.__setitem__(0, 5.0),
+        lambda p: rl.neg(p.detach(), out=p.detach()),
+    ],
+)
+@pytest.mark.parametrize(
+    "a, b",
+    [
+        (lambda p: p.view(2, 3, 2).transpose(1, 2), lambda q: q.view(3, 2)),
+        (lambda p: p.view(2, 2, 3).transpose(0, 1), lambda q: q[:3]),
+        (lambda p: p.view(2, 2, 3).transpose(0, 1), lambda q: q.view(1, 3, 2)),
+        (lambda p: p.view(2, 2, 1, 3).transpose(0, 1), lambda q: q.view(2, 1, 3, 1)),
+    ],
+)
+def test_what_a_product_would_rearrange_may_be_written_to(a, b, write):
+    got, expected = written_after_product(a, b, write)
+    assert got == expected
+
+
+def test_what_a_product_reads_as_it_lies_may_not_be_written_to():
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        written_after_product(lambda p: p.view(2, 2, 3), lambda q: q.view(3, 2), lambda p: p.mul_(2))
+
+
+def test_copies_for_products_are_differentiated_again_and_freed():
+    x, w = leaf(*range(1, 13)), leaf(*range(1, 7))
+
+    def product(x, w):
+        p = x * 1
+        y = p.view(2, 3, 2).transpose(1, 2) @ w.view(3, 2)
+        p.mul_(3)
+        return y * y
+
+    assert rl.autograd.gradgradcheck(product, (x, w))
+    p = x * 1
+    for _ in range(300):  # nodes that are gone are forgotten
+        p.view(2, 3, 2).transpose(1, 2) @ w.view(3, 2)
+    y = p.view(2, 3, 2).transpose(1, 2) @ w.view(3, 2)
+    p.mul_(2)
+    y.sum().backward()
+    assert w.grad is not None
+
+
+def test_a_gradient_is_not_added_to_one_of_another_shape():
+    for shape in ((3,), (2, 1), (), (6,)):
+        x = rl.ones(2, 3, requires_grad=True)
+        x.sum().backward()
+        x.grad.set_(rl.zeros(shape))
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            x.sum().backward()
+        assert x.grad.equal(rl.zeros(shape))
+
+
+def test_a_view_without_history_is_refused_before_anything_is_written():
+    for write in (lambda x, v: x.__setitem__(x > 0, v), lambda x, v: x.__setitem__(rl.tensor([0, 1]), v)):
+        base = leaf(1.0, 2.0) * 1
+        with rl.no_grad():
+            view = base[0]
+        base.mul_(2)
+        x = rl.ones(3, dtype=rl.float64)
+        with pytest.raises(RuntimeError, match="no_grad mode"):
+            write(x, view)
+        assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "power", [lambda x: x.square(), lambda x: x.pow(2), lambda x: x**2.0, lambda x: x.pow(1)]
+)
+def test_second_derivatives_of_powers_refuse_a_base_that_was_written_to(power):
+    x = leaf(1.0, 2.0) * 1
+    (g,) = rl.autograd.grad(power(x).sum(), x, create_graph=True)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        g.sum().backward()
+
+
+def test_a_product_in_another_type_keeps_its_input():
+    x = leaf(1.0, 2.0, dtype=rl.float32)
+    y = x * 1
+    z = y.prod(dtype=rl.float64)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    x.prod(dtype=rl.float64).backward()
+    assert x.grad.tolist() == [2, 1] and x.grad.dtype == rl.float32
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1, None)])
+def test_a_result_that_is_cast_when_it_is_written_is_one_step(part):
+    factor = leaf(2.0, 3.0)
+    x = leaf(1.0, 5.0, dtype=rl.float32)
+    y = x * 1
+    y.mul_(factor)
+    assert y.grad_fn.name() == "MulBackward0" and y.dtype == rl.float32
+    y.backward(rl.tensor([1.0, 10.0]), retain_graph=True)
+    assert factor.grad.tolist() == [1, 50] and factor.grad.dtype == rl.float64
+    assert x.grad.tolist() == [2, 30] and x.grad.dtype == rl.float32
+    z = x * 1
+    z[part].mul_(factor[part])
+    z.addcmul_(z, factor)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward(inputs=[z])  # runs what made z, too
+
+
+def test_gradients_with_a_history_are_added_to_in_memory_of_their_own():
+    x = rl.ones(2, 3, dtype=rl.float64, requires_grad=True)
+    total = x.sum()
+    given = total / 4
+    total.backward(given, create_graph=True)  # the same number for all elements, and part of the graph
+    x.diagonal().sum().backward()
+    assert x.grad.tolist() == [[2.5, 1.5, 1.5], [1.5, 2.5, 1.5]] and given.item() == 1.5
+
+
+def test_a_write_that_leads_to_no_wanted_input_is_not_undone():
+    x = leaf(1.0)[0] * 1
+    x.expand(2).zero_()
+    x.backward(inputs=[x])
+    assert x.grad.item() == 1
+
+
+def test_writes_to_inference_tensors_are_not_counted():
+    x, a = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y = a / x
+    with rl.inference_mode():
+        bits = x.view(rl.float64)
+        assert bits.is_inference()
+        bits.mul_(2)
+    y.sum().backward()
+    assert x._version == 0 and a.grad.tolist() == [0.5, 0.25]
+
+
+def test_hooks_after_accumulation_run_for_a_leaf_that_changed_its_mind():
+    x, seen = leaf(1.0), []
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad))
+    y = x * 2
+    x.requires_grad_(False)
+    y.sum().backward()
+    assert seen == [None]
+
+
+def test_a_clone_keeps_strides_of_dimensions_of_size_one():
+    x = rl.ones(2, 3).diagonal(-1)
+    assert x.clone().stride() == x.stride() == (4,)
+
+
 def test_a_tensor_seen_anew_is_not_its_own_part():
     """A dimension of size 1 has one stride in the target and another in what is broadcast to it."""
     x = rl.arange(12.0).view(2, 2, 3).unfold(1, 2, 2)

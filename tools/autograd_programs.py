@@ -194,10 +194,45 @@ _methods("write", "exp_ relu_ sigmoid_ tanh_ sin_ neg_ abs_ square_ reciprocal_ 
 _methods("write", "zero_ detach_ triu_")
 
 
+def _residue(x):
+    """Whether there are numbers in x that rounding may have left of a zero: their sign is anything."""
+    bits = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-6, "complex64": 1e-6}
+    limit = bits.get(str(x.dtype).split(".")[1], 1e-2)
+    return bool(((x != 0) & (x.detach().abs() < limit)).any())
+
+
+def _near_whole(x, y):
+    """Whether rounding decides about a whole number of times that y fits in x."""
+    if not (x.is_floating_point() and y.is_floating_point()):
+        return False
+    x, y = x.detach(), y.detach()
+    times = (x / y).round()
+    return bool((((x / y - times).abs() < 1e-5) & (times * y != x)).any())
+
+
+def by_a_bit(name, x, y):
+    """Whether the last bit of x decides about the result of a step by more than a bit."""
+    if name == "remainder_":
+        return _near_whole(x, y)
+    return name in ("sign_", "powers", "pow_number", "out_pointwise") and _residue(x)
+
+
+def _far(x):
+    """Whether there are numbers in x whose last bit turns an angle."""
+    return bool((x.detach().abs() > 1e4).any())
+
+
+@step("write")
+def sin_(T, x, y, z, k):
+    if not _far(x):
+        x.sin_()
+
+
 @step("write")
 def remainder_(T, x, y, z, k):
     # Where a quotient is infinite, PyTorch's vectors say NaN and its other loop a remainder.
-    if not (y.is_floating_point() and bool(((y != 0) & (y.abs() < 1e-300)).any())):
+    tiny = y.is_floating_point() and bool(((y != 0) & (y.abs() < 1e-300)).any())
+    if not tiny:
         x.remainder_(y)
 
 
@@ -472,6 +507,17 @@ _with_other("pure", "mul add sub div maximum dot ge type_as")
 
 
 @step("pure")
+def sin(T, x, y, z, k):
+    return None if _far(x) else x.sin()
+
+
+@step("pure")
+def prod(T, x, y, z, k):
+    # Of short floats PyTorch rounds each partial product, and may end a bit or two away from the product.
+    return x.prod(dtype=T.float32) if x.dtype in (T.float16, T.bfloat16) else x.prod()
+
+
+@step("pure")
 def to_int(T, x, y, z, k):
     # Away from 0: what is a whole number but for its last bit is cut to that number.
     return (x + 1e-9 * x.sign()).int() if x.is_floating_point() else x.int()
@@ -536,8 +582,10 @@ def reduce(T, x, y, z, k):
         lambda: x.max(d)[0],
         lambda: x.sort(d)[0],
         lambda: x.norm(),
-        lambda: x.var(),
-        lambda: x.logsumexp(d),
+        # One element has no variance, and no gradient of it: PyTorch makes an infinity of a NaN.
+        lambda: x.var() if x.numel() > 1 else x.sum(),
+        # Of short floats PyTorch rounds the exponentials and their sum.
+        lambda: (x.float() if x.dtype in (T.float16, T.bfloat16) else x).logsumexp(d),
         lambda: x.cumprod(d),
     )[k % 10]()
 
@@ -575,7 +623,7 @@ def out_pointwise(T, x, y, z, k):
 
 @step("out", 2)
 def out_unary(T, x, y, z, k):
-    if not x.is_complex():
+    if not (x.is_complex() or (k % 6 == 2 and _far(x))):
         (T.exp, T.neg, T.sin, T.abs, T.sigmoid, T.sqrt)[k % 6](x, out=z)
 
 

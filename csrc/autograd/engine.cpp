@@ -34,6 +34,13 @@ struct Later {
   bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
 };
 
+bool expandable(IntSpan small, IntSpan big) {
+  if (small.size() > big.size()) return false;
+  for (int64_t i = 1; i <= small.size(); ++i)
+    if (small[small.size() - i] != big[big.size() - i] && small[small.size() - i] != 1) return false;
+  return true;
+}
+
 // A place where a gradient is wanted by `inputs=`.
 struct Capture {
   Node* node;
@@ -267,13 +274,6 @@ class Run {
            Py_TYPE(t.object()) == g_tensor_type && non_overlapping_and_dense(t.sizes(), t.strides());
   }
 
-  static bool expandable(IntSpan small, IntSpan big) {
-    if (small.size() > big.size()) return false;
-    for (int64_t i = 1; i <= small.size(); ++i)
-      if (small[small.size() - i] != big[big.size() - i] && small[small.size() - i] != 1) return false;
-    return true;
-  }
-
   void take_captures(Node& n, const Grads& dy) {
     auto first = std::lower_bound(captures_.begin(), captures_.end(), &n,
                                   [](const Capture& c, const Node* node) { return c.node < node; });
@@ -387,7 +387,10 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   if (!dy[0].defined() || !variable.defined()) return {};
   TensorObject* v = variable.get();
   CHECK(!grad_fn_of(v), Runtime, "leaf variable has been moved into the graph interior");
-  if (!v->requires_grad) return {};  // it changed its mind
+  if (!v->requires_grad) {  // it changed its mind
+    run_post_accumulate_hooks(variable);
+    return {};
+  }
   Tensor g = dy[0];
   if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
     if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);
@@ -414,6 +417,9 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   } else if (!grad_enabled()) {
     Tensor have = Tensor::borrow(v->grad);
     check_inplace(have, true);
+    CHECK(expandable(g.sizes(), have.sizes()), Runtime, "output with shape ", to_text(have.sizes()),
+          " doesn't match the broadcast shape ", to_text(g.sizes()),
+          "\n  The .grad of a leaf was given another shape, and a gradient is to be added to it.");
     g_engine_ops.add_inplace(have, g);
     bump_version(have);
   } else {

@@ -61,6 +61,10 @@ struct TraverseFields final : FieldVisitor {
   visitproc visit;
   void* arg;
   int result = 0;
+  // The collector sees it as an object of its own.
+  void inner(Node& call) override {
+    if (!result) result = visit(reinterpret_cast<PyObject*>(&call), arg);
+  }
   void saved(const char*, Saved& s) override {
     if (!result) result = s.traverse(visit, arg);
   }
@@ -172,6 +176,7 @@ Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
   node->dict = node->weakrefs = node->scope = nullptr;
   node->type = &type;
   node->hooks = nullptr;
+  node->slices = nullptr;
   node->released = false;
   node->done = 0;
   node->run = 0;
@@ -219,9 +224,6 @@ void Saved::reset() {
   Py_CLEAR(unpack_hook_);
 }
 
-namespace {
-
-// t, made to send its gradient along an edge.
 Tensor with_history(Tensor t, Edge edge) {
   t->output_nr = edge.nr;
   t->grad_fn = std::exchange(edge.node, nullptr);
@@ -229,8 +231,12 @@ Tensor with_history(Tensor t, Edge edge) {
   return t;
 }
 
-// The output_nr_ of an input that was itself the result of a call: it must not have lost that history.
-constexpr int32_t kSavedResult = -2;
+namespace {
+
+// Where the gradient of a saved result goes.
+Edge result_edge(Node& node, int32_t nr) {
+  return node.slices ? written_edge(*node.slices) : Edge(&node, static_cast<uint32_t>(nr));
+}
 
 Saved pack(const Tensor& t, int32_t nr) {
   CHECK(!t->inference, Runtime,
@@ -254,7 +260,7 @@ Saved pack(const Tensor& t, int32_t nr) {
     return s;
   }
   s.tensor_ = t;
-  if (nr < 0 && t->grad_fn) s.output_nr_ = kSavedResult;
+  if (nr < 0 && t->grad_fn) s.output_nr_ = Saved::kInputWithHistory;  // which it must not lose
   return s;
 }
 
@@ -306,7 +312,7 @@ Saved pack(const Tensor& t, int32_t nr) {
   return what;
 }
 
-Saved save(const Tensor& input) { return input.defined() ? pack(input, -1) : Saved(); }
+Saved save(const Tensor& input) { return input.defined() ? pack(input, Saved::kInput) : Saved(); }
 
 Saved save_output(Node& node, const Tensor& output, int32_t nr) {
   (void)node;
@@ -325,19 +331,19 @@ Tensor Saved::unpack(Node& node) const {
     Tensor unpacked = Tensor::own(reinterpret_cast<TensorObject*>(result));
     if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
     if (output_nr_ < 0 || !grad_enabled()) return unpacked;
-    return with_history(alias(unpacked), Edge(&node, static_cast<uint32_t>(output_nr_)));
+    return with_history(alias(unpacked), result_edge(node, output_nr_));
   }
   if (!tensor_.defined()) {
-    if (node.released) throw Error(ErrorKind::Runtime, freed_message(node));
+    if (node.released || ever()) throw Error(ErrorKind::Runtime, freed_message(node));
     return {};
   }
   if (tensor_.version() != version_) throw Error(ErrorKind::Runtime, modified_message(*this, node));
-  CHECK(output_nr_ != kSavedResult || tensor_->grad_fn, Runtime,
+  CHECK(output_nr_ != kInputWithHistory || tensor_->grad_fn, Runtime,
         "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, ",
         "please use out-of-place `.detach()` instead");
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
-  return with_history(alias(tensor_), Edge(&node, static_cast<uint32_t>(output_nr_)));
+  return with_history(alias(tensor_), result_edge(node, output_nr_));
 }
 
 namespace {
@@ -359,6 +365,8 @@ void check_saved(Node& node) {
   CheckFields fields(node);
   node.type->fields(node, fields);
 }
+
+void FieldVisitor::inner(Node& call) { call.type->fields(call, *this); }
 
 // What Python sees of plain fields.
 

@@ -48,13 +48,15 @@ class Saved {
   Saved() = default;
   Tensor unpack(Node& node) const;
   bool defined() const { return tensor_.defined() || packed_; }
+  bool ever() const { return output_nr_ != kNothing; }  // whether anything was saved here, freed since or not
   void reset();
   int traverse(visitproc visit, void* arg) const;
 
   Tensor tensor_;  // inputs: the tensor itself; outputs: an alias without history
   uint32_t version_ = 0;
-  int32_t output_nr_ = -1;      // >= 0: result number of the node itself
-  PyObject* packed_ = nullptr;  // what a saved-tensor pack hook returned
+  static constexpr int32_t kInput = -1, kInputWithHistory = -2, kNothing = -3, kApart = -4;
+  int32_t output_nr_ = kNothing;  // >= 0: result number of the node itself
+  PyObject* packed_ = nullptr;    // what a saved-tensor pack hook returned
   PyObject* unpack_hook_ = nullptr;
   Saved(const Saved&) = delete;
   Saved& operator=(const Saved&) = delete;
@@ -98,7 +100,8 @@ struct FieldVisitor {
   virtual void saved(const char* name, Saved& s) = 0;
   virtual void saved_list(const char* name, SmallVector<Saved, 2>& list) = 0;
   virtual void other(const char* name, PyObject* (*get)(const void*), const void* field) = 0;
-  virtual void saved_number() {}  // a SavedValue that was a number: other() follows
+  virtual void saved_number() {}   // a SavedValue that was a number: other() follows
+  virtual void inner(Node& call);  // a node within the node: its fields count as fields
   void operator()(const char* name, Saved& s) { saved(name, s); }
   void operator()(const char* name, SavedValue& v);
   void operator()(const char* name, SmallVector<Saved, 2>& list) { saved_list(name, list); }
@@ -141,6 +144,7 @@ struct Node {
   Site freed;        // the line whose backward freed the saved tensors
   PyObject* scope;   // the module call that recorded it (autograd/module_scope.h), or null; owned
   NodeHooks* hooks;  // null mostly
+  Node* slices;      // the CopySlices whose write this is the call of: the graph holds that, not this; else null
   bool released;     // what was saved is gone
   uint64_t done;     // the sequence number that the next call had when backward last ran through here; 0: never
 
@@ -233,6 +237,7 @@ Node* new_node(NodeType& type);  // not yet tracked by the collector: call track
 Node* construct_node(NodeType& type, void* raw, PyTypeObject* python);
 void track_node(Node* node);
 void release_saved(Node& node, const Site& by);
+Edge written_edge(Node& slices);        // leads to the part of the base that a CopySlices wrote
 std::string freed_message(Node& node);  // of a second backward
 uint64_t next_sequence();
 uint64_t last_sequence();

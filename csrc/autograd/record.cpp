@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "autograd/apart.h"
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/module_scope.h"
@@ -84,15 +85,19 @@ struct CopySlices : Node {
   static constexpr const char* kName = "CopySlices";
   ViewGeometry view;
   Ints base_sizes, base_strides;
+  ResultMeta written;  // the view
   Node* fn = nullptr;  // owned
   uint32_t fn_nr = 0;
   Grads backward(const Grads& dy);
   Grads stacked(const Grads& dy) { return backward(dy); }
   Tensor part_of(const Tensor& whole, int64_t rows, int64_t step) const;
-  ~CopySlices() { Py_XDECREF(reinterpret_cast<PyObject*>(fn)); }
+  ~CopySlices() {
+    if (fn && fn->slices == this) fn->slices = nullptr;
+    Py_XDECREF(reinterpret_cast<PyObject*>(fn));
+  }
   void fields(FieldVisitor& visit) {
     visit.saved_number();  // it counts as freed after backward, whatever f keeps: torch refuses a second one, too
-    if (fn) fn->type->fields(*fn, visit);
+    if (fn) visit.inner(*fn);
   }
 };
 
@@ -183,6 +188,20 @@ Node* grad_fn_of(TensorObject* t) {
   set_history(t, node, 0);
   t->view_version = t->version->value;
   return t->grad_fn;
+}
+
+Edge written_edge(Node& node) {
+  auto& slices = static_cast<CopySlices&>(node);
+  auto* view = static_cast<AsStridedBackward*>(new_node(NodeTypeOf<AsStridedBackward>::type));
+  view->edges.push_back(Edge(&slices, 0));
+  view->results.push_back(slices.written);
+  view->view = slices.view;
+  view->size = slices.view.sizes;
+  view->stride = slices.view.strides;
+  view->storage_offset = slices.view.distance;
+  Edge edge(view, 0);
+  finish_node(view);
+  return edge;
 }
 
 Edge gradient_edge(TensorObject* t) {
@@ -283,6 +302,7 @@ void check_inplace(const Tensor& t, bool overlap_ok) {
           "\n  Change it under no_grad() (as optimizers do), or out of place: y = x + 1");
   }
   if (!overlap_ok) check_no_internal_overlap(t);
+  before_write(t);
 }
 
 void rebase_history(const Tensor& t, Edge edge) {
@@ -303,6 +323,8 @@ void rebase_history(const Tensor& t, Edge edge) {
   slices->fn = edge.node;
   Py_INCREF(reinterpret_cast<PyObject*>(edge.node));
   slices->fn_nr = edge.nr;
+  slices->written = ResultMeta(t);
+  edge.node->slices = slices;
   slices->sequence = next_sequence();
   slices->site = edge.node->site;
   slices->scope = Py_XNewRef(edge.node->scope);

@@ -41,6 +41,9 @@ inline bool will_record(const Inputs& inputs) { return grad_enabled() && inputs.
 Edge gradient_edge(TensorObject* t);
 Node* grad_fn_of(TensorObject* t);  // borrowed, null for leaves
 
+// t, made to send its gradient along an edge.
+Tensor with_history(Tensor t, Edge edge);
+
 void add_edges(Node* node, const Inputs& inputs);
 void attach_result(Node* node, const Tensor& y);  // y becomes the node's next result (skipped for integer results)
 // Finishes a node: its line, its place in the order, visible to the collector. Takes over the caller's reference.

@@ -56,7 +56,11 @@ struct CloneBackward : Node {
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
 Ints strides_for(const Tensor& t, MemoryFormat format) {
-  if (format == MemoryFormat::Preserve) return dense_strides_like(t);
+  if (format == MemoryFormat::Preserve) {
+    // Also strides that say nothing, of dimensions of size 1: they decide what counts as the same elements.
+    if (t.numel() && non_overlapping_and_dense(t.sizes(), t.strides())) return Ints(t.strides());
+    return dense_strides_like(t);
+  }
   if (format == MemoryFormat::Contiguous) return contiguous_strides(t.sizes());
   int64_t n = format == MemoryFormat::ChannelsLast ? 4 : 5;
   CHECK(t.dim() == n, Runtime, "required rank ", n, " tensor to use ", n == 4 ? "channels_last" : "channels_last_3d",

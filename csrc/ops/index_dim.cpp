@@ -134,6 +134,8 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const V
   bool complex_value = value.is_tensor() ? value.tensor.is_complex() : value.number.is_complex();
   CHECK(!complex_value || input.is_complex(), Runtime,
         "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+  if (!value.is_tensor()) check_holds(value.number, input.dtype());
+  else if (!value.tensor.device().is_meta()) check_holds(item(value.tensor), input.dtype());
   Tensor y = writable(input, will_record({input, value}));
   if (index.numel() && y.numel() && !y.device().is_meta()) {
     NoGrad raw;

@@ -55,6 +55,8 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
         value.is_tensor() ? value.tensor.dim() : 0, " dimension(s).");
   check_complex_value(input, value);
+  if (value.is_tensor() && !value.tensor.device().is_meta() && !value.tensor.is_complex())
+    check_holds(item(value.tensor), input.dtype());
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), mask);
   bool recorded = will_record({input, value});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/apart.h"
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -252,6 +253,29 @@ struct MatmulBackward : Node {
   }
   FIELDS(self, other)
 };
+// Whether the first dimensions of a tensor could be one, as they lie in memory.
+static bool mergeable(IntSpan sizes, IntSpan strides, int64_t count) {
+  int64_t run = -1;  // the stride of what comes before
+  for (int64_t d = count - 1; d >= 0; --d) {
+    if (sizes[d] == 1) continue;
+    if (run >= 0 && strides[d] != run) return false;
+    run = strides[d] * sizes[d];
+  }
+  return true;
+}
+// Whether PyTorch multiplies a rearranged copy of operand `first` or of the other, given both as batches: of the rows
+// of a batch times one matrix (of the columns of one, from the left) it makes one matrix, and else one batch dimension.
+static bool rearranged(const Tensor (&batches)[2], const Tensor (&given)[2], bool first) {
+  const bool short_batches = given[0].dim() == 3 && given[1].dim() == 3;
+  auto alone = [&](const Tensor& t) { return t.dim() == 2 || (short_batches && t.sizes()[0] == 1); };
+  const Tensor &batch = batches[!first], &own = given[!first];
+  if (!alone(given[first])) return !mergeable(batch.sizes(), batch.strides(), batch.dim() - 2);
+  if (alone(own)) return false;
+  const int64_t lead = own.dim() - 2;
+  Ints sizes(own.sizes()), strides(own.strides());
+  if (!first) std::swap(sizes[lead], sizes[lead + 1]), std::swap(strides[lead], strides[lead + 1]);
+  return !mergeable(sizes, strides, lead + 1);
+}
 static Tensor batched(const Tensor& a, const Tensor& b) {
   IntSpan as = a.sizes(), bs = b.sizes();
   int64_t k = as[a.dim() - 1];
@@ -269,8 +293,8 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
     wide[i] = alias(t, sizes, broadcast_strides(t, sizes), t->offset);
   }
   return record<MatmulBackward>(product(wide[0], wide[1]), {a, b}, [&](auto& n) {
-    if (n.needs(1)) n.self = save(a);
-    if (n.needs(0)) n.other = save(b);
+    if (n.needs(1)) n.self = rearranged(wide, {a, b}, true) ? save_apart(n, a) : save(a);
+    if (n.needs(0)) n.other = rearranged(wide, {a, b}, false) ? save_apart(n, b) : save(b);
     n.shared = b.dim() == 2 && a.dim() > 2;
   });
 }

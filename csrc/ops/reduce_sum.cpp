@@ -134,7 +134,7 @@ struct ProdBackward : Node {
   int64_t dim = 0;
   bool all = false;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), y = result.unpack(*this);
+    Tensor y = result.unpack(*this), x = cast(self.unpack(*this), y.dtype());
     if (x.dim() == 0) return {dy[0]};
     Tensor g = spread(dy[0], led(dy[0], kept), led(dy[0], x.sizes()));
     bool zeros_in_x = !x.device().is_meta() && !item(rl::ops::all(x)).to_bool();
@@ -146,15 +146,16 @@ struct ProdBackward : Node {
         all ? reshape(products_of_others(reshape(x, {x.numel()}), 0), x.sizes()) : products_of_others(x, dim);
     return {mul(g, conj(others))};
   }
-  // The product of what stands before and of what stands after each element.
+  // The product of what stands before and of what stands after each element. cumprod keeps its input: that is a copy,
+  // joined with ones, so that x may be written to afterwards.
   static Tensor products_of_others(const Tensor& x, int64_t dim) {
     int64_t n = x.dim() ? x.size(dim) : 1;
     Ints one(x.sizes());
     if (x.dim()) one[dim] = 1;
     Tensor ones = full(one, Scalar(1), x.dtype(), x.device());
     if (n == 1) return ones;
-    Tensor before = cat({ones, cumprod(narrow(x, dim, 0, n - 1), dim)}, dim);
-    Tensor after = flip(cat({ones, cumprod(narrow(flip(x, {dim}), dim, 0, n - 1), dim)}, dim), {dim});
+    Tensor before = cumprod(cat({ones, narrow(x, dim, 0, n - 1)}, dim), dim);
+    Tensor after = flip(cumprod(cat({ones, flip(narrow(x, dim, 1, n - 1), {dim})}, dim), dim), {dim});
     return mul(before, after);
   }
   FIELDS(self, result)
@@ -164,8 +165,8 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, std::
   Tensor x = summand(input, to);
   Reduced r = reduced(x, dim ? OptDims(Ints{*dim}) : std::nullopt, keepdim);
   Tensor y = reduce_raw(Reduce::Prod, x, r, to);
-  return record<ProdBackward>(y, {x}, [&](auto& n) {
-    n.self = save(x), n.result = save_output(n, y), n.kept = r.kept;
+  return record<ProdBackward>(y, {input}, [&](auto& n) {
+    n.self = save(input), n.result = save_output(n, y), n.kept = r.kept;
     n.all = !dim, n.dim = dim ? wrap_dim(*dim, x.dim()) : 0;
   });
 }

@@ -146,14 +146,30 @@ Tensor polygamma(int64_t n, const Tensor& x) {
 }
 static Tensor polygamma_method(const Tensor& x, int64_t n) { return polygamma(n, x); }
 
-// mvlgamma: log of the multivariate gamma function, a sum of lgammas
+// mvlgamma: log of the multivariate gamma function, sum over j of lgamma(x - j/2)        dx = dy sum digamma(x - j/2)
+struct MvlgammaBackward : Node {
+  static constexpr const char* kName = "MvlgammaBackward0";
+  Saved self;
+  int64_t p = 1;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), sum = digamma(x);
+    for (int64_t j = 1; j < p; ++j) sum = add(sum, digamma(sub(x, 0.5 * static_cast<double>(j))));
+    return {mul(dy[0], sum)};
+  }
+  FIELDS(p, self)
+};
 static Tensor mvlgamma(const Tensor& x, int64_t p) {
   CHECK(p >= 1, Runtime, "p has to be greater than or equal to 1");
   CHECK(p <= 1000000, Runtime, "mvlgamma: p is too large: ", p);
   Tensor base = is_differentiable(x.dtype()) ? x : cast(x, default_dtype());
-  Tensor sum = lgamma(base);
-  for (int64_t j = 1; j < p; ++j) sum = add(sum, lgamma(sub(base, 0.5 * static_cast<double>(j))));
-  return add(sum, 0.25 * static_cast<double>(p) * static_cast<double>(p - 1) * 1.14472988584940017414);  // log pi
+  Tensor y;
+  {
+    NoGrad raw;
+    y = lgamma(base);
+    for (int64_t j = 1; j < p; ++j) y = add(y, lgamma(sub(base, 0.5 * static_cast<double>(j))));
+    y = add(y, 0.25 * static_cast<double>(p) * static_cast<double>(p - 1) * 1.14472988584940017414);  // log pi
+  }
+  return record<MvlgammaBackward>(y, {base}, [&](auto& n) { n.self = save(base), n.p = p; });
 }
 
 // i0: modified Bessel function of order 0        dx = dy i1(x)

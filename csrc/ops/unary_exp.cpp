@@ -71,7 +71,10 @@ Tensor rsqrt(const Tensor& x) {
 // square: y = x^2        dx = 2 dy conj(x)
 struct SquareBackward : SelfNode {
   static constexpr const char* kName = "PowBackward0";
-  Grads backward(const Grads& dy) { return {mul(dy[0], mul(conj(x()), 2))}; }
+  Grads backward(const Grads& dy) {
+    Tensor slope = grad_enabled() ? pow(x(), 1) : x();  // see PowBackward
+    return {mul(dy[0], mul(conj(slope), 2))};
+  }
 };
 Tensor square(const Tensor& x) {
   const Tensor& wide = x.dtype() == DType::Bool ? cast(x, DType::Int64) : x;

@@ -207,7 +207,7 @@ PyObject* saved_tensors(PyObject* s, void*) {
     for (int64_t i = 0; i < node.saved_tensors.size(); ++i) PyTuple_SET_ITEM(t, i, Py_NewRef(Py_None));
     for (int64_t i = 0; i < node.saved_tensors.size(); ++i) {
       const Saved& s = node.saved_tensors[i];
-      if (!s.defined() && s.output_nr_ == -1 && !node.released) continue;
+      if (!s.ever() && !node.released) continue;
       Tensor v;
       try {
         // Users find a saved result with its history, also where backward records nothing: it may differentiate it.

@@ -216,6 +216,11 @@ struct Write {
   const ops::IndexList* indices;
 };
 
+// A view that lost its history is refused before anything is written.
+void check_history(const Tensor& value) {
+  if (grad_enabled() && value->base && value->wants_grad()) grad_fn_of(value.get());
+}
+
 void set(const Tensor& self, PyObject* index, PyObject* given) {
   CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.",
         info(self.dtype()).legacy, "Tensor");
@@ -248,7 +253,7 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
         source = copied ? ops::clone(source) : spread;
       }
     }
-    if (grad_enabled() && source->base && source->wants_grad()) grad_fn_of(source.get());  // ... before it is written
+    check_history(source);
     ops::copy_(target, source, false);
     return;
   }

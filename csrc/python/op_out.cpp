@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "autograd/apart.h"
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
@@ -173,6 +174,7 @@ PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
   const int count = static_cast<int>(o.params.size());
   check_out_grad(def, b, count, flags);
   check_out_memory(b.out, b.slots, count, flags);
+  each_tensor(&b.out, 1, before_write);
   if ((flags & kOutType) && is_tensor(b.out)) take_type(o, b, b.out);
   const bool direct = (flags & kElementwise) && may_write_directly(b.out, b.slots, count);
   PyObject* result = direct ? invoke_into(b.out, o, b.slots)

@@ -25,6 +25,7 @@ struct Storage {
   int64_t bytes = 0;
   Device device;
   bool resizable = true;
+  bool kept_apart = false;              // a node has something here that a write must copy first (autograd/apart.h)
   void (*release)(Storage*) = nullptr;  // null: the caching allocator's memory
   void* owner = nullptr;                // for `release`
   Version version;

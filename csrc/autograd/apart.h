@@ -1,0 +1,16 @@
+// Tensors kept for backward as if they were copied: a write to one, which would make backward refuse, copies it first.
+// For ops that PyTorch computes on a rearranged copy of an operand and we do not: the operand may be written to.
+#pragma once
+#include "autograd/record.h"
+
+namespace rl {
+
+Saved save_apart(Node& node, const Tensor& input);
+void copy_apart(Storage* written);
+
+// To be called before a tensor's memory is written to.
+inline void before_write(const Tensor& t) {
+  if (t.storage()->kept_apart) copy_apart(t.storage());
+}
+
+}  // namespace rl
