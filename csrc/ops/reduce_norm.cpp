@@ -17,9 +17,9 @@ static Tensor is_zero(const Tensor& x) {
   return binary("eq", Pointwise::Eq, detach(x), Scalar(0), {.rule = Rule::Bool});
 }
 
-// vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0
+// vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0;
+// nothing for p = 0, which is not asked here
 static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSpan dim, double ord) {
-  if (ord == 0) return zeros(x.sizes(), x.dtype(), x.device());
   if (ord == 1) return mul(g, sgn(x));
   if (ord == 2) return mul(masked_fill(div(g, y), is_zero(y), Scalar(0)), x);
   if (std::isinf(ord)) {
@@ -96,12 +96,15 @@ static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDi
 // distances: y = the norms of a_i - b_j        as of the norms of their differences
 struct DistancesBackward : Node {
   static constexpr const char* kName = "CdistBackward0";
+  static constexpr bool kStacks = true;
   Saved self, other, result;
   double p = 2;
   Grads backward(const Grads& dy) {
-    Tensor a = unsqueeze(self.unpack(*this), 2), b = unsqueeze(other.unpack(*this), 1);
-    Tensor g = norm_grad(sub(a, b), unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], 3), {3}, p);
-    return {needs(0) ? sum(g, Ints{2}) : Tensor(), needs(1) ? neg(sum(g, Ints{1})) : Tensor()};
+    const int64_t first = lead(dy[0]);
+    Tensor a = unsqueeze(self.unpack(*this), 2), b = unsqueeze(other.unpack(*this), 1), d = sub(a, b);
+    Tensor g = p == 0 ? zeros(led(dy[0], d.sizes()), d.dtype(), d.device())
+                      : norm_grad(d, unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], -1), {3}, p);
+    return {needs(0) ? sum(g, Ints{first + 2}) : Tensor(), needs(1) ? neg(sum(g, Ints{first + 1})) : Tensor()};
   }
   FIELDS(self, other, result, p)
 };
@@ -119,6 +122,7 @@ static Tensor distances(const Tensor& a, const Tensor& b, double p) {
 // pair_distances: y = the norms of x_i - x_j for i < j, row by row        as of the norms of these differences
 struct PairDistancesBackward : Node {
   static constexpr const char* kName = "PdistBackward0";
+  static constexpr bool kStacks = true;
   Saved self, result;
   double p = 2;
   Grads backward(const Grads& dy) {
@@ -131,8 +135,11 @@ struct PairDistancesBackward : Node {
         for (int64_t column = row + 1; column < n; ++column) *i++ = row, *j++ = column;
     }
     Tensor difference = sub(index_select(x, 0, first), index_select(x, 0, second));
-    Tensor g = norm_grad(difference, unsqueeze(y, 1), unsqueeze(dy[0], 1), {1}, p);
-    return {index_add(index_add(zeros_like(x), 0, first, g), 0, second, g, Scalar(-1))};
+    Tensor dx = zeros(led(dy[0], x.sizes()), x.dtype(), x.device());
+    if (p == 0) return {dx};
+    Tensor g = norm_grad(difference, unsqueeze(y, 1), unsqueeze(dy[0], -1), {1}, p);
+    const int64_t rows = lead(dy[0]);
+    return {index_add(index_add(dx, rows, first, g), rows, second, g, Scalar(-1))};
   }
   FIELDS(self, result, p)
 };

@@ -149,6 +149,7 @@ static Tensor polygamma_method(const Tensor& x, int64_t n) { return polygamma(n,
 // mvlgamma: log of the multivariate gamma function, sum over j of lgamma(x - j/2)        dx = dy sum digamma(x - j/2)
 struct MvlgammaBackward : Node {
   static constexpr const char* kName = "MvlgammaBackward0";
+  static constexpr bool kStacks = true;
   Saved self;
   int64_t p = 1;
   Grads backward(const Grads& dy) {
