@@ -394,3 +394,33 @@ def test_overlaps_with_inference_tensors_are_refused_as_others():
         x[1:].add_(y[:2])
     x[:1].masked_scatter_(x[:1] > 0, y)  # which looks for none
     assert x.tolist() == [1, 2, 3]
+
+
+def test_a_product_of_a_rearranged_copy_takes_inference_tensors():
+    """PyTorch multiplies a (2, 3, 3) batch from the left by a matrix as one rearranged copy, which it saves."""
+    x = rl.randn(3, 3, dtype=rl.float64, requires_grad=True)
+    with rl.inference_mode():
+        batch = rl.randn(2, 3, 3, dtype=rl.float64)
+    (x @ batch).sum().backward()
+    rl.testing.assert_close(x.grad, batch.sum((0, 2)).clone().expand(3, 3))
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        batch @ x
+
+
+def test_cumprod_along_one_element_hands_the_gradient_on():
+    x = rl.tensor([[0.0, rl.inf, rl.nan, 2.0]], requires_grad=True)
+    x.cumprod(0).sum().backward()
+    assert x.grad.tolist() == [[1, 1, 1, 1]]
+
+
+def test_cumprod_at_zeros_as_by_hand():
+    x = rl.tensor(
+        [[2.0, 3.0, 0.0, 5.0, 0.0, 7.0], [0.0, 2.0, 3.0, 4.0, 5.0, 6.0]], dtype=rl.float64, requires_grad=True
+    )
+    weights = rl.arange(1.0, 7.0, dtype=rl.float64)
+    (x.cumprod(1) * weights).sum().backward()
+    # dx_k = sum over i >= k of w_i times the product of the others up to i
+    assert x.grad.tolist() == [
+        [7, 4, 6 * (3 + 4 * 5), 0, 0, 0],
+        [1 + 4 + 18 + 96 + 600 + 4320, 0, 0, 0, 0, 0],
+    ]

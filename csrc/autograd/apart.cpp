@@ -54,6 +54,10 @@ size_t g_sift_at = 64;  // so that dead nodes do not pile up
 }  // namespace
 
 Saved save_apart(Node& node, const Tensor& input) {
+  if (input->inference) {  // which may not be saved, while its copy may
+    NoGrad raw;
+    return save(g_engine_ops.clone(input));
+  }
   Saved s = save(input);
   if (s.packed_) return s;
   // An alias, so that what becomes of the tensor itself (detach_, another shape) is nothing to backward either.

@@ -48,7 +48,7 @@ struct CumprodBackward : Node {
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
-    if (x.dim() == 0 || x.numel() <= 1) return {dy[0]};
+    if (x.dim() == 0 || x.numel() == 0 || x.size(dim) == 1) return {dy[0]};
     if (x.device().is_meta() || item(all(x)).to_bool())
       return {div(sum_from(mul(dy[0], conj(y)), dim - x.dim()), conj(x))};
     int64_t n = x.size(dim);
@@ -75,7 +75,11 @@ struct CumprodBackward : Node {
     Tensor slope = div(sum_from(where(before, mul(g, y), Scalar(0)), d), x);
     Tensor rest = cumprod(where(logical_and(between, eq(zeros, false)), x, Scalar(1)), dim);
     Tensor at_zero = sum(mul(rest, where(between, g, Scalar(0))), Ints{d}, true);
-    at_zero = mul(at_zero, narrow(cumprod(where(before, x, Scalar(1)), dim), dim, x.size(dim) - 1, 1));
+    Ints one(x.sizes());
+    one[dim] = 1;
+    Tensor start = full(one, Scalar(1), x.dtype(), x.device());
+    Tensor product = cat({start, narrow(y, dim, 0, x.size(dim) - 1)}, dim);  // of what comes before each place
+    at_zero = mul(at_zero, sum(where(first, product, Scalar(0)), Ints{dim}, true));
     return where(before, slope, where(first, at_zero, Scalar(0)));
   }
   FIELDS(self, result, dim)
