@@ -197,3 +197,14 @@ def test_half_complex_sums_and_truth():
     assert a.any().item() and not a.all().item() and a.count_nonzero().item() == 2
     with pytest.raises(NotImplementedError):
         a.sum()
+
+
+@pytest.mark.parametrize(
+    "name", ["hardtanh", "relu6", "elu", "selu", "celu", "hardswish", "hardshrink", "softshrink", "relu"]
+)
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64])
+def test_where_an_input_is_nan_activations_have_a_slope(name, dtype):
+    """As in PyTorch: NaN is not inside the part where the slope is 0."""
+    x = rl.full((20,), rl.nan, dtype=dtype, requires_grad=True)
+    getattr(rl.nn.functional, name)(x).sum().backward()
+    assert rl.allclose(x.grad, rl.full_like(x, 1.0507009873554805 if name == "selu" else 1.0))

@@ -56,7 +56,7 @@ void put_piecewise(LoopTable& t) {
   };
   unary_floats<kHardtanh>(t, Hardtanh);
   unary<kHardtanh, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Hardtanh);
-  binary_floats<[](auto dy, auto x, const auto& p) { return (x > p.d0) & (x < p.d1) ? dy : decltype(x)(0); }>(
+  binary_floats<[](auto dy, auto x, const auto& p) { return (x <= p.d0) | (x >= p.d1) ? decltype(x)(0) : dy; }>(
       t, HardtanhGrad);
 
   // The bounds 0 and 6 come from p.d0 = 0: the compiler makes one instruction of a bound that it does not know, and
@@ -73,13 +73,13 @@ void put_piecewise(LoopTable& t) {
   }>(t, Hardswish);
   binary_floats<[](auto dy, auto x) {
     using T = decltype(x);
-    const T slope = x * T(1.0 / 3) + T(0.5), inside = x >= 3 ? dy : dy * slope;
+    const T slope = x * T(1.0 / 3) + T(0.5), inside = x < 3 ? dy * slope : dy;
     return x <= -3 ? T(0) : inside;
   }>(t, HardswishGrad);
 
   unary_floats<[](auto x, const auto& p) { return abs_(x) <= p.d0 ? decltype(x)(0) : x; }>(t, Hardshrink);
-  binary_floats<[](auto dy, auto x, const auto& p) { return (abs_(x) > p.d0) ? dy : decltype(x)(0); }>(t,
-                                                                                                       HardshrinkGrad);
+  binary_floats<[](auto dy, auto x, const auto& p) { return abs_(x) <= p.d0 ? decltype(x)(0) : dy; }>(t,
+                                                                                                      HardshrinkGrad);
   unary_floats<[](auto x, const auto& p) {
     using T = decltype(x);
     return abs_(x) <= p.d0 ? T(0) : x - with_sign(T(p.d0), x);
@@ -103,10 +103,10 @@ void put_smooth(LoopTable& t) {
   unary_wide<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
   binary_wide<[](auto dy, auto x, const auto& p) {
     using T = decltype(x);
-    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), slope = (x > 0) ? T(p.d1) : below;
+    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), slope = x <= 0 ? below : T(p.d1);
     return dy * slope;
   }>(t, EluGrad);
-  binary_floats<[](auto dy, auto y, const auto& p) { return (y > 0) ? dy * p.d1 : dy * p.d2 * (y + p.d0 * p.d1); }>(
+  binary_floats<[](auto dy, auto y, const auto& p) { return y <= 0 ? dy * p.d2 * (y + p.d0 * p.d1) : dy * p.d1; }>(
       t, EluResultGrad);
   unary_wide<[](auto x) { return gelu(x); }>(t, Gelu);
   unary_wide<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
