@@ -79,12 +79,15 @@ Saved save_apart(Node& node, const Tensor& input) {
 
 void copy_apart(Storage* written) {
   written->kept_apart = false;
-  CopyKept fields(written);
+  // Held, and off the list, before anything is copied: a copy may wake the collector, which may free nodes or record.
+  std::vector<Edge> nodes;
   sift([&](Storage* storage, Node* node) {
     if (storage != written) return false;
-    node->type->fields(*node, fields);
+    nodes.push_back(Edge(node, 0));
     return true;
   });
+  CopyKept fields(written);
+  for (const Edge& e : nodes) e.node->type->fields(*e.node, fields);
 }
 
 }  // namespace rl

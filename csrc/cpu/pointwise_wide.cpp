@@ -3,10 +3,7 @@
 #include "cpu/pointwise.h"
 #include "cpu/pointwise_guarded.h"
 #ifdef RL_HAS_WIDE
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include "cpu/wide_math.h"
-#pragma GCC diagnostic pop
 
 namespace rl::RL_ISA {
 namespace {

@@ -1,10 +1,8 @@
+// The rows of softmax on 512-bit registers: short ones stay in them from their maximum to their quotients.
 #include "cpu/instructions.h"
 #include "cpu/softmax_rows.h"
 #ifdef RL_HAS_WIDE
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include "cpu/wide_math.h"
-#pragma GCC diagnostic pop
 
 namespace rl::RL_ISA {
 namespace {

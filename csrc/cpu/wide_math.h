@@ -1,6 +1,10 @@
 // Functions of 512-bit registers by pieces: a permutation looks the coefficients of sixteen polynomials up.
 #pragma once
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #include "cpu/isa.h"
 #include "cpu/simd_math.h"
