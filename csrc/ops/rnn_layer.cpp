@@ -166,7 +166,7 @@ struct RnnLayerBackward : Node {
     if (equal.found() && needs(3))
       dx[3] = mm(t(gru ? narrow(sums_by_row, 1, 0, 3 * h) : sums_by_row),
                  index_select(reshape(in, {rows, shape.input}), 0, equal.first));
-    if (equal.found()) shape.input = 0;
+    if (equal.found()) shape.input = 0;  // its part is done: what is joined below are the states alone
     if ((needs(3) && !equal.found()) || needs(4)) {
       Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
       if (!meta) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
