@@ -1,4 +1,4 @@
-"""torch.compile and its relatives: accepted, and what they are given runs as it is."""
+"""torch.compile and its relatives: what they are given stays Python, with its pointwise arithmetic fused."""
 
 import contextlib
 import functools
@@ -22,18 +22,30 @@ __all__ = [
 def compile(
     model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False
 ):
-    """The function or module itself; without one, a decorator that returns what it decorates."""
+    """The function or module, with its pointwise arithmetic fused (rushlight.jit._fuse): the same results, in fewer
+    passes over memory. Without one, a decorator. disable=True returns what it is given.
+    """
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
         )
     if not callable(model):
         raise RuntimeError(f"torch.compile: expected a function or a module, got {type(model).__name__}")
-    return model
+    if disable or backend == "eager":
+        return model
+    from rushlight.jit._fuse import fuse
+
+    return fuse(model)
 
 
 def _marker(fn=None, *args, **kwargs):
