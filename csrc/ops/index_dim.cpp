@@ -97,6 +97,7 @@ struct IndexAddBackward : Node {
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   int64_t d = wrap_dim(dim, input.dim());
   Ints given = check_source("index_add", input, d, index, source);
+  check_holds(alpha, source.dtype());
   Tensor y = writable(input, will_record({input, source}));
   if (index.numel() && y.numel() && !y.device().is_meta()) {
     NoGrad raw;

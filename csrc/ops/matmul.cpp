@@ -454,6 +454,8 @@ static Tensor addmv(const Tensor& c, const Tensor& a, const Tensor& x, const Sca
   CHECK(a.sizes()[1] == x.sizes()[0] && (c.numel() == 1 || c.numel() == a.sizes()[0]), Runtime,
         "size mismatch, got input (", c.numel(), "), mat (", a.sizes()[0], "x", a.sizes()[1], "), vec (", x.sizes()[0],
         ")");
+  check_holds(alpha, a.dtype());
+  check_holds(beta, a.dtype());
   Tensor column = c.dim() == 1 ? unsqueeze(c, 1) : c;
   return without_dim(addmm(column, a, unsqueeze(x, 1), beta, alpha), 1);
 }
@@ -467,6 +469,8 @@ static Tensor addr(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
   CHECK(c.dim() <= 2 && IntSpan(broadcast_sizes(c.sizes(), ab.sizes())) == ab.sizes(), Runtime, "addr: input of shape ",
         to_text(c.sizes()), " cannot be broadcast to the product's shape ", to_text(ab.sizes()));
   DType common = promote_types(c.dtype(), ab.dtype());
+  check_holds(alpha, common);
+  check_holds(beta, common);
   if (common == DType::Bool) {
     CHECK(beta.kind() == Scalar::Kind::Bool || beta.is_integral(), Runtime,
           "Boolean beta only supported for Boolean results.");
