@@ -36,6 +36,14 @@ Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim) {
   return strides;
 }
 
+void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind error) {
+  if (index.device().is_meta() || index.numel() == 0) return;
+  NoGrad raw;
+  Tensor at = contiguous(cast(index, DType::Int64));
+  for (const int64_t *p = at.data<int64_t>(), *end = p + at.numel(); p != end; ++p)
+    if (*p < 0 || *p >= size) fail(error, "index ", *p, " is out of bounds for dimension ", dim, " with size ", size);
+}
+
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,
                const Tensor& values, Combine combine, ErrorKind error, bool wrap) {
   if (y.device().is_meta()) return;
