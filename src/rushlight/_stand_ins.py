@@ -15,7 +15,6 @@ from rushlight._missing import absent, teach
 _TABLE = """
 _C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim _remove_batch_dim maybe_get_bdim maybe_get_level
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError!
-_dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
 _dynamo.utils:
 _export: capture_pre_autograd_graph
@@ -25,8 +24,6 @@ _functorch.vmap: vmap=_vmap_call.vmap Tensor=Tensor tree_flatten=utils._pytree.t
 _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
-_inductor:
-_inductor.config:
 _inductor.inductor_prims:
 _inductor.utils: fresh_inductor_cache
 _jit_internal:
