@@ -116,11 +116,9 @@ fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
 fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
-fx.passes:
 fx.passes.infra:
 fx.passes.infra.pass_base: PassBase PassResult
 fx.passes.infra.pass_manager: PassManager
-fx.passes.shape_prop: ShapeProp TensorMetadata
 fx.passes.symbolic_shape_prop:
 fx.passes.split_module: split_module
 nested: Tensor=Tensor as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor narrow masked_select
