@@ -468,8 +468,12 @@ def fuse_function(function):
 def fuse_module(module):
     """Gives the modules in a module, where their classes are not rushlight's own, forward methods with programs."""
     for part in module.modules():
-        forward = getattr(type(part), "forward", None)
-        if type(part).__module__.partition(".")[0] == "rushlight" or "forward" in part.__dict__:
+        cls = getattr(
+            type(part), "_plain_class", type(part)
+        )  # of a scripted module, the class that was scripted
+        forward = getattr(cls, "forward", None)
+        own = part.__dict__.get("forward")
+        if cls.__module__.partition(".")[0] == "rushlight" or (own and not hasattr(own, "_fused_from")):
             continue
         made = fuse_function(forward)
         if made is not forward:
