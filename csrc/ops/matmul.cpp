@@ -237,7 +237,7 @@ static Tensor times_matrix(const Tensor& dy, const Tensor& w) {
 // A matrix b shared by the whole batch gets its gradient in one product over all rows.
 struct MatmulBackward : Node {
   static constexpr const char* kName = "MatmulBackward0";
-  static constexpr bool kStacks = true;
+  static constexpr bool kStacks = true, kEndsInView = true;
   Saved self, other;
   bool shared = false;  // b is a matrix, and the same for the whole batch
   Grads backward(const Grads& dy) {
@@ -298,6 +298,18 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
     n.shared = b.dim() == 2 && a.dim() > 2;
   });
 }
+// A view from outside the graph of a tensor that is part of it asks for gradients and leads nowhere. PyTorch multiplies
+// views of batches and of what they are multiplied by from the left: views of such a view are steps of the graph, and
+// so the other operand is kept for a gradient that nobody takes, and may not be written to. A vector, and a matrix on
+// the right, are multiplied as they are.
+static bool leads_nowhere(const Tensor& t) {
+  return grad_enabled() && !t->requires_grad && t->wants_grad() && !t->grad_fn;
+}
+static Tensor as_step(const Tensor& t) { return leads_nowhere(t) ? expand(t, t.sizes()) : t; }
+static Tensor vector_as_matrix(const Tensor& t, int64_t dim) {
+  NoGrad outside(grad_enabled() && !leads_nowhere(t));
+  return unsqueeze(t, dim);
+}
 Tensor matmul(const Tensor& a, const Tensor& b) {
   int64_t m = a.dim(), n = b.dim();
   CHECK(m > 0 && n > 0, Runtime, "both arguments to matmul need to be at least 1D, but they are ", m, "D and ", n, "D");
@@ -305,9 +317,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (m == 1 && n == 1) return dot(a, b);
   if (m == 2 && n == 1) return mv(a, b);
   if (m == 1 && n == 2) return without_dim(mm(unsqueeze(a, 0), b), 0);
-  if (m == 1) return without_dim(batched(unsqueeze(a, 0), b), -2);
-  if (n == 1) return without_dim(batched(a, unsqueeze(b, -1)), -1);
-  return batched(a, b);
+  if (m == 1) return without_dim(batched(vector_as_matrix(a, 0), as_step(b)), -2);
+  if (n == 1) return without_dim(batched(as_step(a), vector_as_matrix(b, -1)), -1);
+  return batched(as_step(a), n == 2 ? b : as_step(b));
 }
 
 // linear: y = x W^T + b        dx = dy W, dW = dy^T x, db = dy
