@@ -75,10 +75,14 @@ def _meets(name, target, others):
 def astray(step, tensors, shapes, failed):
     """Whether PyTorch left what it documents: an integer tensor that asks for gradients (x.fill_(y), x.eq_(y) for a y that does);
     a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
-    themselves, were moved to other memory; an out= that it resized before
-    it refused it, or though it is part of a graph, or though others share its memory and see in what order it was filled;
-    a complex tensor of another shape than its real views were made of, or written to outside of the graph, or outside of which it
-    lies while a view of it is a leaf that asks for gradients: it repeats the steps from there, and finds no history to take.
+    themselves, were moved to other memory; an out= that it resized before it refused it, or though it is part of a graph, or
+    though others share its memory and see in what order it was filled; a complex tensor of another shape than its real views were
+    made of, because it repeats the steps from there:
+
+        x = torch.tensor(1j, requires_grad=True) * 1
+        r = torch.view_as_real(x)  # (2,)
+        x.unsqueeze_(0)
+        r.sum().backward()  # refused: a gradient of shape [2] for [1, 2]
     """
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
@@ -86,18 +90,7 @@ def astray(step, tensors, shapes, failed):
         x = tensors[i % n]
         if name in ("set_", "set_data") and (x._base is not None or any(t._base is x for t in tensors)):
             return True
-        if (name == "geometry" or mode in ("no_grad", "inference_mode")) and any(
-            t._base is x and t.is_complex() != x.is_complex() for t in tensors
-        ):
-            return True
-        base = x._base
-        if (
-            base is not None
-            and not base.requires_grad
-            and any(
-                t._base is base and t.requires_grad and t.is_complex() != base.is_complex() for t in tensors
-            )
-        ):
+        if name == "geometry" and any(t._base is x and t.is_complex() != x.is_complex() for t in tensors):
             return True
         if x.requires_grad and not (x.is_floating_point() or x.is_complex()):
             return True
