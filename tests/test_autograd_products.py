@@ -112,3 +112,35 @@ def test_many_products_of_one_tensor_and_of_many():
     for i, (w, (y,)) in enumerate(kept):
         y.sum().backward()
         assert w.grad.tolist() == [[4.0 * i, 4.0 * i]] * 3
+
+
+@pytest.mark.parametrize("inputs", [False, True])
+@pytest.mark.parametrize("detached", [0, 1])
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
+def test_operands_may_be_detached_afterwards_as_in_torch(detached, inputs):
+    """Where PyTorch multiplies a view of an operand, the view keeps its history."""
+    torch = pytest.importorskip("torch")
+
+    def gradients(T, *shapes):
+        leaves = [T.full(s, 2.0, dtype=T.float64).requires_grad_() for s in shapes]
+        operands = [x * 1.0 for x in leaves]
+        try:
+            y = T.matmul(*operands)
+            operands[detached].detach_()
+            (y * y).sum().backward(inputs=[y] if inputs else None, create_graph=True)
+            if not inputs:
+                (leaves[0].grad.square().sum() + leaves[1].grad.square().sum()).backward()
+        except RuntimeError as error:
+            return type(error)
+        return [None if x.grad is None else x.grad.tolist() for x in leaves]
+
+    for shapes in itertools.product(SHAPES, SHAPES):
+        assert gradients(rl, *shapes) == gradients(torch, *shapes), shapes
+
+
+def test_backward_to_a_result_looks_at_all_that_its_node_keeps():
+    x, w = (rl.ones(3, requires_grad=True) * 2 for _ in range(2))
+    y = x * w
+    w.detach_()
+    with pytest.raises(RuntimeError, match="detached in-place"):
+        y.sum().backward(inputs=[y])

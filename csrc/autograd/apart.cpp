@@ -62,13 +62,18 @@ Saved save_apart(Node& node, const Tensor& input) {
   if (keepers().size() >= g_sift_at) sift();
   keepers().emplace(input.storage(), weak);
   input.storage()->kept_apart = true;
+  Saved s = save_view(input);
+  if (!s.packed_) s.output_nr_ = Saved::kApart;
+  return s;
+}
+
+Saved save_view(const Tensor& input) {
   Saved s = save(input);
   if (s.packed_) return s;
-  // An alias, so that what becomes of the tensor itself (detach_, another shape) is nothing to backward either.
   s.tensor_ = alias(input);
   if (input->wants_grad())
     if (Edge edge = gradient_edge(input.get()); edge.node) s.tensor_ = with_history(s.tensor_, std::move(edge));
-  s.output_nr_ = Saved::kApart;
+  s.output_nr_ = Saved::kInput;
   return s;
 }
 
