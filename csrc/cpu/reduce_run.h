@@ -249,8 +249,8 @@ template <class Op, class C> Vec<C> reduce_short_rows(const Op& op, const C* p, 
 }
 
 // Narrow rows that follow each other: as many as fill registers run as one, then what each of them gave is joined.
-template <class Op, class C> void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
-                                                int64_t rows, typename Op::Acc* acc) {
+template <class Op, class C>
+void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n, int64_t rows, typename Op::Acc* acc) {
   using A = typename Op::Acc;
   const int64_t group = rows_in_group(n), wide = group * n, groups = rows / group, left = rows % group;
   alignas(64) char memory[kWidth * sizeof(A)];
