@@ -610,7 +610,7 @@ def test_filtered_resize_of_bytes(shape, size):
     got = F.interpolate(rl.tensor(a), size=size, mode="bilinear", antialias=True)
     assert got.dtype == rl.uint8
     off = np.abs(got.numpy().astype(float) - expected)
-    assert off.max() <= 1 and (off > 0).mean() < 0.1  # weights have 15 bits
+    assert off.max() <= 1 and (off > 0).mean() < 0.03  # weights have 15 bits
     white = F.interpolate(rl.full(shape, 255, dtype=rl.uint8), size=size, mode="bicubic", antialias=True)
     assert (white == 255).all()
 
@@ -625,3 +625,84 @@ def test_filtered_bytes_are_those_of_torch(mode):
         ).numpy()
         got = F.interpolate(rl.tensor(a), size=size, mode=mode, antialias=True).numpy()
         assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, n", [(48, 48), (70, 65), (64, 200), (200, 64), (129, 129), (530, 520)])
+def test_reflections_in_blocks(m, n, dtype):
+    a = array(m, n, dtype=dtype)
+    tolerance = 2e-5 if dtype == np.float32 else 1e-12
+    for mode in ("reduced", "complete"):
+        q, r = (t.numpy() for t in rl.linalg.qr(rl.tensor(a), mode=mode))
+        np.testing.assert_allclose(q.T @ q, np.eye(q.shape[1]), atol=tolerance)
+        np.testing.assert_allclose(q @ r, a, atol=20 * tolerance)
+        assert np.array_equal(r, np.triu(r))
+    expected = np.linalg.qr(a.astype(np.float64), mode="r")
+    np.testing.assert_allclose(
+        np.abs(rl.linalg.qr(rl.tensor(a), mode="r").R.numpy()), np.abs(expected), atol=2e-3
+    )
+    packed, tau = rl.geqrf(rl.tensor(a))
+    q = rl.linalg.qr(rl.tensor(a), mode="complete").Q
+    c = rl.tensor(array(m, 50, seed=1, dtype=dtype))
+    np.testing.assert_allclose(rl.ormqr(packed, tau, c), q @ c, atol=20 * tolerance)
+    np.testing.assert_allclose(rl.ormqr(packed, tau, c, transpose=True), q.T @ c, atol=20 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e30, 1e-30, 1e-42])
+def test_reflections_of_equal_columns(scale, dtype):
+    """What is left of a column is rounding errors, or nothing: Q is orthogonal all the same."""
+    a = np.full((60, 60), scale, dtype)
+    a[:, 7] = 0
+    q, r = (t.numpy() for t in rl.linalg.qr(rl.tensor(a)))
+    np.testing.assert_allclose(q.T @ q, np.eye(60), atol=1e-5)
+    np.testing.assert_allclose(q @ r, a, atol=2e-5 * scale + 2e-43)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("driver", ["gelsy", "gels"])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_least_squares_by_reflections(columns, driver, dtype):
+    for m, n in ((60, 60), (200, 60), (400, 100)):
+        a, b = (
+            array(m, n, dtype=dtype) + np.eye(m, n, dtype=dtype) * 9,
+            array(m, columns, seed=1, dtype=dtype),
+        )
+        expected, residuals = np.linalg.lstsq(a.astype(float), b.astype(float), rcond=None)[:2]
+        got = rl.linalg.lstsq(rl.tensor(a), rl.tensor(b), driver=driver)
+        np.testing.assert_allclose(got.solution, expected, atol=1e-4 if dtype == np.float32 else 1e-11)
+        if driver == "gels":
+            assert got.rank.numel() == 0
+            if m > n:
+                np.testing.assert_allclose(got.residuals, residuals, rtol=1e-4)
+        else:
+            assert got.rank == n
+    # Where columns depend on each other the shortest of all solutions is wanted.
+    a = (array(200, 40, dtype=np.float64) @ array(40, 60, seed=2, dtype=np.float64)).astype(dtype)
+    got = rl.linalg.lstsq(rl.tensor(a), rl.tensor(array(200, 1, seed=3, dtype=dtype)))
+    expected = np.linalg.lstsq(a.astype(float), array(200, 1, seed=3, dtype=dtype).astype(float), rcond=1e-5)[
+        0
+    ]
+    assert got.rank == 40
+    np.testing.assert_allclose(got.solution, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "int8"])
+@pytest.mark.parametrize("n", [5, 33, 257, 1000])
+def test_the_few_largest_come_in_order(n, dtype):
+    a = np.random.default_rng(n).integers(-30, 30, (3, n))
+    x = rl.tensor(a).to(getattr(rl, dtype))
+    if dtype.startswith("float") and n > 30:
+        x[0, 7], x[1, 3], x[1, 9], x[2, 1] = math.nan, math.inf, -math.inf, -0.0
+    for k, largest in itertools.product((1, 2, 5, 8, 31, 32, 40), (True, False)):
+        if k > n:
+            continue
+        for t, dim in ((x, 1), (x.t().contiguous(), 0), (x[:, ::2], 1)):
+            if k > t.shape[dim]:
+                continue
+            values, places = t.topk(k, dim, largest=largest)
+            expected, first = t.sort(dim=dim, descending=largest, stable=True)
+            assert np.array_equal(
+                values.double().numpy(), expected.narrow(dim, 0, k).double().numpy(), equal_nan=True
+            )
+            assert k > 32 or rl.equal(places, first.narrow(dim, 0, k))
