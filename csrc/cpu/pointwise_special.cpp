@@ -66,7 +66,8 @@ void put_special(LoopTable& t) {
   unary<[](auto x) { return special::lgamma(x); }, double>(t, Lgamma);
   constexpr auto kAbove = [](float x) { return x >= 0.5f; };
   constexpr auto kGammaAbove = [](float x) { return special::lgamma_above(x); };
-  constexpr auto kGamma = [](float x) { return special::lgamma_float(x); };
+  // Large enough for the compiler to leave it a call in a loop that should be vectors.
+  constexpr auto kGamma = [](float x) __attribute__((always_inline)) { return special::lgamma_float(x); };
   t.at(Lgamma, DType::Float32) = &guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>;
   put_half<&guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
 #if defined(__AVX2__) && !defined(__AVX512F__)

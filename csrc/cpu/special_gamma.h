@@ -31,11 +31,10 @@ RL_INLINE float lgamma_float(float input) {
   const double half_log_2pi = 0.91893853320467274178;
   const double y =
       (up - 0.5) * rl::RL_ISA::log(up) - up + half_log_2pi + z * poly(z2, kStirling) - rl::RL_ISA::log(product);
-  // The distance to the nearest whole number, where the sine is 0.
+  // The distance to the nearest whole number, where the sine is 0 and the logarithm infinite.
   const double off = given - rint_(given), turn = rl::RL_ISA::log(kPi / abs_(sin_poly(kPi * off)));
-  const double reflected = off == 0.0 ? kInf<double> : turn - y;
-  const double root = (given == 1.0) | (given == 2.0) ? 0.0 : y;
-  const double any = mirrored ? reflected : root, finite = abs_(given) == kInf<double> ? kInf<double> : any;
+  const double both = mirrored ? turn - y : y, any = (given == 1.0) | (given == 2.0) ? 0.0 : both;
+  const double finite = abs_(given) == kInf<double> ? kInf<double> : any;
   return static_cast<float>(finite);
 }
 
