@@ -92,6 +92,21 @@ RL_INLINE double digamma_above(double x) {
   const double r = 1 / x, z = r * r;
   return rl::RL_ISA::log(x) - 0.5 * r - z * poly(z, kB) - top / bottom;
 }
+// The slope of digamma for positive finite x: 1/x^2 + 1/(x + 1)^2 + ... as one fraction, then the series.
+RL_INLINE double trigamma_above(double x) {
+  double top = 0, bottom = 1;
+#pragma GCC unroll 10
+  for (int i = 0; i < 10; ++i) {
+    const bool low = x < 10;
+    const double square = x * x, t = fma(top, square, bottom), b = bottom * square;
+    top = low ? t : top;
+    bottom = low ? b : bottom;
+    x = low ? x + 1 : x;
+  }
+  constexpr double kB[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6};
+  const double r = 1 / x, z = r * r;
+  return r + 0.5 * z + z * r * poly(z, kB) + top / bottom;
+}
 // Near its poles the value is only as good as pi x in the operand's type T, as in torch.
 template <class T> inline T trigamma(T input) {
   double x = static_cast<double>(input), y = 0, sign = 1;
