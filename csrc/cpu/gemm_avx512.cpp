@@ -78,16 +78,17 @@ template <class T> void narrow(const Gemm<T>& g) {
   });
 }
 
-constexpr int64_t kSum = 256;  // longest slice of the sum: a packed panel of b stays in the first cache
-constexpr int64_t kSliceBytes = int64_t{1} << 20;  // of the rows that one panel meets: they stay in the second cache
+constexpr int64_t kMostRows = 2048;                         // of a tile
+constexpr double kLargeResult = 1 << 18;                    // numbers
 constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
 
-// The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. Each
-// tile packs what it reads for itself: no thread waits for, or reads from the cache of, another.
+// The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. A
+// block's rows stay in the first cache while they meet a group of panels, which stream from the second. The longer the
+// slice, the less often sums go to c and come back. Each tile packs what it reads for itself: no thread waits for, or
+// reads from the cache of, another.
 template <class T> struct Blocked {
   static constexpr int W = Vec<T>::W;
-  static constexpr int64_t kPanel = 2 * W,
-                           kGroup = 8;  // panels are packed by groups: longer rows of b are read at once
+  static constexpr int64_t kPanel = 2 * W, kGroup = 8 * kPanel;  // columns
   const Gemm<T>& g;
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all
@@ -122,43 +123,41 @@ template <class T> struct Blocked {
       pack_panel(from + j * g.bcs, g.bcs, g.brs, len, cols, width, width, to + (j - j0) * len);
     }
   }
-  // Rows [i0, i1) by the panel of columns at j. `a` and `b` are packed, or null.
-  void multiply(int64_t i0, int64_t i1, int64_t j, int64_t width, int64_t p, int64_t len, const T* a, const T* b,
+  // Rows of a block at i by the panel of columns at j. `a` and `b` are packed, or null.
+  void multiply(int64_t i, int64_t rows, int64_t j, int64_t width, int64_t p, int64_t len, const T* a, const T* b,
                 bool add) const {
     const auto last = first_lanes<T>(g.n - j - (width - W));
     const bool masked = !b && j + width > g.n;
-    const int64_t ldb = b ? width : g.brs;
-    const T* start = p == 0 && bias ? bias + j : nullptr;
-    if (!b) b = g.b + p * g.brs + j;
     const BlockFn<T>* blocks = width > W ? blocks_of<T, 2>(masked, !a) : blocks_of<T, 1>(masked, !a);
-    for (int64_t i = i0; i < i1; i += kBlockRows) {
-      const int64_t rows = std::min<int64_t>(kBlockRows, i1 - i);
-      blocks[rows](len, a ? a + (i - i0) * len : g.a + i * g.ars + p, a ? rows : g.ars, b, ldb, g.c + i * g.crs + j,
-                   g.crs, g.alpha, add, start, last);
-    }
+    blocks[rows](len, a ? a : g.a + i * g.ars + p, a ? rows : g.ars, b ? b : g.b + p * g.brs + j, b ? width : g.brs,
+                 g.c + i * g.crs + j, g.crs, g.alpha, add, p == 0 && bias ? bias + j : nullptr, last);
   }
 
   void run() const {
     const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-    const int64_t slices = std::max<int64_t>(1, (g.k + kSum - 1) / kSum), slice = (g.k + slices - 1) / slices;
-    const Tiles tile(g.m, g.n, kSliceBytes / kSum / static_cast<int64_t>(sizeof(T)), kBlockRows, kPanel,
-                     (packs_a ? 32 : 4) * kPanel, macs);
+    // Sums of sums are more exact than one long sum; but where c is large, its way to memory and back is long too.
+    const int64_t most = (macs >= kLargeResult * static_cast<double>(g.k) ? 2048 : 1024) / sizeof(T);
+    const int64_t slices = std::max<int64_t>(1, (g.k + most - 1) / most), slice = (g.k + slices - 1) / slices;
+    const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
-      Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup * kPanel));
-      T *panels = packed.get(), *rows = panels + slice * kGroup * kPanel;
+      Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup));
+      T *panels = packed.get(), *blocks = panels + slice * kGroup;
       for (int64_t t = first; t < last; ++t) {
         const int64_t i0 = t / tile.across * tile.rows, j0 = t % tile.across * tile.cols;
         const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
         bool add = !bias && prepare(g, i0, i1 - i0, j0, j1 - j0);
         for (int64_t p = 0; p < g.k; p += slice, add = true) {
           const int64_t len = std::min(slice, g.k - p);
-          if (packs_a) pack_a(i0, i1, p, len, rows);
-          for (int64_t group = j0; group < j1; group += kGroup * kPanel) {
-            const int64_t end = std::min(j1, group + kGroup * kPanel);
+          if (packs_a) pack_a(i0, i1, p, len, blocks);
+          for (int64_t group = j0; group < j1; group += kGroup) {
+            const int64_t end = std::min(j1, group + kGroup);
             if (packs_b) pack_b(group, end, p, len, panels);
-            for (int64_t j = group; j < end; j += kPanel)
-              multiply(i0, i1, j, panel_width(end - j), p, len, packs_a ? rows : nullptr,
-                       packs_b ? panels + (j - group) * len : nullptr, add);
+            for (int64_t i = i0; i < i1; i += kBlockRows) {
+              const T* a = packs_a ? blocks + (i - i0) * len : nullptr;
+              for (int64_t j = group; j < end; j += kPanel)
+                multiply(i, std::min<int64_t>(kBlockRows, i1 - i), j, panel_width(end - j), p, len, a,
+                         packs_b ? panels + (j - group) * len : nullptr, add);
+            }
           }
         }
       }

@@ -98,6 +98,9 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
     }
   const int64_t kept_row = units * C::kKept, depth = f.x ? k + hidden : hidden;
 
+  auto kept_at = [&](int64_t t, int64_t r, int64_t p) {
+    return f.workspace ? f.workspace->as<T>() + walk.kept_row(t, r) * kept_row + p * C::kKept * W<T> : nullptr;
+  };
   auto step = [&](int64_t s, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
     int64_t t = walk.forward(s);
     const T* read = states.get() + (s & 1) * n * ld;
@@ -108,6 +111,8 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
         alignas(64) T sums[kRows * kWidth];
         alignas(64) T state_sums[kApart ? kRows * kWidth : 1];
         for (int64_t i = 0; i < rows; ++i) {
+          if (T* kept = kept_at(t, r + i, p)) fetch(kept, C::kKept * W<T>);
+          fetch(f.out.as<T>() + walk.row(t, r + i) * hidden + unit, kUnits);
           if (f.x) {
             __builtin_memcpy(sums + i * kWidth, bx.get() + p * kWidth, kWidth * sizeof(T));
           } else {
@@ -129,7 +134,7 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
           const T* in = sums + i * kWidth;
           T* h = write + (r + i) * ld + unit;
           int64_t row = walk.row(t, r + i);
-          T* kept = f.workspace ? f.workspace->as<T>() + row * kept_row + p * C::kKept * W<T> : nullptr;
+          T* kept = kept_at(t, r + i, p);
           auto keep = [&](auto... values) {
             int at = 0;
             if (kept) (put(kept + W<T> * at++, values), ...);

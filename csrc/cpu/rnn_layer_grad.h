@@ -122,6 +122,9 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
   // state.
   std::optional<InputGrad<T>> input;
   if (b.dx.data && !sharing.by_panels && kCell != RnnCell::Gru) input.emplace(b.w_ih, C::kGates, hidden, units);
+  auto kept_at = [&](int64_t t, int64_t r, int64_t unit) {
+    return b.workspace->as<T>() + walk.kept_row(t, r) * kept_row + unit * C::kKept;
+  };
   auto step = [&](int64_t s, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
     int64_t t = back.forward(s), earlier = t + (shape.reverse ? 1 : -1);
     const T* read = deltas.get() + (s & 1) * n * ld;
@@ -129,6 +132,13 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
     for (int64_t p = p0; p < p1; ++p)
       row_blocks(r0, r1, kRows, [&](int64_t r, int64_t rows) {
         alignas(64) T dh[kRows * kWidth];
+        const int64_t width = std::min(units - p * kWidth, kWidth);
+        for (int64_t i = 0; i < rows; ++i) {
+          int64_t row = walk.row(t, r + i), unit = p * kWidth;
+          if (C::kKept) fetch(kept_at(t, r + i, unit), width * C::kKept);
+          if (b.dout) fetch(b.dout->as<T>() + row * hidden + unit, width);
+          for (int q = 0; q < C::kDeltas; ++q) fetch(b.dgates.as<T>() + (row * C::kDeltas + q) * hidden + unit, width);
+        }
         to_state(read, p, r, rows, dh);
         for (int64_t i = 0; i < rows; ++i)
           for (int64_t unit = p * kWidth; unit < std::min(units, (p + 1) * kWidth); unit += W<T>) {
@@ -140,7 +150,7 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
               put(g, get(g) + get(more));
             }
             alignas(64) T d[C::kDeltas * W<T>], h[W<T>], before[W<T>];
-            const T* kept = C::kKept ? b.workspace->as<T>() + row * kept_row + unit * C::kKept : nullptr;
+            const T* kept = C::kKept ? kept_at(t, r + i, unit) : nullptr;
             if (!C::kKept) load(h, b.out.as<T>() + row * hidden + unit, left);
             if (kCell == RnnCell::Gru) {
               bool inside = earlier >= 0 && earlier < shape.steps && walk.count(earlier) > r + i;

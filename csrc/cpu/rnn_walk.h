@@ -17,6 +17,8 @@ struct Walk {
   int64_t row(int64_t t, int64_t r) const {
     return shape.batch_sizes ? first[t] + r : shape.batch_first ? r * shape.steps + t : t * shape.rows + r;
   }
+  // Of the workspace, where rows of a step are neighbours whatever the order of the input.
+  int64_t kept_row(int64_t t, int64_t r) const { return (shape.batch_sizes ? first[t] : t * shape.rows) + r; }
   int64_t row_step() const { return shape.batch_first && !shape.batch_sizes ? shape.steps : 1; }
   int64_t forward(int64_t s) const { return shape.reverse ? shape.steps - 1 - s : s; }  // the s-th step taken
   // The number of the last step taken by row r, of those that forward() counts; -1 for none.
