@@ -197,7 +197,9 @@ static Tensor glu(const Tensor& x, int64_t dim) {
   CHECK(x.dim() > 0, Runtime, "glu does not support 0-dimensional tensors");
   int64_t d = wrap_dim(dim, x.dim()), n = x.sizes()[d];
   CHECK(n % 2 == 0, Runtime, "Halving dimension must be even, but dimension ", d, " is size ", n);
-  return mul(narrow(x, d, 0, n / 2), sigmoid(narrow(x, d, n / 2, n / 2)));
+  const int64_t halves[] = {n / 2, n / 2};
+  Tensors parts = split_with_sizes(x, {halves, 2}, d);  // one node, whose gradient is one cat
+  return mul(parts[0], sigmoid(parts[1]));
 }
 
 static Tensor elu_f(const Tensor& x, double alpha, bool inplace) {
