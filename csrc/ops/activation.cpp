@@ -58,7 +58,7 @@ struct LeakyReluResultBackward : LeakyReluBackward {
   FIELDS(result, negative_slope)
 };
 Tensor leaky_relu(const Tensor& x, const Scalar& negative_slope) {
-  double slope = negative_slope.to_double();
+  double slope = float_number(negative_slope, x.dtype());
   Tensor y = unary("leaky_relu", Pointwise::LeakyRelu, x, with_numbers(Rule::Same, slope));
   return record<LeakyReluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
@@ -88,9 +88,13 @@ struct HardtanhBackward : Node {
 };
 static Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
   CHECK(x.dtype() != DType::Bool, Runtime, "Bool inputs not supported for hardtanh");
+  if (is_integral(x.dtype()))
+    for (double limit : {min_val, max_val}) check_holds(limit, DType::Int64);
   CHECK(x.dtype() != DType::UInt8 || (min_val >= 0 && max_val >= 0), Runtime,
         "cannot do hardtanh on an unsigned type with negative limits");
-  CHECK(min_val <= max_val, Value, "min_val cannot be greater than max_val");
+  CHECK(!(min_val > max_val), Value, "min_val cannot be greater than max_val");
+  if (!x.is_complex())
+    for (double limit : {min_val, max_val}) check_holds(limit, x.dtype());
   Tensor y = unary("hardtanh", Pointwise::Hardtanh, x, with_numbers(Rule::Same, min_val, max_val));
   return record<HardtanhBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
@@ -141,6 +145,7 @@ struct HardshrinkBackward : Node {
   FIELDS(self, lambd)
 };
 static Tensor hardshrink(const Tensor& x, const Scalar& lambd) {
+  if (is_float(x.dtype())) check_holds(lambd, x.dtype());
   double l = lambd.to_double();
   Tensor y = unary("hardshrink", Pointwise::Hardshrink, x, with_numbers(Rule::Same, l));
   return record<HardshrinkBackward>(y, {x}, [&](auto& n) {
@@ -154,6 +159,7 @@ struct SoftshrinkBackward : HardshrinkBackward {
   static constexpr const char* kName = "SoftshrinkBackward0";
 };
 static Tensor softshrink(const Tensor& x, const Scalar& lambd) {
+  check_holds(lambd, DType::Float64);
   double l = lambd.to_double();
   CHECK(l >= 0, Runtime, "lambda must be greater or equal to 0, but found to be ", l, ".");
   Tensor y = unary("softshrink", Pointwise::Softshrink, x, with_numbers(Rule::Same, l));
@@ -177,6 +183,10 @@ struct ThresholdBackward : Node {
   FIELDS(self, threshold)
 };
 static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& value) {
+  if (!x.is_complex()) {
+    check_computes(threshold, x.dtype());
+    check_holds(value, x.dtype());
+  }
   Tensor y =
       unary("threshold", Pointwise::Threshold, x, with_numbers(Rule::Same, threshold.to_double(), value.to_double()));
   return record<ThresholdBackward>(y, {x}, [&](auto& n) {

@@ -22,9 +22,10 @@ void copy_into(const Tensor& dst, const Tensor& src) {
 }
 
 void fill_raw(const Tensor& dst, const Scalar& value) {
+  if (dst.device().is_meta()) return;
   LoopScalar element;
-  write_element(element.bytes, value, dst.dtype());
-  if (!dst.device().is_meta() && dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
+  write_element(element.bytes, dst.numel() == 1 ? single_element(value, dst.dtype()) : value, dst.dtype());
+  if (dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
 }
 
 Tensor zeros(IntSpan sizes, DType dtype, Device device) {
