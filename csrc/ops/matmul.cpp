@@ -84,7 +84,8 @@ static bool rearranged(const Tensor (&batches)[2], const Tensor (&given)[2], boo
   if (!first) std::swap(sizes[lead], sizes[lead + 1]), std::swap(strides[lead], strides[lead + 1]);
   return !mergeable(sizes, strides, lead + 1);
 }
-// Of a batch, and of a matrix on the left of one, PyTorch multiplies, and keeps, a view.
+// Of a batch, and of a matrix on the left of one, PyTorch multiplies, and keeps, a view; a vector, given as a matrix
+// here, and a matrix on the right it keeps as they are.
 static Tensor batched(const Tensor& a, const Tensor& b, const Tensor& given_a, const Tensor& given_b) {
   IntSpan as = a.sizes(), bs = b.sizes();
   int64_t k = as[a.dim() - 1];
