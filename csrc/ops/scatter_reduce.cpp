@@ -205,6 +205,7 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
   for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
   CHECK(fits, Runtime, "index_reduce(): source ", to_text(source.sizes()), " and self ", to_text(input.sizes()),
         " must have the same shape except in dimension ", d);
+  check_indices(index, d, sizes[d], ErrorKind::Index);
   Tensor wide = alias(index, given, vector_strides(index, d, given.size()), index->offset);
   Tensor lifted = source.dim() ? source : view(source, {1});
   return reduce_into("index_reduce", input, d, wide, lifted, how, include_self);
