@@ -3,6 +3,7 @@
 #include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
+#include "cpu/pointwise_program.h"
 
 namespace rl::RL_ISA {
 
@@ -374,6 +375,6 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
 }  // namespace
 
 extern const PointwiseKernels pointwise_kernels;
-const PointwiseKernels pointwise_kernels = {&find_loop, &run};
+const PointwiseKernels pointwise_kernels = {&find_loop, &run, &cpu::run_program};
 
 }  // namespace rl::RL_ISA

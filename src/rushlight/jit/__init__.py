@@ -1,4 +1,6 @@
-"""TorchScript's names. Code runs as it is: functions stay themselves, modules get the methods of scripted ones."""
+"""TorchScript's names. Code stays Python, with its pointwise arithmetic fused (rushlight.jit._fuse); modules get the
+methods of scripted ones.
+"""
 
 import builtins
 import contextlib
@@ -74,17 +76,27 @@ class CompilationUnit:
             raise NotImplementedError("CompilationUnit: write the functions in Python instead of in a text")
 
 
+def _fused(obj):
+    from rushlight.jit._fuse import fuse
+
+    return fuse(obj)
+
+
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """The function or class itself, or the module as a ScriptModule: all run as Python."""
+    """The function, or the module as a ScriptModule, with its pointwise arithmetic fused: the same results, in fewer
+    passes over memory. A class is returned as it is.
+    """
     if builtins.isinstance(obj, rl.nn.Module):
-        return _scripted(obj)
-    if builtins.isinstance(obj, type) or callable(obj):
+        return _fused(_scripted(obj))
+    if builtins.isinstance(obj, type):
         return obj
+    if callable(obj):
+        return _fused(obj)
     raise RuntimeError(f"Could not script {obj!r}: expected a function, a module or a class")
 
 
 def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options):
-    """Runs the function or module once on the examples, so that errors show here, and returns it (a module as a ScriptModule)."""
+    """Runs the function or module once on the examples, so that errors show here, and returns it as script does."""
     if example_kwarg_inputs is not None:
         if not builtins.isinstance(example_kwarg_inputs, dict):
             raise RuntimeError("example_kwarg_inputs should be a dict")
@@ -102,7 +114,9 @@ def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options
     if options.get("check_trace", True):
         with rl.no_grad():
             call(*inputs)
-    return _scripted(func, TopLevelTracedModule) if builtins.isinstance(func, rl.nn.Module) else func
+    if builtins.isinstance(func, rl.nn.Module):
+        return _fused(_scripted(func, TopLevelTracedModule))
+    return script(func)
 
 
 def trace_module(mod, inputs, *args, **options):
@@ -112,7 +126,7 @@ def trace_module(mod, inputs, *args, **options):
     for name, given in inputs.items():
         with rl.no_grad():
             getattr(mod, name)(*((given,) if builtins.isinstance(given, rl.Tensor) else tuple(given)))
-    return _scripted(mod, TopLevelTracedModule)
+    return _fused(_scripted(mod, TopLevelTracedModule))
 
 
 def ignore(drop=False, **kwargs):
