@@ -26,46 +26,6 @@ bool fold(Pointwise op, double a, double b, double& y) {
 
 namespace {
 
-// Where the values of a program are while it runs.
-struct Places {
-  struct Value {
-    bool is_number = false;
-    double number = 0;
-    int place = -1;     // of the operands, or behind them, of the registers
-    int last_use = -1;  // the value computed from it last
-  };
-  const Program& program;
-  SmallVector<Value, 24> values;
-  SmallVector<View, 12> operands;
-  SmallVector<LoopScalar, 12> numbers;  // what operands that are numbers point to
-  SmallVector<int, 12> register_bytes;
-  SmallVector<int, 12> free_registers;
-
-  explicit Places(const Program& p) : program(p), values(p.values()) {
-    numbers.reserve(p.values());
-    for (int v = p.inputs(); v < p.values(); ++v)
-      for (int i = 0; p.term(v)->op && i < p.term(v)->op->operands; ++i) values[p.term(v)->of[i]].last_use = v;
-  }
-  int take_register(int bytes) {
-    for (int64_t i = 0; i < free_registers.size(); ++i) {
-      int r = free_registers[i];
-      if (register_bytes[r] != bytes) continue;
-      free_registers.erase(i);
-      return r;
-    }
-    register_bytes.push_back(bytes);
-    return static_cast<int>(register_bytes.size()) - 1;
-  }
-  // The operand that holds a number.
-  int place_number(double x, DType type, IntSpan sizes, const Ints& no_strides) {
-    numbers.push_back({});
-    write_operand(numbers.back().bytes, Scalar(x), type);
-    operands.push_back(
-        {numbers.back().bytes, sizes.data(), no_strides.data(), static_cast<int32_t>(sizes.size()), type});
-    return static_cast<int>(operands.size()) - 1;
-  }
-};
-
 // A tensor as the kernel reads it best: row-major.
 Tensor readable(const Tensor& t, IntSpan sizes) {
   Ints strides = broadcast_strides(t, sizes);
@@ -81,125 +41,181 @@ Tensor readable(const Tensor& t, IntSpan sizes) {
 // A result that is an input, or another result: in the graph it is a tensor of its own.
 Tensor same_as(const Tensor& t, bool recorded) { return recorded ? clone(t) : t; }
 
-Tensors compute(const Program& program, Span<Value> inputs, bool recorded) {
-  NoGrad raw;
-  Ints sizes;
-  const Tensor* lead = nullptr;
-  bool same = true;
-  for (const Value& v : inputs) {
-    if (!v.is_tensor()) continue;
-    same = same && (!lead || v.tensor.sizes() == lead->sizes()) && v.tensor.is_contiguous();
-    sizes = lead ? broadcast_sizes(sizes, v.tensor.sizes()) : Ints(v.tensor.sizes());
-    if (!lead) lead = &v.tensor;
+// One run of a program: where its values are, and the steps that compute them.
+class Run {
+ public:
+  Run(const Program& program, Span<Value> inputs) : program_(program), inputs_(inputs), values_(program.values()) {
+    const Tensor* lead = nullptr;
+    for (const Value& v : inputs) {
+      if (!v.is_tensor()) continue;
+      alike_ = alike_ && (!lead || v.tensor.sizes() == lead->sizes()) && v.tensor.is_contiguous();
+      sizes_ = lead ? broadcast_sizes(sizes_, v.tensor.sizes()) : Ints(v.tensor.sizes());
+      if (!lead) lead = &v.tensor;
+    }
+    type_ = lead->dtype();
+    device_ = lead->device();
+    no_strides_.resize(sizes_.size(), 0);
+    numbers_.reserve(program.values());
+    for (int v = program.inputs(); v < program.values(); ++v)
+      for (int i = 0; program.term(v)->op && i < program.term(v)->op->operands; ++i)
+        values_[program.term(v)->of[i]].last_use = v;
   }
-  const DType type = lead->dtype();
-  const int bytes = static_cast<int>(itemsize(type));
-  const Ints no_strides(sizes.size(), 0);
-  Places places(program);
+
+  Tensors results(bool recorded) {
+    find_numbers();
+    Tensors made = place_results(recorded);
+    if (operands_.empty()) return made;
+    place_inputs();
+    for (int v = program_.inputs(); v < program_.values(); ++v)
+      if (!values_[v].is_number) add_step(v);
+    const int count = static_cast<int>(operands_.size());
+    for (ProgramStep& step : steps_)
+      for (int i = 0; i < step.count; ++i)
+        if (step.values[i] >= kRegister) step.values[i] += count - kRegister;
+    g_cpu->pointwise->run_program(steps_, operands_, register_bytes_, cost_);
+    return made;
+  }
+
+ private:
+  static constexpr int kRegister = 1 << 20;  // registers are numbered from here until all operands are known
+  struct Known {
+    bool is_number = false;
+    double number = 0;
+    int place = -1;     // among the operands and registers
+    int last_use = -1;  // the value that is computed from it last
+  };
 
   // Numbers, and what is computed from numbers alone.
-  for (int v = 0; v < program.values(); ++v) {
-    Places::Value& value = places.values[v];
-    const Term* term = program.term(v);
-    if (!term) {
-      value.is_number = !inputs[v].is_tensor();
-      if (value.is_number) value.number = inputs[v].number.to_double();
-    } else if (!term->op) {
-      value.is_number = true;
-      value.number = term->number;
-    } else {
-      const Places::Value &a = places.values[term->of[0]], &b = places.values[term->of[term->op->operands > 1 ? 1 : 0]];
-      value.is_number = a.is_number && b.is_number && fold(term->op->op, a.number, b.number, value.number);
+  void find_numbers() {
+    for (int v = 0; v < program_.values(); ++v) {
+      Known& value = values_[v];
+      const Term* term = program_.term(v);
+      if (!term) {
+        value.is_number = !inputs_[v].is_tensor();
+        if (value.is_number) value.number = inputs_[v].number.to_double();
+      } else if (!term->op) {
+        value.is_number = true;
+        value.number = term->number;
+      } else {
+        const Known &a = values_[term->of[0]], &b = values_[term->of[term->op->operands > 1 ? 1 : 0]];
+        value.is_number = a.is_number && b.is_number && fold(term->op->op, a.number, b.number, value.number);
+      }
     }
   }
-  // The results that are computed come first among the operands.
-  Tensors results(static_cast<int64_t>(program.results().size()));
-  for (int64_t i = 0; i < results.size(); ++i) {
-    const int v = program.results()[i];
-    Places::Value& value = places.values[v];
-    if (value.is_number) {
-      results[i] = full(sizes, Scalar(value.number), type, lead->device());
-    } else if (v < program.inputs()) {
-      const Tensor& t = inputs[v].tensor;
-      results[i] = same_as(t.sizes() == IntSpan(sizes) ? t : expand(t, sizes), recorded);
-    } else if (value.place >= 0) {
-      for (int64_t k = 0; k < i; ++k)
-        if (program.results()[k] == v) results[i] = same_as(results[k], recorded);
-    } else {
-      results[i] = empty(sizes, type, lead->device());
-      value.place = static_cast<int>(places.operands.size());
-      value.last_use = program.values();
-      places.operands.push_back(results[i].view());
+  // The results, of which those that are computed come first among the operands.
+  Tensors place_results(bool recorded) {
+    Tensors results(static_cast<int64_t>(program_.results().size()));
+    for (int64_t i = 0; i < results.size(); ++i) {
+      const int v = program_.results()[i];
+      Known& value = values_[v];
+      if (value.is_number) {
+        results[i] = full(sizes_, Scalar(value.number), type_, device_);
+      } else if (v < program_.inputs()) {
+        const Tensor& t = inputs_[v].tensor;
+        results[i] = same_as(t.sizes() == IntSpan(sizes_) ? t : expand(t, sizes_), recorded);
+      } else if (value.place >= 0) {
+        for (int64_t k = 0; k < i; ++k)
+          if (program_.results()[k] == v) results[i] = same_as(results[k], recorded);
+      } else {
+        results[i] = empty(sizes_, type_, device_);
+        value.last_use = program_.values();
+        value.place = add_operand(results[i].view());
+      }
+    }
+    return results;
+  }
+  void place_inputs() {
+    read_.reserve(inputs_.size()), strides_.reserve(inputs_.size());
+    for (int v = 0; v < program_.inputs(); ++v) {
+      if (values_[v].is_number || values_[v].last_use < 0) continue;
+      read_.push_back(alike_ ? inputs_[v].tensor : readable(inputs_[v].tensor, sizes_));
+      const Tensor& t = read_.back();
+      if (!alike_) strides_.push_back(broadcast_strides(t, sizes_));
+      values_[v].place = add_operand(alike_ ? t.view() : view_of(t.data(), strides_.back()));
     }
   }
-  if (places.operands.empty()) return results;
-  Tensors read;
-  SmallVector<Ints, 8> strides;  // of the operands that are read
-  read.reserve(inputs.size()), strides.reserve(inputs.size());
-  for (int v = 0; v < program.inputs(); ++v) {
-    if (places.values[v].is_number || places.values[v].last_use < 0) continue;
-    read.push_back(same ? inputs[v].tensor : readable(inputs[v].tensor, sizes));
-    const Tensor& t = read.back();
-    View view = t.view();
-    if (!same) {
-      strides.push_back(broadcast_strides(t, sizes));
-      view = {t.data(), sizes.data(), strides.back().data(), static_cast<int32_t>(sizes.size()), type};
-    }
-    places.values[v].place = static_cast<int>(places.operands.size());
-    places.operands.push_back(view);
+  View view_of(void* data, const Ints& strides) const {
+    return {data, sizes_.data(), strides.data(), static_cast<int32_t>(sizes_.size()), type_};
   }
-
-  // The steps. Registers are numbered from 0 here, and behind the operands when these are all known.
-  constexpr int kRegister = 1 << 20;
-  SmallVector<ProgramStep, 12> steps;
-  int cost = 0;
-  for (int v = program.inputs(); v < program.values(); ++v) {
-    Places::Value& value = places.values[v];
-    if (value.is_number) continue;
-    const Term& term = *program.term(v);
-    ProgramStep step{};
-    step.loop = g_cpu->pointwise->loop(term.op->op, type);
-    CHECK(step.loop, Runtime, term.op->name, " has no loop for ", info(type).name);
-    cost += term.op->cost;
-    const bool clamps = term.op->op == Pointwise::Clamp;
-    if (term.op->op == Pointwise::Add || term.op->op == Pointwise::Sub) write_compute(step.params.s0, Scalar(1), type);
-    if (clamps) {
-      write_compute(step.params.s0, Scalar(places.values[term.of[1]].number), type);
-      write_compute(step.params.s1, Scalar(places.values[term.of[2]].number), type);
+  int add_operand(const View& view) {
+    operands_.push_back(view);
+    return static_cast<int>(operands_.size()) - 1;
+  }
+  int add_number(double x) {
+    numbers_.push_back({});
+    write_operand(numbers_.back().bytes, Scalar(x), type_);
+    return add_operand(view_of(numbers_.back().bytes, no_strides_));
+  }
+  int take_register(int bytes) {
+    for (int64_t i = 0; i < free_registers_.size(); ++i) {
+      const int r = free_registers_[i];
+      if (register_bytes_[r] != bytes) continue;
+      free_registers_.erase(i);
+      return r;
     }
-    const int read_values = clamps ? 1 : term.op->operands;
-    step.count = 1 + read_values;
-    for (int i = 0; i < read_values; ++i) {
-      Places::Value& from = places.values[term.of[i]];
-      if (from.place < 0) from.place = places.place_number(from.number, type, sizes, no_strides);
+    register_bytes_.push_back(bytes);
+    return static_cast<int>(register_bytes_.size()) - 1;
+  }
+  void add_step(int v) {
+    Known& value = values_[v];
+    const Term& term = *program_.term(v);
+    const Pointwise op = term.op->op;
+    ProgramStep step{loop_of(op)};
+    cost_ += term.op->cost;
+    if (op == Pointwise::Add || op == Pointwise::Sub) write_compute(step.params.s0, Scalar(1), type_);
+    if (op == Pointwise::Clamp) {
+      write_compute(step.params.s0, Scalar(values_[term.of[1]].number), type_);
+      write_compute(step.params.s1, Scalar(values_[term.of[2]].number), type_);
+    }
+    const int read = op == Pointwise::Clamp ? 1 : term.op->operands;
+    step.count = 1 + read;
+    for (int i = 0; i < read; ++i) {
+      Known& from = values_[term.of[i]];
+      if (from.place < 0) from.place = add_number(from.number);
       step.values[i + 1] = from.place;
     }
-    if (value.place < 0) value.place = kRegister + places.take_register(term.op->is_bool ? 1 : bytes);
+    if (value.place < 0)
+      value.place = kRegister + take_register(term.op->is_bool ? 1 : static_cast<int>(itemsize(type_)));
     step.values[0] = value.place;
-    for (int i = 0; i < read_values; ++i) {
-      const int of = term.of[i], place = places.values[of].place;
-      if (place >= kRegister && places.values[of].last_use == v && !places.free_registers.contains(place - kRegister))
-        places.free_registers.push_back(place - kRegister);
+    for (int i = 0; i < read; ++i) {
+      const Known& from = values_[term.of[i]];
+      if (from.place >= kRegister && from.last_use == v && !free_registers_.contains(from.place - kRegister))
+        free_registers_.push_back(from.place - kRegister);
     }
-    // A number over a tensor is the number times its reciprocal, as for the operator.
-    if (term.op->op == Pointwise::Div && places.values[term.of[0]].is_number) {
-      ProgramStep reciprocal = step;
-      reciprocal.loop = g_cpu->pointwise->loop(Pointwise::Reciprocal, type);
-      reciprocal.count = 2;
-      reciprocal.values[1] = step.values[2];
-      steps.push_back(reciprocal);
-      step.loop = g_cpu->pointwise->loop(Pointwise::Mul, type);
+    if (op == Pointwise::Div && values_[term.of[0]].is_number) {
+      // A number over a tensor is the number times the reciprocal, as for the operator.
+      steps_.push_back({loop_of(Pointwise::Reciprocal), {}, 2, {value.place, step.values[2]}});
+      step.loop = loop_of(Pointwise::Mul);
       step.values[2] = step.values[1];
-      step.values[1] = step.values[0];
+      step.values[1] = value.place;
     }
-    steps.push_back(step);
+    steps_.push_back(step);
   }
-  const int count = static_cast<int>(places.operands.size());
-  for (ProgramStep& step : steps)
-    for (int i = 0; i < step.count; ++i)
-      if (step.values[i] >= kRegister) step.values[i] += count - kRegister;
-  g_cpu->pointwise->run_program(steps, places.operands, places.register_bytes, cost);
-  return results;
+  Loop loop_of(Pointwise op) const {
+    Loop loop = g_cpu->pointwise->loop(op, type_);
+    CHECK(loop, Runtime, "a program has no loop for ", info(type_).name);
+    return loop;
+  }
+
+  const Program& program_;
+  Span<Value> inputs_;
+  Ints sizes_, no_strides_;
+  DType type_;
+  Device device_;
+  bool alike_ = true;  // are all tensors contiguous and of the same sizes?
+  SmallVector<Known, 24> values_;
+  SmallVector<View, 12> operands_;
+  Tensors read_;                         // the tensors of operands that are read
+  SmallVector<Ints, 8> strides_;         // theirs, as broadcast
+  SmallVector<LoopScalar, 12> numbers_;  // what operands that are numbers point to
+  SmallVector<int, 12> register_bytes_, free_registers_;
+  SmallVector<ProgramStep, 12> steps_;
+  int cost_ = 0;
+};
+
+Tensors compute(const Program& program, Span<Value> inputs, bool recorded) {
+  NoGrad raw;
+  return Run(program, inputs).results(recorded);
 }
 
 }  // namespace
