@@ -81,7 +81,7 @@ struct HardtanhBackward : Node {
   double min_val = 0, max_val = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {flat_in(x, keep_where(logical_and(gt(x, min_val), lt(x, max_val)), dy[0]))};
+    if (grad_enabled()) return {flat_in(x, zero_where(logical_or(le(x, min_val), ge(x, max_val)), dy[0]))};
     return {binary("hardtanh_backward", Pointwise::HardtanhGrad, dy[0], x, with_numbers(Rule::Same, min_val, max_val))};
   }
   FIELDS(self, min_val, max_val)
@@ -122,7 +122,9 @@ struct HardswishBackward : SelfNode {
   Grads backward(const Grads& dy) {
     Tensor z = x();
     if (!grad_enabled()) return {binary("hardswish_backward", Pointwise::HardswishGrad, dy[0], z)};
-    return {zero_where(le(z, -3), where(ge(z, 3), dy[0], mul(dy[0], add(div(z, 3), 0.5))))};
+    // What lies outside, infinities and NaN too, is kept out of the formula.
+    Tensor inside = add(div(keep_where(logical_and(gt(z, -3), lt(z, 3)), z), 3), 0.5);
+    return {zero_where(le(z, -3), mul(dy[0], where(lt(z, 3), inside, Scalar(1))))};
   }
 };
 static Tensor hardswish(const Tensor& x) {
@@ -137,7 +139,7 @@ struct HardshrinkBackward : Node {
   double lambd = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {flat_in(x, keep_where(gt(abs(x), lambd), dy[0]))};
+    if (grad_enabled()) return {flat_in(x, zero_where(le(abs(x), lambd), dy[0]))};
     return {binary("hardshrink_backward", Pointwise::HardshrinkGrad, dy[0], x, with_numbers(Rule::Same, lambd))};
   }
   FIELDS(self, lambd)

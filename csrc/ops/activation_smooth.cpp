@@ -4,6 +4,12 @@
 
 namespace rl::ops {
 
+// The slope of elu at 0, where two pieces meet, is that of the lower one, and constant: PyTorch's second derivative is
+// 0 there. What lies outside of the lower piece, NaN and infinities too, is kept out of its formula.
+static Tensor elu_slope(const Tensor& at, const Tensor& below, double above) {
+  return where(le(at, 0), below, Scalar(above));
+}
+
 // elu: y = scale x, or scale alpha (e^(input_scale x) - 1) below 0
 //      dx = scale dy, or dy scale alpha input_scale e^(input_scale x)
 struct EluBackward : Node {
@@ -17,8 +23,8 @@ struct EluBackward : Node {
       PointwiseOptions options = with_numbers(Rule::Same, alpha, scale, input_scale, 8);
       return {binary("elu_backward", Pointwise::EluGrad, dy[0], x, options)};
     }
-    Tensor below = mul(mul(dy[0], exp(mul(x, input_scale))), alpha * scale * input_scale);
-    return {where(gt(x, 0), mul(dy[0], scale), below)};
+    Tensor below = mul(exp(mul(keep_where(lt(x, 0), x), input_scale)), alpha * scale * input_scale);
+    return {mul(dy[0], elu_slope(x, below, scale))};
   }
   FIELDS(self, alpha, scale, input_scale)
 };
@@ -39,7 +45,8 @@ struct EluResultBackward : Node {
       PointwiseOptions options = with_numbers(Rule::Same, alpha, scale, input_scale, 2);
       return {binary("elu_backward", Pointwise::EluResultGrad, dy[0], y, options)};
     }
-    return {where(gt(y, 0), mul(dy[0], scale), mul(mul(dy[0], add(y, alpha * scale)), input_scale))};
+    Tensor below = mul(add(keep_where(lt(y, 0), y), alpha * scale), input_scale);
+    return {mul(dy[0], elu_slope(y, below, scale))};
   }
   FIELDS(result, alpha, scale, input_scale)
 };
@@ -190,7 +197,9 @@ static Tensor glu(const Tensor& x, int64_t dim) {
   CHECK(x.dim() > 0, Runtime, "glu does not support 0-dimensional tensors");
   int64_t d = wrap_dim(dim, x.dim()), n = x.sizes()[d];
   CHECK(n % 2 == 0, Runtime, "Halving dimension must be even, but dimension ", d, " is size ", n);
-  return mul(narrow(x, d, 0, n / 2), sigmoid(narrow(x, d, n / 2, n / 2)));
+  const int64_t halves[] = {n / 2, n / 2};
+  Tensors parts = split_with_sizes(x, {halves, 2}, d);  // one node, whose gradient is one cat
+  return mul(parts[0], sigmoid(parts[1]));
 }
 
 static Tensor elu_f(const Tensor& x, double alpha, bool inplace) {

@@ -1,5 +1,7 @@
 #include "ops/cast.h"
 
+#include <algorithm>
+
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -46,6 +48,8 @@ struct ToCopyBackward : Node {
 Tensor cast(const Tensor& input, DType dtype) {
   if (input.dtype() == dtype) return input;
   Tensor y = empty_like(input, dtype);
+  // As a clone does (strides_for), it keeps the strides of dimensions of size 1.
+  if (input.numel() && input.is_contiguous()) std::copy_n(input.strides().data(), input.dim(), y->sizes + y->ndim);
   copy_into(y, input);
   return record<ToCopyBackward>(y, {input});
 }

@@ -41,14 +41,18 @@ static Tensor times_matrix(const Tensor& dy, const Tensor& w) {
 // A matrix b shared by the whole batch gets its gradient in one product over all rows.
 struct MatmulBackward : Node {
   static constexpr const char* kName = "MatmulBackward0";
-  static constexpr bool kStacks = true;
+  static constexpr bool kStacks = true, kEndsInView = true;
   Saved self, other;
   bool shared = false;  // b is a matrix, and the same for the whole batch
   Grads backward(const Grads& dy) {
     Grads dx(2);
-    if (needs(0)) dx[0] = matmul(dy[0], mH(other.unpack(*this)));
+    auto matrix = [&](Saved& s, int64_t dim) {  // a vector was kept as it is
+      Tensor t = s.unpack(*this);
+      return t.dim() == 1 ? unsqueeze(t, dim) : t;
+    };
+    if (needs(0)) dx[0] = matmul(dy[0], mH(matrix(other, -1)));
     if (needs(1)) {
-      Tensor a = self.unpack(*this);
+      Tensor a = matrix(self, 0);
       if (shared && lead(dy[0])) dx[1] = matmul(mH(as_rows(a)), rows_led(*this, dy[0]));
       else if (shared) dx[1] = mm(mH(as_rows(a)), as_rows(dy[0]));
       else dx[1] = matmul(mH(a), dy[0]);
@@ -80,7 +84,9 @@ static bool rearranged(const Tensor (&batches)[2], const Tensor (&given)[2], boo
   if (!first) std::swap(sizes[lead], sizes[lead + 1]), std::swap(strides[lead], strides[lead + 1]);
   return !mergeable(sizes, strides, lead + 1);
 }
-static Tensor batched(const Tensor& a, const Tensor& b) {
+// Of a batch, and of a matrix on the left of one, PyTorch multiplies, and keeps, a view; a vector, given as a matrix
+// here, and a matrix on the right it keeps as they are.
+static Tensor batched(const Tensor& a, const Tensor& b, const Tensor& given_a, const Tensor& given_b) {
   IntSpan as = a.sizes(), bs = b.sizes();
   int64_t k = as[a.dim() - 1];
   CHECK(k == bs[b.dim() - 2], Runtime, "mat1 and mat2 shapes cannot be multiplied (", as[a.dim() - 2], "x", k, " and ",
@@ -97,10 +103,24 @@ static Tensor batched(const Tensor& a, const Tensor& b) {
     wide[i] = alias(t, sizes, broadcast_strides(t, sizes), t->offset);
   }
   return record<MatmulBackward>(product(wide[0], wide[1]), {a, b}, [&](auto& n) {
-    if (n.needs(1)) n.self = rearranged(wide, {a, b}, true) ? save_apart(n, a) : save(a);
-    if (n.needs(0)) n.other = rearranged(wide, {a, b}, false) ? save_apart(n, b) : save(b);
+    if (n.needs(1))
+      n.self = rearranged(wide, {a, b}, true) ? save_apart(n, a) : given_a.dim() == 1 ? save(given_a) : save_view(a);
+    if (n.needs(0))
+      n.other = rearranged(wide, {a, b}, false) ? save_apart(n, b) : given_b.dim() <= 2 ? save(given_b) : save_view(b);
     n.shared = b.dim() == 2 && a.dim() > 2;
   });
+}
+// A view from outside the graph of a tensor that is part of it asks for gradients and leads nowhere. PyTorch multiplies
+// views of batches and of what they are multiplied by from the left: views of such a view are steps of the graph, and
+// so the other operand is kept for a gradient that nobody takes, and may not be written to. A vector, and a matrix on
+// the right, are multiplied as they are.
+static bool leads_nowhere(const Tensor& t) {
+  return grad_enabled() && !t->requires_grad && t->wants_grad() && !t->grad_fn;
+}
+static Tensor as_step(const Tensor& t) { return leads_nowhere(t) ? expand(t, t.sizes()) : t; }
+static Tensor vector_as_matrix(const Tensor& t, int64_t dim) {
+  NoGrad outside(grad_enabled() && !leads_nowhere(t));
+  return unsqueeze(t, dim);
 }
 Tensor matmul(const Tensor& a, const Tensor& b) {
   int64_t m = a.dim(), n = b.dim();
@@ -109,9 +129,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   if (m == 1 && n == 1) return dot(a, b);
   if (m == 2 && n == 1) return mv(a, b);
   if (m == 1 && n == 2) return without_dim(mm(unsqueeze(a, 0), b), 0);
-  if (m == 1) return without_dim(batched(unsqueeze(a, 0), b), -2);
-  if (n == 1) return without_dim(batched(a, unsqueeze(b, -1)), -1);
-  return batched(a, b);
+  if (m == 1) return without_dim(batched(vector_as_matrix(a, 0), as_step(b), a, b), -2);
+  if (n == 1) return without_dim(batched(as_step(a), vector_as_matrix(b, -1), a, b), -1);
+  return batched(as_step(a), n == 2 ? b : as_step(b), a, b);
 }
 
 // linear: y = x W^T + b        dx = dy W, dW = dy^T x, db = dy
