@@ -13,24 +13,46 @@
 
 namespace rl::RL_ISA {
 
-Root unit_root(uint64_t k, uint64_t n) {
-  // Reduce to the first octant, where sin and cos lose nothing.
-  k %= n;
-  bool lower = 2 * k > n, left = false, swap = false;
-  if (lower) k = n - k;
-  if (4 * k > n) left = true;
-  // angle = 2 pi num / (4 n) with num in quarter turns' units
-  uint64_t num = 4 * k;
-  if (left) num = 2 * n - num;
-  if (2 * num > n) swap = true, num = n - num;
-  long double angle =
-      1.57079632679489661923132169163975144L * static_cast<long double>(num) / static_cast<long double>(n);
-  double c = static_cast<double>(cosl(angle)), s = static_cast<double>(sinl(angle));
-  if (swap) std::swap(c, s);
-  return {left ? -c : c, lower ? -s : s};
-}
-
 namespace {
+
+// cos and sin of 2 pi k / n, correctly rounded or nearly so, for all k. Of many, each is a product of two that were
+// computed: the first of an angle of a multiple of kFine steps, the second of the steps that are left.
+class Roots {
+ public:
+  explicit Roots(uint64_t n) : n_(n) {
+    if (n < 4 * kFine) return;
+    for (uint64_t k = 0; k <= n / 2; k += kFine) coarse_.push_back(computed(k));
+    for (uint64_t k = 0; k < kFine; ++k) fine_.push_back(computed(k));
+  }
+  Root operator()(uint64_t k) const {
+    // Reduce to the first octant, where sin and cos lose nothing; `steps` of 2 pi / (4 n) each.
+    k %= n_;
+    const bool lower = 2 * k > n_;
+    if (lower) k = n_ - k;
+    const bool left = 4 * k > n_;
+    uint64_t steps = left ? 2 * n_ - 4 * k : 4 * k;
+    const bool swap = 2 * steps > n_;
+    if (swap) steps = n_ - steps;
+    Long r = coarse_.empty() ? computed(steps) : turned(coarse_[steps / kFine], fine_[steps % kFine]);
+    if (swap) std::swap(r.re, r.im);
+    const double re = static_cast<double>(r.re), im = static_cast<double>(r.im);
+    return {left ? -re : re, lower ? -im : im};
+  }
+
+ private:
+  static constexpr uint64_t kFine = 1024;
+  struct Long {
+    long double re, im;
+  };
+  Long computed(uint64_t steps) const {
+    const long double angle =
+        1.57079632679489661923132169163975144L * static_cast<long double>(steps) / static_cast<long double>(n_);
+    return {cosl(angle), sinl(angle)};
+  }
+  static Long turned(const Long& a, const Long& b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+  uint64_t n_;
+  std::vector<Long> coarse_, fine_;
+};
 
 constexpr int kLargestRadix = fft::kMostOdd;
 
@@ -79,8 +101,8 @@ template <class T> [[gnu::flatten]] void stage_any(int r, int64_t m, int64_t s, 
   fft::stage_odd<One<T>>(r, even, s, m, s, xr, xi, yr, yi, w, roots);
 }
 
-template <class T> void push_root(std::vector<T>& v, uint64_t k, uint64_t n) {
-  Root r = unit_root(k, n);
+template <class T> void push_root(std::vector<T>& v, const Roots& roots, uint64_t k) {
+  const Root r = roots(k);
   v.push_back(static_cast<T>(r.re));
   v.push_back(static_cast<T>(-r.im));
 }
@@ -93,15 +115,16 @@ int64_t middle_factor(int64_t n, const std::vector<int>& radices) {
   return factor >= 32 && n / factor <= 16 * factor ? factor : 1;
 }
 
-template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_split = false);
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole = false);
 
 template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
   using Plan = FftPlan<T>;
   const int64_t n = plan.n;
   plan.first = make_plan<T>(rows);
   plan.second = make_plan<T>(n / rows);
+  const Roots roots(static_cast<uint64_t>(n));
   auto conjugate = [&](int64_t k) {
-    Root r = unit_root(static_cast<uint64_t>(k), static_cast<uint64_t>(n));
+    const Root r = roots(static_cast<uint64_t>(k));
     return Root{r.re, -r.im};
   };
   for (int64_t k = 0; k < n; k += Plan::kFine) plan.coarse.push_back(conjugate(k));
@@ -115,17 +138,20 @@ template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
     }
 }
 
-// may_split: whether long lines may become two transforms.
-template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_split) {
+// whole: a plan for lines themselves, which may become two transforms if they are long, or be half of real ones; not
+// for parts of another plan.
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole) {
   auto plan = std::make_shared<FftPlan<T>>();
   plan->n = n;
   plan->radices = factors(n);
   if (n == 1) plan->radices.clear();
-  if (may_split && n >= FftPlan<T>::kLong) {
+  const Roots turns(2 * static_cast<uint64_t>(n));
+  if (whole)
+    for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, turns, k);
+  if (whole && n >= FftPlan<T>::kLong) {
     const int64_t rows = middle_factor(n, plan->radices);
     if (rows > 1) {
       make_long(*plan, rows);
-      for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, k, 2 * static_cast<uint64_t>(n));
       return plan;
     }
   }
@@ -133,23 +159,24 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_spl
   for (int r : plan->radices) {
     int64_t m = left / r;
     for (int64_t p = 0; p < m; ++p)
-      for (int u = 1; u < r; ++u) push_root(plan->twiddles, static_cast<uint64_t>(p) * u, left);
+      for (int u = 1; u < r; ++u) push_root(plan->twiddles, turns, static_cast<uint64_t>(2 * (n / left) * p) * u);
     if (r > 7)
-      for (int k = 0; k < r; ++k) push_root(plan->roots, k, r);
+      for (int k = 0; k < r; ++k) push_root(plan->roots, turns, 2 * static_cast<uint64_t>(n / r) * k);
     left = m;
   }
   if (plan->radices.empty() && n > 1) {
     int64_t length = 2 * n - 1;
     while (!smooth(length)) ++length;
-    auto inner = make_plan<T>(length);
-    plan->chirp = inner;
-    for (int64_t k = 0; k < n; ++k)
-      push_root(plan->chirp_factor, static_cast<uint64_t>(static_cast<unsigned __int128>(k) * k % (2 * n)), 2 * n);
+    plan->chirp = make_plan<T>(length);
+    auto square = [&](int64_t k) {
+      return static_cast<uint64_t>(static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k) % (2 * n));
+    };
+    for (int64_t k = 0; k < n; ++k) push_root(plan->chirp_factor, turns, square(k));
     // The spectrum of the conjugate chirp, wrapped around, transformed once in double.
     auto exact = make_plan<double>(length);
     std::vector<double> x(2 * length, 0.0), y(2 * length);
     for (int64_t k = 0; k < n; ++k) {
-      Root r = unit_root(static_cast<uint64_t>(static_cast<unsigned __int128>(k) * k % (2 * n)), 2 * n);
+      const Root r = turns(square(k));
       x[k] = r.re, x[length + k] = r.im;
       if (k) x[length - k] = r.re, x[2 * length - k] = r.im;
     }
@@ -158,7 +185,6 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool may_spl
     for (int64_t k = 0; k < 2 * length; ++k)
       plan->chirp_spectrum[k] = static_cast<T>(z[k] / static_cast<double>(length));
   }
-  for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, k, 2 * static_cast<uint64_t>(n));
   return plan;
 }
 
@@ -233,7 +259,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
 
 namespace {
 
-constexpr size_t kStoreBytes = size_t{32} << 20;
+constexpr size_t kStoreBytes = size_t{64} << 20;
 constexpr size_t kStoreCount = 64;
 
 // The most recently used plans, newest first.

@@ -11,11 +11,10 @@
 
 namespace rl::RL_ISA {
 
-// cos and sin of 2 pi k / n, correctly rounded or nearly so
+// A number of length 1.
 struct Root {
   double re, im;
 };
-Root unit_root(uint64_t k, uint64_t n);
 
 template <class T> struct FftPlan {
   int64_t n = 0;
