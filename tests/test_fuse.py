@@ -288,6 +288,54 @@ def test_control_flow_and_names():
     assert fuse(seen)(x)[1] == ["x", "y", "z"] and fuse(seen) is seen
 
 
+def many(leaves):
+    """A function of many tensors, and one of many operations."""
+    names = [f"x{i}" for i in range(leaves)]
+    return f"def wide({', '.join(names)}):\n    return {' + '.join(f'{n} * 2' for n in names)}\n"
+
+
+def test_long_expressions(tmp_path):
+    text = (
+        many(90)
+        + "def deep(x):\n    return "
+        + "".join(f"{i} + x * (" for i in range(80))
+        + "x"
+        + ")" * 80
+        + "\n"
+    )
+    text += "def long(x):\n" + "".join(f"    x = x * 0.5 + {i}\n" for i in range(500)) + "    return x\n"
+    (tmp_path / "long_functions.py").write_text(text)
+    spec = importlib.util.spec_from_file_location("long_functions", tmp_path / "long_functions.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    for function, given in ((module.wide, [x] * 90), (module.deep, [x]), (module.long, [x])):
+        expected, got = function(*given), fuse(function)(*given)
+        assert torch.equal(got, expected)
+        torch.testing.assert_close(
+            torch.autograd.grad(got.sum(), x)[0], torch.autograd.grad(expected.sum(), x)[0]
+        )
+
+
+def test_equal_functions_of_other_places():
+    """Functions of the same text keep their own names."""
+    made = []
+    for factor in (2.0, 3.0):
+        namespace = {"factor": factor}
+        exec(compile("def f(x):\n    return x * factor + 1\n", __file__, "exec"), namespace)
+        made.append(namespace["f"])
+    x = torch.ones(2)
+    assert [fuse(f)(x).tolist() for f in made] == [[3.0, 3.0], [4.0, 4.0]]
+
+    def scaled_by(factor):
+        def inner(x):
+            return x * factor + 1
+
+        return fuse(inner)
+
+    assert scaled_by(2)(x).tolist() == [3.0, 3.0] and scaled_by(3)(x).tolist() == [4.0, 4.0]
+
+
 def test_lines_of_errors_and_of_nodes():
     def broken(x, y):
         a = x * 2 + 1

@@ -706,3 +706,67 @@ def test_the_few_largest_come_in_order(n, dtype):
                 values.double().numpy(), expected.narrow(dim, 0, k).double().numpy(), equal_nan=True
             )
             assert k > 32 or rl.equal(places, first.narrow(dim, 0, k))
+
+
+@pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
+@pytest.mark.parametrize("shape", [(3, 5, 7), (2, 64, 300), (1, 5000, 40), (2, 3, 1030)])
+def test_softmax_of_half_columns_rounds_once(shape, dtype):
+    x = (rl.tensor(array(*shape)) * 4).to(dtype)
+    x[0, 1, 1] = -math.inf
+    for f in (rl.softmax, rl.log_softmax):
+        # As float, then rounded: at most one unit in the last place apart, where the float itself is on the edge.
+        expected = f(x.float(), 1).to(dtype).view(rl.int16).int()
+        assert (f(x, 1).view(rl.int16).int() - expected).abs().max() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(5, 7), (64, 70), (300, 64), (3, 70, 5, 5), (2, 6, 17, 19), (2, 8, 3)])
+def test_normalised_channels_and_rows(shape, dtype):
+    a, up = array(*shape, dtype=np.float64) + 1, rl.tensor(array(*shape, seed=1, dtype=np.float64))
+    atol = {"float32": 1e-5, "float64": 1e-12, "float16": 1e-2, "bfloat16": 1e-1}[dtype]
+    others = (0, *range(2, len(shape)))
+
+    def batch(t):
+        return F.batch_norm(t, None, None, training=True)
+
+    def batch_by_hand(t):
+        off = t - t.mean(others, keepdim=True)
+        return off / (off.square().mean(others, keepdim=True) + 1e-5).sqrt()
+
+    def rows(t):
+        return F.layer_norm(t, t.shape[-1:])
+
+    def rows_by_hand(t):
+        off = t - t.mean(-1, keepdim=True)
+        return off / (off.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+
+    for f, by_hand in ((batch, batch_by_hand), (rows, rows_by_hand)):
+        x = rl.tensor(a).to(getattr(rl, dtype)).requires_grad_()
+        exact = x.detach().double().requires_grad_()
+        y, expected = f(x), by_hand(exact)
+        np.testing.assert_allclose(y.detach().double(), expected.detach(), atol=atol)
+        y.backward(up.to(x.dtype))
+        expected.backward(up.to(x.dtype).double())
+        # Rows of a few numbers that lie close have large slopes.
+        np.testing.assert_allclose(
+            x.grad.double(), exact.grad, atol=2 * atol * max(1, exact.grad.abs().max().item())
+        )
+
+
+def test_mean_by_an_index_that_repeats_itself():
+    index, src = rl.tensor([0, 2, 2, 3, 0, 2]), rl.tensor(array(6, 5, dtype=np.float64), requires_grad=True)
+    for wide in (
+        index[:, None].expand(6, 5),
+        index[:, None].expand(6, 5).contiguous(),
+        index[:, None].expand(6, 3),
+    ):
+        for include in (True, False):
+            x = rl.tensor(array(4, 5, seed=1, dtype=np.float64))
+            y = x.scatter_reduce(0, wide, src, "mean", include_self=include)
+            for place, column in itertools.product(range(4), range(5)):
+                met = [
+                    src[i, column].item() for i in range(6) if index[i] == place and column < wide.shape[1]
+                ]
+                met += [x[place, column].item()] if include or not met else []
+                assert math.isclose(y[place, column].item(), sum(met) / len(met))
+    assert gradcheck(lambda s: x.scatter_reduce(0, index[:, None].expand(6, 5), s, "mean"), (src,))

@@ -268,3 +268,11 @@ def test_tensors_of_another_library():
         return rl.Tensor.__torch_function__(asks_again, (rl.Tensor,), args)
 
     assert asks_again(x) is NotImplemented
+
+
+def test_functional_has_the_names_that_its_functions_call():
+    from rushlight import overrides
+    from rushlight.nn import functional
+
+    for name in ("handle_torch_function", "has_torch_function", "has_torch_function_variadic"):
+        assert getattr(functional, name) is getattr(overrides, name)

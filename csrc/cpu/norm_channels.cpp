@@ -18,7 +18,18 @@ int64_t channel_grain(const NormChannels& s) {
   return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.batch * s.inner));
 }
 
-// sums[c - first] = sum over batch and inner of f(index, channel), for channels [first, last), at most kChannels.
+// What a channel, or as many of them as a vector has lanes, has in a table.
+template <class C> struct OneChannel {
+  int64_t c;
+  C operator()(const C* table) const { return table[c]; }
+};
+template <class C> struct LaneChannels {
+  int64_t c;
+  Vec<C> operator()(const C* table) const { return load_vec(table + c); }
+};
+
+// a[c - first], b[c - first] = sums over batch and inner, for channels [first, last), at most kChannels. f(index, of,
+// x, y) adds an element to x and y, or as many as they have lanes; of(table) is what their channels have in a table.
 template <class C, class F>
 void sum_channels(const NormChannels& s, int64_t first, int64_t last, double* a, double* b, F&& f) {
   if (s.inner >= kNarrow) {
@@ -27,21 +38,26 @@ void sum_channels(const NormChannels& s, int64_t first, int64_t last, double* a,
       for (int64_t n = 0; n < s.batch; ++n) {
         int64_t base = (n * s.channels + c) * s.inner;
         double ua, ub;
-        two_sums_of<C>(s.inner, [&](int64_t i, C& x, C& y) { f(base + i, c, x, y); }, &ua, &ub);
+        two_sums_of<C>(s.inner, [&](int64_t i, auto& x, auto& y) { f(base + i, OneChannel<C>{c}, x, y); }, &ua, &ub);
         ta += ua, tb += ub;
       }
       a[c - first] = ta, b[c - first] = tb;
     }
     return;
   }
-  int64_t width = last - first;
+  const int64_t width = last - first, whole = s.inner == 1 ? width / kLanes<C> * kLanes<C> : 0;
   for (int64_t c = 0; c < width; ++c) a[c] = b[c] = 0;
   for (int64_t n0 = 0; n0 < s.batch; n0 += 256) {
     C pa[kChannels] = {}, pb[kChannels] = {};
     for (int64_t n = n0; n < std::min(s.batch, n0 + 256); ++n)
       for (int64_t i = 0; i < s.inner; ++i) {
         int64_t base = (n * s.channels + first) * s.inner + i;
-        for (int64_t c = 0; c < width; ++c) f(base + c * s.inner, first + c, pa[c], pb[c]);
+        for (int64_t c = 0; c < whole; c += kLanes<C>) {
+          Vec<C> x = load_vec(pa + c), y = load_vec(pb + c);
+          f(base + c, LaneChannels<C>{first + c}, x, y);
+          store_vec(pa + c, x), store_vec(pb + c, y);
+        }
+        for (int64_t c = whole; c < width; ++c) f(base + c * s.inner, OneChannel<C>{first + c}, pa[c], pb[c]);
       }
     for (int64_t c = 0; c < width; ++c) a[c] += pa[c], b[c] += pb[c];
   }
@@ -74,10 +90,12 @@ void channel_stats(const NormChannels& s, const View& mean, const View& var, con
     double count = static_cast<double>(s.batch) * static_cast<double>(s.inner);
     for_channels(s, [&](int64_t first, int64_t last) {
       double a[kChannels], b[kChannels];
-      sum_channels<C>(s, first, last, a, b, [&](int64_t i, int64_t, C& u, C&) { u += static_cast<C>(in[i]); });
+      sum_channels<C>(s, first, last, a, b, [&](int64_t i, const auto&, auto& u, auto&) {
+        u += read_as<std::remove_reference_t<decltype(u)>>(in + i);
+      });
       for (int64_t c = first; c < last; ++c) pm[c] = static_cast<C>(a[c - first] / count);
-      sum_channels<C>(s, first, last, a, b, [&](int64_t i, int64_t c, C& u, C& v) {
-        C d = static_cast<C>(in[i]) - pm[c];
+      sum_channels<C>(s, first, last, a, b, [&](int64_t i, const auto& of, auto& u, auto& v) {
+        const auto d = read_as<std::remove_reference_t<decltype(u)>>(in + i) - of(pm);
         u += d, v += d * d;
       });
       // The rounding of the mean is taken out again.
@@ -108,6 +126,11 @@ void norm_channels(const NormChannels& s, const View& y, const View& x, const Vi
         const T* __restrict from = in + r * s.inner;
         T* __restrict to = out + r * s.inner;
         for (int64_t i = 0; i < s.inner; ++i) to[i] = static_cast<T>(static_cast<C>(from[i]) * a + b);
+      } else if (s.inner == 1) {
+        const C *a = scale.get(), *b = shift.get();
+        const T* __restrict from = in + r * s.channels;
+        T* __restrict to = out + r * s.channels;
+        for (int64_t c = 0; c < s.channels; ++c) to[c] = static_cast<T>(static_cast<C>(from[c]) * a[c] + b[c]);
       } else {
         int64_t base = r * s.channels * s.inner;
         for (int64_t i = 0; i < s.inner; ++i) {
@@ -135,9 +158,10 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
     if (dw || db || batch_stats)
       for_channels(s, [&](int64_t first, int64_t last) {
         double a[kChannels], b[kChannels];
-        sum_channels<C>(s, first, last, a, b, [&](int64_t i, int64_t c, C& u, C& v) {
-          C g = static_cast<C>(up[i]);
-          u += g, v += g * (static_cast<C>(in[i]) - pm[c]);
+        sum_channels<C>(s, first, last, a, b, [&](int64_t i, const auto& of, auto& u, auto& v) {
+          using U = std::remove_reference_t<decltype(u)>;
+          const U g = read_as<U>(up + i);
+          u += g, v += g * (read_as<U>(in + i) - of(pm));
         });
         for (int64_t c = first; c < last; ++c) {
           double sum = a[c - first], product = b[c - first] * pr[c];
@@ -160,6 +184,12 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
         T* __restrict to = out + r * s.inner;
         for (int64_t i = 0; i < s.inner; ++i)
           to[i] = static_cast<T>(static_cast<C>(g[i]) * a + (static_cast<C>(v[i]) - m) * k + b);
+      } else if (s.inner == 1) {
+        const C *a = scale.get(), *k = slope.get(), *b = shift.get();
+        const T* __restrict g = up + r * s.channels, * __restrict v = in + r * s.channels;
+        T* __restrict to = out + r * s.channels;
+        for (int64_t c = 0; c < s.channels; ++c)
+          to[c] = static_cast<T>(static_cast<C>(g[c]) * a[c] + (static_cast<C>(v[c]) - pm[c]) * k[c] + b[c]);
       } else {
         int64_t base = r * s.channels * s.inner;
         for (int64_t i = 0; i < s.inner; ++i)

@@ -121,39 +121,18 @@ template <class T, class C> struct RowsGrad {
     else planes(r, d, v, to, dw, db);
   }
 
-  // The sums of g = d w (or d) and of g (v - m), in vectors of our own: the compiler makes none of two sums at once.
-  static void row_sums(const C* d, const C* v, const C* w, C m, int64_t n, double* sum, double* product) {
-    constexpr int kVectors = kSums / kLanes<C>;
-    *sum = *product = 0;
-    for (int64_t i = 0; i < n;) {
-      const int64_t end = n - i > 4096 ? i + 4096 : n;
-      Vec<C> a[kVectors] = {}, b[kVectors] = {};
-      for (; i + kSums <= end; i += kSums)
-#pragma GCC unroll 8
-        for (int k = 0; k < kVectors; ++k) {
-          const int64_t at = i + k * kLanes<C>;
-          const Vec<C> g = w ? load_vec(d + at) * load_vec(w + at) : load_vec(d + at);
-          a[k] += g;
-          b[k] += g * (load_vec(v + at) - m);
-        }
-      C one = 0, two = 0, lanes[kSums], others[kSums];
-      for (; i < end; ++i) {
-        const C g = w ? d[i] * w[i] : d[i];
-        one += g, two += g * (v[i] - m);
-      }
-      for (int k = 0; k < kVectors; ++k)
-        store_vec(lanes + k * kLanes<C>, a[k]), store_vec(others + k * kLanes<C>, b[k]);
-      *sum += one + fold(lanes), *product += two + fold(others);
-    }
-  }
-
   void row(int64_t r, const C* __restrict d, const C* __restrict v, C* __restrict to, C* dw, C* db) const {
     int64_t n = s.length, at = r % s.groups * n;
     const C* __restrict w = weight ? weight + at : nullptr;
     C m = mean ? mean[r] : C(0), q = rstd[r];
     if (to) {
       double sum, product;
-      row_sums(d, v, w, m, n, &sum, &product);
+      auto add = [&](int64_t i, auto& a, auto& b) {
+        using U = std::remove_reference_t<decltype(a)>;
+        const U g = w ? read_as<U>(d + i) * read_as<U>(w + i) : read_as<U>(d + i);
+        a += g, b += g * (read_as<U>(v + i) - m);
+      };
+      two_sums_of<C>(n, add, &sum, &product);
       C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
       if (w)
         for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] * w[i] - shift - (v[i] - m) * slope);

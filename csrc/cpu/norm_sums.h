@@ -1,9 +1,11 @@
 // Sums of runs of numbers: eight or more partial sums side by side, blocks added in double.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "base/dtype.h"
 #include "cpu/isa.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -37,16 +39,32 @@ template <class C, class F> [[gnu::always_inline]] inline double sum_of(int64_t 
   return total;
 }
 
-// Two sums at once.
+// One element as a U = C, or as many as a vector U = Vec<C> has.
+template <class U, class T> [[gnu::always_inline]] inline U read_as(const T* p) {
+  if constexpr (std::is_arithmetic_v<U>) {
+    return static_cast<U>(*p);
+  } else if constexpr (is_half_v<T>) {
+    float lanes[kLanes<float>];
+    widen(p, lanes, kLanes<float>);
+    return load_vec(lanes);
+  } else {
+    return load_vec(p);
+  }
+}
+// Two sums at once: f(i, x, y) adds element i to x and y, or as many from i as they have lanes. In vectors of our own:
+// the compiler makes none of two sums.
 template <class C, class F> [[gnu::always_inline]] inline void two_sums_of(int64_t n, F&& f, double* a, double* b) {
+  constexpr int kVectors = kSums / kLanes<C>;
   double ta = 0, tb = 0;
   for (int64_t i = 0; i < n;) {
-    int64_t end = n - i > 4096 ? i + 4096 : n;
-    C la[kSums] = {}, lb[kSums] = {};
+    const int64_t end = n - i > 4096 ? i + 4096 : n;
+    Vec<C> va[kVectors] = {}, vb[kVectors] = {};
     for (; i + kSums <= end; i += kSums)
-      for (int l = 0; l < kSums; ++l) f(i + l, la[l], lb[l]);
-    C sa = 0, sb = 0;
+#pragma GCC unroll 8
+      for (int k = 0; k < kVectors; ++k) f(i + k * kLanes<C>, va[k], vb[k]);
+    C sa = 0, sb = 0, la[kSums], lb[kSums];
     for (; i < end; ++i) f(i, sa, sb);
+    for (int k = 0; k < kVectors; ++k) store_vec(la + k * kLanes<C>, va[k]), store_vec(lb + k * kLanes<C>, vb[k]);
     ta += sa + fold(la), tb += sb + fold(lb);
   }
   *a = ta, *b = tb;

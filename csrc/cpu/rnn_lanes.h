@@ -95,8 +95,8 @@ template <int V, class T> void panel_product(int64_t rows, int64_t k, const T* a
 }
 inline constexpr int kRowsAtOnce = 48;  // whose sums are held at a time
 
-// Asks for memory that is touched after a product, so that it comes to the second-level cache meanwhile: a row's part of
-// it is short and far from the next row's, which the processor does not foresee.
+// Asks for memory that is touched after a product, so that it comes to the second-level cache meanwhile: a row's part
+// of it is short and far from the next row's, which the processor does not foresee.
 template <class T> [[gnu::always_inline]] inline void fetch(const T* from, int64_t count) {
   for (int64_t j = 0; j < count; j += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(from + j, 0, 2);
 }

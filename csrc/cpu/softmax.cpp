@@ -284,10 +284,21 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
           oapart = out.ndim ? out.strides[dim] : 1;
   const T* x = in.as<T>();
   T* y = out.as<T>();
-  // Half types round between the two steps of the column form: only the row form is exact for them.
-  if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1 && !is_half_v<T>) {
+  if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1) {
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
-      softmax_columns(log, x + u.in, plan.kin[0], apart, y + u.out, plan.kout[0], oapart, u.n, n);
+      if constexpr (is_half_v<T>) {  // as floats beside them: they would be rounded between the steps
+        thread_local Scratch<C> scratch;
+        const int64_t most = std::max<int64_t>(16, 65536 / n);
+        for (int64_t j = 0; j < u.n; j += most) {
+          const int64_t wide = std::min(most, u.n - j);
+          C* block = scratch.get(n * wide);
+          for (int64_t r = 0; r < n; ++r) widen(x + u.in + r * apart + j, block + r * wide, wide);
+          softmax_columns(log, block, 1, wide, block, 1, wide, wide, n);
+          for (int64_t r = 0; r < n; ++r) narrow(block + r * wide, y + u.out + r * oapart + j, wide);
+        }
+      } else {
+        softmax_columns(log, x + u.in, plan.kin[0], apart, y + u.out, plan.kout[0], oapart, u.n, n);
+      }
     });
   }
   for_rows(plan, 8, [&](int64_t i, int64_t o, int64_t, int64_t count) {

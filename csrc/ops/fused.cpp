@@ -210,7 +210,7 @@ constexpr int64_t kMostKept = 1 << 18;
 // fused: y = program(inputs)        dx = the program's derivative, of the inputs and dy
 struct FusedBackward : Node {
   static constexpr const char* kName = "FusedBackward0";
-  static constexpr bool kUndefinedOk = true;
+  static constexpr bool kUndefinedOk = true, kStacks = true;
   SmallVector<Saved, 2> inputs, kept;
   SmallVector<Scalar, 4> numbers;  // where an input was one
   std::shared_ptr<const Program> program;
@@ -235,7 +235,7 @@ struct FusedBackward : Node {
 Tensors fused(const std::shared_ptr<const Program>& program, Span<Value> inputs) {
   Tensors tensors;
   int64_t most = 0;
-  const Program::Bits reached = program->sends_to();
+  const Program::Bits& reached = program->sends_to();
   for (int64_t i = 0; i < inputs.size(); ++i) {
     tensors.push_back(reached[i] ? inputs[i].tensor : Tensor());
     most = inputs[i].is_tensor() ? std::max(most, inputs[i].tensor.numel()) : most;

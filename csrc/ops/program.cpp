@@ -142,7 +142,7 @@ int Program::add(const Term& term) {
   return values() - 1;
 }
 
-void Program::drop_unused() {
+void Program::finish() {
   std::vector<int> place(static_cast<size_t>(values()), -1);
   for (int r : results_) place[r] = 0;
   for (int v = values() - 1; v >= inputs_; --v) {
@@ -160,6 +160,12 @@ void Program::drop_unused() {
   }
   for (int& r : results_) r = place[r];
   terms_ = std::move(kept);
+  sends_to_.assign(values(), false);
+  for (int r : results_) sends_to_[r] = true;
+  for (int v = values() - 1; v >= inputs_; --v)
+    for (int i = 0; sends_to_[v] && term(v)->op && i < term(v)->op->operands; ++i)
+      if (sends(*term(v), i)) sends_to_[term(v)->of[i]] = true;
+  sends_to_.resize(inputs_);
 }
 
 Program::Bits Program::reads(int value) const {
@@ -169,16 +175,6 @@ Program::Bits Program::reads(int value) const {
     for (int i = 0; used[v] && term(v)->op && i < term(v)->op->operands; ++i) used[term(v)->of[i]] = true;
   used.resize(static_cast<size_t>(inputs_));
   return used;
-}
-
-Program::Bits Program::sends_to() const {
-  Bits reached(values(), false);
-  for (int r : results_) reached[r] = true;
-  for (int v = values() - 1; v >= inputs_; --v)
-    for (int i = 0; reached[v] && term(v)->op && i < term(v)->op->operands; ++i)
-      if (sends(*term(v), i)) reached[term(v)->of[i]] = true;
-  reached.resize(inputs_);
-  return reached;
 }
 
 std::shared_ptr<const Program> Program::derivative(const Bits& wanted, Span<int> kept) const {
@@ -217,7 +213,7 @@ std::shared_ptr<const Program> Program::derivative(const Bits& wanted, Span<int>
   }
   for (int v = 0; v < inputs_; ++v)
     if (wanted[v]) made->add_result(gradient[v] < 0 ? w.number(0) : gradient[v]);
-  made->drop_unused();
+  made->finish();
   return made;
 }
 

@@ -37,12 +37,12 @@ class Program {
 
   int add(const Term& term);
   void add_result(int value) { results_.push_back(value); }
-  void drop_unused();
+  void finish();  // after the last result: leaves out what is not used
   // Which inputs a value is computed from.
   Bits reads(int value) const;
 
   // Which inputs a gradient comes to: not those that are only compared.
-  Bits sends_to() const;
+  const Bits& sends_to() const { return sends_to_; }
 
   // A program that takes the same inputs, then a gradient for each result, then the values of `kept`, and gives the
   // gradients of the inputs that are wanted, in their order.
@@ -63,6 +63,7 @@ class Program {
   int inputs_;
   std::vector<Term> terms_;
   std::vector<int> results_;
+  Bits sends_to_;
   mutable std::mutex lock_;  // of recorded_
   mutable std::vector<std::unique_ptr<Recorded>> recorded_;
 };

@@ -189,7 +189,7 @@ PyObject* fused_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       CHECK(value >= inputs && value < program->values(), Value, "a result must be a term");
       program->add_result(static_cast<int>(value));
     }
-    program->drop_unused();
+    program->finish();
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
     FusedObject& made = of(self);

@@ -264,6 +264,8 @@ def test_a_group_of_one(monkeypatch):
         dist.all_gather_object(objects, "x")
         assert objects == ["x"]
         dist.barrier()
+        sampler = rl.utils.data.DistributedSampler(range(3), shuffle=False)  # asks the group for its share
+        assert list(sampler) == [0, 1, 2]
         with pytest.raises(ValueError, match="twice"):
             dist.init_process_group("gloo")
     finally:

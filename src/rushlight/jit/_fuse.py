@@ -9,7 +9,6 @@ made for (integers, other classes, ...) it runs the same arithmetic op by op.
 import ast
 import functools
 import types
-import weakref
 
 import rushlight as rl
 from rushlight._C import _Fused
@@ -24,6 +23,7 @@ _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _COMPARISONS = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
 _POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 _METHODS = {name: name for name in [*_UNARY, *_BINARY, "pow", "clamp"] if name not in ("gelu", "silu")}
+_MOST_TERMS, _MOST_LEAVES = 200, 32  # of a program
 # Methods by which a tensor is asked for something.
 _ASKING = {
     "amax", "amin", "chunk", "clone", "contiguous", "cumsum", "detach", "dim", "double", "expand", "expand_as",
@@ -152,6 +152,8 @@ class _Group:
             raise
 
     def _term(self, *term):
+        if len(self.terms) == _MOST_TERMS:
+            raise _Not
         self.read_held = self.read_held or any(v[0] == "leaf" and v[1] in self.held for v in term[1:])
         self.terms.append(term if len(term) > 1 else term[0])
         return ("term", len(self.terms) - 1)
@@ -182,12 +184,14 @@ class _Group:
             at = self.known[text]
         else:
             at = len(self.leaves)
+            if at == _MOST_LEAVES:
+                raise _Not
             self.leaves.append(node)
             if not isinstance(node, ast.Call):
                 self.held.add(at)
             if text is not None:
                 self.known[text] = at
-        return ("leaf", at), ast.copy_location(ast.Name(f"leaf{at}", ast.Load()), node)
+        return ("leaf", at), ast.copy_location(ast.Name(f"_leaf{at}", ast.Load()), node)
 
     def _op(self, node):
         """(value, plain) of an op, or None."""
@@ -259,7 +263,7 @@ class _Group:
             callee = ast.copy_location(ast.Attribute(plain[0], node.func.attr, ast.Load()), node)
             plain = plain[1:]
         else:
-            name = f"op{len(self.ops)}"
+            name = f"_op{len(self.ops)}"
             self.ops[name] = function
             callee = ast.copy_location(ast.Name(name, ast.Load()), node)
         keywords = node.keywords
@@ -279,7 +283,7 @@ class _Group:
         return _Fused(inputs, terms, [place[kind] + i for kind, i in results], self._plain_function(filename))
 
     def _plain_function(self, filename):
-        definition = ast.parse(f"def plain({', '.join(f'leaf{i}' for i in range(len(self.leaves)))}): pass")
+        definition = ast.parse(f"def plain({', '.join(f'_leaf{i}' for i in range(len(self.leaves)))}): pass")
         for node in ast.walk(definition):
             if hasattr(node, "lineno"):
                 ast.copy_location(node, self.plain[-1])
@@ -437,32 +441,29 @@ def _first_part(statement):
     return node, functools.partial(setattr, holder, field)
 
 
-_made: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # what was made of a function, by its code
-
-
 def fuse_function(function):
     """The function with its pointwise arithmetic as programs; itself if there is none, or its source is not known."""
-    if not isinstance(function, types.FunctionType):
+    if not isinstance(function, types.FunctionType) or hasattr(function, "_fused_from"):
         return function
-    code = function.__code__
-    if hasattr(function, "_fused_from"):
-        return function
-    if code in _made and not function.__closure__:
-        return _made[code] or function
+    if not hasattr(function, "_fused_as"):
+        function._fused_as = _fused_as(function)
+    return function._fused_as or function
+
+
+def _fused_as(function):
     try:
         definition = _source.tree_of(function)
-    except _source.Unknown:
-        return function
-    rewriter = _Rewriter(function, definition)
-    if rewriter.looks_at_all:
-        return function
-    definition.body = rewriter.body(definition.body)
-    made = None
-    if rewriter.programs:
+        rewriter = _Rewriter(function, definition)
+        if rewriter.looks_at_all:
+            return None
+        definition.body = rewriter.body(definition.body)
+        if not rewriter.programs:
+            return None
         made = _source.rebuilt(function, definition, rewriter.programs)
-        made._fused_from = function
-    _made[code] = made if made is not None and not function.__closure__ else None
-    return made or function
+    except (_source.Unknown, RecursionError):
+        return None
+    made._fused_from = function
+    return made
 
 
 def fuse_module(module):

@@ -111,6 +111,12 @@ _CORE = {
     "pixel_shuffle", "pixel_unshuffle", "prelu", "relu_", "selu_", "softplus", "softshrink", "threshold_",
 }  # fmt: skip
 
+_OF_OVERRIDES = (
+    "handle_torch_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
+)
 
 _threshold = _core._shown["threshold"]
 for _name, _value in list(globals().items()):
@@ -122,6 +128,10 @@ for _name, _value in list(globals().items()):
 def __getattr__(name):
     if name in _CORE:
         value = getattr(_core, name)
+    elif name in _OF_OVERRIDES:
+        from rushlight import overrides
+
+        value = getattr(overrides, name)
     elif name in _LATER:
         from importlib import import_module
 
