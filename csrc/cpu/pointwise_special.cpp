@@ -18,20 +18,15 @@ template <Loop kDouble, int kInputs> void put_doubles(LoopTable& t, Pointwise op
   t.at(op, DType::Float32) = &loop_as_double<kDouble, kInputs>;
   put_half<&loop_as_double<kDouble, kInputs>, kInputs, true>(t, op);
 }
-template <double (*F)(double)> inline constexpr auto kCall1 = [](double x) { return F(x); };
-template <double (*F)(double, double)> inline constexpr auto kCall2 = [](double x, double y) { return F(x, y); };
 template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
-  put_doubles<&loop1<kCall1<F>, double>, 1>(t, op);
+  put_doubles<&loop1<[](double x) { return F(x); }, double>, 1>(t, op);
 }
-// The same for functions without branches, which loops make vectors of.
+// Functions without branches, which loops make vectors of: twice as many floats as doubles, whose waits overlap.
 template <double (*F)(double)> void vectors1(LoopTable& t, Pointwise op) {
-  function1<F>(t, op);
-#ifdef RL_HAS_WIDE
-  if (has_wide()) put_doubles<&loop1<kCall1<F>, double, true>, 1>(t, op);
-#endif
+  unary_wide<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
 }
 template <double (*F)(double, double)> void function2(LoopTable& t, Pointwise op) {
-  put_doubles<&loop2<kCall2<F>, double, false>, 2>(t, op);
+  put_doubles<&loop2<[](double x, double y) { return F(x, y); }, double, false>, 2>(t, op);
 }
 // A vector loop for float and the half types, the exact function for double.
 template <auto F> void float_function(LoopTable& t, Pointwise op) {
@@ -87,14 +82,9 @@ void put_special(LoopTable& t) {
     put_half<&guarded_loop<&guarded_flat_wide<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
   }
 #endif
-  constexpr auto kPositive = [](double x) { return (x > 0) & (x < kInf<double>); };
-  constexpr auto kDigammaAbove = [](double x) { return special::digamma_above(x); };
-  constexpr auto kDigamma = [](double x) { return special::digamma(x); };
-  put_doubles<&guarded_loop<&guarded_flat<kPositive, kDigammaAbove, kDigamma, double>, double>, 1>(t, Digamma);
-#ifdef RL_HAS_WIDE
-  if (has_wide())
-    put_doubles<&guarded_loop<&guarded_flat_wide<kPositive, kDigammaAbove, kDigamma, double>, double>, 1>(t, Digamma);
-#endif
+  guarded_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
+                 [](auto x) { return static_cast<decltype(x)>(special::digamma_above(static_cast<double>(x))); },
+                 [](auto x) { return static_cast<decltype(x)>(special::digamma(static_cast<double>(x))); }>(t, Digamma);
   unary_floats<[](auto x) { return special::trigamma(x); }>(t, Trigamma);
   put_doubles<&loop1<[](double x, const auto& p) { return special::polygamma(p.i0, x); }, double>, 1>(t, Polygamma);
   vectors1<special::i0>(t, I0);

@@ -294,11 +294,11 @@ int64_t bernoulli_bound(double p) { return static_cast<int64_t>(std::ceil(p * 0x
 
 void bernoulli(const View& out, double p, Generator& generator) {
   int64_t bound = bernoulli_bound(p);
-  const uint64_t one = cpu::one_bits(out.dtype);
-  visit_width(out.dtype, [&](auto tag) {
+  visit_narrowed(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_from_bits<uint64_t, T>(out, generator, [one = static_cast<T>(one), bound](uint64_t bits) {
-      return static_cast<int64_t>(bits & Generator::kDoubleMask) < bound ? one : T(0);
+    const T one = to_element<T>(1), zero = to_element<T>(0);
+    fill_from_bits<uint64_t, T>(out, generator, [=](uint64_t bits) {
+      return static_cast<int64_t>(bits & Generator::kDoubleMask) < bound ? one : zero;
     });
   });
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -86,33 +87,26 @@ int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int6
   return groups;
 }
 
-// One sort for all types: it is long.
-void sort_rows(std::vector<int64_t>& order, FunctionRef<bool(int64_t, int64_t)> less) {
-  std::stable_sort(order.begin(), order.end(), less);
-}
-template <class T> int64_t unique_rows_of(int64_t* first, int64_t* inverse, int64_t* counts, const T* x, int64_t rows,
-                                          int64_t width, bool consecutive) {
+// Rows of keys, which are in the order of the elements; those that are `nan` equal nothing.
+int64_t unique_key_rows(int64_t* first, int64_t* inverse, int64_t* counts, const uint64_t* keys, int64_t rows,
+                        int64_t width, bool consecutive, std::optional<uint64_t> nan) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t(0));
-  auto row = [&](int64_t i) { return x + order[static_cast<size_t>(i)] * width; };
+  auto row = [&](int64_t i) { return keys + order[static_cast<size_t>(i)] * width; };
   if (!consecutive) {
-    sort_rows(order, [&](int64_t a, int64_t b) {
-      const T *p = x + a * width, *q = x + b * width;
-      for (int64_t j = 0; j < width; ++j) {
-        auto s = to_key(p[j]), t = to_key(q[j]);
-        if (s != t) return s < t;
-      }
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      const uint64_t *p = keys + a * width, *q = keys + b * width;
+      for (int64_t j = 0; j < width; ++j)
+        if (p[j] != q[j]) return p[j] < q[j];
       return false;
     });
   }
   return number_groups(
       rows, inverse, counts,
       [&](int64_t i) {
-        const T *p = row(i - 1), *q = row(i);
-        for (int64_t j = 0; j < width; ++j) {
-          auto key = to_key(p[j]);
-          if (key != to_key(q[j]) || (has_nan<T> && key == kNanKey<T>)) return false;
-        }
+        const uint64_t *p = row(i - 1), *q = row(i);
+        for (int64_t j = 0; j < width; ++j)
+          if (p[j] != q[j] || p[j] == nan) return false;
         return true;
       },
       [&](int64_t i) { return order[static_cast<size_t>(i)]; },
@@ -186,15 +180,18 @@ int64_t unique(const View& values, const View* inverse, const View* counts, cons
 }
 
 int64_t unique_rows(const View& first, const View* inverse, const View* counts, const View& in, bool consecutive) {
-  int64_t groups = 0;
+  const int64_t n = in.numel();
+  auto keys = std::make_unique_for_overwrite<uint64_t[]>(static_cast<size_t>(n));
+  std::optional<uint64_t> nan;
   bool done = visit_ordered(in.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    groups =
-        unique_rows_of<T>(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
-                          counts ? counts->as<int64_t>() : nullptr, in.as<T>(), in.sizes[0], in.sizes[1], consecutive);
+    for (int64_t i = 0; i < n; ++i) keys[static_cast<size_t>(i)] = to_key(in.as<T>()[i]);
+    if constexpr (has_nan<T>) nan = kNanKey<T>;
   });
   CHECK(done, NotImplemented, "unique is not defined for ", info(in.dtype).name);
-  return groups;
+  return unique_key_rows(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
+                         counts ? counts->as<int64_t>() : nullptr, keys.get(), in.sizes[0], in.sizes[1], consecutive,
+                         nan);
 }
 
 void searchsorted(const View& out, const View& sorted, const View& values, const View* sorter, bool right) {
