@@ -1,6 +1,6 @@
 """Everything, one table after the other: `python benchmarks/all.py [part ...] [--quick]`.
 
-Parts: start, workloads, scaling, ops, layers, conv, transforms, limits. `limits` writes docs/roofline.svg. --quick takes small sizes
+Parts: start, workloads, scaling, ops, layers, conv, transforms, script, limits. `limits` writes docs/roofline.svg. --quick takes small sizes
 and one round, to see that it runs."""
 
 import pathlib
@@ -9,6 +9,7 @@ import conv
 import layers
 import limits
 import ops
+import script
 import side
 import start
 import transforms
@@ -28,6 +29,7 @@ def parts(quick, picture):
         "layers": (layers.main, ["embedding", "--row", "12x64"] if quick else []),
         "conv": (conv.main, ["tiny"] if quick else []),
         "transforms": (transforms.main, ["16 wide"] if quick else []),
+        "script": (script.main, ["1000"] if quick else []),
         "limits": (limits.main, ["--picture", str(picture), *few]),
     }
 

@@ -1,4 +1,4 @@
-"""Random programs of views, in-place writes and backward (tools/autograd_programs.py)."""
+"""Random programs of views, in-place writes and backward (tools/autograd_programs)."""
 
 import pathlib
 import random
@@ -10,27 +10,27 @@ import pytest
 import rushlight as rl
 
 TOOLS = pathlib.Path(__file__).resolve().parent.parent / "tools"
-pytestmark = pytest.mark.skipif(not (TOOLS / "fuzz_autograd.py").exists(), reason="needs the source tree")
+pytestmark = pytest.mark.skipif(not (TOOLS / "autograd_programs").exists(), reason="needs the source tree")
 
 
 @pytest.fixture(scope="module")
-def fuzz():
+def programs():
     sys.path.insert(0, str(TOOLS))
     try:
-        import fuzz_autograd
+        import autograd_programs
 
-        yield fuzz_autograd
+        yield autograd_programs
     finally:
         sys.path.remove(str(TOOLS))
 
 
-def test_programs_agree_with_torch(fuzz):
+def test_programs_agree_with_torch(programs):
     torch = pytest.importorskip("torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in range(3000):
-            program = fuzz.program(1, number)
-            assert not fuzz.disagreement(rl, torch, program), (number, fuzz.show(rl, torch, program))
+            program = programs.program(1, number)
+            assert not programs.disagreement(rl, torch, program), (number, programs.show(rl, torch, program))
 
 
 # Where differences see more than the gradient, or less: what cuts the graph, has kinks or steps, or gives no number.
@@ -42,33 +42,31 @@ BLIND = {
 }  # fmt: skip
 
 
-def test_programs_agree_with_differences(fuzz):
+def test_programs_agree_with_differences(programs):
     """Without an oracle: where a program runs, the gradient of its result is what differences say."""
-    from autograd_programs import generate
-
     checked = 0
     for number in range(6000):
-        leaves, steps = generate(random.Random(10**10 + number))
+        leaves, steps = programs.generate(random.Random(10**10 + number))
         steps = [s for s in steps if s[0] in ("view", "write", "pure")]
         if any(s[1] in BLIND or s[2] not in ("", "enable_grad") for s in steps):
             continue
         if all(leaf[1] == "float64" for leaf in leaves):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                checked += _check(fuzz, leaves, steps)
+                checked += _check(programs, leaves, steps)
     assert checked > 100
 
 
-def _check(fuzz, leaves, steps):
+def _check(programs, leaves, steps):
     shapes = [leaf[0] for leaf in leaves]
     values = [
-        x.detach() for x in fuzz.make_leaves(rl, [(*leaf[:2], False, leaf[3], False) for leaf in leaves])
+        x.detach() for x in programs.make_leaves(rl, [(*leaf[:2], False, leaf[3], False) for leaf in leaves])
     ]
 
     def run(inputs):
         tensors = [x * 1.0 for x in inputs]
         for step in steps:
-            if fuzz._order_matters(step, tensors) or fuzz.run_step(rl, step, tensors) is not None:
+            if programs.order_matters(step, tensors) or programs.run_step(rl, step, tensors) is not None:
                 return None
         return sum(t.sin().sum() for t in tensors if t.dtype.is_floating_point)
 

@@ -80,7 +80,7 @@ def test_all_benchmarks(tmp_path):
     command = [sys.executable, str(script), "--quick", "--rival", "rushlight", "--picture", str(picture)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stderr
-    parts = ["start", "workloads", "scaling", "ops", "layers", "conv", "transforms", "limits"]
+    parts = ["start", "workloads", "scaling", "ops", "layers", "conv", "transforms", "script", "limits"]
     assert [line[3:] for line in run.stdout.splitlines() if line.startswith("== ")] == parts
     assert "Error" not in run.stdout
     for row in (

@@ -182,3 +182,18 @@ def test_safe_softmax():
     b = x(2, 3)
     assert rl.autograd.gradcheck(lambda t: rl._safe_softmax(t, -1), b)
     assert rl.autograd.gradgradcheck(lambda t: rl._safe_softmax(t, 0), b)
+
+
+@pytest.mark.parametrize("dy", [3.0, 0.0, rl.inf, rl.nan])
+def test_the_norm_of_zeros_is_differentiated_as_in_torch(dy):
+    torch = pytest.importorskip("torch")
+
+    def derivatives(T):
+        x = T.zeros(2, dtype=T.float64, requires_grad=True)
+        w = T.tensor(dy, dtype=T.float64, requires_grad=True)
+        (plain,) = T.autograd.grad(x.norm() * w, x)
+        (dx,) = T.autograd.grad(x.norm() * w, x, create_graph=True)
+        ddx, dw = T.autograd.grad(dx.sum(), (x, w))
+        return [*plain.tolist(), *dx.tolist(), *ddx.tolist(), dw.item()]
+
+    assert derivatives(rl) == pytest.approx(derivatives(torch), nan_ok=True)

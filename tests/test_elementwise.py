@@ -208,3 +208,21 @@ def test_where_an_input_is_nan_activations_have_a_slope(name, dtype):
     x = rl.full((20,), rl.nan, dtype=dtype, requires_grad=True)
     getattr(rl.nn.functional, name)(x).sum().backward()
     assert rl.allclose(x.grad, rl.full_like(x, 1.0507009873554805 if name == "selu" else 1.0))
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize(
+    "name", ["hardtanh", "relu6", "elu", "selu", "celu", "hardswish", "leaky_relu", "relu"]
+)
+def test_second_derivatives_of_activations_where_pieces_meet(name, inplace):
+    """Also at what is no number: the formula of a piece sees nothing of the others."""
+    torch = pytest.importorskip("torch")
+
+    def derivatives(T, value):
+        x, dy = (T.tensor([v], dtype=T.float64, requires_grad=True) for v in (value, 3.0))
+        y = getattr(T.nn.functional, name)(x * 1, inplace=inplace)
+        (dx,) = T.autograd.grad((y * dy).sum(), x, create_graph=True)
+        return [dx.item(), *(g.item() for g in T.autograd.grad(dx.sum() * 2, (x, dy)))]
+
+    for value in (-1.5, -0.0, 0.0, 2.0, -1.0, 1.0, -3.0, 3.0, 6.0, rl.inf, -rl.inf, rl.nan):
+        assert derivatives(rl, value) == pytest.approx(derivatives(torch, value), nan_ok=True), value

@@ -110,3 +110,35 @@ def test_index_by_a_traced_value_and_einsum_operands():
     assert rl.equal(module(rl.tensor([1, 2])), rl.tensor([6.0, 7.0]))
     node = next(n for n in module.graph.nodes if n.target is rl.einsum)
     assert len(node.args) == 3
+
+
+def test_patterns_are_replaced():
+    def program(x, y):
+        return rl.neg(rl.add(rl.add(x, y), 1.0)) * rl.add(y, x)
+
+    module = fx.symbolic_trace(program)
+    matches = fx.replace_pattern(module, lambda a, b: rl.add(a, b), lambda a, b: rl.mul(a, b) - a)
+    x, y = rl.randn(3), rl.randn(3)
+    assert len(matches) == 2 and "torch.add(sub" in module.code
+    assert rl.allclose(module(x, y), -(x * y - x + 1) * (y * x - y))
+    module.graph.lint()
+    # A result inside the pattern that is used elsewhere keeps it from being replaced.
+    kept = fx.symbolic_trace(lambda x: (lambda e: rl.log(e) + e)(rl.exp(x)))
+    assert fx.replace_pattern(kept, lambda a: rl.log(rl.exp(a)), lambda a: a) == []
+    gone = fx.symbolic_trace(lambda x: rl.log(rl.exp(x)) + 1)
+    assert len(fx.replace_pattern(gone, lambda a: rl.log(rl.exp(a)), lambda a: a)) == 1
+    assert gone(rl.tensor(2.0)).item() == 3
+
+
+def test_shapes_are_left_at_the_nodes():
+    from rushlight.fx.passes.shape_prop import ShapeProp
+
+    module = fx.symbolic_trace(rl.nn.Sequential(rl.nn.Conv2d(1, 2, 3), rl.nn.Flatten()))
+    assert ShapeProp(module).propagate(rl.ones(1, 1, 4, 4)).shape == (1, 8)
+    assert [n.meta["tensor_meta"].shape for n in module.graph.nodes][1:3] == [(1, 2, 2, 2), (1, 8)]
+    assert 'getattr(self, "0")' in module.code
+    split = fx.symbolic_trace(lambda x: x.split(1, dim=0))
+    ShapeProp(split).propagate(rl.ones(2, 3))
+    node = list(split.graph.nodes)[1]
+    assert [m.shape for m in node.meta["tensor_meta"]] == [(1, 3), (1, 3)] and node.meta["type"] is tuple
+    assert "kwargs = {dim: 0}" in str(split.graph)

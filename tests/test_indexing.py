@@ -231,3 +231,31 @@ def test_sums_do_not_depend_on_threads():
         results.append(rl.zeros(1000).index_add(0, places, values))
         rl.set_num_threads(before)
     assert all(bool((r == results[0]).all()) for r in results)
+
+
+def test_indices_into_nothing():
+    at, none = rl.tensor([5]), rl.zeros(0, 3)
+    for call in (
+        lambda: none.index_fill(0, at, 1.0),
+        lambda: none.index_fill_(0, at, 1.0),
+        lambda: none.index_copy(0, at, rl.zeros(1, 3)),
+        lambda: none.index_select(0, at),
+        lambda: rl.zeros(3, 0).index_select(0, at),
+        lambda: rl.nn.functional.embedding(at, none),
+        lambda: rl.nn.functional.embedding(at, rl.zeros(3, 0)),
+    ):
+        with pytest.raises(RuntimeError):
+            call()
+    for call in (
+        lambda: rl.zeros(0).index_add(0, at, rl.zeros(1)),
+        lambda: rl.zeros(0).index_select(0, at),
+        lambda: none.index_reduce(0, at, rl.zeros(1, 3), "prod"),
+        lambda: rl.zeros(3, 0).index_reduce(0, at, rl.zeros(1, 0), "prod"),
+        lambda: rl.zeros(3).index_reduce(0, at, rl.zeros(1), "prod"),
+    ):
+        with pytest.raises(IndexError, match="out of bounds"):
+            call()
+    # Nothing is written, and nobody looks.
+    assert rl.zeros(3, 0).index_fill(0, at, 1.0).shape == (3, 0)
+    assert rl.zeros(0, 0).index_copy(0, at, rl.zeros(1, 0)).shape == (0, 0)
+    assert none.index_select(0, at[:0]).shape == (0, 3)

@@ -528,3 +528,181 @@ def test_softmax_of_rows(columns):
         y = rl.from_numpy(x).to(dtype)
         for mine, expected in ((y.softmax(1), np.exp(logs)), (y.log_softmax(1), logs), (y.logsumexp(1), lse)):
             np.testing.assert_allclose(mine.double().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16"])
+@pytest.mark.parametrize("columns", [2, 3, 5, 8, 10, 16, 31, 32])
+@pytest.mark.parametrize("rows", [63, 320, 323, 30011])
+def test_reductions_over_narrow_rows(rows, columns, dtype):
+    a = np.random.default_rng(rows).integers(-40, 40, (rows, columns))
+    x = rl.tensor(a).to(getattr(rl, dtype))
+    for name in ("amax", "amin"):
+        assert np.array_equal(getattr(x, name)(0).to(rl.int64).numpy(), getattr(a, name[1:])(0))
+    if dtype != "bfloat16":
+        assert np.array_equal(x.sum(0).to(rl.int64).numpy(), a.sum(0))
+    assert np.array_equal(
+        x[: rows // 2 * 2 : 2].contiguous().ne(0).any(0).numpy(), (a[: rows // 2 * 2 : 2] != 0).any(0)
+    )
+    for name in ("max", "min"):  # of equal ones the first
+        values, places = getattr(x, name)(0)
+        assert np.array_equal(values.to(rl.int64).numpy(), getattr(a, name)(0))
+        assert np.array_equal(places.numpy(), getattr(a, "arg" + name)(0))
+
+
+@pytest.mark.parametrize("rows", [320, 323])
+def test_first_nan_of_narrow_rows(rows):
+    a = array(rows, 3)
+    a[200, 1] = a[77, 1] = a[rows - 1, 2] = math.nan
+    x = rl.tensor(a)
+    for name in ("max", "min"):
+        values, places = getattr(x, name)(0)
+        assert places.tolist()[1:] == [77, rows - 1] and values.isnan().tolist() == [False, True, True]
+    assert x.amax(0).isnan().tolist() == x.sum(0).isnan().tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 25, 31, 32, 33, 40, 64, 65])
+def test_short_rows_of_wide_ones_are_copied(width, dtype):
+    a = np.random.default_rng(width).integers(0, 200, (5, 41, width + 3)).astype(dtype)
+    x = rl.tensor(a)
+    for start in (0, 3):
+        assert np.array_equal(
+            x[..., start : start + width].contiguous().numpy(), a[..., start : start + width]
+        )
+    both = rl.cat([x[..., 3:], x[..., :1], x[..., 1:4]], -1)
+    assert np.array_equal(both.numpy(), np.concatenate([a[..., 3:], a[..., :1], a[..., 1:4]], -1))
+    target = rl.zeros(5, 41, width + 3, dtype=x.dtype)
+    target[..., 1 : width + 1] = x[..., 2 : width + 2]
+    assert np.array_equal(target[..., 1 : width + 1].numpy(), a[..., 2 : width + 2])
+    assert not target[..., 0].any() and not target[..., width + 1 :].any()
+
+
+def triangle_filter(n_in, n_out):
+    """(n_out, n_in): how much each result of an antialiased resize takes of each element."""
+    step = n_in / n_out
+    reach = max(step, 1.0)
+    centres = (np.arange(n_out)[:, None] + 0.5) * step
+    w = np.maximum(1 - np.abs(np.arange(n_in) + 0.5 - centres) / reach, 0)
+    return w / w.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "shape, size", [((2, 3, 21, 40), (9, 11)), ((1, 1, 7, 600), (9, 311)), ((3, 5, 33, 17), (70, 5))]
+)
+def test_filtered_resize(shape, size, dtype):
+    a = array(*shape, dtype=dtype)
+    tall, wide = triangle_filter(shape[2], size[0]), triangle_filter(shape[3], size[1])
+    expected = np.einsum("ih,nchw,jw->ncij", tall, a, wide)
+    got = F.interpolate(rl.tensor(a), size=size, mode="bilinear", antialias=True).numpy()
+    # Places are computed in the type of the elements.
+    np.testing.assert_allclose(got, expected, atol=2e-4 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize(
+    "shape, size", [((2, 3, 21, 40), (9, 11)), ((1, 1, 7, 600), (9, 311)), ((3, 5, 33, 17), (70, 5))]
+)
+def test_filtered_resize_of_bytes(shape, size):
+    # Each pass rounds to bytes, the one along rows first.
+    a = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
+    rows = np.floor(np.einsum("nchw,jw->nchj", a.astype(float), triangle_filter(shape[3], size[1])) + 0.5)
+    expected = np.floor(np.einsum("ih,nchj->ncij", triangle_filter(shape[2], size[0]), rows) + 0.5)
+    got = F.interpolate(rl.tensor(a), size=size, mode="bilinear", antialias=True)
+    assert got.dtype == rl.uint8
+    off = np.abs(got.numpy().astype(float) - expected)
+    assert off.max() <= 1 and (off > 0).mean() < 0.03  # weights have 15 bits
+    white = F.interpolate(rl.full(shape, 255, dtype=rl.uint8), size=size, mode="bicubic", antialias=True)
+    assert (white == 255).all()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_filtered_bytes_are_those_of_torch(mode):
+    torch = pytest.importorskip("torch")
+    a = np.random.default_rng(2).integers(0, 256, (2, 3, 40, 37)).astype(np.uint8)
+    for size in ((19, 300), (64, 8), (40, 20), (41, 37)):
+        expected = torch.nn.functional.interpolate(
+            torch.tensor(a), size=size, mode=mode, antialias=True
+        ).numpy()
+        got = F.interpolate(rl.tensor(a), size=size, mode=mode, antialias=True).numpy()
+        assert np.array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, n", [(48, 48), (70, 65), (64, 200), (200, 64), (129, 129), (530, 520)])
+def test_reflections_in_blocks(m, n, dtype):
+    a = array(m, n, dtype=dtype)
+    tolerance = 2e-5 if dtype == np.float32 else 1e-12
+    for mode in ("reduced", "complete"):
+        q, r = (t.numpy() for t in rl.linalg.qr(rl.tensor(a), mode=mode))
+        np.testing.assert_allclose(q.T @ q, np.eye(q.shape[1]), atol=tolerance)
+        np.testing.assert_allclose(q @ r, a, atol=20 * tolerance)
+        assert np.array_equal(r, np.triu(r))
+    expected = np.linalg.qr(a.astype(np.float64), mode="r")
+    np.testing.assert_allclose(
+        np.abs(rl.linalg.qr(rl.tensor(a), mode="r").R.numpy()), np.abs(expected), atol=2e-3
+    )
+    packed, tau = rl.geqrf(rl.tensor(a))
+    q = rl.linalg.qr(rl.tensor(a), mode="complete").Q
+    c = rl.tensor(array(m, 50, seed=1, dtype=dtype))
+    np.testing.assert_allclose(rl.ormqr(packed, tau, c), q @ c, atol=20 * tolerance)
+    np.testing.assert_allclose(rl.ormqr(packed, tau, c, transpose=True), q.T @ c, atol=20 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1e30, 1e-30, 1e-42])
+def test_reflections_of_equal_columns(scale, dtype):
+    """What is left of a column is rounding errors, or nothing: Q is orthogonal all the same."""
+    a = np.full((60, 60), scale, dtype)
+    a[:, 7] = 0
+    q, r = (t.numpy() for t in rl.linalg.qr(rl.tensor(a)))
+    np.testing.assert_allclose(q.T @ q, np.eye(60), atol=1e-5)
+    np.testing.assert_allclose(q @ r, a, atol=2e-5 * scale + 2e-43)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("driver", ["gelsy", "gels"])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_least_squares_by_reflections(columns, driver, dtype):
+    for m, n in ((60, 60), (200, 60), (400, 100)):
+        a, b = (
+            array(m, n, dtype=dtype) + np.eye(m, n, dtype=dtype) * 9,
+            array(m, columns, seed=1, dtype=dtype),
+        )
+        expected, residuals = np.linalg.lstsq(a.astype(float), b.astype(float), rcond=None)[:2]
+        got = rl.linalg.lstsq(rl.tensor(a), rl.tensor(b), driver=driver)
+        np.testing.assert_allclose(got.solution, expected, atol=1e-4 if dtype == np.float32 else 1e-11)
+        if driver == "gels":
+            assert got.rank.numel() == 0
+            if m > n:
+                np.testing.assert_allclose(got.residuals, residuals, rtol=1e-4)
+        else:
+            assert got.rank == n
+    # Where columns depend on each other the shortest of all solutions is wanted.
+    a = (array(200, 40, dtype=np.float64) @ array(40, 60, seed=2, dtype=np.float64)).astype(dtype)
+    got = rl.linalg.lstsq(rl.tensor(a), rl.tensor(array(200, 1, seed=3, dtype=dtype)))
+    expected = np.linalg.lstsq(a.astype(float), array(200, 1, seed=3, dtype=dtype).astype(float), rcond=1e-5)[
+        0
+    ]
+    assert got.rank == 40
+    np.testing.assert_allclose(got.solution, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "int8"])
+@pytest.mark.parametrize("n", [5, 33, 257, 1000])
+def test_the_few_largest_come_in_order(n, dtype):
+    a = np.random.default_rng(n).integers(-30, 30, (3, n))
+    x = rl.tensor(a).to(getattr(rl, dtype))
+    if dtype.startswith("float") and n > 30:
+        x[0, 7], x[1, 3], x[1, 9], x[2, 1] = math.nan, math.inf, -math.inf, -0.0
+    for k, largest in itertools.product((1, 2, 5, 8, 31, 32, 40), (True, False)):
+        if k > n:
+            continue
+        for t, dim in ((x, 1), (x.t().contiguous(), 0), (x[:, ::2], 1)):
+            if k > t.shape[dim]:
+                continue
+            values, places = t.topk(k, dim, largest=largest)
+            expected, first = t.sort(dim=dim, descending=largest, stable=True)
+            assert np.array_equal(
+                values.double().numpy(), expected.narrow(dim, 0, k).double().numpy(), equal_nan=True
+            )
+            assert k > 32 or rl.equal(places, first.narrow(dim, 0, k))

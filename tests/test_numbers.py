@@ -136,3 +136,101 @@ def test_scaled_sums_are_rounded_once():
     assert a.sub(b, alpha=0.1).tolist() == exact(lambda x, y: x - tenth * y, a, b)
     assert a.addcmul(b, c, value=0.1).tolist() == exact(lambda x, y, z: x + y * z, a, 0.1 * b, c)
     assert a.lerp(b, 0.3).tolist() == exact(lambda x, d: x + third * d, a, b - a)
+
+
+TOO_LARGE = [
+    (rl.float16, 65505.0, "c10::Half"),
+    (rl.float16, 2**31, "c10::Half"),
+    (rl.bfloat16, 3.4e38, "c10::BFloat16"),
+    (rl.float32, -1e39, "float"),
+    (rl.complex64, 1e39j, "c10::complex<float>"),
+    (rl.uint8, 256.0, "uint8_t"),
+    (rl.uint8, -0.5, "uint8_t"),
+    (rl.int8, -129.0, "int8_t"),
+    (rl.int16, 1e5, "int16_t"),
+    (rl.int64, float("nan"), "int64_t"),
+    (rl.float64, 1j, "double"),
+]
+
+
+def _two(dtype):
+    return rl.zeros(2, dtype=dtype)
+
+
+STORING = {
+    "full": lambda dtype, v: rl.full((2,), v, dtype=dtype),
+    "full_like": lambda dtype, v: rl.full_like(_two(dtype), v),
+    "new_full": lambda dtype, v: _two(dtype).new_full((2,), v),
+    "fill_": lambda dtype, v: _two(dtype).fill_(v),
+    "masked_fill": lambda dtype, v: _two(dtype).masked_fill(rl.tensor([True, False]), v),
+    "index_fill": lambda dtype, v: _two(dtype).index_fill(0, rl.tensor([0]), v),
+    "scatter": lambda dtype, v: _two(dtype).scatter(0, rl.tensor([0]), v),
+    "constant_pad_nd": lambda dtype, v: rl.constant_pad_nd(_two(dtype), (1, 0), v),
+    "constant_": lambda dtype, v: rl.nn.init.constant_(_two(dtype), v),
+    "index_add": lambda dtype, v: _two(dtype).index_add(0, rl.tensor([0]), _two(dtype)[:1], alpha=v),
+}
+
+
+@pytest.mark.parametrize("dtype, value, name", TOO_LARGE)
+@pytest.mark.parametrize("store", STORING, ids=str)
+def test_what_is_stored_must_fit(store, dtype, value, name):
+    if store == "index_fill" and isinstance(value, complex) and not dtype.is_complex:
+        pytest.skip("index_fill has its own words for this")
+    with pytest.raises(RuntimeError, match=f"converted to type {name} without overflow"):
+        STORING[store](dtype, value)
+
+
+@pytest.mark.parametrize("store", STORING, ids=str)
+def test_infinities_and_the_largest_number_fit(store):
+    for value in (65504.0, float("inf"), -float("inf"), float("nan")):
+        STORING[store](rl.float16, value)
+    STORING[store](rl.bool, 1e300)
+
+
+def test_one_element_is_rounded():
+    half = {"dtype": rl.float16}
+    assert rl.full((1,), 1e5, **half).item() == rl.ones((), **half).fill_(1e5).item() == float("inf")
+    assert rl.scalar_tensor(65519.0, **half).item() == 65504
+    x = rl.zeros(4, **half)
+    x[1:3] = 1e39
+    x[rl.tensor([False, False, False, True])] = -1e5
+    assert x.tolist() == [0, float("inf"), float("inf"), -float("inf")]
+    assert rl.where(x == 0, x, -1e6).tolist() == [0] + [-float("inf")] * 3
+
+
+def test_assigned_integers_beyond_int64_are_refused():
+    x = rl.zeros(2)
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        x[0] = WIDE
+
+
+def test_only_a_pad_that_shows_must_fit():
+    assert rl.constant_pad_nd(rl.ones(2), (-1, 0), 1e39).tolist() == [1]
+    with pytest.raises(TypeError, match="must be float, not complex"):
+        rl.nn.functional.pad(rl.ones(2), (1, 0), value=1j)
+
+
+def test_factors_of_short_floats():
+    x = rl.ones(2, dtype=rl.float16)
+    for call in (
+        lambda: rl.add(x, x, alpha=1e5),
+        lambda: x**1e5,
+        lambda: rl.nn.functional.hardshrink(x, 1e5),
+        lambda: rl.nn.functional.threshold(x, 0.5, 1e5),
+        lambda: rl.linspace(0, 1e5, 3, dtype=rl.float16),
+    ):
+        with pytest.raises(RuntimeError, match="c10::Half without overflow"):
+            call()
+    for call in (lambda: rl.lerp(x, x, 1e39), lambda: rl.nn.functional.leaky_relu(x, 1e39)):
+        with pytest.raises(RuntimeError, match="type float without overflow"):
+            call()
+    assert (x * 1e39).tolist() == (x + 1e39).tolist() == [float("inf")] * 2
+
+
+def test_arange_beyond_its_type():
+    for call in (lambda: rl.arange(1e39, 2e39, dtype=rl.int32), lambda: rl.arange(0, 3, 2**63)):
+        with pytest.raises(RuntimeError, match="type int64_t without overflow"):
+            call()
+    with pytest.raises(NotImplementedError, match="\"arange_cpu\" not implemented for 'ComplexFloat'"):
+        rl.arange(3, dtype=rl.complex64)
+    assert rl.arange(0, 3, 2.0**63, dtype=rl.float32).tolist() == [0]

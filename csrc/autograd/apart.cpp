@@ -1,5 +1,6 @@
 #include "autograd/apart.h"
 
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/meta.h"
@@ -7,27 +8,26 @@
 namespace rl {
 namespace {
 
-// A node that keeps something in a storage. Either may be gone: a dead node is dropped from the list, and what a node
-// keeps is looked at again before it is copied.
-struct Keeper {
-  Storage* storage;
-  PyObject* node;  // weak reference, owned
-};
-std::vector<Keeper>& keepers() {
-  static auto* list = new std::vector<Keeper>;
-  return *list;
+// The nodes that keep something in a storage, by weak references (owned). Either may be gone: dead nodes are dropped
+// now and then, and what a node keeps is looked at again before it is copied. Touched with the GIL held only.
+using Keepers = std::unordered_multimap<Storage*, PyObject*>;
+Keepers& keepers() {
+  static auto* all = new Keepers;
+  return *all;
 }
 
-// Leaves the keepers of other storages that are alive.
-template <class Take> void sift(Take&& take) {
-  auto& list = keepers();
-  size_t kept = 0;
-  for (Keeper k : list) {
-    PyObject* node = PyWeakref_GetObject(k.node);
-    if (node == Py_None || take(k.storage, reinterpret_cast<Node*>(node))) Py_DECREF(k.node);
-    else list[kept++] = k;
+size_t g_sift_at = 64;  // so that dead nodes do not pile up
+void sift() {
+  Keepers& all = keepers();
+  for (auto k = all.begin(); k != all.end();) {
+    if (PyWeakref_GetObject(k->second) != Py_None) {
+      ++k;
+      continue;
+    }
+    Py_DECREF(k->second);
+    k = all.erase(k);
   }
-  list.resize(kept);
+  g_sift_at = std::max<size_t>(64, 2 * all.size());
 }
 
 struct CopyKept final : FieldVisitor {
@@ -49,8 +49,6 @@ struct CopyKept final : FieldVisitor {
   void other(const char*, PyObject* (*)(const void*), const void*) override {}
 };
 
-size_t g_sift_at = 64;  // so that dead nodes do not pile up
-
 }  // namespace
 
 Saved save_apart(Node& node, const Tensor& input) {
@@ -58,36 +56,55 @@ Saved save_apart(Node& node, const Tensor& input) {
     NoGrad raw;
     return save(g_engine_ops.clone(input));
   }
+  // First, because it may wake the collector, which may run code that writes to the input.
+  PyObject* weak = PyWeakref_NewRef(reinterpret_cast<PyObject*>(&node), nullptr);
+  if (!weak) throw Error(ErrorKind::Runtime, "");
+  if (keepers().size() >= g_sift_at) sift();
+  keepers().emplace(input.storage(), weak);
+  input.storage()->kept_apart = true;
+  Saved s = save_view(input);
+  if (!s.packed_) s.output_nr_ = Saved::kApart;
+  return s;
+}
+
+Saved save_view(const Tensor& input) {
   Saved s = save(input);
   if (s.packed_) return s;
-  // An alias, so that what becomes of the tensor itself (detach_, another shape) is nothing to backward either.
   s.tensor_ = alias(input);
   if (input->wants_grad())
     if (Edge edge = gradient_edge(input.get()); edge.node) s.tensor_ = with_history(s.tensor_, std::move(edge));
-  s.output_nr_ = Saved::kApart;
-  auto& list = keepers();
-  if (list.size() >= g_sift_at) {
-    sift([](Storage*, Node*) { return false; });
-    g_sift_at = std::max<size_t>(64, 2 * list.size());
-  }
-  PyObject* weak = PyWeakref_NewRef(reinterpret_cast<PyObject*>(&node), nullptr);
-  if (!weak) throw Error(ErrorKind::Runtime, "");
-  list.push_back({input.storage(), weak});
-  input.storage()->kept_apart = true;
+  s.output_nr_ = Saved::kInput;
   return s;
 }
 
 void copy_apart(Storage* written) {
   written->kept_apart = false;
   // Held, and off the list, before anything is copied: a copy may wake the collector, which may free nodes or record.
-  std::vector<Edge> nodes;
-  sift([&](Storage* storage, Node* node) {
-    if (storage != written) return false;
-    nodes.push_back(Edge(node, 0));
-    return true;
-  });
+  struct Taken {
+    PyObject* weak;
+    Edge node;
+  };
+  std::vector<Taken> taken;
+  auto [first, last] = keepers().equal_range(written);
+  for (auto k = first; k != last; ++k) {
+    PyObject* node = PyWeakref_GetObject(k->second);
+    if (node == Py_None) Py_DECREF(k->second);
+    else taken.push_back({k->second, Edge(reinterpret_cast<Node*>(node), 0)});
+  }
+  keepers().erase(first, last);
   CopyKept fields(written);
-  for (const Edge& e : nodes) e.node->type->fields(*e.node, fields);
+  size_t at = 0;
+  try {
+    for (; at < taken.size(); ++at) {
+      Node& node = *taken[at].node.node;
+      node.type->fields(node, fields);
+      Py_DECREF(taken[at].weak);
+    }
+  } catch (...) {  // no memory for a copy: nothing is written, and the rest waits for the next write
+    for (; at < taken.size(); ++at) keepers().emplace(written, taken[at].weak);
+    written->kept_apart = true;
+    throw;
+  }
 }
 
 }  // namespace rl

@@ -6,6 +6,9 @@
 namespace rl {
 
 Saved save_apart(Node& node, const Tensor& input);
+// As if a view of the tensor were kept: what becomes of the tensor itself (detach_, another shape) is nothing to
+// backward; a write to it is.
+Saved save_view(const Tensor& input);
 void copy_apart(Storage* written);
 
 // To be called before a tensor's memory is written to.

@@ -190,7 +190,8 @@ class Run {
     bool leaf = n.type == &NodeTypeOf<AccumulateGrad>::type;
     // With inputs= only the wanted leaves accumulate.
     bool execute =
-        call_.inputs.empty() || (leaf ? n.captured && call_.accumulate : n.needed && (call_.accumulate || leads_on(n)));
+        call_.inputs.empty() || (leaf ? n.captured && call_.accumulate
+                                      : n.needed && ((call_.accumulate && !n.type->ends_in_view) || leads_on(n)));
     if (!execute) return;
     bool any = false;
     for (Tensor& g : dy) any |= g.defined();

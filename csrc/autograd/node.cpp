@@ -267,6 +267,12 @@ Saved pack(const Tensor& t, int32_t nr) {
   return s;
 }
 
+void check_attached(const Saved& s) {
+  CHECK(s.output_nr_ != Saved::kInputWithHistory || s.tensor_->grad_fn, Runtime,
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, ",
+        "please use out-of-place `.detach()` instead");
+}
+
 [[gnu::cold]] std::string modified_message(const Saved& s, Node& node) {
   const Tensor& t = s.tensor_;
   std::string what =
@@ -341,9 +347,7 @@ Tensor Saved::unpack(Node& node) const {
     return {};
   }
   if (tensor_.version() != version_) throw Error(ErrorKind::Runtime, modified_message(*this, node));
-  CHECK(output_nr_ != kInputWithHistory || tensor_->grad_fn, Runtime,
-        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, ",
-        "please use out-of-place `.detach()` instead");
+  check_attached(*this);
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
   return with_history(alias(tensor_), result_edge(node, output_nr_));
@@ -354,8 +358,9 @@ struct CheckFields final : FieldVisitor {
   Node& node;
   explicit CheckFields(Node& n) : node(n) {}
   void saved(const char*, Saved& s) override {
-    if (s.tensor_.defined() && !s.packed_ && s.tensor_.version() != s.version_)
-      throw Error(ErrorKind::Runtime, modified_message(s, node));
+    if (!s.tensor_.defined() || s.packed_) return;
+    if (s.tensor_.version() != s.version_) throw Error(ErrorKind::Runtime, modified_message(s, node));
+    check_attached(s);
   }
   void saved_list(const char*, SmallVector<Saved, 2>& list) override {
     for (Saved& s : list) saved("", s);

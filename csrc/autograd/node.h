@@ -120,7 +120,8 @@ struct NodeType {
   void (*fields)(Node&, FieldVisitor&);
   void (*construct)(void*);
   void (*destroy)(Node&);
-  bool undefined_ok;     // backward handles undefined gradients itself
+  bool undefined_ok;  // backward handles undefined gradients itself
+  bool ends_in_view;  // the last of several steps in PyTorch is a view: backward(inputs=[its result]) does not run it
   PyTypeObject* python;  // made on first use
 };
 
@@ -231,6 +232,7 @@ template <class N> NodeType NodeTypeOf<N>::type = {
     [](void* p) { new (p) N; },
     [](Node& node) { static_cast<N&>(node).~N(); },
     requires { N::kUndefinedOk; },
+    requires { N::kEndsInView; },
     nullptr,
 };
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "backend/view.h"
+#include "base/small_vector.h"
 
 namespace rl {
 
@@ -211,12 +212,23 @@ using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, cons
 
 inline constexpr int kMaxOperands = 6;
 
+// A step of a program: a loop over values, which are numbered: the operands (results first), then the registers.
+struct ProgramStep {
+  Loop loop;
+  LoopParams params;
+  int count;      // of values
+  int values[4];  // the first is what the loop writes
+};
+
 struct PointwiseKernels {
   // The loop of `op` for inputs of `dtype`; null when the type has none.
   Loop (*loop)(Pointwise op, DType dtype);
   // Runs a loop over all elements. operands[0] is the result; all have the same sizes (broadcast dimensions
   // have stride 0). `cost` is the work of one element in units of an addition, and sets the grain.
   void (*run)(Loop loop, const View* operands, int count, const LoopParams& params, int cost);
+  // Runs steps over all elements, some of them at a time: what goes from step to step in registers stays in cache.
+  // All operands have the same sizes, and the results are row-major. register_bytes: of one element of each register.
+  void (*run_program)(Span<ProgramStep> steps, Span<View> operands, Span<int> register_bytes, int cost);
 };
 
 }  // namespace rl

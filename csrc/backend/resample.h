@@ -36,7 +36,7 @@ struct ResampleKernels {
   void (*bag_sum)(const View& out, const View& table, const View& indices, const View& starts, const View* factors);
   // Its gradient: factor[i] * dy[bag of i] is added to dw at indices[i]; indices and starts have been checked.
   void (*bag_put)(const View& dw, const View& dy, const View& indices, const View& starts, const View* factors);
-  // Half types too. dx is overwritten.
+  // Half types too, and bytes, whose weights are rounded to 15 bits. dx is overwritten.
   void (*resize)(const ResizeTable& s, const View& out, const View& in);
   void (*resize_grad)(const ResizeTable& s, const View& dx, const View& dy);
 };

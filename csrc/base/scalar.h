@@ -38,7 +38,8 @@ class Scalar {
     if (above_int64_) return static_cast<double>(static_cast<uint64_t>(i_));
     return is_integral() ? static_cast<double>(i_) : d_;
   }
-  int64_t to_int() const { return is_integral() ? i_ : static_cast<int64_t>(d_); }
+  // 2^63, the double nearest to the largest int64, is the smallest, as the processor has it.
+  int64_t to_int() const { return is_integral() ? i_ : d_ < 0x1p63 ? static_cast<int64_t>(d_) : INT64_MIN; }
   bool to_bool() const { return is_integral() ? i_ != 0 : d_ != 0 || im_ != 0; }
   std::complex<double> to_complex128() const { return {to_double(), im_}; }
   bool equals(double v) const { return to_double() == v && im_ == 0; }
@@ -49,6 +50,8 @@ class Scalar {
     else if constexpr (__is_same(T, bool)) return to_bool();
     else if constexpr (is_half_v<T>) return T(static_cast<float>(to_double()));
     else if constexpr (__is_same(T, float) || __is_same(T, double)) return static_cast<T>(to_double());
+    else if constexpr (__is_same(T, uint64_t))
+      return is_integral() || d_ < 0x1p63 ? static_cast<T>(to_int()) : d_ < 0x1p64 ? static_cast<T>(d_) : 0;
     else return static_cast<T>(to_int());
   }
 

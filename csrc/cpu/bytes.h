@@ -20,4 +20,37 @@ namespace rl::RL_ISA {
   if (n & 1) *to = *from;
 }
 
+// Rows of `bytes` bytes, each as kCount chunks of which the last two may overlap.
+template <class U, int kCount>
+inline void copy_chunks(char* to, int64_t to_jump, const char* from, int64_t from_jump, int64_t rows, int64_t bytes) {
+  constexpr int kSize = sizeof(U);
+  for (int64_t r = 0; r < rows; ++r, to += to_jump, from += from_jump) {
+    U held[kCount];
+#pragma GCC unroll 4
+    for (int i = 0; i < kCount; ++i)
+      __builtin_memcpy(&held[i], from + (i + 1 < kCount ? i * kSize : bytes - kSize), kSize);
+#pragma GCC unroll 4
+    for (int i = 0; i < kCount; ++i)
+      __builtin_memcpy(to + (i + 1 < kCount ? i * kSize : bytes - kSize), &held[i], kSize);
+  }
+}
+inline void copy_byte_rows(char* to, int64_t to_jump, const char* from, int64_t from_jump, int64_t rows,
+                           int64_t bytes) {
+  typedef char Half __attribute__((vector_size(16)));
+  typedef char Whole __attribute__((vector_size(32)));
+  switch (bytes > 16 ? (bytes + 31) / 32 + (bytes >= 32) : 0) {
+    case 0:
+      if (bytes >= 8) return copy_chunks<uint64_t, 2>(to, to_jump, from, from_jump, rows, bytes);
+      if (bytes >= 4) return copy_chunks<uint32_t, 2>(to, to_jump, from, from_jump, rows, bytes);
+      break;
+    case 1: return copy_chunks<Half, 2>(to, to_jump, from, from_jump, rows, bytes);
+    case 2: return copy_chunks<Whole, 1>(to, to_jump, from, from_jump, rows, bytes);
+    case 3: return copy_chunks<Whole, 2>(to, to_jump, from, from_jump, rows, bytes);
+    case 4: return copy_chunks<Whole, 3>(to, to_jump, from, from_jump, rows, bytes);
+    case 5: return copy_chunks<Whole, 4>(to, to_jump, from, from_jump, rows, bytes);
+    default: break;
+  }
+  for (int64_t r = 0; r < rows; ++r, to += to_jump, from += from_jump) copy_bytes(to, from, bytes);
+}
+
 }  // namespace rl::RL_ISA

@@ -195,6 +195,13 @@ void copy(const View& out, const View& in) {
   }
   if (!cast && nest.ndim > 1 && nest.sizes[0] <= 4 && nest.sizes[1] >= 32)
     return visit_size(in_size, [&](auto u) { copy_short_rows<decltype(u)>(nest); });
+  if (!cast && nest.ndim > 1 && out_step == out_size && in_step == in_size && nest.sizes[0] * out_size <= 256) {
+    const int64_t bytes = nest.sizes[0] * out_size;
+    const Nest<2> rows = nest.rows();
+    return rows.parallel_runs(kPieceBytes / 4 / bytes, [&](char* const* at, int64_t n) {
+      copy_byte_rows(at[0], rows.strides[0][0], at[1], rows.strides[0][1], n, bytes);
+    });
+  }
   Move in_move = move_of(in_size), out_move = move_of(out_size);
   nest.parallel_runs(kPieceBytes / 4 / out_size, [&](char* const* at, int64_t n) {
     if (cast) cast_strided(at[0], out_step, out_move, out_size, at[1], in_step, in_move, in_size, n, cast);

@@ -19,6 +19,17 @@ int lu_rows(int64_t m, int64_t n, double* a, int64_t ld, int* pivots);
 int cholesky_rows(int64_t n, float* a, int64_t ld);
 int cholesky_rows(int64_t n, double* a, int64_t ld);
 
+// Reflections, as LAPACK keeps them: v below the diagonal and tau. Matrices are column by column here, `ld` is the
+// distance of columns. A (m, n) = Q R; the first n columns of a product of k <= n reflections; Q C or Q^T C.
+void qr_columns(int64_t m, int64_t n, float* a, int64_t ld, float* tau);
+void qr_columns(int64_t m, int64_t n, double* a, int64_t ld, double* tau);
+void expand_columns(int64_t m, int64_t n, int64_t k, float* a, int64_t ld, const float* tau);
+void expand_columns(int64_t m, int64_t n, int64_t k, double* a, int64_t ld, const double* tau);
+void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* tau,
+                     float* c, int64_t ldc);
+void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* tau,
+                     double* c, int64_t ldc);
+
 // The exchanges of rows that pivots from 1 stand for, of k columns; `back`: the last one first.
 template <class T> void exchange_rows(const int* pivots, int64_t count, T* b, int64_t ld, int64_t k, bool back) {
   for (int64_t i = 0; i < count; ++i) {

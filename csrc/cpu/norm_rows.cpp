@@ -9,60 +9,81 @@
 #include "cpu/norm.h"
 #include "cpu/norm_sums.h"
 #include "cpu/scratch.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 
+namespace {
+
+// What rows are made of; mean, weight and bias may be null.
+template <class C> struct Norm {
+  const NormRows& s;
+  bool rms;
+  double eps;
+  C *mean, *rstd;
+  const C *weight, *bias;
+
+  void row(int64_t r, const C* __restrict in, C* __restrict out) const {
+    const int64_t n = s.length, per = n / s.inner;
+    C m = 0, q;
+    if (rms) {
+      double square = sum_of<C>(n, [&](int64_t i) { return in[i] * in[i]; }) / n;
+      q = static_cast<C>(1.0 / std::sqrt(square + eps));
+    } else {
+      m = static_cast<C>(sum_of<C>(n, [&](int64_t i) { return in[i]; }) / n);
+      double var = sum_of<C>(n,
+                             [&](int64_t i) {
+                               C v = in[i] - m;
+                               return v * v;
+                             }) /
+                   n;
+      q = static_cast<C>(1.0 / std::sqrt(var + eps));
+      if (mean) mean[r] = m;
+    }
+    rstd[r] = q;
+    if (s.inner == 1) {
+      const C *w = weight ? weight + r % s.groups * per : nullptr, *b = bias ? bias + r % s.groups * per : nullptr;
+      if (w && b)
+        for (int64_t i = 0; i < n; ++i) out[i] = (in[i] - m) * q * w[i] + b[i];
+      else if (w)
+        for (int64_t i = 0; i < n; ++i) out[i] = (in[i] - m) * q * w[i];
+      else
+        for (int64_t i = 0; i < n; ++i) out[i] = (in[i] - m) * q + (b ? b[i] : C(0));
+      return;
+    }
+    for (int64_t c = 0; c < per; ++c) {
+      int64_t p = r % s.groups * per + c;
+      C scale = weight ? q * weight[p] : q, shift = (bias ? bias[p] : C(0)) - m * scale;
+      const C* from = in + c * s.inner;
+      C* to = out + c * s.inner;
+      for (int64_t i = 0; i < s.inner; ++i) to[i] = from[i] * scale + shift;
+    }
+  }
+};
+
+}  // namespace
+
+// Rows of half types are computed as floats, beside them.
 void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const View* mean, const View& rstd,
                const View& x, const View* weight, const View* bias) {
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const C *pw = data_or_null<C>(weight), *pb = data_or_null<C>(bias);
-    C *pm = data_or_null<C>(mean), *pr = rstd.as<C>();
-    int64_t n = s.length, per = n / s.inner;
+    const Norm<C> norm{
+        s, rms, eps, data_or_null<C>(mean), rstd.as<C>(), data_or_null<C>(weight), data_or_null<C>(bias)};
+    const int64_t n = s.length;
     parallel_for(0, s.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, n)), [&](int64_t first, int64_t last) {
-      for (int64_t r = first; r < last; ++r) {
-        const T* __restrict in = x.as<T>() + r * n;
-        T* __restrict out = y.as<T>() + r * n;
-        C m = 0, q;
-        if (rms) {
-          double square = sum_of<C>(n,
-                                    [&](int64_t i) {
-                                      C v = static_cast<C>(in[i]);
-                                      return v * v;
-                                    }) /
-                          n;
-          q = static_cast<C>(1.0 / std::sqrt(square + eps));
-        } else {
-          m = static_cast<C>(sum_of<C>(n, [&](int64_t i) { return static_cast<C>(in[i]); }) / n);
-          double var = sum_of<C>(n,
-                                 [&](int64_t i) {
-                                   C v = static_cast<C>(in[i]) - m;
-                                   return v * v;
-                                 }) /
-                       n;
-          q = static_cast<C>(1.0 / std::sqrt(var + eps));
-          if (pm) pm[r] = m;
+      const T* in = x.as<T>();
+      T* out = y.as<T>();
+      if constexpr (is_half_v<T>) {
+        Scratch<C> room(2 * n);
+        for (int64_t r = first; r < last; ++r) {
+          widen(in + r * n, room.get(), n);
+          norm.row(r, room.get(), room.get() + n);
+          narrow(room.get() + n, out + r * n, n);
         }
-        pr[r] = q;
-        if (s.inner == 1) {
-          const C *w = pw ? pw + r % s.groups * per : nullptr, *b = pb ? pb + r % s.groups * per : nullptr;
-          if (w && b)
-            for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((static_cast<C>(in[i]) - m) * q * w[i] + b[i]);
-          else if (w)
-            for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>((static_cast<C>(in[i]) - m) * q * w[i]);
-          else
-            for (int64_t i = 0; i < n; ++i)
-              out[i] = static_cast<T>((static_cast<C>(in[i]) - m) * q + (b ? b[i] : C(0)));
-        } else {
-          for (int64_t c = 0; c < per; ++c) {
-            int64_t p = r % s.groups * per + c;
-            C scale = pw ? q * pw[p] : q, shift = (pb ? pb[p] : C(0)) - m * scale;
-            const T* from = in + c * s.inner;
-            T* to = out + c * s.inner;
-            for (int64_t i = 0; i < s.inner; ++i) to[i] = static_cast<T>(static_cast<C>(from[i]) * scale + shift);
-          }
-        }
+      } else {
+        for (int64_t r = first; r < last; ++r) norm.row(r, in + r * n, out + r * n);
       }
     });
   });
@@ -81,80 +102,99 @@ template <class T, class C> struct RowsGrad {
   // dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight; without mean(g) for the root mean square.
   // dw = dy * xhat and db = dy, added to the sums of a block of rows.
   void rows(int64_t first, int64_t last, C* dw, C* db) const {
-    for (int64_t r = first; r < last; ++r)
-      if (s.inner == 1) row(r, dw, db);
-      else planes(r, dw, db);
+    const int64_t n = s.length;
+    if constexpr (is_half_v<T>) {
+      Scratch<C> room(3 * n);
+      C *d = room.get(), *v = d + n, *to = v + n;
+      for (int64_t r = first; r < last; ++r) {
+        widen(dy + r * n, d, n);
+        widen(x + r * n, v, n);
+        any_row(r, d, v, dx ? to : nullptr, dw, db);
+        if (dx) narrow(to, dx + r * n, n);
+      }
+    } else {
+      for (int64_t r = first; r < last; ++r) any_row(r, dy + r * n, x + r * n, dx ? dx + r * n : nullptr, dw, db);
+    }
+  }
+  void any_row(int64_t r, const C* d, const C* v, C* to, C* dw, C* db) const {
+    if (s.inner == 1) row(r, d, v, to, dw, db);
+    else planes(r, d, v, to, dw, db);
   }
 
-  void row(int64_t r, C* dw, C* db) const {
+  // The sums of g = d w (or d) and of g (v - m), in vectors of our own: the compiler makes none of two sums at once.
+  static void row_sums(const C* d, const C* v, const C* w, C m, int64_t n, double* sum, double* product) {
+    constexpr int kVectors = kSums / kLanes<C>;
+    *sum = *product = 0;
+    for (int64_t i = 0; i < n;) {
+      const int64_t end = n - i > 4096 ? i + 4096 : n;
+      Vec<C> a[kVectors] = {}, b[kVectors] = {};
+      for (; i + kSums <= end; i += kSums)
+#pragma GCC unroll 8
+        for (int k = 0; k < kVectors; ++k) {
+          const int64_t at = i + k * kLanes<C>;
+          const Vec<C> g = w ? load_vec(d + at) * load_vec(w + at) : load_vec(d + at);
+          a[k] += g;
+          b[k] += g * (load_vec(v + at) - m);
+        }
+      C one = 0, two = 0, lanes[kSums], others[kSums];
+      for (; i < end; ++i) {
+        const C g = w ? d[i] * w[i] : d[i];
+        one += g, two += g * (v[i] - m);
+      }
+      for (int k = 0; k < kVectors; ++k)
+        store_vec(lanes + k * kLanes<C>, a[k]), store_vec(others + k * kLanes<C>, b[k]);
+      *sum += one + fold(lanes), *product += two + fold(others);
+    }
+  }
+
+  void row(int64_t r, const C* __restrict d, const C* __restrict v, C* __restrict to, C* dw, C* db) const {
     int64_t n = s.length, at = r % s.groups * n;
-    const T* __restrict d = dy + r * n;
-    const T* __restrict v = x + r * n;
     const C* __restrict w = weight ? weight + at : nullptr;
     C m = mean ? mean[r] : C(0), q = rstd[r];
-    if (dx) {
+    if (to) {
       double sum, product;
-      if (w)
-        two_sums_of<C>(
-            n,
-            [&](int64_t i, C& a, C& b) {
-              C g = static_cast<C>(d[i]) * w[i];
-              a += g, b += g * (static_cast<C>(v[i]) - m);
-            },
-            &sum, &product);
-      else
-        two_sums_of<C>(
-            n,
-            [&](int64_t i, C& a, C& b) {
-              C g = static_cast<C>(d[i]);
-              a += g, b += g * (static_cast<C>(v[i]) - m);
-            },
-            &sum, &product);
+      row_sums(d, v, w, m, n, &sum, &product);
       C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
-      T* __restrict to = dx + r * n;
       if (w)
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = static_cast<T>(q * (static_cast<C>(d[i]) * w[i] - shift - (static_cast<C>(v[i]) - m) * slope));
+        for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] * w[i] - shift - (v[i] - m) * slope);
       else
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = static_cast<T>(q * (static_cast<C>(d[i]) - shift - (static_cast<C>(v[i]) - m) * slope));
+        for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] - shift - (v[i] - m) * slope);
     }
     if (dw) {
       C* __restrict sums = dw + at;
-      for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<C>(d[i]) * (static_cast<C>(v[i]) - m) * q;
+      for (int64_t i = 0; i < n; ++i) sums[i] += d[i] * (v[i] - m) * q;
     }
     if (db) {
       C* __restrict sums = db + at;
-      for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<C>(d[i]);
+      for (int64_t i = 0; i < n; ++i) sums[i] += d[i];
     }
   }
 
   // The sums of d and of d (v - m), each in a loop of its own: together they would not become vectors.
-  static void plane_sums(const T* d, const T* v, C m, int64_t n, double* sum, double* product) {
+  static void plane_sums(const C* d, const C* v, C m, int64_t n, double* sum, double* product) {
     *sum = *product = 0;
     for (int64_t i = 0; i < n;) {
       const int64_t end = n - i > 4096 ? i + 4096 : n;
       C a[kSums] = {}, b[kSums] = {};
       for (; i + kSums <= end; i += kSums) {
-        for (int l = 0; l < kSums; ++l) a[l] += static_cast<C>(d[i + l]);
-        for (int l = 0; l < kSums; ++l) b[l] += static_cast<C>(d[i + l]) * (static_cast<C>(v[i + l]) - m);
+        for (int l = 0; l < kSums; ++l) a[l] += d[i + l];
+        for (int l = 0; l < kSums; ++l) b[l] += d[i + l] * (v[i + l] - m);
       }
       for (int l = 0; i < end; ++i, ++l) {
-        a[l] += static_cast<C>(d[i]);
-        b[l] += static_cast<C>(d[i]) * (static_cast<C>(v[i]) - m);
+        a[l] += d[i];
+        b[l] += d[i] * (v[i] - m);
       }
       *sum += fold(a), *product += fold(b);
     }
   }
 
   // Rows made of channels with a weight each: the sums over a channel serve both.
-  void planes(int64_t r, C* dw, C* db) const {
+  void planes(int64_t r, const C* d, const C* v, C* out, C* dw, C* db) const {
     int64_t n = s.length, inner = s.inner, per = n / inner, at = r % s.groups * per;
-    const T *d = dy + r * n, *v = x + r * n;
     C m = mean ? mean[r] : C(0), q = rstd[r];
     double sum = 0, product = 0;
     for (int64_t c = 0; c < per; ++c) {
-      const T *dc = d + c * inner, *vc = v + c * inner;
+      const C *dc = d + c * inner, *vc = v + c * inner;
       double a, b;
       plane_sums(dc, vc, m, inner, &a, &b);
       if (dw) dw[at + c] += static_cast<C>(b * q);
@@ -162,15 +202,14 @@ template <class T, class C> struct RowsGrad {
       double w = weight ? static_cast<double>(weight[at + c]) : 1.0;
       sum += w * a, product += w * b;
     }
-    if (!dx) return;
+    if (!out) return;
     C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
     for (int64_t c = 0; c < per; ++c) {
-      const T* __restrict dc = d + c * inner;
-      const T* __restrict vc = v + c * inner;
-      T* __restrict to = dx + r * n + c * inner;
+      const C* __restrict dc = d + c * inner;
+      const C* __restrict vc = v + c * inner;
+      C* __restrict to = out + c * inner;
       C w = weight ? weight[at + c] : C(1);
-      for (int64_t i = 0; i < inner; ++i)
-        to[i] = static_cast<T>(q * (static_cast<C>(dc[i]) * w - shift - (static_cast<C>(vc[i]) - m) * slope));
+      for (int64_t i = 0; i < inner; ++i) to[i] = q * (dc[i] * w - shift - (vc[i] - m) * slope);
     }
   }
 };

@@ -3,6 +3,7 @@
 #include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
+#include "cpu/pointwise_program.h"
 
 namespace rl::RL_ISA {
 
@@ -242,9 +243,9 @@ template <class T> void copy_items(char* to, const char* from, int64_t stride, i
 }
 // `rows` rows of n elements, a jump apart, to one place.
 void copy_rows(char* to, const char* from, int64_t rows, int64_t jump, int64_t n, int64_t stride, int64_t size) {
+  if (stride == size) return copy_byte_rows(to, n * size, from, jump, rows, n * size);
   for (int64_t r = 0; r < rows; ++r, to += n * size, from += jump) {
-    if (stride == size) copy_bytes(to, from, n * size);
-    else if (size == 4) copy_items<uint32_t>(to, from, stride, n);
+    if (size == 4) copy_items<uint32_t>(to, from, stride, n);
     else if (size == 8) copy_items<uint64_t>(to, from, stride, n);
     else
       for (int64_t i = 0; i < n; ++i) copy_bytes(to + i * size, from + i * stride, size);
@@ -374,6 +375,6 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
 }  // namespace
 
 extern const PointwiseKernels pointwise_kernels;
-const PointwiseKernels pointwise_kernels = {&find_loop, &run};
+const PointwiseKernels pointwise_kernels = {&find_loop, &run, &cpu::run_program};
 
 }  // namespace rl::RL_ISA

@@ -67,13 +67,14 @@ template <double (*F)(double, double, int64_t)> void put_hermite(LoopTable& t, P
 void put_special(LoopTable& t) {
   using enum Pointwise;
   unary_floats<[](auto x) { return sinc(x); }>(t, Sinc);
-  unary_floats<[](auto x, const auto& p) { return logit(x, p.d0); }>(t, Logit);
+  unary_wide<[](auto x, const auto& p) { return logit(x, p.d0); }>(t, Logit);
   unary<[](auto x) { return special::erfinv(x); }, double>(t, Erfinv);
   float_function<[](auto x) { return special::erfinv_float(x); }>(t, Erfinv);
   unary<[](auto x) { return special::lgamma(x); }, double>(t, Lgamma);
   constexpr auto kAbove = [](float x) { return x >= 0.5f; };
   constexpr auto kGammaAbove = [](float x) { return special::lgamma_above(x); };
-  constexpr auto kGamma = [](float x) { return special::lgamma_float(x); };
+  // Large enough for the compiler to leave it a call in a loop that should be vectors.
+  constexpr auto kGamma = [](float x) __attribute__((always_inline)) { return special::lgamma_float(x); };
   t.at(Lgamma, DType::Float32) = &guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>;
   put_half<&guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
 #ifdef RL_HAS_WIDE
@@ -85,14 +86,18 @@ void put_special(LoopTable& t) {
   guarded_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
                  [](auto x) { return static_cast<decltype(x)>(special::digamma_above(static_cast<double>(x))); },
                  [](auto x) { return static_cast<decltype(x)>(special::digamma(static_cast<double>(x))); }>(t, Digamma);
-  unary_floats<[](auto x) { return special::trigamma(x); }>(t, Trigamma);
+  guarded_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
+                 [](auto x) { return static_cast<decltype(x)>(special::trigamma_above(static_cast<double>(x))); },
+                 [](auto x) { return special::trigamma(x); }>(t, Trigamma);
   put_doubles<&loop1<[](double x, const auto& p) { return special::polygamma(p.i0, x); }, double>, 1>(t, Polygamma);
-  vectors1<special::i0>(t, I0);
-  vectors1<special::i0e>(t, I0e);
-  vectors1<special::i1>(t, I1);
-  vectors1<special::i1e>(t, I1e);
-  vectors1<special::i0>(t, ModifiedBesselI0);
-  vectors1<special::i1>(t, ModifiedBesselI1);
+  constexpr auto kI0 = [](auto x) { return static_cast<decltype(x)>(special::i0<decltype(x)>(x)); };
+  constexpr auto kI1 = [](auto x) { return static_cast<decltype(x)>(special::i1<decltype(x)>(x)); };
+  unary_wide<kI0>(t, I0);
+  unary_wide<[](auto x) { return static_cast<decltype(x)>(special::i0e<decltype(x)>(x)); }>(t, I0e);
+  unary_wide<kI1>(t, I1);
+  unary_wide<[](auto x) { return static_cast<decltype(x)>(special::i1e<decltype(x)>(x)); }>(t, I1e);
+  unary_wide<kI0>(t, ModifiedBesselI0);
+  unary_wide<kI1>(t, ModifiedBesselI1);
   vectors1<special::k0>(t, ModifiedBesselK0);
   vectors1<special::k1>(t, ModifiedBesselK1);
   vectors1<special::k0e>(t, ScaledModifiedBesselK0);
@@ -106,7 +111,7 @@ void put_special(LoopTable& t) {
   function1<special::ndtri>(t, Ndtri);
   function1<special::log_ndtr>(t, LogNdtr);
   function1<special::erfcx>(t, Erfcx);
-  function1<special::entr>(t, Entr);
+  unary_wide<[](auto x) { return special::entr(x); }>(t, Entr);
   function2<special::zeta>(t, Zeta);
   function2<igamma>(t, Igamma);
   function2<igammac>(t, Igammac);

@@ -71,12 +71,34 @@ template <bool largest, class C> void place_in_columns(const Source<C>& in, int6
   }
 }
 
+// Narrow rows that follow each other: as many as fill registers run as one. Of equal ones the first counts.
+template <bool largest, class C>
+void place_in_narrow(const Source<C>& in, int64_t offset, int64_t n, int64_t r0, int64_t r1, Place<C>* out) {
+  const int64_t group = rows_in_group(n), wide = group * n, groups = (r1 - r0) / group, start = r0 + groups * group;
+  Place<C> all[kWidth];
+  place_in_columns<largest>(in, offset + r0 * n, wide, 1, wide, 0, groups, all);
+  for (int64_t j = 0; j < n; ++j) {
+    Place<C> best{};
+    for (int64_t g = 0; g < group; ++g) {
+      const Place<C> here{all[g * n + j].value, r0 + all[g * n + j].index * group + g};
+      const bool behind = better<largest>(best.value, here.value);
+      if (g == 0 || better<largest>(here.value, best.value) || (!behind && here.index < best.index)) best = here;
+    }
+    out[j] = best;
+  }
+  if (start == r1) return;
+  place_in_columns<largest>(in, offset, n, 1, n, start, r1, all);
+  for (int64_t j = 0; j < n; ++j)
+    if (better<largest>(all[j].value, out[j].value)) out[j] = all[j];
+}
+
 template <bool largest, class C>
 void extremum_of(const View* values, const View& indices, const View& in, const Source<C>& source) {
   ReducePlan plan(indices, in, values);
   if (plan.outputs == 0) return;
   int64_t stride = plan.rin[0];
   auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Place<C>* out) {
+    if (plan.narrow_rows(u.n, r1 - r0)) return place_in_narrow<largest>(source, u.in, u.n, r0, r1, out);
     if (plan.columns) return place_in_columns<largest>(source, u.in, u.n, plan.kin[0], stride, r0, r1, out);
     for (int64_t j = 0; j < u.n; ++j) out[j] = place_in_row<largest>(source, u.in + j * plan.kin[0], stride, r0, r1);
   };

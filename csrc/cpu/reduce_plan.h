@@ -13,6 +13,9 @@ inline constexpr int64_t kWidth = 512;        // outputs computed side by side
 inline constexpr int64_t kPieceWork = 32768;  // elements worth a piece of a parallel loop
 inline constexpr int64_t kMaxChunks = 64;     // pieces one output's elements are cut into
 
+// How many rows of n < 32 columns run as one: they are a whole number of registers, 64 to 248 columns.
+inline int64_t rows_in_group(int64_t n) { return 8 * std::max<int64_t>(1, 16 / n); }
+
 // Dimensions of size 1 are dropped, neighbours that can be walked as one are merged; in each group the
 // dimension with the smallest input stride comes first.
 struct ReducePlan {
@@ -117,6 +120,11 @@ struct ReducePlan {
         index[d] = 0;
       }
     }
+  }
+
+  // Do `rows` rows of n columns follow each other in memory, too narrow to fill registers one by one?
+  bool narrow_rows(int64_t n, int64_t rows) const {
+    return columns && reduced == 1 && kin[0] == 1 && rin[0] == n && n < 32 && rows >= 4 * rows_in_group(n);
   }
 
   // How the work is cut: by outputs, and when there are few of them also by reduced elements.

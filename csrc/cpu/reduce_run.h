@@ -242,6 +242,25 @@ template <class Op, class C> Vec<C> reduce_short_rows(const Op& op, const C* p, 
   return result;
 }
 
+// Narrow rows that follow each other: as many as fill registers run as one, then what each of them gave is joined.
+template <class Op, class C>
+void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n, int64_t rows, typename Op::Acc* acc) {
+  using A = typename Op::Acc;
+  const int64_t group = rows_in_group(n), wide = group * n, groups = rows / group, left = rows % group;
+  alignas(64) char memory[kWidth * sizeof(A)];
+  A* all = reinterpret_cast<A*>(memory);
+  reduce_columns(op, in, offset, wide, 1, ReducePlan(wide), 0, groups, all);
+  for (int64_t some = group; some > 1;) {
+    const int64_t half = some / 2;
+    some -= half;
+    const A* from = all + some * n;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < half * n; ++j) all[j] = op.merge(all[j], from[j]);
+  }
+  if (left) reduce_columns(op, in, offset + groups * wide, n, 1, ReducePlan(n), 0, left, acc);
+  for (int64_t j = 0; j < n; ++j) acc[j] = left ? op.merge(all[j], acc[j]) : all[j];
+}
+
 template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in, const ReducePlan& plan,
                                               const ReducePlan::Unit& u, int64_t r0, int64_t r1,
                                               typename Op::Acc* acc) {
@@ -255,6 +274,7 @@ template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in,
       return;
     }
   }
+  if (plan.narrow_rows(u.n, r1 - r0)) return reduce_narrow(op, in, u.in + r0 * u.n, u.n, r1 - r0, acc);
   if (plan.columns) return reduce_columns(op, in, u.in, u.n, plan.kin[0], plan, r0, r1, acc);
   for (int64_t j = 0; j < u.n; ++j)
     acc[j] = r1 > r0 ? reduce_row(op, in, u.in + j * plan.kin[0], plan, r0, r1) : op.empty();

@@ -7,6 +7,8 @@
 #include "cpu/isa.h"
 #include "cpu/norm_sums.h"
 #include "cpu/scratch.h"
+#include "cpu/transpose.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -44,42 +46,163 @@ void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t fi
   }
 }
 
+// The weights in the type of the computation. Those of bytes are whole numbers of 15 bits, in units of 2^-shift.
+template <class T> struct Weights {
+  using C = std::conditional_t<std::is_same_v<T, uint8_t>, int32_t, compute_t<T>>;
+  Scratch<C> w;
+  int shift = 0;
+
+  explicit Weights(const ResizeTable& s) : w(s.n_out * s.taps) {
+    const int64_t n = s.n_out * s.taps;
+    if constexpr (std::is_same_v<T, uint8_t>) {
+      const double most = *std::max_element(s.weights, s.weights + n);
+      while (shift < 22 && static_cast<int>(0.5 + most * (1 << (shift + 1))) < 1 << 15) ++shift;
+      for (int64_t i = 0; i < n; ++i)
+        w[i] = static_cast<int32_t>(s.weights[i] * (1 << shift) + (s.weights[i] < 0 ? -0.5 : 0.5));
+    } else {
+      for (int64_t i = 0; i < n; ++i) w[i] = static_cast<C>(s.weights[i]);
+    }
+  }
+  C* get() const { return w.get(); }
+  C start() const { return shift ? C(1 << (shift - 1)) : C(0); }
+  T finish(C sum) const {
+    if constexpr (std::is_same_v<T, uint8_t>) return static_cast<uint8_t>(std::clamp(sum >> shift, 0, 255));
+    else return static_cast<T>(sum);
+  }
+};
+
+#ifdef __AVX2__
+typedef char Bytes __attribute__((vector_size(16)));
+typedef long long Halves __attribute__((vector_size(16)));
+#endif
+template <class C, class T> [[gnu::always_inline]] inline Vec<C> load_as(const T* p) {
+  if constexpr (std::is_same_v<T, C>) return load_vec(p);
+#ifdef __AVX2__
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    long long eight;
+    __builtin_memcpy(&eight, p, 8);
+    return __builtin_ia32_pmovzxbd256(reinterpret_cast<Bytes>(Halves{eight, 0}));
+  }
+#endif
+  Vec<C> v;
+  for (int i = 0; i < kLanes<C>; ++i) v[i] = static_cast<C>(p[i]);
+  return v;
+}
+// Sums of a vector or two to results.
+template <int kCount, class C, class T>
+[[gnu::always_inline]] inline void store_as(T* to, const Vec<C>* sums, const Weights<T>& weights) {
+#ifdef __AVX2__
+  if constexpr (std::is_same_v<T, uint8_t>) {
+    auto words = [&](Vec<int32_t> x) {
+      x >>= weights.shift;
+      return __builtin_ia32_packusdw128(__builtin_shufflevector(x, x, 0, 1, 2, 3),
+                                        __builtin_shufflevector(x, x, 4, 5, 6, 7));
+    };
+#pragma GCC unroll 4
+    for (int v = 0; v < kCount; v += 2) {
+      const auto bytes = __builtin_ia32_packuswb128(words(sums[v]), words(sums[v + 1]));
+      __builtin_memcpy(to + v * kLanes<C>, &bytes, sizeof bytes);
+    }
+    return;
+  }
+#endif
+#pragma GCC unroll 16
+  for (int v = 0; v < kCount; ++v) {
+    if constexpr (std::is_same_v<T, C>) {
+      store_vec(to + v * kLanes<C>, sums[v]);
+    } else {
+      for (int i = 0; i < kLanes<C>; ++i) to[v * kLanes<C> + i] = weights.finish(sums[v][i]);
+    }
+  }
+}
+// kCount neighbours: to[l] = the sum over k of w[k] * from[place[k] * apart + l], in registers. The compiler would take
+// several taps together instead of neighbours.
+template <int64_t kCount, class T, class C, class W>
+[[gnu::always_inline]] inline void add_taps(const W* from, int64_t apart, const int64_t* place, const C* w, int taps,
+                                            const Weights<T>& weights, W* to) {
+  constexpr int kVectors = kCount / kLanes<C>;
+  Vec<C> sums[kVectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) sums[v] = Vec<C>{} + weights.start();
+  for (int k = 0; k < taps; ++k) {
+    const W* row = from + place[k] * apart;
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) sums[v] += load_as<C>(row + v * kLanes<C>) * w[k];
+  }
+  if constexpr (std::is_same_v<W, T>) {
+    store_as<kVectors, C>(to, sums, weights);
+  } else {
+    for (int v = 0; v < kVectors; ++v) store_vec(to + v * kLanes<C>, sums[v]);
+  }
+}
+
 // The same for any number of taps: rows [first, last) of the result, of all outer ones.
-template <class T, class C>
-void mix_many(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t first, int64_t last) {
-  constexpr int64_t kBlock = 256;
+template <class T>
+void mix_many(const ResizeTable& s, T* out, const T* in, const Weights<T>& weights, int64_t first, int64_t last) {
+  using C = typename Weights<T>::C;
+  constexpr int64_t kLong = 32;  // what stays in registers while the taps are added
   const int taps = s.taps;
   for (int64_t r = first; r < last; ++r) {
     const int64_t j = r % s.n_out;
     const T* from = in + r / s.n_out * s.n_in * s.inner;
     const int64_t* place = s.places + j * taps;
-    const C* w = weights + j * taps;
-    if (s.inner == 1) {
-      C sum = 0;
-      for (int k = 0; k < taps; ++k) sum += static_cast<C>(from[place[k]]) * w[k];
-      out[r] = static_cast<T>(sum);
-      continue;
-    }
-    for (int64_t i = 0; i < s.inner; i += kBlock) {
-      const int64_t n = std::min(kBlock, s.inner - i);
-      C sums[kBlock] = {};
-      for (int k = 0; k < taps; ++k) {
-        const T* row = from + place[k] * s.inner + i;
-        const C by = w[k];
-        for (int64_t l = 0; l < n; ++l) sums[l] += static_cast<C>(row[l]) * by;
-      }
-      T* line = out + r * s.inner + i;
-      for (int64_t l = 0; l < n; ++l) line[l] = static_cast<T>(sums[l]);
+    const C* w = weights.get() + j * taps;
+    T* line = out + r * s.inner;
+    int64_t i = 0;
+    for (; i + kLong <= s.inner; i += kLong) add_taps<kLong>(from + i, s.inner, place, w, taps, weights, line + i);
+    for (; i < s.inner; ++i) {
+      C sum = weights.start();
+      for (int k = 0; k < taps; ++k) sum += static_cast<C>(from[place[k] * s.inner + i]) * w[k];
+      line[i] = weights.finish(sum);
     }
   }
 }
 
-// The weights in the type of the computation.
-template <class C> struct Weights : Scratch<C> {
-  explicit Weights(const ResizeTable& s) : Scratch<C>(s.n_out * s.taps) {
-    for (int64_t i = 0; i < s.n_out * s.taps; ++i) (*this)[i] = static_cast<C>(s.weights[i]);
+// Rows that are resized along themselves: kRows of them stand in the lanes of registers, and are turned on their way in
+// and out. A band of results reads a window of the input.
+constexpr int64_t kRows = 16, kBand = 256;
+template <class A, class B>  // to[j][i] = from[i][j] for i < rows, j < n
+void turn(const A* from, int64_t from_row, int64_t rows, int64_t n, B* to, int64_t to_row) {
+  if constexpr (std::is_same_v<A, B>) {
+    using U = std::conditional_t<sizeof(A) == 4, uint32_t, std::conditional_t<sizeof(A) == 1, uint8_t, uint64_t>>;
+    transpose_tile<U>(reinterpret_cast<char*>(to), to_row * static_cast<int64_t>(sizeof(A)),
+                      reinterpret_cast<const char*>(from), from_row * static_cast<int64_t>(sizeof(A)), n, rows);
+  } else {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < n; ++j) to[j * to_row + i] = static_cast<B>(from[i * from_row + j]);
   }
-};
+}
+template <class T>
+void mix_lanes(const ResizeTable& s, T* out, const T* in, const Weights<T>& weights, int64_t first, int64_t last) {
+  using C = typename Weights<T>::C;
+  using W = std::conditional_t<is_half_v<T>, C, T>;
+  const int taps = s.taps;
+  Scratch<W> window(s.n_in * kRows), results(std::min(kBand, s.n_out) * kRows);
+  std::fill_n(window.get(), s.n_in * kRows, W(0));  // lanes without a row
+  for (int64_t group = first; group < last; ++group) {
+    const int64_t r0 = group * kRows, rows = std::min(kRows, s.outer - r0);
+    for (int64_t j0 = 0; j0 < s.n_out; j0 += kBand) {
+      const int64_t n = std::min(kBand, s.n_out - j0);
+      const int64_t* place = s.places + j0 * taps;
+      const auto [low, high] = std::minmax_element(place, place + n * taps);
+      turn(in + r0 * s.n_in + *low, s.n_in, rows, *high - *low + 1, window.get(), kRows);
+      for (int64_t j = 0; j < n; ++j)
+        add_taps<kRows>(window.get() - *low * kRows, kRows, place + j * taps, weights.get() + (j0 + j) * taps, taps,
+                        weights, results.get() + j * kRows);
+      turn(results.get(), kRows, n, rows, out + r0 * s.n_out + j0, s.n_out);
+    }
+  }
+}
+template <class T> void resize_many(const ResizeTable& s, const View& out, const View& in, const Weights<T>& w) {
+  const bool lanes = s.inner == 1 && s.outer >= kRows / 2;
+  const int64_t pieces = lanes ? (s.outer + kRows - 1) / kRows : s.outer * s.n_out;
+  const int64_t work = s.taps * (lanes ? kRows * s.n_out : s.inner);
+  parallel_for(0, pieces, std::max<int64_t>(1, kWork / work), [&](int64_t first, int64_t last) {
+    if (lanes) mix_lanes<T>(s, out.as<T>(), in.as<T>(), w, first, last);
+    else mix_many<T>(s, out.as<T>(), in.as<T>(), w, first, last);
+  });
+}
+
 int64_t grain_of(const ResizeTable& s) {
   return std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n_out * s.inner * s.taps));
 }
@@ -87,16 +210,12 @@ int64_t grain_of(const ResizeTable& s) {
 }  // namespace
 
 void resize(const ResizeTable& s, const View& out, const View& in) {
+  if (out.dtype == DType::UInt8) return resize_many(s, out, in, Weights<uint8_t>(s));
   visit_float(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    Weights<C> w(s);
-    if (s.taps != 2 && s.taps != 4) {
-      const int64_t grain = std::max<int64_t>(1, kWork / (s.inner * s.taps));
-      return parallel_for(0, s.outer * s.n_out, grain, [&](int64_t first, int64_t last) {
-        mix_many<T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
-      });
-    }
+    Weights<T> w(s);
+    if (s.taps != 2 && s.taps != 4) return resize_many(s, out, in, w);
     parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
       if (s.taps == 2) mix<2, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
       else mix<4, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
@@ -108,7 +227,7 @@ void resize_grad(const ResizeTable& s, const View& dx, const View& dy) {
   visit_float(dx.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    Weights<C> w(s);
+    Weights<T> w(s);
     const int64_t plane = s.n_in * s.inner;
     parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
       Scratch<C> sums(is_half_v<T> ? plane : 1);  // half types are summed in float
@@ -123,7 +242,7 @@ void resize_grad(const ResizeTable& s, const View& dx, const View& dy) {
           for (int k = 0; k < s.taps; ++k) {
             C* __restrict row = sum + s.places[j * s.taps + k] * s.inner;
             const T* __restrict g = from + j * s.inner;
-            const C by = w[j * s.taps + k];
+            const C by = w.get()[j * s.taps + k];
             for (int64_t i = 0; i < s.inner; ++i) row[i] += static_cast<C>(g[i]) * by;
           }
         if constexpr (is_half_v<T>)

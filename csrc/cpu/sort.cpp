@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
 
 #include "base/check.h"
@@ -10,6 +11,7 @@
 #include "cpu/rows.h"
 #include "cpu/sort_keys.h"
 #include "cpu/sort_table.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -116,12 +118,52 @@ void sort(const View* values, const View* indices, const View& in, int dim, bool
   CHECK(done, Runtime, "sort is not defined for ", info(in.dtype).name);
 }
 
+constexpr int64_t kFew = 32;
+
+// The k smallest items of a row into `best`, in order, where k is small: each that lies before the last of them is put
+// in its place. Vectors of keys of which none does are passed over.
+template <class Item, class T>
+void smallest_few(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
+  using S = std::conditional_t<__is_same(Item, PackedItem), int32_t, int64_t>;  // keys, for signed comparisons
+  using K = KeyBits<T>;
+  constexpr int64_t kStep = 256;
+  constexpr K kSign = sizeof(K) == sizeof(S) ? static_cast<K>(K(1) << (8 * sizeof(K) - 1)) : K(0);
+  const K mask = static_cast<K>(kSign ^ (flip ? kNanKey<T> : K(0)));
+  alignas(64) S keys[kStep];
+  int64_t held = 0;
+  S bar = std::numeric_limits<S>::max();
+  auto put = [&](S key, int64_t index) {
+    const Item item = make_item<Item>(static_cast<K>(static_cast<K>(key) ^ kSign), index);
+    int64_t at = held < k ? held++ : k - 1;
+    for (; at > 0 && item < best[at - 1]; --at) best[at] = best[at - 1];
+    best[at] = item;
+    if (held == k) bar = static_cast<S>(static_cast<K>(static_cast<K>(key_of(best[k - 1])) ^ kSign));
+  };
+  for (int64_t i = 0; i < n; i += kStep) {
+    const int64_t m = std::min(kStep, n - i);
+    const T* from = x + i * stride;
+    if (stride == 1)
+      for (int64_t j = 0; j < m; ++j) keys[j] = static_cast<S>(static_cast<K>(to_key(from[j]) ^ mask));
+    else
+      for (int64_t j = 0; j < m; ++j) keys[j] = static_cast<S>(static_cast<K>(to_key(from[j * stride]) ^ mask));
+    int64_t j = 0;
+    for (; j < m && held < k; ++j) put(keys[j], i + j);
+    for (; j + kLanes<S> <= m; j += kLanes<S>)
+      for (unsigned here = lane_bits(load_vec(keys + j) < bar); here; here &= here - 1) {
+        const int64_t at = j + __builtin_ctz(here);
+        if (keys[at] < bar) put(keys[at], i + at);
+      }
+    for (; j < m; ++j)
+      if (keys[j] < bar) put(keys[j], i + j);
+  }
+}
+
 // The k smallest items of a row into `best` (room for 2k + 64), in no order. A full buffer is cut to its k
 // smallest, whose last is the bar that further elements must pass.
 template <class Item, class T>
 void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
   constexpr int64_t kStep = 512;
-  int64_t room = k < 16 ? 2 * k + 8 : 2 * k + 64, held = 0;
+  int64_t room = 2 * k + 64, held = 0;
   uint64_t bar = ~uint64_t(0);
   Item block[kStep];
   for (int64_t i = 0; i < n; i += kStep) {
@@ -151,15 +193,17 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
     rows.each(kSortWork / n, [&](const int64_t* at) {
       const T* x = in.as<T>() + at[0];
       std::unique_ptr<Item[]> memory;
-      Item small[128];
+      Item small[kFew];
       Item* best = small;
       int key_bits = 8 * static_cast<int>(sizeof(T));
       if (k > n / 4) {
         memory = items_for<Item>(2 * n);
         load_items<Item>(x, rows.apart[0], 0, n, largest, memory.get());
         best = sort_items(memory.get(), memory.get() + n, n, key_bits);
+      } else if (k <= kFew) {
+        smallest_few<Item>(x, rows.apart[0], n, k, largest, best);
       } else {
-        if (k > 32) memory = items_for<Item>(2 * k + 64), best = memory.get();
+        memory = items_for<Item>(2 * k + 64), best = memory.get();
         smallest_items<Item>(x, rows.apart[0], n, k, largest, best);
         if (sorted) std::sort(best, best + k);
       }

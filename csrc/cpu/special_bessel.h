@@ -8,12 +8,18 @@
 
 namespace rl::RL_ISA::special {
 
+// How many terms of a series that falls count in a T.
+template <class T, int N> constexpr int terms_of(const double (&c)[N]) {
+  int n = N;
+  while (sizeof(T) == 4 && n > 2 && c[n - 1] < 2e-10 && c[n - 1] > -2e-10) --n;
+  return n;
+}
 // Clenshaw's sum of a Chebyshev series over [low, high].
-template <int N> RL_INLINE double series(const double (&c)[N], double x, double low, double high) {
+template <int N> RL_INLINE double series(const double (&c)[N], double x, double low, double high, int terms = N) {
   const double y = (2 * x - low - high) * (1 / (high - low)), twice = 2 * y;
-  double a = c[N - 1], b = 0;
+  double a = c[terms - 1], b = 0;
 #pragma GCC unroll 40
-  for (int i = N - 2; i > 0; --i) {
+  for (int i = terms - 2; i > 0; --i) {
     const double next = fma(twice, a, c[i] - b);
     b = a;
     a = next;
@@ -24,25 +30,26 @@ template <int N> RL_INLINE double series(const double (&c)[N], double x, double 
 RL_INLINE double at_most(double x, double high) { return x > high ? high : x; }
 RL_INLINE double at_least(double x, double low) { return x < low ? low : x; }
 
-RL_INLINE double i0e(double x) {
+// These four to the precision of T.
+template <class T> RL_INLINE double i0e(double x) {
   const double a = abs_(x), far = at_least(a, 8);
-  const double near = series(kI0Near, at_most(a, 8), 0, 8);
-  const double wide = series(kI0Far, 1 / far, 0, 0.125) / sqrt_(far);
+  const double near = series(kI0Near, at_most(a, 8), 0, 8, terms_of<T>(kI0Near));
+  const double wide = series(kI0Far, 1 / far, 0, 0.125, terms_of<T>(kI0Far)) / sqrt_(far);
   return a > 8 ? wide : near;
 }
-RL_INLINE double i0(double x) {
+template <class T> RL_INLINE double i0(double x) {
   const double half = rl::RL_ISA::exp(0.5 * abs_(x));
-  return half * i0e(x) * half;
+  return half * i0e<T>(x) * half;
 }
-RL_INLINE double i1e(double x) {
+template <class T> RL_INLINE double i1e(double x) {
   const double a = abs_(x), far = at_least(a, 8);
-  const double near = a * series(kI1Near, at_most(a, 8), 0, 8);
-  const double wide = series(kI1Far, 1 / far, 0, 0.125) / sqrt_(far);
+  const double near = a * series(kI1Near, at_most(a, 8), 0, 8, terms_of<T>(kI1Near));
+  const double wide = series(kI1Far, 1 / far, 0, 0.125, terms_of<T>(kI1Far)) / sqrt_(far);
   return with_sign(a > 8 ? wide : near, x);
 }
-RL_INLINE double i1(double x) {
+template <class T> RL_INLINE double i1(double x) {
   const double half = rl::RL_ISA::exp(0.5 * abs_(x));
-  return half * i1e(x) * half;
+  return half * i1e<T>(x) * half;
 }
 
 // K at 0 is infinite, and undefined below.

@@ -70,9 +70,9 @@ RL_INLINE float erfinv_float(float input) {
   const double inside = abs_(y) < 1.0 ? better : kNan<double>;
   return static_cast<float>(abs_(y) == 1.0 ? with_sign(kInf<double>, y) : inside);
 }
-inline double entr(double x) {
-  if (x != x) return x;
-  return x > 0 ? -x * std::log(x) : x == 0 ? 0 : -kInf<double>;
+template <class T> RL_INLINE T entr(T x) {  // a NaN goes through the product
+  const T y = x < 0 ? -kInf<T> : -x * rl::RL_ISA::log(x);
+  return x == 0 ? T(0) : y;
 }
 
 }  // namespace rl::RL_ISA::special

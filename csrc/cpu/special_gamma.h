@@ -31,11 +31,10 @@ RL_INLINE float lgamma_float(float input) {
   const double half_log_2pi = 0.91893853320467274178;
   const double y =
       (up - 0.5) * rl::RL_ISA::log(up) - up + half_log_2pi + z * poly(z2, kStirling) - rl::RL_ISA::log(product);
-  // The distance to the nearest whole number, where the sine is 0.
+  // The distance to the nearest whole number, where the sine is 0 and the logarithm infinite.
   const double off = given - rint_(given), turn = rl::RL_ISA::log(kPi / abs_(sin_poly(kPi * off)));
-  const double reflected = off == 0.0 ? kInf<double> : turn - y;
-  const double root = (given == 1.0) | (given == 2.0) ? 0.0 : y;
-  const double any = mirrored ? reflected : root, finite = abs_(given) == kInf<double> ? kInf<double> : any;
+  const double both = mirrored ? turn - y : y, any = (given == 1.0) | (given == 2.0) ? 0.0 : both;
+  const double finite = abs_(given) == kInf<double> ? kInf<double> : any;
   return static_cast<float>(finite);
 }
 
@@ -92,6 +91,21 @@ RL_INLINE double digamma_above(double x) {
   constexpr double kB[] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12};
   const double r = 1 / x, z = r * r;
   return rl::RL_ISA::log(x) - 0.5 * r - z * poly(z, kB) - top / bottom;
+}
+// The slope of digamma for positive finite x: 1/x^2 + 1/(x + 1)^2 + ... as one fraction, then the series.
+RL_INLINE double trigamma_above(double x) {
+  double top = 0, bottom = 1;
+#pragma GCC unroll 10
+  for (int i = 0; i < 10; ++i) {
+    const bool low = x < 10;
+    const double square = x * x, t = fma(top, square, bottom), b = bottom * square;
+    top = low ? t : top;
+    bottom = low ? b : bottom;
+    x = low ? x + 1 : x;
+  }
+  constexpr double kB[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6};
+  const double r = 1 / x, z = r * r;
+  return r + 0.5 * z + z * r * poly(z, kB) + top / bottom;
 }
 // Near its poles the value is only as good as pi x in the operand's type T, as in torch.
 template <class T> inline T trigamma(T input) {

@@ -58,7 +58,7 @@ struct LeakyReluResultBackward : LeakyReluBackward {
   FIELDS(result, negative_slope)
 };
 Tensor leaky_relu(const Tensor& x, const Scalar& negative_slope) {
-  double slope = negative_slope.to_double();
+  double slope = float_number(negative_slope, x.dtype());
   Tensor y = unary("leaky_relu", Pointwise::LeakyRelu, x, with_numbers(Rule::Same, slope));
   return record<LeakyReluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
@@ -81,16 +81,20 @@ struct HardtanhBackward : Node {
   double min_val = 0, max_val = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {flat_in(x, keep_where(logical_and(gt(x, min_val), lt(x, max_val)), dy[0]))};
+    if (grad_enabled()) return {flat_in(x, zero_where(logical_or(le(x, min_val), ge(x, max_val)), dy[0]))};
     return {binary("hardtanh_backward", Pointwise::HardtanhGrad, dy[0], x, with_numbers(Rule::Same, min_val, max_val))};
   }
   FIELDS(self, min_val, max_val)
 };
 static Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
   CHECK(x.dtype() != DType::Bool, Runtime, "Bool inputs not supported for hardtanh");
+  if (is_integral(x.dtype()))
+    for (double limit : {min_val, max_val}) check_holds(limit, DType::Int64);
   CHECK(x.dtype() != DType::UInt8 || (min_val >= 0 && max_val >= 0), Runtime,
         "cannot do hardtanh on an unsigned type with negative limits");
-  CHECK(min_val <= max_val, Value, "min_val cannot be greater than max_val");
+  CHECK(!(min_val > max_val), Value, "min_val cannot be greater than max_val");
+  if (!x.is_complex())
+    for (double limit : {min_val, max_val}) check_holds(limit, x.dtype());
   Tensor y = unary("hardtanh", Pointwise::Hardtanh, x, with_numbers(Rule::Same, min_val, max_val));
   return record<HardtanhBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
@@ -118,7 +122,9 @@ struct HardswishBackward : SelfNode {
   Grads backward(const Grads& dy) {
     Tensor z = x();
     if (!grad_enabled()) return {binary("hardswish_backward", Pointwise::HardswishGrad, dy[0], z)};
-    return {zero_where(le(z, -3), where(ge(z, 3), dy[0], mul(dy[0], add(div(z, 3), 0.5))))};
+    // What lies outside, infinities and NaN too, is kept out of the formula.
+    Tensor inside = add(div(keep_where(logical_and(gt(z, -3), lt(z, 3)), z), 3), 0.5);
+    return {zero_where(le(z, -3), mul(dy[0], where(lt(z, 3), inside, Scalar(1))))};
   }
 };
 static Tensor hardswish(const Tensor& x) {
@@ -133,12 +139,13 @@ struct HardshrinkBackward : Node {
   double lambd = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    if (grad_enabled()) return {flat_in(x, keep_where(gt(abs(x), lambd), dy[0]))};
+    if (grad_enabled()) return {flat_in(x, zero_where(le(abs(x), lambd), dy[0]))};
     return {binary("hardshrink_backward", Pointwise::HardshrinkGrad, dy[0], x, with_numbers(Rule::Same, lambd))};
   }
   FIELDS(self, lambd)
 };
 static Tensor hardshrink(const Tensor& x, const Scalar& lambd) {
+  if (is_float(x.dtype())) check_holds(lambd, x.dtype());
   double l = lambd.to_double();
   Tensor y = unary("hardshrink", Pointwise::Hardshrink, x, with_numbers(Rule::Same, l));
   return record<HardshrinkBackward>(y, {x}, [&](auto& n) {
@@ -152,6 +159,7 @@ struct SoftshrinkBackward : HardshrinkBackward {
   static constexpr const char* kName = "SoftshrinkBackward0";
 };
 static Tensor softshrink(const Tensor& x, const Scalar& lambd) {
+  check_holds(lambd, DType::Float64);
   double l = lambd.to_double();
   CHECK(l >= 0, Runtime, "lambda must be greater or equal to 0, but found to be ", l, ".");
   Tensor y = unary("softshrink", Pointwise::Softshrink, x, with_numbers(Rule::Same, l));
@@ -175,6 +183,10 @@ struct ThresholdBackward : Node {
   FIELDS(self, threshold)
 };
 static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& value) {
+  if (!x.is_complex()) {
+    check_computes(threshold, x.dtype());
+    check_holds(value, x.dtype());
+  }
   Tensor y =
       unary("threshold", Pointwise::Threshold, x, with_numbers(Rule::Same, threshold.to_double(), value.to_double()));
   return record<ThresholdBackward>(y, {x}, [&](auto& n) {

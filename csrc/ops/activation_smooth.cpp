@@ -4,6 +4,12 @@
 
 namespace rl::ops {
 
+// The slope of elu at 0, where two pieces meet, is that of the lower one, and constant: PyTorch's second derivative is
+// 0 there. What lies outside of the lower piece, NaN and infinities too, is kept out of its formula.
+static Tensor elu_slope(const Tensor& at, const Tensor& below, double above) {
+  return where(le(at, 0), below, Scalar(above));
+}
+
 // elu: y = scale x, or scale alpha (e^(input_scale x) - 1) below 0
 //      dx = scale dy, or dy scale alpha input_scale e^(input_scale x)
 struct EluBackward : Node {
@@ -17,8 +23,8 @@ struct EluBackward : Node {
       PointwiseOptions options = with_numbers(Rule::Same, alpha, scale, input_scale, 8);
       return {binary("elu_backward", Pointwise::EluGrad, dy[0], x, options)};
     }
-    Tensor below = mul(mul(dy[0], exp(mul(x, input_scale))), alpha * scale * input_scale);
-    return {where(gt(x, 0), mul(dy[0], scale), below)};
+    Tensor below = mul(exp(mul(keep_where(lt(x, 0), x), input_scale)), alpha * scale * input_scale);
+    return {mul(dy[0], elu_slope(x, below, scale))};
   }
   FIELDS(self, alpha, scale, input_scale)
 };
@@ -39,7 +45,8 @@ struct EluResultBackward : Node {
       PointwiseOptions options = with_numbers(Rule::Same, alpha, scale, input_scale, 2);
       return {binary("elu_backward", Pointwise::EluResultGrad, dy[0], y, options)};
     }
-    return {where(gt(y, 0), mul(dy[0], scale), mul(mul(dy[0], add(y, alpha * scale)), input_scale))};
+    Tensor below = mul(add(keep_where(lt(y, 0), y), alpha * scale), input_scale);
+    return {mul(dy[0], elu_slope(y, below, scale))};
   }
   FIELDS(result, alpha, scale, input_scale)
 };
@@ -48,6 +55,7 @@ struct CeluResultBackward : EluResultBackward {
 };
 template <class N> static Tensor elu_inplace_of(const char* name, const Tensor& x, double a, double s, double i) {
   auto compute = [&] {
+    for (double v : {a, s, i}) float_number(v, x.dtype());
     Tensor y = unary("elu", Pointwise::Elu, x, with_numbers(Rule::Same, a, s, i, 8));
     return record<N>(y, {x}, [&](auto& n) {
       n.result = save_output(n, y);
@@ -59,6 +67,7 @@ template <class N> static Tensor elu_inplace_of(const char* name, const Tensor& 
   return maybe_inplace(name, x, true, compute, true);
 }
 static Tensor elu_of(const Tensor& x, double alpha, double scale, double input_scale) {
+  for (double v : {alpha, scale, input_scale}) float_number(v, x.dtype());
   Tensor y = unary("elu", Pointwise::Elu, x, with_numbers(Rule::Same, alpha, scale, input_scale, 8));
   return record<EluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
@@ -71,7 +80,7 @@ constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.
 static Tensor selu(const Tensor& x) { return elu_of(x, kSeluAlpha, kSeluScale, 1); }
 static double celu_alpha(const Scalar& alpha) {
   CHECK(!alpha.equals(0), Runtime, "ZeroDivisionError: alpha cannot be 0 for CELU");
-  return alpha.to_double();
+  return float_number(alpha, DType::Float64);
 }
 static Tensor celu(const Tensor& x, const Scalar& alpha) {
   double a = celu_alpha(alpha);
@@ -144,7 +153,7 @@ struct SoftplusBackward : Node {
   FIELDS(self, beta, threshold)
 };
 Tensor softplus(const Tensor& x, const Scalar& beta, const Scalar& threshold) {
-  double b = beta.to_double(), t = threshold.to_double();
+  double b = float_number(beta, x.dtype()), t = float_number(threshold, x.dtype());
   Tensor y = unary("softplus", Pointwise::Softplus, x, with_numbers(Rule::Same, b, t, 0, 16));
   return record<SoftplusBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
@@ -188,7 +197,9 @@ static Tensor glu(const Tensor& x, int64_t dim) {
   CHECK(x.dim() > 0, Runtime, "glu does not support 0-dimensional tensors");
   int64_t d = wrap_dim(dim, x.dim()), n = x.sizes()[d];
   CHECK(n % 2 == 0, Runtime, "Halving dimension must be even, but dimension ", d, " is size ", n);
-  return mul(narrow(x, d, 0, n / 2), sigmoid(narrow(x, d, n / 2, n / 2)));
+  const int64_t halves[] = {n / 2, n / 2};
+  Tensors parts = split_with_sizes(x, {halves, 2}, d);  // one node, whose gradient is one cat
+  return mul(parts[0], sigmoid(parts[1]));
 }
 
 static Tensor elu_f(const Tensor& x, double alpha, bool inplace) {

@@ -11,13 +11,6 @@
 
 namespace rl::ops {
 
-static bool is_half(DType d) { return d == DType::Float16 || d == DType::BFloat16; }
-static Scalar rounded(const Scalar& s, DType d) {
-  double v = s.to_double();
-  return Scalar(static_cast<double>(d == DType::Float16 ? static_cast<float>(float16(static_cast<float>(v)))
-                                                        : static_cast<float>(bfloat16(static_cast<float>(v)))));
-}
-
 // The factor of add and sub is of the result's kind or a lower one. Short floats round it, as PyTorch does.
 static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const Value& b, const Scalar& alpha) {
   Value operands[] = {a, b};
@@ -33,7 +26,8 @@ static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const V
           CHECK(is_complex(d) || !alpha.is_complex(), Runtime,
                 "For non-complex input tensors, argument alpha must not be a complex number.");
         }
-        write_compute(p.s0, is_half(d) ? rounded(alpha, d) : alpha, d);
+        check_holds(alpha, d);
+        write_compute(p.s0, single_element(alpha, d), d);
       },
       &alpha);
 }
@@ -102,7 +96,7 @@ static std::optional<double> exact_number(const Value& v, const Value& other) {
 }
 static Tensor scale_short(const char* name, const Tensor& t, double factor) {
   Value operands[] = {Scalar(-0.0), t};
-  return pointwise_scaled(name, Pointwise::Add, operands, 2, Scalar(factor));
+  return pointwise_scaled(name, Pointwise::Add, operands, 2, Scalar(static_cast<double>(static_cast<float>(factor))));
 }
 
 // mul: y = a b        da = dy conj(b), db = dy conj(a)

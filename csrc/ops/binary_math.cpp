@@ -78,6 +78,8 @@ Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && b.number.is_integral() && is_integral(type_of(a, b), true)) {
     CHECK(b.number.to_double() >= 0, Runtime, "Integers to negative integer powers are not allowed.");
     check_holds(b.number, type_of(a, b));
+  } else if (!b.is_tensor() && is_half(type_of(a, b))) {
+    check_holds(b.number, type_of(a, b));
   }
   if (!b.is_tensor() && a.is_tensor() && type_of(a, b) == DType::Bool)
     return b.number.to_bool() ? clone(a.tensor) : eq(a.tensor, a.tensor);  // x^1 and x^0

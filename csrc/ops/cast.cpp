@@ -1,5 +1,7 @@
 #include "ops/cast.h"
 
+#include <algorithm>
+
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
@@ -20,9 +22,10 @@ void copy_into(const Tensor& dst, const Tensor& src) {
 }
 
 void fill_raw(const Tensor& dst, const Scalar& value) {
+  if (dst.device().is_meta()) return;
   LoopScalar element;
-  write_element(element.bytes, value, dst.dtype());
-  if (!dst.device().is_meta() && dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
+  write_element(element.bytes, dst.numel() == 1 ? single_element(value, dst.dtype()) : value, dst.dtype());
+  if (dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
 }
 
 Tensor zeros(IntSpan sizes, DType dtype, Device device) {
@@ -45,6 +48,8 @@ struct ToCopyBackward : Node {
 Tensor cast(const Tensor& input, DType dtype) {
   if (input.dtype() == dtype) return input;
   Tensor y = empty_like(input, dtype);
+  // As a clone does (strides_for), it keeps the strides of dimensions of size 1.
+  if (input.numel() && input.is_contiguous()) std::copy_n(input.strides().data(), input.dim(), y->sizes + y->ndim);
   copy_into(y, input);
   return record<ToCopyBackward>(y, {input});
 }

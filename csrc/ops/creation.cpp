@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "ops/factory.h"
+#include "ops/number.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
@@ -145,18 +146,22 @@ NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBoo
 NewObject arange(const char* name, const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out,
                  OptDType given, OptLayout layout, OptDevice device, OptBool requires_grad, bool with_end) {
   check_factory(layout, device);
-  for (const Scalar* s : {&start, &end, &step})
-    CHECK(!s->is_complex(), Runtime, "value cannot be converted to type double without overflow");
   OptDType dtype = wanted_type(given, out);
   bool integers = start.is_integral() && end.is_integral() && step.is_integral();
   DType d = dtype.value_or(integers && !with_end ? DType::Int64 : default_dtype());
+  CHECK(d != DType::Bool && !is_complex(d), NotImplemented, "\"", name, "_cpu\" not implemented for '", info(d).legacy,
+        "'");
+  for (const Scalar* s : {&start, &end, &step}) {
+    if (!with_end) check_holds(*s, DType::Float64);
+    if (is_half(d)) check_computes(*s, d);
+    if (is_integral(d) && (with_end || std::isfinite(s->to_double()) || s == &step)) check_holds(*s, DType::Int64);
+    integers = integers && !s->above_int64();
+  }
   double a = start.to_double(), b = end.to_double(), s = step.to_double();
   CHECK(s != 0, Runtime, "step must be nonzero");
   CHECK(std::isfinite(a) && std::isfinite(b), Runtime, "unsupported range: ", a, " -> ", b);
   double count;
   if ((integers || d == DType::Int64) && !with_end) {  // exactly, also beyond 2^53
-    for (const Scalar* n : {&start, &end, &step})
-      CHECK(!n->above_int64(), Runtime, "value cannot be converted to type int64_t without overflow");
     __int128 first = start.to_int(), last = end.to_int(), each = step.to_int();
     CHECK(each != 0, Value, "step must be nonzero");
     CHECK((each > 0 && last >= first) || (each < 0 && last <= first), Runtime,
@@ -167,7 +172,6 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
     count = with_end ? std::floor((b - a) / s) + 1 : std::ceil((b - a) / s);
   }
   CHECK(count >= 0 && count <= 9.2e18, Runtime, "invalid size, possible overflow?");
-  CHECK(d != DType::Bool, NotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
   Tensor y = empty({static_cast<int64_t>(count)}, d, device.value_or(default_device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->range(y.view(), a, s, start.to_int(), step.to_int());
   return deliver(name, y, out, requires_grad);
@@ -211,6 +215,8 @@ NewObject spaced(const char* name, const Value& start, const Value& end, int64_t
         dtype ? info(*dtype).name : "");
   DType d = dtype.value_or(complex_ends ? to_complex(default_dtype()) : default_dtype());
   CHECK(d != DType::Bool, NotImplemented, "\"", name, "_cpu\" not implemented for 'Bool'");
+  check_holds(a, d);
+  check_holds(b, d);
   if (is_integral(d)) a = Scalar(a.to_int()), b = Scalar(b.to_int());
   Tensor y = empty({steps}, d, device.value_or(default_device()));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);

@@ -15,7 +15,6 @@ struct DivModeBackward : Node {
 // Half types divided by a number: computed in float from end to end, since cutting the fraction makes the rounding of
 // the number, or of the quotient, a whole unit.
 static Tensor quotient(Pointwise op, const char* name, const Value& a, const Value& b) {
-  const auto is_half = [](DType t) { return t == DType::Float16 || t == DType::BFloat16; };
   if (a.is_tensor() && !b.is_tensor() && !b.number.is_complex() && is_half(a.tensor.dtype())) {
     NoGrad raw;
     return cast(binary(name, op, cast(a.tensor, DType::Float32), b, {.cost = 8}), a.tensor.dtype());

@@ -51,6 +51,8 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
     int32_t ndim = static_cast<int32_t>(sizes.size());
     View in{weight.data(), sizes.data(), strides.data(), ndim, weight.dtype()};
     View index{indices.data(), sizes.data(), at.data(), ndim, indices.dtype()};
+    CHECK(weight.sizes()[0], Runtime,
+          "embedding: index out of range in self, weight has no rows: ", to_text(weight.sizes()));
     int64_t rows = weight.sizes()[0], step = weight.strides()[0];
     int dim = 0;
     try {
@@ -60,6 +62,8 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
       fail(ErrorKind::Index, "index out of range in self\n  ", e.what(), ": weight has ", rows,
            " rows, so indices go from 0 to ", rows - 1);
     }
+  } else if (!y.numel() && !y.device().is_meta()) {
+    check_indices(indices, 0, weight.sizes()[0], ErrorKind::Runtime);
   }
   return record<EmbeddingBackward>(y, {weight}, [&](auto& n) {
     n.indices = save(indices);

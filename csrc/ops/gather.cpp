@@ -36,12 +36,20 @@ Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim) {
   return strides;
 }
 
+void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind error) {
+  if (index.device().is_meta() || index.numel() == 0) return;
+  NoGrad raw;
+  Tensor at = contiguous(cast(index, DType::Int64));
+  for (const int64_t *p = at.data<int64_t>(), *end = p + at.numel(); p != end; ++p)
+    if (*p < 0 || *p >= size) fail(error, "index ", *p, " is out of bounds for dimension ", dim, " with size ", size);
+}
+
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,
                const Tensor& values, Combine combine, ErrorKind error, bool wrap) {
   if (y.device().is_meta()) return;
   NoGrad raw;
   bool arithmetic = combine == Combine::Sum || combine == Combine::Prod;
-  if (arithmetic && (y.dtype() == DType::Float16 || y.dtype() == DType::BFloat16)) {
+  if (arithmetic && is_half(y.dtype())) {
     Tensor wide = cast(y, DType::Float32);
     put_along(wide, dim, index, dense_sizes, index_strides, cast(values, DType::Float32), combine, error, wrap);
     copy_into(y, wide);
@@ -159,6 +167,7 @@ static Tensor scatter_into(const char* op, const Tensor& input, int64_t dim, con
   Tensor y = writable(input, will_record({input, src}));
   if (index.numel() == 0) return y;
   check_scatter_shapes(input, d, index, values);
+  if (!values) check_holds(src.number, y.dtype());
   put_along(y, d, index, lifted_sizes(index), lifted_strides(index), values ? *values : full({}, src.number, y.dtype()),
             combine, ErrorKind::Runtime, false);
   return y;

@@ -57,6 +57,9 @@ struct Along {
 // The strides of a vector of indices along one of `ndim` dimensions.
 Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim);
 
+// An error if one of the indices is not among 0 ... size - 1: where no kernel runs that would find it.
+void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind error);
+
 // y at the places along `dim` = combine(y, values); the values are 0-dim (one number for all) or at least as large as
 // the dense sizes. Sums and products of half types are taken in float.
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,

@@ -33,17 +33,13 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   sizes[d] = index.numel();
   Tensor y = empty(input.dim() ? IntSpan(sizes) : IntSpan(), input.dtype(), input.device());
   if (y.numel() && !y.device().is_meta()) {
+    CHECK(input.numel() || input.dim() <= 1, Runtime, "index_select(): self indexing axis dim should be positive");
     Along along(input, d, index, sizes, vector_strides(index, d, sizes.size()));
     Ints strides = lifted_strides(y);
     View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
     g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
-  } else if (!y.numel() && index.numel() && !index.device().is_meta()) {
-    // There is nothing to copy, but indices must be right all the same.
-    NoGrad raw;
-    Tensor at = contiguous(cast(index, DType::Int64));
-    for (const int64_t *p = at.data<int64_t>(), *end = p + at.numel(); p != end; ++p)
-      CHECK(*p >= 0 && *p < input.sizes()[d], Index, "index ", *p, " is out of bounds for dimension ", d, " with size ",
-            input.sizes()[d]);
+  } else if (!y.numel() && !y.device().is_meta()) {
+    check_indices(index, d, lifted_sizes(input)[d], input.dim() > 1 ? ErrorKind::Runtime : ErrorKind::Index);
   }
   return record<IndexSelectBackward>(y, {input}, [&](auto& n) {
     n.index = save(index);
@@ -75,6 +71,14 @@ Ints check_source(const char* op, const Tensor& input, int64_t d, const Tensor& 
   return given;
 }
 
+// Slices that have elements cannot be written where there is no place for them.
+void check_nowhere(const Tensor& input, int64_t d, const Tensor& index) {
+  Ints sizes(input.sizes());
+  if (input.numel() || sizes[d]) return;
+  sizes[d] = 1;
+  if (checked_numel(sizes)) check_indices(index, d, 0, ErrorKind::Runtime);
+}
+
 Tensor lifted(const Tensor& t) { return t.dim() ? t : alias(t, {1}, {1}, t->offset); }
 
 }  // namespace
@@ -97,6 +101,8 @@ struct IndexAddBackward : Node {
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   int64_t d = wrap_dim(dim, input.dim());
   Ints given = check_source("index_add", input, d, index, source);
+  check_holds(alpha, source.dtype());
+  if (input.dim() == 1 && input.numel() == 0) check_indices(index, d, 0, ErrorKind::Index);
   Tensor y = writable(input, will_record({input, source}));
   if (index.numel() && y.numel() && !y.device().is_meta()) {
     NoGrad raw;
@@ -136,6 +142,7 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const V
         "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   if (!value.is_tensor()) check_holds(value.number, input.dtype());
   else if (!value.tensor.device().is_meta()) check_holds(item(value.tensor), input.dtype());
+  check_nowhere(input, d, index);
   Tensor y = writable(input, will_record({input, value}));
   if (index.numel() && y.numel() && !y.device().is_meta()) {
     NoGrad raw;
@@ -186,6 +193,7 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
         to_text(source.sizes()), " and destination ", to_text(input.sizes()), " for dimension ", d);
   CHECK(index.numel() == given[d], Index, "index_copy_(): Number of indices (", index.numel(),
         ") should be equal to source.size(dim) (", given[d], ")");
+  check_nowhere(input, d, index);
   Tensor y = writable(input, will_record({input, source}));
   if (index.numel() && y.numel() && !y.device().is_meta())
     put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(source), Combine::Set,

@@ -269,7 +269,7 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
     for (Tensor& t : indices)
       if (t.defined() && t.storage() == y.storage()) t = clone(t);
     Tensor from = values.storage() == y.storage() ? clone(values) : values;
-    if (accumulate && (y.dtype() == DType::Float16 || y.dtype() == DType::BFloat16)) {
+    if (accumulate && is_half(y.dtype())) {
       Tensor wide = cast(y, DType::Float32);  // sums of half types are taken in float
       write(wide, cast(from, DType::Float32));
       copy_into(y, wide);
@@ -348,7 +348,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
     NoGrad raw;
     Tensor from = source.storage() == y.storage() ? clone(source) : source;
     from = reshape(from, index.sizes());
-    bool half = accumulate && (y.dtype() == DType::Float16 || y.dtype() == DType::BFloat16);
+    bool half = accumulate && is_half(y.dtype());
     Tensor flat = half ? contiguous(cast(y, DType::Float32)) : contiguous(y);
     if (half) from = cast(from, DType::Float32);
     Tensor at_tensor = index.storage() == y.storage() ? clone(index) : index;

@@ -13,7 +13,7 @@ static Tensor reduced(const Tensor& loss, int64_t reduction) {
   Tensor total = sum_all(loss);
   return reduction == kSum ? total : div(total, static_cast<double>(loss.numel()));
 }
-static DType compute_dtype(DType t) { return t == DType::Float16 || t == DType::BFloat16 ? DType::Float32 : t; }
+static DType compute_dtype(DType t) { return is_half(t) ? DType::Float32 : t; }
 
 // dy of a loss, which is one number or one for each element of x, so that it broadcasts to x behind dy's rows.
 static Tensor per_element(const Node& node, const Tensor& dy, const Tensor& x) {

@@ -22,15 +22,6 @@ struct MaskView {
   MaskView(const MaskView&) = delete;
 };
 
-// A complex number fits a real tensor if it has no imaginary part.
-void check_complex_value(const Tensor& input, const Value& value) {
-  if (input.is_complex() || !(value.is_tensor() ? value.tensor.is_complex() : value.number.is_complex())) return;
-  if (value.is_tensor() && value.tensor.device().is_meta()) return;
-  const Scalar number = value.is_tensor() ? item(value.tensor) : value.number;
-  CHECK(number.to_complex128().imag() == 0, Runtime, "value cannot be converted to type ", info(input.dtype()).name,
-        " without overflow");
-}
-
 }  // namespace
 
 // masked_fill: y = value where mask, else x        dx = dy with zeros where mask, dvalue = sum of dy where mask
@@ -54,9 +45,8 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
   CHECK(!value.is_tensor() || value.tensor.dim() == 0, Runtime,
         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
         value.is_tensor() ? value.tensor.dim() : 0, " dimension(s).");
-  check_complex_value(input, value);
-  if (value.is_tensor() && !value.tensor.device().is_meta() && !value.tensor.is_complex())
-    check_holds(item(value.tensor), input.dtype());
+  if (!value.is_tensor()) check_holds(value.number, input.dtype());
+  else if (!value.tensor.device().is_meta()) check_holds(item(value.tensor), input.dtype());
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), mask);
   bool recorded = will_record({input, value});
@@ -78,12 +68,6 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
     g_cpu->index->masked_fill(y.view(), m.view, element.data());
   }
   return record<MaskedFillBackward>(y, {input, value}, [&](auto& n) { n.mask = save(mask); });
-}
-
-// x[mask] = number rounds it to the tensor's type; the op itself refuses what is out of a short float's range.
-static Tensor masked_fill_in_range(const Tensor& input, const Tensor& mask, const Value& value) {
-  if (!value.is_tensor() && !value.number.is_complex()) check_holds(value.number, input.dtype());
-  return masked_fill(input, mask, value);
 }
 
 // masked_select: y = the elements of x where mask, in order        dx = zeros with dy scattered where mask
@@ -202,7 +186,7 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("masked_fill", masked_fill_in_range, "input, mask, value", writes | kOverlapOk | kNoOut,
+  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut,
           "The tensor with a number written where mask is true.");
   ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut,
           "The elements where mask is true, in order.");

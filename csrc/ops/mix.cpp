@@ -101,8 +101,9 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   CHECK(!weight.is_tensor() || weight.tensor.dim() == 0 || weight.tensor.dtype() == start.dtype(), Runtime,
         "expected dtype ", info(start.dtype()).name, " for `weight` but got dtype ",
         weight.is_tensor() ? info(weight.tensor.dtype()).name : "");
+  if (!weight.is_tensor() && is_differentiable(start.dtype())) check_computes(weight.number, start.dtype());
   Tensor y;
-  if (!weight.is_tensor() && (start.dtype() == DType::Float16 || start.dtype() == DType::BFloat16)) {
+  if (!weight.is_tensor() && is_half(start.dtype())) {
     // The weight is not rounded to the short type, which holds 3 digits or less.
     NoGrad raw;
     if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), end);

@@ -71,7 +71,6 @@ static Grads composed(Stats stats, const Tensor& x, const Tensor& dy, const Tens
   return d;
 }
 
-static bool is_half(DType t) { return t == DType::Float16 || t == DType::BFloat16; }
 static DType compute_dtype(DType t) { return is_half(t) ? DType::Float32 : t; }
 
 // A parameter in the computing type, contiguous and without history.

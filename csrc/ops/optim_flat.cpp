@@ -1,6 +1,7 @@
 // L-BFGS sees all parameters as one vector: that vector gathered, a step along it, and the direction.
 #include <vector>
 
+#include "autograd/apart.h"
 #include "autograd/grad_mode.h"
 #include "backend/backend.h"
 #include "ops/optim_dense.h"
@@ -73,6 +74,7 @@ void add_flat_(const Tensors& params, const Tensor& direction, double alpha) {
       const int64_t n = p.numel() * (p.is_complex() ? 2 : 1);
       if (to_real(p.dtype()) == dtype && n != 0 && p.device().is_cpu()) {
         if (!d) d = contiguous(cast(direction, dtype));
+        before_write(p);
         arrays.emplace_back(p, p.dtype());
         OptimRow row = {};
         row.data[0] = arrays.back().data();
@@ -95,6 +97,7 @@ void set_flat_(const Tensors& params, const Tensor& vector) {
   int64_t at = 0;
   for (const Tensor& p : params) {
     const Tensor part = as_reals(p);
+    before_write(p);
     if (part.numel() != 0 && !part.device().is_meta())
       copy_into(part, alias(vector, part.sizes(), contiguous_strides(part.sizes()), vector->offset + at));
     at += part.numel();

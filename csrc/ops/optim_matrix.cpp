@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/apart.h"
 #include "autograd/grad_mode.h"
 #include "backend/backend.h"
 #include "ops/elementwise.h"
@@ -37,6 +38,7 @@ void adafactor_step(const Tensors& params, const Tensors& grads, const Tensors& 
                 (!matrix || cols[i].numel() == p.numel() / lines),
             Runtime, "adafactor: the state of parameter ", i, " does not have the size of a parameter of size ",
             to_text(p.sizes()));
+      before_write(p);
       for (const Tensor* t : {&p, &rows[i], &cols[i], &g}) arrays.emplace_back(*t, dtype);
       const Dense* of = &arrays[arrays.size() - 4];
       const double t = number_of(steps[i]);
@@ -89,6 +91,7 @@ void muon_step(const Tensors& params, const Tensors& grads, const Tensors& buffe
     const double scale =
         match_rms ? 0.2 * std::sqrt(std::max(rows, columns)) : std::sqrt(std::max(1.0, rows / columns));
     Tensor shrunk = mul(p, Scalar(1 - lr * weight_decay));
+    before_write(p);
     copy_into(p, add(shrunk, update, Scalar(-lr * scale)));
     bump_version(p, kOptimizerStep);
   }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/apart.h"
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -73,6 +74,7 @@ bool list_scale(const Tensors& tensors, double factor) {
   if (!rows_of(tensors, rows)) return false;
   for (const Tensor& t : tensors)
     if (t.requires_grad()) return false;
+  for (const Tensor& t : tensors) before_write(t);
   if (factor != 1) g_cpu->optim->scale(tensors[0].dtype(), factor, rows.data(), static_cast<int64_t>(rows.size()));
   for (const Tensor& t : tensors) bump_version(t);
   return true;

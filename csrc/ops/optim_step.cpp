@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/apart.h"
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -58,6 +59,7 @@ class Step {
   OptimRow& row(size_t i) { return rows_[i]; }
   size_t size() const { return rows_.size(); }
   bool run() {
+    for (const Tensor& p : *params_) before_write(p);
     for (DType dtype : {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16}) {
       if (uniform(dtype)) {
         g_cpu->optim->step(dtype, group_, rows_.data(), static_cast<int64_t>(rows_.size()));

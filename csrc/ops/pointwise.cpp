@@ -1,8 +1,6 @@
 #include "ops/pointwise.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "autograd/destination.h"
 #include "backend/backend.h"
@@ -31,85 +29,6 @@ Ints broadcast_strides(const Tensor& t, IntSpan sizes) {
   for (int64_t i = 0; i < t.dim(); ++i)
     out[shift + i] = t.sizes()[i] == 1 && sizes[shift + i] != 1 ? 0 : t.strides()[i];
   return out;
-}
-
-namespace {
-
-template <class T> constexpr const char* c_name() {
-  if constexpr (std::is_floating_point_v<T>) return sizeof(T) == 4 ? "float" : "double";
-  else if constexpr (is_complex_v<T>) return sizeof(T) == 8 ? "c10::complex<float>" : "c10::complex<double>";
-  else if constexpr (!std::is_integral_v<T>) return std::is_same_v<T, float16> ? "c10::Half" : "c10::BFloat16";
-  else if constexpr (std::is_signed_v<T>)
-    return sizeof(T) == 1 ? "int8_t" : sizeof(T) == 2 ? "int16_t" : sizeof(T) == 4 ? "int" : "int64_t";
-  else return sizeof(T) == 1 ? "uint8_t" : sizeof(T) == 2 ? "uint16_t" : sizeof(T) == 4 ? "uint32_t" : "uint64_t";
-}
-
-// Negative numbers wrap in unsigned types.
-template <class T> bool in_range(const Scalar& s) {
-  const double v = s.to_double();
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::complex<float>>) {
-    constexpr double kMost = std::numeric_limits<float>::max();
-    auto fits = [](double x) { return std::abs(x) <= kMost || !std::isfinite(x); };
-    return fits(v) && fits(s.to_complex128().imag());
-  } else if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool>) {
-    return true;
-  } else if (!s.is_integral()) {
-    return v >= -9.3e18 && v <= 1.9e19 && v == v;
-  } else if constexpr (std::is_same_v<T, uint64_t>) {
-    return true;
-  } else {
-    constexpr int64_t kMost = std::numeric_limits<T>::max();
-    constexpr int64_t kLeast = std::is_signed_v<T> ? static_cast<int64_t>(std::numeric_limits<T>::min()) : -kMost;
-    return !s.above_int64() && s.to_int() >= kLeast && s.to_int() <= kMost;
-  }
-}
-template <class T> void check_range(const Scalar& s) {
-  CHECK(in_range<T>(s), Runtime, "value cannot be converted to type ", c_name<T>(), " without overflow");
-}
-template <class T> void check_real(const Scalar& s) {
-  if constexpr (!is_complex_v<T> && !std::is_same_v<T, complex32>)
-    CHECK(!s.is_complex() || s.to_complex128().imag() == 0, Runtime, "value cannot be converted to type ", c_name<T>(),
-          " without overflow");
-}
-
-}  // namespace
-
-void write_element(void* to, const Scalar& s, DType dtype) {
-  visit_dtype(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    check_range<T>(s);
-    check_real<T>(s);
-    T v = s.to<T>();
-    __builtin_memcpy(to, &v, sizeof v);
-  });
-}
-
-void write_operand(void* to, const Scalar& s, DType dtype) {
-  visit_dtype(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    check_real<T>(s);
-    T v = s.to<T>();
-    __builtin_memcpy(to, &v, sizeof v);
-  });
-}
-
-void check_holds(const Scalar& s, DType dtype) {
-  visit_dtype(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    check_range<T>(s);
-    if constexpr (is_half_v<T>)
-      CHECK(std::isfinite(static_cast<float>(s.to<T>())) || !std::isfinite(s.to_double()), Runtime,
-            "value cannot be converted to type ", c_name<T>(), " without overflow");
-  });
-}
-
-void write_compute(LoopScalar& to, const Scalar& s, DType dtype) {
-  visit_dtype(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    check_range<T>(s);
-    if constexpr (std::is_same_v<T, complex32>) to.set(s.to<std::complex<float>>());
-    else to.set(s.to<compute_t<T>>());
-  });
 }
 
 void no_kernel(const char* name, DType dtype) {
@@ -163,7 +82,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
                  void (*fill_params)(LoopParams&, DType, const void*), const void* context) {
   // Where masks come first, the mask stays bool.
   int first = op == Pointwise::Where ? 1 : 0;
-  auto* write = op == Pointwise::Where ? write_element : write_operand;  // where() stores its numbers
+  auto* write = op == Pointwise::Where ? write_single : write_operand;  // where() stores its numbers
   ResultType types;
   const Tensor& lead = operands[first].tensor;
   bool same = lead.defined();

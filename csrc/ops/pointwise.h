@@ -2,6 +2,7 @@
 #pragma once
 #include "autograd/record.h"
 #include "backend/pointwise.h"
+#include "ops/number.h"
 
 namespace rl {
 
@@ -44,14 +45,6 @@ Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, i
 Ints broadcast_sizes(IntSpan a, IntSpan b);
 // Strides of a tensor seen with (larger) sizes: 0 along broadcast dimensions.
 Ints broadcast_strides(const Tensor& t, IntSpan sizes);
-// Writes a number as an element of `dtype` (in storage form) or in its computing type. A RuntimeError if it is out of
-// range.
-void write_element(void* to, const Scalar& s, DType dtype);
-void write_compute(LoopScalar& to, const Scalar& s, DType dtype);
-// The same for the operand of an operator: x + 300 wraps where x is uint8, and what is too large for a float is inf.
-void write_operand(void* to, const Scalar& s, DType dtype);
-// A RuntimeError if `dtype`, a short float included, cannot hold the number.
-void check_holds(const Scalar& s, DType dtype);
 // One device for all operands (0-dim cpu tensors go anywhere); errors name both.
 Device common_device(const char* name, const Value* operands, int count);
 // Refuses a write in place that reads part of the same memory through another view.

@@ -21,7 +21,12 @@ static Tensor is_zero(const Tensor& x) {
 // nothing for p = 0, which is not asked here
 static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSpan dim, double ord) {
   if (ord == 1) return mul(g, sgn(x));
-  if (ord == 2) return mul(masked_fill(div(g, y), is_zero(y), Scalar(0)), x);
+  if (ord == 2) {
+    // Recorded, x / y is what is 0 where y is: there PyTorch's second derivative is NaN in x, and 0 in dy. Otherwise
+    // there is less to divide in g / y, and an infinite dy is NaN at 0, too.
+    if (grad_enabled()) return mul(g, masked_fill(div(x, y), is_zero(y), Scalar(0)));
+    return mul(where(is_zero(y), mul(g, Scalar(0)), div(g, y)), x);
+  }
   if (std::isinf(ord)) {
     // Shared by the elements that reach the extremum.
     Tensor held = cast(binary("eq", Pointwise::Eq, detach(abs(x)), detach(y), {.rule = Rule::Bool}), g.dtype());

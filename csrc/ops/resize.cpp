@@ -81,7 +81,7 @@ struct Resize {
   template <class Run> void with_table(const Tensor& t, int64_t dim, Run run) const {
     std::vector<int64_t> places;
     std::vector<double> weights;
-    if (t.dtype() == DType::Float64) fill<double>(places, weights);
+    if (t.dtype() == DType::Float64 || t.dtype() == DType::UInt8) fill<double>(places, weights);
     else fill<float>(places, weights);
     ResizeTable s{1, n_in, n_out, 1, taps, places.data(), weights.data()};
     for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? s.outer : s.inner) *= d == dim ? 1 : t.sizes()[d];
@@ -140,7 +140,8 @@ static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {
 }
 static Tensor resize_dim(const Tensor& x, int64_t dim, int64_t size, bool cubic, bool align_corners, double step,
                          int64_t filter) {
-  CHECK(is_float(x.dtype()), NotImplemented, "resize_dim: there is no kernel for '", info(x.dtype()).legacy, "'");
+  CHECK(is_float(x.dtype()) || (filter && x.dtype() == DType::UInt8), NotImplemented,
+        "resize_dim: there is no kernel for '", info(x.dtype()).legacy, "'");
   const int64_t d = wrap_dim(dim, x.dim());
   CHECK(x.dim() > 0 && x.sizes()[d] > 0 && size > 0, Runtime, "resize_dim: expected sizes above 0, got ",
         x.dim() ? x.sizes()[d] : 0, " and ", size);

@@ -54,10 +54,14 @@ Combine combine_of(How how) {
                             : Combine::Sum;
 }
 
-// How many values meet at each place, at least 1.
+// How many values meet at each place, at least 1. Dimensions along which the index repeats itself are counted once.
 Tensor counts(const Tensor& like, int64_t dim, const Tensor& index, bool include_self) {
-  Tensor n = full(like.sizes(), Scalar(include_self ? 1 : 0), like.dtype(), like.device());
-  n = scatter_add(n, dim, index, full(index.sizes(), Scalar(1), like.dtype(), like.device()));
+  Ints sizes(like.sizes());
+  Tensor at = index;
+  for (int64_t k = 0; k < index.dim() && index.dim() == like.dim() && index.numel(); ++k)
+    if (k != dim && index.strides()[k] == 0 && index.sizes()[k] == sizes[k]) at = narrow(at, k, 0, 1), sizes[k] = 1;
+  Tensor n = full(sizes, Scalar(include_self ? 1 : 0), like.dtype(), like.device());
+  n = scatter_add(n, dim, at, full(at.sizes(), Scalar(1), like.dtype(), like.device()));
   return masked_fill(n, binary("eq", Pointwise::Eq, n, Scalar(0), {.rule = Rule::Bool}), Scalar(1));
 }
 
@@ -201,6 +205,7 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
   for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
   CHECK(fits, Runtime, "index_reduce(): source ", to_text(source.sizes()), " and self ", to_text(input.sizes()),
         " must have the same shape except in dimension ", d);
+  check_indices(index, d, sizes[d], ErrorKind::Index);
   Tensor wide = alias(index, given, vector_strides(index, d, given.size()), index->offset);
   Tensor lifted = source.dim() ? source : view(source, {1});
   return reduce_into("index_reduce", input, d, wide, lifted, how, include_self);

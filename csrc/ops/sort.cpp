@@ -135,7 +135,7 @@ static Tensor searchsorted(const Tensor& sorted_sequence, const Value& input, bo
         "we got boundaries tensor dim(",
         s.dim(), ")");
   NoGrad raw;
-  Tensor v = input.is_tensor() ? input.tensor : full({}, input.number, input.number.dtype(default_dtype()));
+  Tensor v = input.is_tensor() ? input.tensor : full({}, input.number, input.number.dtype(DType::Float64));
   CHECK(v.device() == s.device(), Runtime,
         "torch.searchsorted(): boundaries and input value tensors should have same device type, but got boundaries "
         "tensor "

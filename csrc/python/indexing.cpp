@@ -3,6 +3,7 @@
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
 #include "ops/gather.h"
+#include "ops/number.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
 #include "python/bridge.h"
@@ -228,6 +229,10 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
   walk.run(index);
   const Tensor& target = walk.view();
   Value value = Arg<Value>::load(given);
+  if (!value.is_tensor()) {
+    CHECK(!value.number.above_int64(), Value, "Overflow when unpacking long long: the integer does not fit 64 bits");
+    value.number = single_element(value.number, target.dtype());
+  }
   if (!walk.advanced()) {
     if (!value.is_tensor()) {
       struct Fill {

@@ -12,6 +12,7 @@
 #include "ops/registry.h"
 #include "python/errors.h"
 #include "python/function_node.h"
+#include "python/fused_type.h"
 #include "python/generator_type.h"
 #include "python/module_call.h"
 #include "python/node_type.h"
@@ -147,7 +148,7 @@ PyMODINIT_FUNC PyInit__C() {
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
   for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type,
-                       install_function_node, install_generator_type, install_module_call})
+                       install_function_node, install_generator_type, install_module_call, install_fused_type})
     if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);

@@ -15,7 +15,6 @@ from rushlight._missing import absent, teach
 _TABLE = """
 _C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim _remove_batch_dim maybe_get_bdim maybe_get_level
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError!
-_dynamo.eval_frame: OptimizedModule=_dynamo.OptimizedModule
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
 _dynamo.utils:
 _export: capture_pre_autograd_graph
@@ -25,8 +24,6 @@ _functorch.vmap: vmap=_vmap_call.vmap Tensor=Tensor tree_flatten=utils._pytree.t
 _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
-_inductor:
-_inductor.config:
 _inductor.inductor_prims:
 _inductor.utils: fresh_inductor_cache
 _jit_internal:
@@ -119,11 +116,9 @@ fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
 fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
-fx.passes:
 fx.passes.infra:
 fx.passes.infra.pass_base: PassBase PassResult
 fx.passes.infra.pass_manager: PassManager
-fx.passes.shape_prop: ShapeProp TensorMetadata
 fx.passes.symbolic_shape_prop:
 fx.passes.split_module: split_module
 nested: Tensor=Tensor as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor narrow masked_select

@@ -30,7 +30,7 @@ def test_modules_of_classes_that_are_here():
     extra = {"note": ""}
     loaded = rl.jit.load(jit_file(model, _extra_files={"note": "hello"}), _extra_files=extra)
     x = rl.ones(1, 2)
-    assert type(loaded) is Own and loaded(x).equal(model(x)) and extra == {"note": "hello"}
+    assert isinstance(loaded, Own) and isinstance(loaded, rl.jit.ScriptModule) and loaded(x).equal(model(x)) and extra == {"note": "hello"}
     assert rl.jit.load(jit_file(model), map_location="meta").scale.device.type == "meta"
 
 

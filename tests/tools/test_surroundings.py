@@ -1,5 +1,6 @@
 """amp, cuda, backends, jit, compile, distributed, profiler: what scripts touch beside tensors."""
 
+import copy
 import pickle
 import warnings
 
@@ -15,6 +16,7 @@ import rushlight.cuda
 import rushlight.distributed as dist
 import rushlight.jit
 import rushlight.profiler
+from rushlight import jit
 from rushlight.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from rushlight.torch_version import TorchVersion
 
@@ -164,8 +166,83 @@ def test_compile_returns_what_it_is_given():
     assert rl.compiler.compile(f) is f and rl.compiler.compile(f, mode="max-autotune") is f
     assert rl.compiler.compile(fullgraph=True)(f) is f
     assert not rl.compiler.is_compiling()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(AssertionError, match="A callable function is expected"):
         rl.compiler.compile(3)
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast"):
+        rl.compile(f, mode="fast")
+    with pytest.raises(RuntimeError, match="Invalid backend: 'nope'"):
+        rl.compile(f, backend="nope")
+
+
+def test_compiled_modules_are_wrapped_as_pytorch_wraps_them():
+    from rushlight._dynamo import OptimizedModule
+
+    model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.Dropout(0.5))
+    made = rl.compile(model, mode="reduce-overhead")
+    assert isinstance(made, OptimizedModule) and made._orig_mod is model
+    assert sorted(made.state_dict()) == ["_orig_mod.0.bias", "_orig_mod.0.weight"]
+    made.eval()
+    assert not model.training and not made.training and not model[1].training
+    made.note = 3
+    assert model.note == made.note == 3 and rl.equal(made(rl.ones(1, 2)), model(rl.ones(1, 2)))
+    del made.note
+    assert not hasattr(model, "note")
+    with pytest.raises(AttributeError):
+        made.nothing  # noqa: B018
+    for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert type(copied) is OptimizedModule and copied._orig_mod is not model
+        assert rl.equal(copied(rl.ones(1, 2)), made(rl.ones(1, 2)))
+    made(rl.ones(1, 2)).sum().backward()
+    assert model[0].weight.grad is not None
+    assert rl.compile(model, disable=True) is model
+
+
+def test_settings_of_the_compiler_can_be_set():
+    import rushlight._dynamo.config as dynamo
+    import rushlight._inductor.config as inductor
+
+    with dynamo.patch(suppress_errors=True), inductor.patch({"max_autotune": True}), inductor.patch("new", 1):
+        assert dynamo.suppress_errors and inductor.max_autotune and inductor.new == 1
+    assert not dynamo.suppress_errors and not inductor.max_autotune and not hasattr(inductor, "new")
+    assert rl._dynamo.config is dynamo and "eager" in rl._dynamo.list_backends(exclude_tags=())
+
+
+class Doubled(rl.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = rl.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.inner(x) * 2
+
+    @jit.export
+    def half(self, x):
+        return x / 2
+
+
+@pytest.mark.parametrize("make", [jit.script, lambda m: jit.trace(m, rl.ones(1, 2))], ids=["script", "trace"])
+def test_scripted_modules_have_the_methods_of_scripted_modules(make, tmp_path):
+    model = Doubled()
+    made = make(model)
+    x = rl.randn(3, 2)
+    assert isinstance(made, jit.ScriptModule) and made is not model and make(made) is made
+    assert not isinstance(model, jit.ScriptModule)
+    assert made.original_name == "Doubled" and "self.inner(x) * 2" in made.code and "inner" in str(made.graph)
+    assert repr(made).startswith(type(made).__name__ + "(\n  original_name=Doubled")
+    assert (
+        made.inner.weight is model.inner.weight
+        and rl.equal(made(x), model(x))
+        and rl.equal(made.half(x), x / 2)
+    )
+    made.save(tmp_path / "m.pt")
+    for loaded in (jit.load(tmp_path / "m.pt"), pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
+        assert isinstance(loaded, jit.ScriptModule) and isinstance(loaded, Doubled)
+        assert rl.equal(loaded(x), model(x)) and sorted(loaded.state_dict()) == ["inner.bias", "inner.weight"]
+    with pytest.raises(RuntimeError, match="expects a ScriptModule"):
+        jit.freeze(model)
+    with pytest.raises(RuntimeError, match="training mode"):
+        jit.freeze(made)
+    assert jit.freeze(made.eval()) is made and model.training
 
 
 def test_a_group_of_one(monkeypatch):

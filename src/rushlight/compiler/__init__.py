@@ -1,7 +1,12 @@
-"""torch.compile and its relatives: accepted, and what they are given runs as it is."""
+"""torch.compile and its relatives: what they are given stays Python, with its pointwise arithmetic fused.
+
+A compiled module is wrapped as PyTorch wraps it, so that its state has the same names (`_orig_mod.weight`).
+"""
 
 import contextlib
 import functools
+
+import rushlight as rl
 
 __all__ = [
     "allow_in_graph",
@@ -19,20 +24,57 @@ __all__ = [
 ]
 
 
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+_BACKENDS = ["cudagraphs", "inductor", "onnxrt", "openxla", "tvm"]
+_DEBUG_BACKENDS = [
+    "aot_eager",
+    "aot_eager_decomp_partition",
+    "aot_eager_default_partitioner",
+    "eager",
+    "eager_noexcept",
+]
+
+
 def compile(
     model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False
 ):
-    """The function or module itself; without one, a decorator that returns what it decorates."""
+    """The function, or the module in an OptimizedModule, with its pointwise arithmetic fused (rushlight.jit._fuse): the
+    same results, in fewer passes over memory. Without one, a decorator. disable=True returns what it is given.
+    """
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
+    if mode not in (None, *_MODES):
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if not callable(backend) and backend not in _BACKENDS + _DEBUG_BACKENDS:
+        from rushlight._dynamo.exc import InvalidBackend
+
+        raise InvalidBackend(
+            f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends."
+        )
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
         )
     if not callable(model):
-        raise RuntimeError(f"torch.compile: expected a function or a module, got {type(model).__name__}")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable:
+        return model
+    if backend not in _DEBUG_BACKENDS:
+        from rushlight.jit._fuse import fuse
+
+        model = fuse(model)
+    if isinstance(model, rl.nn.Module):
+        from rushlight._dynamo.eval_frame import OptimizedModule
+
+        return OptimizedModule(model)
     return model
 
 
@@ -72,7 +114,7 @@ def cudagraph_mark_step_begin():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    return ["inductor"]
+    return sorted(_BACKENDS if exclude_tags else _BACKENDS + _DEBUG_BACKENDS)
 
 
 def wrap_numpy(fn):

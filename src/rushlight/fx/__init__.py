@@ -7,6 +7,7 @@ from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.interpreter import Interpreter, Transformer
 from rushlight.fx.node import Node, map_aggregate, map_arg
 from rushlight.fx.proxy import Proxy, TraceError
+from rushlight.fx.subgraph_rewriter import replace_pattern
 
 __all__ = [
     "CodeGen",
@@ -21,6 +22,7 @@ __all__ = [
     "is_fx_tracing",
     "map_aggregate",
     "map_arg",
+    "replace_pattern",
     "symbolic_trace",
     "wrap",
 ]

@@ -338,7 +338,7 @@ def _write(graph, root):
     def attribute(path):
         result = root
         for part in path.split("."):
-            result = f"{result}.{part}" if part.isidentifier() else f"getattr({result}, {part!r})"
+            result = f"{result}.{part}" if part.isidentifier() else f'getattr({result}, "{part}")'
         return result
 
     for node in graph.nodes:

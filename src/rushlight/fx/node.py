@@ -165,7 +165,7 @@ class Node:
         return (
             shown
             if self.op == "get_attr"
-            else f"{shown}(args = {_with_percent(self.args)}, kwargs = {_with_percent(self.kwargs)})"
+            else f"{shown}(args = {_with_percent(self.args)}, kwargs = {_keywords(self.kwargs)})"
         )
 
     def __repr__(self):
@@ -175,6 +175,10 @@ class Node:
 class _Shown(str):
     def __repr__(self):
         return str(self)
+
+
+def _keywords(kwargs):
+    return "{" + ", ".join(f"{name}: {_with_percent(value)}" for name, value in kwargs.items()) + "}"
 
 
 def _with_percent(args):

@@ -1,5 +1,5 @@
-"""TorchScript's names. Code runs as it is: decorators return what they are given, after checking that they
-can.
+"""TorchScript's names. Code stays Python, with its pointwise arithmetic fused (rushlight.jit._fuse); modules get the
+methods of scripted ones.
 """
 
 import builtins
@@ -28,6 +28,9 @@ from rushlight.jit._module import (
 )
 from rushlight.jit._module import (
     save as save,
+)
+from rushlight.jit._module import (
+    scripted as _scripted,
 )
 
 Final = typing.Final
@@ -73,15 +76,27 @@ class CompilationUnit:
             raise NotImplementedError("CompilationUnit: write the functions in Python instead of in a text")
 
 
+def _fused(obj):
+    from rushlight.jit._fuse import fuse
+
+    return fuse(obj)
+
+
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """The function, module or class itself, which runs as Python."""
-    if builtins.isinstance(obj, (rl.nn.Module, type)) or callable(obj):
+    """The function, or the module as a ScriptModule, with its pointwise arithmetic fused: the same results, in fewer
+    passes over memory. A class is returned as it is.
+    """
+    if builtins.isinstance(obj, rl.nn.Module):
+        return _fused(_scripted(obj))
+    if builtins.isinstance(obj, type):
         return obj
+    if callable(obj):
+        return _fused(obj)
     raise RuntimeError(f"Could not script {obj!r}: expected a function, a module or a class")
 
 
 def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options):
-    """Runs the function or module once on the examples, so that errors show here, and returns it."""
+    """Runs the function or module once on the examples, so that errors show here, and returns it as script does."""
     if example_kwarg_inputs is not None:
         if not builtins.isinstance(example_kwarg_inputs, dict):
             raise RuntimeError("example_kwarg_inputs should be a dict")
@@ -99,7 +114,9 @@ def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options
     if options.get("check_trace", True):
         with rl.no_grad():
             call(*inputs)
-    return func
+    if builtins.isinstance(func, rl.nn.Module):
+        return _fused(_scripted(func, TopLevelTracedModule))
+    return script(func)
 
 
 def trace_module(mod, inputs, *args, **options):
@@ -109,7 +126,7 @@ def trace_module(mod, inputs, *args, **options):
     for name, given in inputs.items():
         with rl.no_grad():
             getattr(mod, name)(*((given,) if builtins.isinstance(given, rl.Tensor) else tuple(given)))
-    return mod
+    return _fused(_scripted(mod, TopLevelTracedModule))
 
 
 def ignore(drop=False, **kwargs):
@@ -127,8 +144,20 @@ def _same(obj=None, *args, **kwargs):
 
 
 export = interface = script_method = _overload = _overload_method = _script_if_tracing = _same
-freeze = optimize_for_inference = run_frozen_optimizations = script_if_tracing = _drop = _same
+optimize_for_inference = run_frozen_optimizations = script_if_tracing = _drop = _same
 _disable_emit_hooks_decorator = unused
+
+
+def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+    """The scripted module; there is nothing to freeze in Python."""
+    if not builtins.isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script "
+            "your 'nn.Module'."
+        )
+    if mod.training:
+        raise RuntimeError("Freezing module in training mode is not yet supported: call eval() first")
+    return mod
 
 
 def annotate(the_type, the_value):

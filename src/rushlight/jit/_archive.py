@@ -8,6 +8,7 @@ import re
 import sys
 
 import rushlight as rl
+from rushlight.jit._module import ArchivedModule
 from rushlight.serialization._allowed import SafeHooks, file_name
 from rushlight.serialization._load import storages_of
 from rushlight.serialization._read import run_safely
@@ -71,11 +72,7 @@ class _ScriptHooks(SafeHooks):
     def new(self, cls, args, kwargs):
         if not isinstance(cls, _ScriptClass):
             return super().new(cls, args, kwargs)
-        made = (
-            rl.jit.RecursiveScriptModule()
-            if cls.is_module or cls.name == "PlaceholderModule"
-            else ScriptObject()
-        )
+        made = ArchivedModule() if cls.is_module or cls.name == "PlaceholderModule" else ScriptObject()
         made.__dict__["original_name"] = cls.name
         self.kinds[id(made)] = (made, cls)
         return made

@@ -1,42 +1,113 @@
 """Modules that were scripted or traced, and their files."""
 
+import functools
+import inspect
+import io
 import os
+import textwrap
 
 import rushlight as rl
 
 
-class _KindOfModule(type):
-    """Scripted modules are plain modules here, so no module is an instance of these classes by itself."""
+class ScriptModule(rl.nn.Module):
+    """A module that was scripted or traced: it runs as Python, with the methods that PyTorch gives it.
 
+    Older code derives its modules from this class.
+    """
 
-class ScriptModule(rl.nn.Module, metaclass=_KindOfModule):
-    """A base class that older code derives its scripted modules from."""
+    @property
+    def original_name(self):
+        return type(_plain(self)).__name__
+
+    @property
+    def code(self):
+        """The source of forward."""
+        try:
+            return textwrap.dedent(inspect.getsource(type(_plain(self)).forward))
+        except OSError:
+            return ""
+
+    @property
+    def graph(self):
+        """The operations of forward, as torch.fx sees them."""
+        return rl.fx.symbolic_trace(_plain(self)).graph
+
+    inlined_graph = graph
 
     def save(self, f, **kwargs):
-        save(self, f)
+        save(self, f, **kwargs)
+
+    def save_to_buffer(self):
+        buffer = io.BytesIO()
+        save(self, buffer)
+        return buffer.getvalue()
+
+    def __reduce_ex__(self, protocol):
+        if "_scripted_as" not in type(self).__dict__:
+            return super().__reduce_ex__(protocol)
+        return scripted, (_plain(self), type(self)._scripted_as)
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What PyTorch's jit.script returns for a module; here, what jit.load reads from a TorchScript archive."""
+    """What jit.script returns for a module."""
+
+    def extra_repr(self):
+        return f"original_name={self.original_name}"
+
+
+class ArchivedModule(RecursiveScriptModule):
+    """What jit.load reads from a TorchScript archive: weights, and no code to run."""
+
+    original_name = ""
+
+    def _get_name(self):
+        return "RecursiveScriptModule"
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
-            f"{self.__dict__.get('original_name', 'this module')} comes from a TorchScript archive, whose program "
+            f"{self.original_name or 'this module'} comes from a TorchScript archive, whose program "
             "rushlight cannot run. Its weights are here: make the model in Python and give it "
             "load_state_dict(this.state_dict())"
         )
 
     def extra_repr(self):
-        name = self.__dict__.get("original_name")
-        return f"original_name={name}" if name else ""
+        return f"original_name={self.original_name}" if self.original_name else ""
 
 
 class TracedModule(ScriptModule):
     """What PyTorch's jit.trace used to return."""
 
+    extra_repr = RecursiveScriptModule.extra_repr
 
-class TopLevelTracedModule(ScriptModule):
-    """What PyTorch's jit.trace returns for a module."""
+
+class TopLevelTracedModule(TracedModule):
+    """What jit.trace returns for a module."""
+
+
+@functools.cache
+def _kind(base, cls):
+    return type(
+        base.__name__, (base, cls), {"_scripted_as": base, "_plain_class": cls, "__module__": base.__module__}
+    )
+
+
+def scripted(module, base=RecursiveScriptModule):
+    """The same module, parameters and all, as an instance of `base` too; what is scripted already stays."""
+    if isinstance(module, ScriptModule):
+        return module
+    new = object.__new__(_kind(base, type(module)))
+    new.__dict__.update(module.__dict__)
+    return new
+
+
+def _plain(module):
+    """The module that was scripted."""
+    cls = getattr(type(module), "_plain_class", None)
+    if cls is None:
+        return module
+    new = object.__new__(cls)
+    new.__dict__.update(module.__dict__)
+    return new
 
 
 def save(m, f, _extra_files=None):
@@ -45,7 +116,7 @@ def save(m, f, _extra_files=None):
         raise TypeError(
             f"jit.save: expected a module, got {type(m).__name__}; a function is saved as Python source"
         )
-    rl.save({"rushlight.jit": 1, "module": m, "extra_files": dict(_extra_files or {})}, f)
+    rl.save({"rushlight.jit": 1, "module": _plain(m), "extra_files": dict(_extra_files or {})}, f)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
@@ -85,4 +156,4 @@ def _load(f, name, map_location, extra_files):
         raise RuntimeError(f"{name} was not written by jit.save; read it with load")
     for key in extra_files or {}:
         extra_files[key] = (saved.get("extra_files") or {}).get(key, "")
-    return saved["module"]
+    return scripted(saved["module"])

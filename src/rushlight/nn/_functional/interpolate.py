@@ -112,11 +112,14 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
     _check_sizes(input, out)
     n = input.dim() - 2
     exact = mode == "nearest-exact"
-    # Whole numbers are resized as floating point and rounded back.
-    x = input if mode.startswith("nearest") or input.is_floating_point() else input.to(rl.float32)
+    # Whole numbers are resized as floating point and rounded back; bytes are filtered as they are.
+    filtered_bytes = antialias and input.dtype == rl.uint8
+    as_it_is = mode.startswith("nearest") or input.is_floating_point() or filtered_bytes
+    x = input if as_it_is else input.to(rl.float32)
     for i in range(n):
-        # The last dimension first, where rows are shortest; of long filters last, as it has no vectors.
-        dim = i + 2 if antialias else n + 1 - i
+        # The last dimension first, where rows are shortest; of long filters last, as it costs most. Bytes are rounded
+        # in between, so that the order shows: it is PyTorch's.
+        dim = i + 2 if antialias and not filtered_bytes else n + 1 - i
         factor = None if factors is None else factors[dim - 2]
         if mode.startswith("nearest"):
             x = _nearest(x, dim, out[dim - 2], factor, exact)

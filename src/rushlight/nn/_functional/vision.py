@@ -31,7 +31,10 @@ def pad(input, pad, mode="constant", value=None):
             f"{len(pad)} and input of dimension {input.dim()}"
         )
     if mode == "constant":
-        return rl.constant_pad_nd(input, pad, 0 if value is None else value)
+        if isinstance(value, complex | str):
+            kind = type(value).__name__
+            raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {kind}")
+        return rl.constant_pad_nd(input, pad, 0.0 if value is None else float(value))
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pad) // 2

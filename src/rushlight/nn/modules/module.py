@@ -351,6 +351,8 @@ class Module:
     def __getstate__(self):
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
+        if hasattr(state.get("forward"), "_fused_from"):  # made by jit.script or compile, of the class's own
+            del state["forward"]
         return state
 
     def __getattr__(self, name):

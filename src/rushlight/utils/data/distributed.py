@@ -20,7 +20,7 @@ class DistributedSampler(Sampler):
         if num_replicas is None or rank is None:
             from rushlight import distributed as dist
 
-            if not dist.is_available():
+            if not (dist.is_available() or dist.is_initialized()):
                 raise RuntimeError("Requires distributed package to be available")
             num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
             rank = dist.get_rank() if rank is None else rank

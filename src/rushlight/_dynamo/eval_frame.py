@@ -1,0 +1,50 @@
+"""What torch.compile returns for a module."""
+
+import rushlight as rl
+
+
+class OptimizedModule(rl.nn.Module):
+    """A module that calls another one, `_orig_mod`, and has its attributes."""
+
+    def __init__(self, mod, dynamo_ctx=None):
+        super().__init__()
+        rl.nn.Module.__setattr__(self, "_orig_mod", mod)
+
+    def forward(self, *args, **kwargs):
+        return self._orig_mod(*args, **kwargs)
+
+    @property
+    def training(self):
+        return self._modules["_orig_mod"].training
+
+    @training.setter
+    def training(self, mode):
+        if "_orig_mod" in self.__dict__.get("_modules", ()):  # not while this module is made
+            self._modules["_orig_mod"].training = mode
+
+    def __getattr__(self, name):
+        wrapped = self.__dict__.get("_modules", {}).get("_orig_mod")
+        if name == "_orig_mod" and wrapped is not None:
+            return wrapped
+        if wrapped is None:  # being unpickled
+            raise AttributeError(name)
+        return getattr(wrapped, name)
+
+    def __setattr__(self, name, value):
+        if (
+            name in ("_orig_mod", "training", "forward")
+            or name in self.__dict__
+            or "_modules" not in self.__dict__
+        ):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name):
+        if name in self.__dict__:
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})

@@ -1,0 +1,106 @@
+"""Finding a pattern in a graph and putting another one in its place."""
+
+from typing import NamedTuple
+
+from rushlight._missing import teach as _teach
+from rushlight.fx._symbolic_trace import symbolic_trace
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.node import Node, map_arg
+
+
+class Match(NamedTuple):
+    """Where a pattern was found: the pattern's last node, and the graph's node for each of the pattern's."""
+
+    anchor: Node
+    nodes_map: dict
+
+
+def _graph_of(program):
+    return program.graph if isinstance(program, GraphModule) else symbolic_trace(program).graph
+
+
+def _same_values(ours, theirs, found):
+    """Whether two arguments agree; `found` takes what nodes of the pattern stand for."""
+    if isinstance(ours, Node):
+        return isinstance(theirs, Node) and _same_nodes(ours, theirs, found)
+    if isinstance(ours, (tuple, list)):
+        return (
+            isinstance(theirs, (tuple, list))
+            and len(ours) == len(theirs)
+            and all(_same_values(a, b, found) for a, b in zip(ours, theirs, strict=True))
+        )
+    if isinstance(ours, dict):
+        return (
+            isinstance(theirs, dict)
+            and ours.keys() == theirs.keys()
+            and all(_same_values(ours[k], theirs[k], found) for k in ours)
+        )
+    return type(ours) is type(theirs) and ours == theirs
+
+
+def _same_nodes(ours, theirs, found):
+    if ours in found:
+        return found[ours] is theirs
+    if theirs in found.values():
+        return False
+    if ours.op != "placeholder":
+        if (ours.op, ours.target) != (theirs.op, theirs.target):
+            return False
+        if not _same_values((ours.args, ours.kwargs), (theirs.args, theirs.kwargs), found):
+            return False
+    found[ours] = theirs
+    return True
+
+
+def _inner(found):
+    """The nodes that a match would remove, last one first."""
+    return [theirs for ours, theirs in reversed(found.items()) if ours.op != "placeholder"]
+
+
+def _find(graph, pattern):
+    """Matches that share no node, and whose results inside are used nowhere else; the last ones first."""
+    (anchor,) = (n.args[0] for n in pattern.nodes if n.op == "output")
+    if not isinstance(anchor, Node) or anchor.op == "placeholder":
+        raise RuntimeError("replace_pattern: the pattern must compute one result")
+    taken = set()
+    for candidate in reversed(list(graph.nodes)):
+        found = {}
+        if not _same_nodes(anchor, candidate, found):
+            continue
+        inside = set(_inner(found))
+        if inside & taken or any(set(n.users) - inside for n in inside if n is not candidate):
+            continue
+        taken |= inside
+        yield Match(anchor, found)
+
+
+def replace_pattern(gm, pattern, replacement):
+    """Puts `replacement` wherever the graph of `gm` computes what `pattern` does; both are functions of the same
+    parameters, or GraphModules. Returns the matches.
+    """
+    pattern, replacement = _graph_of(pattern), _graph_of(replacement)
+    names = [n for n in pattern.nodes if n.op == "placeholder"]
+    graph, replaced = gm.graph, {}
+    matches = list(_find(graph, pattern))
+    for match in matches:
+        last = match.nodes_map[match.anchor]
+        stands_for = {name: replaced.get(node, node) for name, node in match.nodes_map.items()}
+        placed = {}
+        with graph.inserting_before(last):
+            inputs = iter(names)
+            for node in replacement.nodes:
+                if node.op == "placeholder":
+                    placed[node] = stands_for[next(inputs)]
+                elif node.op == "output":
+                    result = map_arg(node.args[0], placed.__getitem__)
+                else:
+                    placed[node] = graph.node_copy(node, placed.__getitem__)
+        last.replace_all_uses_with(result)
+        replaced[last] = result
+        for node in _inner(match.nodes_map):
+            graph.erase_node(node)
+    gm.recompile()
+    return matches
+
+
+__getattr__ = _teach(__name__)

@@ -1,0 +1,491 @@
+"""Functions whose pointwise arithmetic runs as one op.
+
+The code stays Python: it is read as a tree, and where it computes expressions like `x * torch.sigmoid(y) + 1`, or
+several of them in successive statements, the arithmetic becomes one call of a `_Fused` program. That takes the values
+of the names at that moment, so control flow, attributes and everything else mean what they meant; and for all it is not
+made for (integers, other classes, ...) it runs the same arithmetic op by op.
+"""
+
+import ast
+import functools
+import types
+import weakref
+
+import rushlight as rl
+from rushlight._C import _Fused
+from rushlight.jit import _source
+
+_UNARY = [
+    "abs", "cos", "erf", "exp", "expm1", "gelu", "log", "log1p", "neg", "reciprocal", "relu", "rsqrt", "sigmoid",
+    "silu", "sin", "sqrt", "square", "tanh",
+]  # fmt: skip
+_BINARY = ["add", "sub", "mul", "div", "maximum", "minimum"]
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+_COMPARISONS = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+_POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+_METHODS = {name: name for name in [*_UNARY, *_BINARY, "pow", "clamp"] if name not in ("gelu", "silu")}
+# Methods by which a tensor is asked for something.
+_ASKING = {
+    "amax", "amin", "chunk", "clone", "contiguous", "cumsum", "detach", "dim", "double", "expand", "expand_as",
+    "flatten", "float", "item", "log_softmax", "max", "mean", "min", "numel", "permute", "prod", "reshape", "size",
+    "softmax", "split", "squeeze", "std", "sum", "t", "transpose", "unsqueeze", "var", "view",
+}  # fmt: skip
+
+
+@functools.cache
+def _functions():
+    """The ops by the functions that people call them by."""
+    functional = rl.nn.functional
+    names = {name: name for name in _METHODS} | {
+        "where": "where",
+        "absolute": "abs",
+        "negative": "neg",
+        "multiply": "mul",
+        "subtract": "sub",
+        "divide": "div",
+        "true_divide": "div",
+        "clip": "clamp",
+        "max": "maximum",
+        "min": "minimum",
+    }
+    table = {id(getattr(rl, name)): op for name, op in names.items()}
+    table |= {id(getattr(functional, name)): name for name in ("relu", "sigmoid", "tanh", "gelu", "silu")}
+    return table
+
+
+class _Not(Exception):
+    """An expression that is no pointwise arithmetic."""
+
+
+def _number(node):
+    """The number that a constant is, or None."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _number(node.operand)
+        return None if number is None else -number
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) < 2**53:
+        return node.value
+    return None
+
+
+class _Scope:
+    """What names mean where the function was made."""
+
+    def __init__(self, function):
+        code = function.__code__
+        self.own = {*code.co_varnames, *code.co_cellvars}
+        self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        self.globals = function.__globals__
+
+    def is_harmless(self, call):
+        """Whether a call cannot change a tensor that the function has: those of rushlight's and math's functions, and of
+        methods by which tensors are asked for something.
+        """
+        function = self._value(call.func)
+        if isinstance(function, types.FunctionType | types.BuiltinFunctionType | type(rl.add)):
+            written = [k for k in call.keywords if k.arg in ("inplace", "out")]
+            written += [a for a in call.args if isinstance(a, ast.Constant) and a.value is True]
+            return function.__module__.partition(".")[0] in ("rushlight", "math") and not written
+        return (
+            isinstance(call.func, ast.Attribute) and call.func.attr in _ASKING and _is_path(call.func.value)
+        )
+
+    def op_of(self, node):
+        """The op that a called expression is, or None: torch.tanh, F.relu, tanh."""
+        value = self._value(node)
+        return None if value is None else _functions().get(id(value))
+
+    def _value(self, node):
+        if isinstance(node, ast.Name) and node.id not in self.own:
+            if node.id not in self.cells:
+                return self.globals.get(node.id)
+            try:
+                return self.cells[node.id].cell_contents
+            except ValueError:
+                return None
+        if isinstance(node, ast.Attribute):
+            module = self._value(node.value)
+            return getattr(module, node.attr, None) if isinstance(module, types.ModuleType) else None
+        return None
+
+
+def _may_write(node):
+    """Whether evaluating the expression may change a tensor, or a name: then it is not to be moved."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+            return True
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            name = part.func.attr
+            if name.endswith("_") and not name.endswith("__"):
+                return True
+    return False
+
+
+def _is_path(node):
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_path(node.value))
+
+
+class _Group:
+    """Expressions that become one program. Values are ("leaf", i) and ("term", i) until it is complete."""
+
+    def __init__(self, scope):
+        self.scope = scope
+        self.leaves = []  # expressions that are evaluated as they are
+        self.known = {}  # leaves that are just names, by their text
+        self.terms = []
+        self.names = {}  # variables that statements of the group set
+        self.plain = []  # the same statements, in terms of the leaves
+        self.held = set()  # leaves that the function goes on holding: a call could change them
+        self.read_held = False  # whether an op has read one
+        self.ops = {}  # functions that they call
+
+    def count(self):
+        return sum(isinstance(term, tuple) for term in self.terms)
+
+    def add(self, node):
+        """(value, the same expression in terms of the leaves) of an expression that is pointwise."""
+        before = len(self.leaves), len(self.terms), dict(self.known), set(self.held), self.read_held
+        try:
+            return self._build(node, must=True)
+        except _Not:
+            del self.leaves[before[0] :], self.terms[before[1] :]
+            self.known, self.held, self.read_held = before[2:]
+            raise
+
+    def _term(self, *term):
+        self.read_held = self.read_held or any(v[0] == "leaf" and v[1] in self.held for v in term[1:])
+        self.terms.append(term if len(term) > 1 else term[0])
+        return ("term", len(self.terms) - 1)
+
+    def _build(self, node, must=False):
+        number = _number(node)
+        if number is not None and not must:
+            return self._term(float(number)), node
+        built = self._op(node)
+        if built is not None:
+            return built
+        if must:
+            raise _Not
+        return self._leaf(node)
+
+    def _leaf(self, node):
+        if _may_write(node) or isinstance(node, ast.Starred):
+            raise _Not
+        if isinstance(node, ast.Name) and node.id in self.names:
+            return self.names[node.id], node
+        if any(isinstance(part, ast.Name) and part.id in self.names for part in ast.walk(node)):
+            raise _Not  # it needs a value that the program has not computed yet
+        calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+        if self.read_held and not all(map(self.scope.is_harmless, calls)):
+            raise _Not  # the op came before the call, and must see what was there before it
+        text = ast.dump(node) if _is_path(node) else None
+        if text in self.known:
+            at = self.known[text]
+        else:
+            at = len(self.leaves)
+            self.leaves.append(node)
+            if not isinstance(node, ast.Call):
+                self.held.add(at)
+            if text is not None:
+                self.known[text] = at
+        return ("leaf", at), ast.copy_location(ast.Name(f"leaf{at}", ast.Load()), node)
+
+    def _op(self, node):
+        """(value, plain) of an op, or None."""
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            (a, left), (b, right) = self._build(node.left), self._build(node.right)
+            plain = ast.BinOp(left, node.op, right)
+            return self._term(_OPERATORS[type(node.op)], a, b), ast.copy_location(plain, node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            exponent = _number(node.right)
+            if exponent is None:
+                return None
+            a, left = self._build(node.left)
+            return self._power(a, exponent), ast.copy_location(ast.BinOp(left, node.op, node.right), node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            a, operand = self._build(node.operand)
+            return self._term("neg", a), ast.copy_location(ast.UnaryOp(node.op, operand), node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        return None
+
+    def _power(self, a, exponent):
+        if exponent in _POWERS:
+            return self._term(_POWERS[exponent], a)
+        return self._term("pow", a, self._term(float(exponent)))
+
+    def _call(self, node):
+        name, args = self.scope.op_of(node.func), node.args
+        if name is None and isinstance(node.func, ast.Attribute):
+            # A method: of what is computed here, or of a leaf, which the program takes only if it is a tensor. Not of a
+            # module: `math.sqrt(x)` looks the same.
+            if self.scope._value(node.func.value) is not None or node.func.attr not in _METHODS:
+                return None
+            name, args = _METHODS[node.func.attr], [node.func.value, *node.args]
+        if name is None or any(isinstance(a, ast.Starred) for a in args):
+            return None
+        bounds = {k.arg: k.value for k in node.keywords}
+        if name == "clamp" and len(args) == 1 and set(bounds) == {"min", "max"}:
+            args = [*args, bounds["min"], bounds["max"]]
+        elif node.keywords:
+            return None
+        wanted = 1 if name in _UNARY else 2 if name in _BINARY or name == "pow" else 3
+        if len(args) != wanted:
+            return None
+        if name == "pow":
+            exponent = _number(args[1])
+            if exponent is None:
+                return None
+            a, plain = self._build(args[0])
+            return self._power(a, exponent), self._called(node, [plain, args[1]])
+        if name == "where":
+            built = [self._mask(args[0]), *map(self._build, args[1:])]
+        else:
+            built = [self._build(a) for a in args]
+        return self._term(name, *(value for value, _ in built)), self._called(
+            node, [plain for _, plain in built]
+        )
+
+    def _mask(self, node):
+        if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS):
+            raise _Not
+        (a, left), (b, right) = self._build(node.left), self._build(node.comparators[0])
+        plain = ast.copy_location(ast.Compare(left, node.ops, [right]), node)
+        return self._term(_COMPARISONS[type(node.ops[0])], a, b), plain
+
+    def _called(self, node, plain):
+        """The call with operands that are already in terms of the leaves."""
+        function = self.scope._value(node.func)
+        if function is None:
+            callee = ast.copy_location(ast.Attribute(plain[0], node.func.attr, ast.Load()), node)
+            plain = plain[1:]
+        else:
+            name = f"op{len(self.ops)}"
+            self.ops[name] = function
+            callee = ast.copy_location(ast.Name(name, ast.Load()), node)
+        keywords = node.keywords
+        if keywords:  # clamp(x, min=a, max=b): the bounds are the last two operands
+            keywords = [ast.keyword(k.arg, plain[-2] if k.arg == "min" else plain[-1]) for k in node.keywords]
+            plain = plain[:-2]
+        return ast.copy_location(ast.Call(callee, plain, keywords), node)
+
+    def program(self, results, filename):
+        """The program that gives the values, whose plain forms are the last expressions of `plain`."""
+        inputs = len(self.leaves)
+        place = {"leaf": 0, "term": inputs}
+        terms = [
+            term if isinstance(term, float) else (term[0], *(place[kind] + i for kind, i in term[1:]))
+            for term in self.terms
+        ]
+        return _Fused(inputs, terms, [place[kind] + i for kind, i in results], self._plain_function(filename))
+
+    def _plain_function(self, filename):
+        definition = ast.parse(f"def plain({', '.join(f'leaf{i}' for i in range(len(self.leaves)))}): pass")
+        for node in ast.walk(definition):
+            if hasattr(node, "lineno"):
+                ast.copy_location(node, self.plain[-1])
+        definition.body[0].body = self.plain
+        ast.fix_missing_locations(definition)
+        namespace = dict(self.ops)
+        exec(compile(definition, filename, "exec"), namespace)
+        return namespace["plain"]
+
+
+class _Rewriter:
+    """Rewrites the statements of one function."""
+
+    def __init__(self, function, definition):
+        self.scope = _Scope(function)
+        self.filename = function.__code__.co_filename
+        self.programs = {}
+        self.loads = {}  # how often each name is read in the function
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+                self.loads[node.id] = self.loads.get(node.id, 0) + 1
+        # Names that more than the statements can see: their values must always be there.
+        self.shared = {*function.__code__.co_cellvars, *function.__code__.co_freevars}
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Global | ast.Nonlocal):
+                self.shared |= set(node.names)
+        self.looks_at_all = any(name in self.loads for name in ("locals", "vars", "eval", "exec", "dir"))
+
+    def _named(self, program, name=None):
+        name = f"_rushlight_fused{len(self.programs)}"
+        self.programs[name] = program
+        return name
+
+    def body(self, statements):
+        result = []
+        while statements:
+            taken, made = self._group(statements)
+            if not taken:
+                taken, made = 1, [self._inside(statements[0])]
+            result += made
+            statements = statements[taken:]
+        return result
+
+    def _group(self, statements):
+        """Successive statements as one program: (how many, what they become), or (0, []) if there is no gain."""
+        group, taken, reads = _Group(self.scope), 0, {}
+        for statement in statements:
+            name, value = _assignment(statement)
+            if name is None or name in self.shared:
+                break
+            try:
+                built, plain = group.add(value)
+            except _Not:
+                break
+            for node in ast.walk(value):
+                if isinstance(node, ast.Name):
+                    reads[node.id] = reads.get(node.id, 0) + 1
+            group.names[name] = built
+            target = ast.copy_location(ast.Name(name, ast.Store()), statement)
+            group.plain.append(ast.copy_location(ast.Assign([target], plain), statement))
+            taken += 1
+        head, holder = _first_part(statements[taken]) if taken < len(statements) else (None, None)
+        last = None
+        if taken and head is not None:
+            try:
+                last, plain_last = group.add(head)
+            except _Not:
+                pass
+            else:
+                for node in ast.walk(head):
+                    if isinstance(node, ast.Name):
+                        reads[node.id] = reads.get(node.id, 0) + 1
+        if not taken or group.count() < 2:
+            return 0, []
+        kept = [name for name in group.names if self.loads.get(name, 0) > reads.get(name, 0)]
+        results = [group.names[name] for name in kept] + ([last] if last else [])
+        if not results:
+            return 0, []
+        where = statements[taken if last else taken - 1]
+        parts = [ast.copy_location(ast.Name(name, ast.Load()), where) for name in kept]
+        parts += [plain_last] if last else []
+        group.plain.append(
+            ast.copy_location(
+                ast.Return(parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())), where
+            )
+        )
+        name = self._named(group.program(results, self.filename))
+        targets = [ast.Name(n, ast.Store()) for n in kept]
+        if last:
+            targets.append(ast.Name(f"{name}_last", ast.Store()))
+        call = self._call(name, group, where)
+        target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+        made = [ast.copy_location(ast.Assign([target], call), where)]
+        if last:
+            holder(ast.copy_location(ast.Name(f"{name}_last", ast.Load()), where))
+            made.append(self._inside(statements[taken]))
+        return taken + bool(last), made
+
+    def _call(self, name, group, where):
+        leaves = [self._inside(leaf) for leaf in group.leaves]
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), leaves, []), where)
+
+    def _inside(self, node):
+        """A statement or expression with the expressions inside it rewritten, each as a program of its own."""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            return node
+        if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call):
+            group = _Group(self.scope)
+            try:
+                value, plain = group.add(node)
+            except _Not:
+                pass
+            else:
+                if group.count() > 1 and group.leaves:
+                    group.plain.append(ast.copy_location(ast.Return(plain), node))
+                    return self._call(self._named(group.program([value], self.filename)), group, node)
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, field, self.body(value))
+            elif isinstance(value, list):
+                setattr(node, field, [self._inside(v) if isinstance(v, ast.AST) else v for v in value])
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self._inside(value))
+        return node
+
+
+def _assignment(statement):
+    """(name, value) of `name = value`, else (None, None)."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+    elif isinstance(statement, ast.AnnAssign) and statement.simple and statement.value is not None:
+        target = statement.target
+    else:
+        return None, None
+    return (target.id, statement.value) if isinstance(target, ast.Name) else (None, None)
+
+
+def _first_part(statement):
+    """The part of a statement that is evaluated first, if the rest only calls its methods and reads its items, and a
+    function that puts another expression in its place.
+    """
+    if not isinstance(statement, ast.Return | ast.Expr | ast.Assign) or statement.value is None:
+        return None, None
+    holder, field = statement, "value"
+    node = statement.value
+    while not isinstance(node, ast.BinOp | ast.UnaryOp):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _METHODS and not node.keywords:
+                break
+            holder, field, node = node.func, "value", node.func.value
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            holder, field, node = node, "value", node.value
+        else:
+            break
+    return node, functools.partial(setattr, holder, field)
+
+
+_made: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # what was made of a function, by its code
+
+
+def fuse_function(function):
+    """The function with its pointwise arithmetic as programs; itself if there is none, or its source is not known."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    code = function.__code__
+    if hasattr(function, "_fused_from"):
+        return function
+    if code in _made and not function.__closure__:
+        return _made[code] or function
+    try:
+        definition = _source.tree_of(function)
+    except _source.Unknown:
+        return function
+    rewriter = _Rewriter(function, definition)
+    if rewriter.looks_at_all:
+        return function
+    definition.body = rewriter.body(definition.body)
+    made = None
+    if rewriter.programs:
+        made = _source.rebuilt(function, definition, rewriter.programs)
+        made._fused_from = function
+    _made[code] = made if made is not None and not function.__closure__ else None
+    return made or function
+
+
+def fuse_module(module):
+    """Gives the modules in a module, where their classes are not rushlight's own, forward methods with programs."""
+    for part in module.modules():
+        cls = getattr(
+            type(part), "_plain_class", type(part)
+        )  # of a scripted module, the class that was scripted
+        forward = getattr(cls, "forward", None)
+        own = part.__dict__.get("forward")
+        if cls.__module__.partition(".")[0] == "rushlight" or (own and not hasattr(own, "_fused_from")):
+            continue
+        made = fuse_function(forward)
+        if made is not forward:
+            part.__dict__["forward"] = types.MethodType(made, part)
+    return module
+
+
+def fuse(obj):
+    """What jit.script and compile give back for a function, a method or a module."""
+    if isinstance(obj, rl.nn.Module):
+        return fuse_module(obj)
+    if isinstance(obj, types.MethodType):
+        made = fuse_function(obj.__func__)
+        return obj if made is obj.__func__ else types.MethodType(made, obj.__self__)
+    return fuse_function(obj)
