@@ -157,6 +157,9 @@ PyTypeObject* python_type(NodeType& type) {
 uint64_t next_sequence() { return ++g_sequence; }
 uint64_t last_sequence() { return g_sequence; }
 
+Node::Node() = default;
+Node::~Node() = default;
+
 Node* new_node(NodeType& type) {
   PyTypeObject* python = python_type(type);
   PyObject* raw = _PyObject_GC_New(python);

@@ -155,6 +155,8 @@ struct Node {
   bool needed, captured;
   Grads incoming;
 
+  Node();  // not inline: each class of nodes has its own constructor, which calls this one
+  ~Node();
   // Whether the gradient of an input is asked for; in a run with inputs=, whether it leads to one of them.
   bool needs(int64_t input) const {
     const Node* to = input < edges.size() ? edges[input].node : nullptr;

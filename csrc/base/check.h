@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -33,7 +34,6 @@ class Error : public std::exception {
 };
 
 // Pieces of a message: text, numbers, and anything with a `std::string to_text(const T&)` found by its namespace.
-inline std::string to_text(const char* s) { return s; }
 inline std::string to_text(std::string_view s) { return std::string(s); }
 inline std::string to_text(const std::string& s) { return s; }
 std::string to_text(int64_t v);
@@ -42,14 +42,20 @@ std::string to_text(double v);
 inline std::string to_text(int v) { return to_text(static_cast<int64_t>(v)); }
 inline std::string to_text(unsigned v) { return to_text(static_cast<uint64_t>(v)); }
 inline std::string to_text(bool v) { return v ? "True" : "False"; }
-template <class... P> std::string text(const P&... parts) {
-  std::string s;
-  (s.append(to_text(parts)), ...);
-  return s;
-}
+// One piece of a message, by reference: messages of any pieces are joined by one function, not by one for each of them.
+struct Piece {
+  const void* value;
+  void (*append)(std::string& to, const void* value);
+  Piece(const char* s);
+  template <class T> Piece(const T& v)
+      : value(&v), append([](std::string& to, const void* p) { to += to_text(*static_cast<const T*>(p)); }) {}
+};
+std::string join(std::initializer_list<Piece> pieces);
+[[noreturn, gnu::cold]] void fail_with(ErrorKind kind, std::initializer_list<Piece> pieces);
 
-template <class... P> [[noreturn, gnu::cold, gnu::noinline]] void fail(ErrorKind kind, const P&... parts) {
-  throw Error(kind, text(parts...));
+template <class... P> [[gnu::always_inline]] inline std::string text(const P&... parts) { return join({parts...}); }
+template <class... P> [[noreturn, gnu::always_inline]] inline void fail(ErrorKind kind, const P&... parts) {
+  fail_with(kind, {parts...});
 }
 
 // CHECK(dim < ndim, Index, "select: ...", dim): throws an IndexError unless the condition holds.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace rl {
@@ -76,16 +77,7 @@ template <class T, int N> class SmallVector {
   const T& back() const { return data_[size_ - 1]; }
 
   void reserve(int64_t n) {
-    if (n <= capacity_) return;
-    int64_t wanted = capacity_ * 2 > n ? capacity_ * 2 : n;
-    T* bigger = static_cast<T*>(::operator new(static_cast<size_t>(wanted) * sizeof(T)));
-    for (int64_t i = 0; i < size_; ++i) {
-      new (bigger + i) T(std::move(data_[i]));
-      data_[i].~T();
-    }
-    if (data_ != inline_items()) ::operator delete(data_);
-    data_ = bigger;
-    capacity_ = wanted;
+    if (__builtin_expect(n > capacity_, 0)) grow(n);
   }
   void push_back(T value) {
     reserve(size_ + 1);
@@ -98,6 +90,11 @@ template <class T, int N> class SmallVector {
   }
   void append(const T* items, int64_t n) {
     reserve(size_ + n);
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      if (n > 0) std::memcpy(data_ + size_, items, static_cast<size_t>(n) * sizeof(T));
+      size_ += n;
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) new (data_ + size_++) T(items[i]);
   }
   void insert(int64_t at, T value) {
@@ -120,6 +117,17 @@ template <class T, int N> class SmallVector {
 
  private:
   T* inline_items() { return reinterpret_cast<T*>(room_); }
+  [[gnu::noinline, gnu::cold]] void grow(int64_t n) {  // rare, and in the way where it would be inlined
+    int64_t wanted = capacity_ * 2 > n ? capacity_ * 2 : n;
+    T* bigger = static_cast<T*>(::operator new(static_cast<size_t>(wanted) * sizeof(T)));
+    for (int64_t i = 0; i < size_; ++i) {
+      new (bigger + i) T(std::move(data_[i]));
+      data_[i].~T();
+    }
+    if (data_ != inline_items()) ::operator delete(data_);
+    data_ = bigger;
+    capacity_ = wanted;
+  }
   void destroy() {
     clear();
     if (data_ != inline_items()) ::operator delete(data_);

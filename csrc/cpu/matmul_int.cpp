@@ -19,8 +19,8 @@ template <class T> constexpr DTypeProducts products() { return {run<T>, dot<T>};
 DTypeProducts int_products(DType dtype) {
   switch (dtype) {
     case DType::Bool: return products<bool>();
-    case DType::UInt8: return products<uint8_t>();
-    case DType::Int8: return products<int8_t>();
+    case DType::UInt8:
+    case DType::Int8: return products<uint8_t>();  // the same bits whatever their sign
     case DType::Int16: return products<int16_t>();
     case DType::Int32: return products<int32_t>();
     case DType::Int64: return products<int64_t>();

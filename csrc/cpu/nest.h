@@ -98,8 +98,9 @@ template <int N> struct Nest {
   // The same over all elements, in parallel pieces of `grain` elements.
   template <class Run> void parallel_runs(int64_t grain, Run&& run) const {
     if (total == 0) return;
-    if (total <= grain) return for_runs(0, total, run);
-    parallel_for(0, total, even_grain(total, grain), [&](int64_t first, int64_t last) { for_runs(first, last, run); });
+    // One call for short loops too: the body is compiled once.
+    parallel_for(0, total, total <= grain ? grain : even_grain(total, grain),
+                 [&](int64_t first, int64_t last) { for_runs(first, last, run); });
   }
 
  private:

@@ -61,14 +61,18 @@ void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const*
 void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
               const LoopParams& params);
 
+// Runs a double loop on float operands, result included: for what is computed in double anyway.
+void run_as_double(Loop loop, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                   const LoopParams& params);
 // Runs a complex64 loop on complex32 operands; the result is complex32 (parts = 2), float16 (1) or as the loop's (0).
 void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
                       const LoopParams& params);
 
-// The plain loops. Bit i of kScalars says that input i is one element for all.
+// The plain loops, not inlined: each is called at several places. Bit i of kScalars says that input i is one element
+// for all.
 // The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not at all.
 template <auto F, class T, class A>
-[[gnu::flatten]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
+[[gnu::flatten, gnu::noinline]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -83,7 +87,7 @@ inline bool has_wide() { return cpu::has_avx512(); }
 inline bool has_wide() { return false; }
 #endif
 template <auto F, class T, class A> RL_WIDE
-    [[gnu::flatten]] void flat1_wide(char* const* data, int64_t n, const LoopParams& params) {
+    [[gnu::flatten, gnu::noinline]] void flat1_wide(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -91,7 +95,7 @@ template <auto F, class T, class A> RL_WIDE
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i]);
 }
 template <auto F, class T, unsigned kScalars, class A, class B>
-[[gnu::flatten]] void flat2(char* const* data, int64_t n, const LoopParams& params) {
+[[gnu::flatten, gnu::noinline]] void flat2(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A, B>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -102,7 +106,7 @@ template <auto F, class T, unsigned kScalars, class A, class B>
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, kScalars & 1 ? a0 : a[i], kScalars & 2 ? b0 : b[i]);
 }
 template <auto F, class T, class A, class B>
-RL_WIDE [[gnu::flatten]] void flat2_wide(char* const* data, int64_t n, const LoopParams& params) {
+RL_WIDE [[gnu::flatten, gnu::noinline]] void flat2_wide(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A, B>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -111,7 +115,7 @@ RL_WIDE [[gnu::flatten]] void flat2_wide(char* const* data, int64_t n, const Loo
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i], b[i]);
 }
 template <auto F, class T, unsigned kScalars, class A, class B, class C>
-[[gnu::flatten]] void flat3(char* const* data, int64_t n, const LoopParams& params) {
+[[gnu::flatten, gnu::noinline]] void flat3(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A, B, C>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -139,14 +143,11 @@ template <auto F, class T, bool kCheap = true, class A = T, class B = T>
 void loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n < 1) return;
   static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A, B>), sizeof(A), sizeof(B)};
-  if (n == 1) return flat2<F, T, 0, A, B>(data, n, params);
-  if (strides[0] == kSizes[0]) {
-    bool a = strides[1] == kSizes[1], b = strides[2] == kSizes[2];
-    if (a && b) return flat2<F, T, 0, A, B>(data, n, params);
-    if constexpr (kCheap) {
-      if (a && strides[2] == 0) return flat2<F, T, 2, A, B>(data, n, params);
-      if (b && strides[1] == 0) return flat2<F, T, 1, A, B>(data, n, params);
-    }
+  const bool out = strides[0] == kSizes[0], a = strides[1] == kSizes[1], b = strides[2] == kSizes[2];
+  if (n == 1 || (out && a && b)) return flat2<F, T, 0, A, B>(data, n, params);
+  if constexpr (kCheap) {
+    if (out && a && strides[2] == 0) return flat2<F, T, 2, A, B>(data, n, params);
+    if (out && b && strides[1] == 0) return flat2<F, T, 1, A, B>(data, n, params);
   }
   run_blocks(&flat2<F, T, 0, A, B>, kSizes, 3, data, strides, n, params);
 }
@@ -169,6 +170,18 @@ void loop3(char* const* data, const int64_t* strides, int64_t n, const LoopParam
 template <Loop kFloat, class H, int kInputs, bool kHalfResult>
 void loop_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   run_half(kFloat, __is_same(H, bfloat16), kHalfResult, kInputs, data, strides, n, params);
+}
+
+template <Loop kDouble, int kInputs>
+void loop_as_double(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  run_as_double(kDouble, kInputs, data, strides, n, params);
+}
+// Runs a loop with its two inputs in the other order.
+template <Loop kLoop>
+void loop_swapped(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  char* const swapped[] = {data[0], data[2], data[1]};
+  const int64_t steps[] = {strides[0], strides[2], strides[1]};
+  kLoop(swapped, steps, n, params);
 }
 
 template <Loop kComplex, int kInputs, int kParts>

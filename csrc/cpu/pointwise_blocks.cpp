@@ -183,6 +183,37 @@ void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* 
   }
 }
 
+void run_as_double(Loop loop, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                   const LoopParams& params) {
+  alignas(64) double buffer[4][kBlock];
+  char* at[4];
+  int64_t steps[4];
+  for (int k = 0; k <= inputs; ++k) {
+    at[k] = reinterpret_cast<char*>(buffer[k]);
+    steps[k] = k > 0 && strides[k] == 0 ? 0 : static_cast<int64_t>(sizeof(double));
+  }
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t m = n - first < kBlock ? n - first : kBlock;
+    for (int k = 1; k <= inputs; ++k) {
+      if (steps[k] == 0 && first > 0) continue;
+      const char* from = data[k] + first * strides[k];
+      const int64_t count = steps[k] == 0 ? 1 : m;
+      if (strides[k] == sizeof(float)) {
+        for (int64_t i = 0; i < count; ++i) buffer[k][i] = reinterpret_cast<const float*>(from)[i];
+      } else {
+        for (int64_t i = 0; i < count; ++i) buffer[k][i] = *reinterpret_cast<const float*>(from + i * strides[k]);
+      }
+    }
+    loop(at, steps, m, params);
+    char* to = data[0] + first * strides[0];
+    if (strides[0] == sizeof(float)) {
+      for (int64_t i = 0; i < m; ++i) reinterpret_cast<float*>(to)[i] = static_cast<float>(buffer[0][i]);
+    } else {
+      for (int64_t i = 0; i < m; ++i) *reinterpret_cast<float*>(to + i * strides[0]) = static_cast<float>(buffer[0][i]);
+    }
+  }
+}
+
 void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
                       const LoopParams& params) {
   alignas(64) float buffer[4][2 * kBlock];

@@ -5,10 +5,17 @@
 namespace rl::RL_ISA {
 namespace {
 
-template <auto F> void binary_numbers(LoopTable& t, Pointwise op) {
-  binary<F, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t>(t, op);
-  binary_floats<F>(t, op);
+// x < y and the like; y < x is the same loop with its inputs swapped.
+template <auto F, class... T> void order_of(LoopTable& t, Pointwise op, Pointwise swapped) {
+  binary<F, T...>(t, op);
+  ((t.at(swapped, dtype_of<T>::value) = &loop_swapped<&loop2<F, T>>), ...);
+}
+template <auto F> void order(LoopTable& t, Pointwise op, Pointwise swapped) {
+  order_of<F, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t, float, double>(t, op, swapped);
+  put_half<&loop2<F, float>, 2, false>(t, op);
+  put_half<&loop_swapped<&loop2<F, float>>, 2, false>(t, swapped);
   t.at(op, DType::Bool) = t.at(op, DType::UInt8);
+  t.at(swapped, DType::Bool) = t.at(swapped, DType::UInt8);
 }
 // Integers of one width share a loop.
 template <auto F> void equality(LoopTable& t, Pointwise op) {
@@ -27,10 +34,8 @@ void put_compare(LoopTable& t) {
   using enum Pointwise;
   equality<[](auto x, auto y) { return x == y; }>(t, Eq);
   equality<[](auto x, auto y) { return x != y; }>(t, Ne);
-  binary_numbers<[](auto x, auto y) { return x < y; }>(t, Lt);
-  binary_numbers<[](auto x, auto y) { return x <= y; }>(t, Le);
-  binary_numbers<[](auto x, auto y) { return (x > y); }>(t, Gt);
-  binary_numbers<[](auto x, auto y) { return x >= y; }>(t, Ge);
+  order<[](auto x, auto y) { return x < y; }>(t, Lt, Gt);
+  order<[](auto x, auto y) { return x <= y; }>(t, Le, Ge);
   equality<[](auto x, auto y) { return truth(x) && truth(y); }>(t, LogicalAnd);
   equality<[](auto x, auto y) { return truth(x) || truth(y); }>(t, LogicalOr);
   equality<[](auto x, auto y) { return truth(x) != truth(y); }>(t, LogicalXor);

@@ -12,24 +12,27 @@
 namespace rl::RL_ISA {
 namespace {
 
-template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
-  unary_floats<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
+// A loop for double, and the other types through it.
+template <Loop kDouble, int kInputs> void put_doubles(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float64) = kDouble;
+  t.at(op, DType::Float32) = &loop_as_double<kDouble, kInputs>;
+  put_half<&loop_as_double<kDouble, kInputs>, kInputs, true>(t, op);
 }
-// The same for functions without branches, which loops make vectors of.
+template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
+  put_doubles<&loop1<[](double x) { return F(x); }, double>, 1>(t, op);
+}
+// Functions without branches, which loops make vectors of: twice as many floats as doubles, whose waits overlap.
 template <double (*F)(double)> void vectors1(LoopTable& t, Pointwise op) {
   unary_wide<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
 }
 template <double (*F)(double, double)> void function2(LoopTable& t, Pointwise op) {
-  binary_floats<[](auto x, auto y) {
-    return static_cast<decltype(x)>(F(static_cast<double>(x), static_cast<double>(y)));
-  },
-                false>(t, op);
+  put_doubles<&loop2<[](double x, double y) { return F(x, y); }, double, false>, 2>(t, op);
 }
 // A vector loop for float and the half types, the exact function for double.
 template <auto F> void float_function(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float32) = &loop1<F, float>;
   put_half<&loop1<F, float>, 1, true>(t, op);
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#ifdef RL_HAS_WIDE
   if (!has_wide()) return;
   t.at(op, DType::Float32) = &loop1<F, float, true>;
   put_half<&loop1<F, float, true>, 1, true>(t, op);
@@ -53,7 +56,11 @@ template <class T> RL_INLINE T logit(T x, T eps) {
   const T z = eps < 0 ? x : c;
   return log(z / (T(1) - z));
 }
-template <class T> inline constexpr int64_t kHermiteLimit = sizeof(T) == 4 ? 128 : 512;
+// The degree up to which there is a value depends on the type.
+template <double (*F)(double, double, int64_t)> void put_hermite(LoopTable& t, Pointwise op) {
+  put_doubles<&loop2<[](double x, double n) { return F(x, n, 128); }, double, false>, 2>(t, op);
+  t.at(op, DType::Float64) = &loop2<[](double x, double n) { return F(x, n, 512); }, double, false>;
+}
 
 }  // namespace
 
@@ -70,7 +77,7 @@ void put_special(LoopTable& t) {
   constexpr auto kGamma = [](float x) __attribute__((always_inline)) { return special::lgamma_float(x); };
   t.at(Lgamma, DType::Float32) = &guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>;
   put_half<&guarded_loop<&guarded_flat<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#ifdef RL_HAS_WIDE
   if (has_wide()) {
     t.at(Lgamma, DType::Float32) = &guarded_loop<&guarded_flat_wide<kAbove, kGammaAbove, kGamma, float>, float>;
     put_half<&guarded_loop<&guarded_flat_wide<kAbove, kGammaAbove, kGamma, float>, float>, 1, true>(t, Lgamma);
@@ -82,8 +89,7 @@ void put_special(LoopTable& t) {
   guarded_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
                  [](auto x) { return static_cast<decltype(x)>(special::trigamma_above(static_cast<double>(x))); },
                  [](auto x) { return special::trigamma(x); }>(t, Trigamma);
-  unary_floats<[](auto x, const auto& p) { return static_cast<decltype(x)>(special::polygamma(p.i0, x)); }>(t,
-                                                                                                            Polygamma);
+  put_doubles<&loop1<[](double x, const auto& p) { return special::polygamma(p.i0, x); }, double>, 1>(t, Polygamma);
   constexpr auto kI0 = [](auto x) { return static_cast<decltype(x)>(special::i0<decltype(x)>(x)); };
   constexpr auto kI1 = [](auto x) { return static_cast<decltype(x)>(special::i1<decltype(x)>(x)); };
   unary_wide<kI0>(t, I0);
@@ -119,16 +125,8 @@ void put_special(LoopTable& t) {
   function2<shifted_w>(t, ShiftedChebyshevW);
   function2<special::laguerre_l>(t, LaguerreL);
   function2<special::legendre_p>(t, LegendreP);
-  binary_floats<[](auto x, auto n) {
-    using T = decltype(x);
-    return static_cast<T>(special::hermite_h(x, n, kHermiteLimit<T>));
-  },
-                false>(t, HermiteH);
-  binary_floats<[](auto x, auto n) {
-    using T = decltype(x);
-    return static_cast<T>(special::hermite_he(x, n, kHermiteLimit<T>));
-  },
-                false>(t, HermiteHe);
+  put_hermite<special::hermite_h>(t, HermiteH);
+  put_hermite<special::hermite_he>(t, HermiteHe);
 }
 
 }  // namespace rl::RL_ISA

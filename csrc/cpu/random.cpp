@@ -46,7 +46,8 @@ template <class T, class V> inline T to_element(V value) {
 
 // out[i] = f(next number of type Bits), for cheap f.
 template <class Bits, class T, class F> void fill_from_bits(const View& out, Generator& generator, F f) {
-  fill_in_order<T>(out, [&](T* data, int64_t n) {
+  cpu::fill_in_order(out, [&](void* memory, int64_t n) {
+    T* data = static_cast<T*>(memory);
     alignas(64) Bits bits[kBlock];
     for (int64_t from = 0; from < n; from += kBlock) {
       int64_t count = n - from < kBlock ? n - from : kBlock;
@@ -63,7 +64,8 @@ inline float unit_float(uint32_t bits) { return static_cast<float>(static_cast<i
 
 // out[i] = f(uniform double in [0, 1)), for costly f: numbers are drawn in order, then transformed by all threads.
 template <class T, class F> void fill_from_uniform(const View& out, Generator& generator, F f) {
-  fill_in_order<T>(out, [&](T* data, int64_t n) {
+  cpu::fill_in_order(out, [&](void* memory, int64_t n) {
+    T* data = static_cast<T*>(memory);
     alignas(64) uint64_t few[kBlock];
     bool small = n <= kBlock;
     std::unique_ptr<uint64_t, FreeScratch> many;
@@ -143,9 +145,9 @@ template <class T> void normal_blocks(T* data, int64_t n, double mean, double st
 // Fewer than 16 numbers of a type narrower than double: pairs as Generator::normal makes them, side by side. Their
 // logarithms and sines differ from the C library's in the last bits of a double, which rounding drops. A number that
 // the generator keeps for the next call is always its own.
-template <class T> void few_normals(T* data, int64_t n, double mean, double std, Generator& generator) {
+void few_normals(double* data, int64_t n, double mean, double std, Generator& generator) {
   int64_t i = 0;
-  if (generator.has_next_normal()) data[i++] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
+  if (generator.has_next_normal()) data[i++] = __builtin_fma(generator.normal(), std, mean);
   const int64_t pairs = (n - i) / 2;
   double angle[8] = {}, chance[8] = {};
   for (int64_t p = 0; p < pairs; ++p) angle[p] = 2.0 * kPi * generator.uniform(), chance[p] = generator.uniform();
@@ -156,10 +158,10 @@ template <class T> void few_normals(T* data, int64_t n, double mean, double std,
     other[p] = radius * sin(angle[p]);
   }
   for (int64_t p = 0; p < pairs; ++p) {
-    data[i++] = to_element<T>(__builtin_fma(one[p], std, mean));
-    data[i++] = to_element<T>(__builtin_fma(other[p], std, mean));
+    data[i++] = __builtin_fma(one[p], std, mean);
+    data[i++] = __builtin_fma(other[p], std, mean);
   }
-  if (i < n) data[i] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
+  if (i < n) data[i] = __builtin_fma(generator.normal(), std, mean);
 }
 
 void normal(const View& out, double mean, double std, Generator& generator) {
@@ -168,10 +170,16 @@ void normal(const View& out, double mean, double std, Generator& generator) {
     int64_t n = out.numel();
     if (n >= 16 && out.contiguous()) return normal_blocks(out.as<T>(), n, mean, std, generator);
     if constexpr (sizeof(T) < 8) {
-      if (n >= 4 && n < 16 && out.contiguous()) return few_normals(out.as<T>(), n, mean, std, generator);
+      if (n >= 4 && n < 16 && out.contiguous()) {
+        double few[16];
+        few_normals(few, n, mean, std, generator);
+        for (int64_t i = 0; i < n; ++i) out.as<T>()[i] = to_element<T>(few[i]);
+        return;
+      }
     }
-    fill_in_order<T>(out, [&](T* data, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) data[i] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
+    cpu::fill_in_order(out, [&](void* data, int64_t count) {
+      for (int64_t i = 0; i < count; ++i)
+        static_cast<T*>(data)[i] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
     });
   });
 }
@@ -179,8 +187,9 @@ void normal(const View& out, double mean, double std, Generator& generator) {
 void log_normal(const View& out, double mean, double std, Generator& generator) {
   visit_floating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    fill_in_order<T>(out, [&](T* data, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) data[i] = to_element<T>(std::exp(__builtin_fma(generator.normal(), std, mean)));
+    cpu::fill_in_order(out, [&](void* data, int64_t n) {
+      for (int64_t i = 0; i < n; ++i)
+        static_cast<T*>(data)[i] = to_element<T>(std::exp(__builtin_fma(generator.normal(), std, mean)));
     });
   });
 }
@@ -201,22 +210,6 @@ void exponential(const View& out, double lambda, Generator& generator) {
   });
 }
 
-void geometric(const View& out, double p, Generator& generator) {
-  double log_failure = std::log1p(-p);
-  visit_dtype(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (is_complex_v<T> || std::is_same_v<T, complex32> || std::is_same_v<T, bool>) {
-      fail(ErrorKind::NotImplemented, "geometric_: no kernel for ", info(out.dtype).name);
-    } else {
-      fill_from_uniform<T>(out, generator, [=](double u) {
-        double trials = std::ceil(std::log(u) / log_failure);
-        if constexpr (is_floating_v<T>) return trials;
-        else return trials < 9e18 ? static_cast<int64_t>(trials) : std::numeric_limits<int64_t>::min();
-      });
-    }
-  });
-}
-
 // Visits every type but the complex ones.
 template <class F> void visit_real(DType dtype, F&& f) {
   visit_dtype(dtype, [&](auto tag) {
@@ -224,6 +217,26 @@ template <class F> void visit_real(DType dtype, F&& f) {
     if constexpr (is_complex_v<T> || std::is_same_v<T, complex32>)
       fail(ErrorKind::NotImplemented, "random: no kernel for ", info(dtype).name);
     else f(tag);
+  });
+}
+
+// The same with one type for integers of a width: narrowed from 64 bits, they are the same bits whatever their sign.
+template <class F> void visit_narrowed(DType dtype, F&& f) {
+  if (is_integral(dtype)) return visit_width(dtype, f);
+  if (dtype == DType::Bool) return f(type_tag<bool>{});
+  visit_floating(dtype, f);
+}
+
+void geometric(const View& out, double p, Generator& generator) {
+  double log_failure = std::log1p(-p);
+  CHECK(out.dtype != DType::Bool, NotImplemented, "geometric_: no kernel for bool");
+  visit_narrowed(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    fill_from_uniform<T>(out, generator, [=](double u) {
+      double trials = std::ceil(std::log(u) / log_failure);
+      if constexpr (is_floating_v<T>) return trials;
+      else return trials < 9e18 ? static_cast<int64_t>(trials) : std::numeric_limits<int64_t>::min();
+    });
   });
 }
 
@@ -249,7 +262,7 @@ void random_any(const View& out, Generator& generator) {
 }
 
 void random_range(const View& out, uint64_t range, int64_t base, Generator& generator) {
-  visit_real(out.dtype, [&](auto tag) {
+  visit_narrowed(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (range >= uint64_t{1} << 28) {
       fill_from_bits<uint64_t, T>(out, generator, [=](uint64_t bits) {
@@ -269,7 +282,7 @@ void random_range(const View& out, uint64_t range, int64_t base, Generator& gene
 }
 
 void random_bits(const View& out, Generator& generator) {
-  visit_real(out.dtype, [&](auto tag) {
+  visit_narrowed(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     fill_from_bits<uint64_t, T>(out, generator,
                                 [](uint64_t bits) { return to_element<T>(static_cast<int64_t>(bits)); });
@@ -281,7 +294,7 @@ int64_t bernoulli_bound(double p) { return static_cast<int64_t>(std::ceil(p * 0x
 
 void bernoulli(const View& out, double p, Generator& generator) {
   int64_t bound = bernoulli_bound(p);
-  visit_real(out.dtype, [&](auto tag) {
+  visit_narrowed(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T one = to_element<T>(1), zero = to_element<T>(0);
     fill_from_bits<uint64_t, T>(out, generator, [=](uint64_t bits) {

@@ -77,22 +77,26 @@ template <class F> void for_each_run(const Order& order, F&& f) {
   }
 }
 
-// fill(T* contiguous, n) once for all elements; views with gaps are filled through scratch memory. `fill` is called,
-// not inlined at each place: there are many of them.
-template <class T> void fill_in_order(const View& out, FunctionRef<void(T*, int64_t)> fill) {
-  int64_t n = out.numel();
-  if (n == 0) return;
-  if (out.contiguous()) return fill(out.as<T>(), n);
-  Order order = address_order(out);
-  if (order.dense()) return fill(out.as<T>(), n);
-  auto memory = scratch<T>(n);
-  fill(memory.get(), n);
-  const T* from = memory.get();
-  for_each_run(order, [&](int64_t at, int64_t, int64_t size, int64_t stride, int64_t) {
-    T* to = out.as<T>() + at;
-    for (int64_t i = 0; i < size; ++i) to[i * stride] = *from++;
-  });
+}  // namespace
+
+namespace cpu {
+
+// fill(contiguous, n) once for all elements, of whatever type; views with gaps are filled through scratch memory.
+void fill_in_order(const View& out, FunctionRef<void(void*, int64_t)> fill);
+
+// Elements that are 1, as bits: kernels that write ones and zeros know the width of elements only.
+uint64_t one_bits(DType dtype);
+
+}  // namespace cpu
+
+// f(type_tag<unsigned integer of the width of elements>).
+template <class F> void visit_width(DType dtype, F&& f) {
+  switch (itemsize(dtype)) {
+    case 1: return f(type_tag<uint8_t>{});
+    case 2: return f(type_tag<uint16_t>{});
+    case 4: return f(type_tag<uint32_t>{});
+    default: return f(type_tag<uint64_t>{});
+  }
 }
 
-}  // namespace
 }  // namespace rl

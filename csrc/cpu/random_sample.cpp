@@ -27,7 +27,8 @@ template <class T, class V> T to_element(V value) {
   else return static_cast<T>(value);
 }
 
-template <class T, class P> void bernoulli_pair(const View& out, const View& p, Generator& generator) {
+// T has the width of elements, `one` their bits.
+template <class T, class P> void bernoulli_pair(const View& out, const View& p, T one, Generator& generator) {
   for_each_run(address_order(out, &p), [&](int64_t at, int64_t at_p, int64_t n, int64_t stride, int64_t stride_p) {
     T* to = out.as<T>() + at;
     const P* from = p.as<P>() + at_p;
@@ -39,7 +40,7 @@ template <class T, class P> void bernoulli_pair(const View& out, const View& p, 
       bool hit;
       if constexpr (sizeof(P) == 8) hit = generator.uniform() < probability;
       else hit = static_cast<float>(generator.random() & 0xffffffu) * 0x1p-24f < probability;
-      to[i * stride] = to_element<T>(hit ? 1 : 0);
+      to[i * stride] = hit ? one : T(0);
     }
   });
 }
@@ -154,15 +155,43 @@ template <class T> T at_least_smallest_normal(T value) {
 
 }  // namespace
 
+void fill_in_order(const View& out, FunctionRef<void(void*, int64_t)> fill) {
+  const int64_t n = out.numel();
+  if (n == 0) return;
+  if (out.contiguous()) return fill(out.as<void>(), n);
+  Order order = address_order(out);
+  if (order.dense()) return fill(out.as<void>(), n);
+  auto memory = scratch<uint64_t>((n * itemsize(out.dtype) + 7) / 8);
+  fill(memory.get(), n);
+  visit_width(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = reinterpret_cast<const T*>(memory.get());
+    for_each_run(order, [&](int64_t at, int64_t, int64_t size, int64_t stride, int64_t) {
+      T* to = out.as<T>() + at;
+      for (int64_t i = 0; i < size; ++i) to[i * stride] = *from++;
+    });
+  });
+}
+
+uint64_t one_bits(DType dtype) {
+  CHECK(!is_complex(dtype), NotImplemented, "bernoulli: no kernel for ", info(dtype).name);
+  switch (dtype) {
+    case DType::Float16: return 0x3c00;
+    case DType::BFloat16: return 0x3f80;
+    case DType::Float32: return 0x3f800000;
+    case DType::Float64: return 0x3ff0000000000000;
+    default: return 1;
+  }
+}
+
 void bernoulli_each(const View& out, const View& p, Generator& generator) {
   if (out.numel() == 0) return;
   visit_floating(p.dtype, "bernoulli", [&](auto p_tag) {
     using P = typename decltype(p_tag)::type;
-    visit_dtype(out.dtype, [&](auto tag) {
+    const uint64_t one = one_bits(out.dtype);
+    visit_width(out.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (is_complex_v<T> || std::is_same_v<T, complex32>)
-        fail(ErrorKind::NotImplemented, "bernoulli: no kernel for ", info(out.dtype).name);
-      else bernoulli_pair<T, P>(out, p, generator);
+      bernoulli_pair<T, P>(out, p, static_cast<T>(one), generator);
     });
   });
 }

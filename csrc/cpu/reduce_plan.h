@@ -25,6 +25,8 @@ struct ReducePlan {
   int64_t ksize[kMaxDims], kin[kMaxDims], kout[kMaxDims], kout2[kMaxDims];
   int64_t rsize[kMaxDims], rin[kMaxDims];
 
+  // One reduced dimension, whose elements are `apart`; nothing is known of the kept ones.
+  explicit ReducePlan(int64_t apart) : reduced(1) { rin[0] = apart; }
   // `out2` is a second result of the same shape, or null.
   ReducePlan(const View& out, const View& in, const View* out2 = nullptr) {
     for (int i = in.ndim - 1; i >= 0; --i) {

@@ -85,9 +85,9 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
 
 // `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
 // each, so that no accumulator takes many more additions than that.
-template <class Op, class C, class Plan> void reduce_columns(const Op& op, const Source<C>& in, int64_t offset,
-                                                             int64_t n, int64_t step, const Plan& plan, int64_t r0,
-                                                             int64_t r1, typename Op::Acc* result) {
+template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
+                                                 int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1,
+                                                 typename Op::Acc* result) {
   using A = typename Op::Acc;
   constexpr int kLevels = 3, kFan = 32;
   alignas(64) char memory[kLevels][kWidth * sizeof(A)];
@@ -163,12 +163,6 @@ template <class Op, class C, class Plan> void reduce_columns(const Op& op, const
     if (used[l]) fold(l);
 }
 
-// The runs of a plan with one reduced dimension.
-struct OneDim {
-  int64_t rin[1];
-  template <class F> void runs(int64_t r0, int64_t r1, F&& f) const { f(r0 * rin[0], r1 - r0); }
-};
-
 // The elements numbered [r0, r1) of the plan's reduced dimensions, counted from `offset`; at least one.
 template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Source<C>& in, int64_t offset,
                                                          const ReducePlan& plan, int64_t r0, int64_t r1) {
@@ -184,7 +178,7 @@ template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Sou
   if (plan.reduced == 2 && stride == 1 && w >= 8 && w <= kWidth && r0 % w == 0 && r1 % w == 0 && r1 > r0) {
     alignas(64) char memory[kWidth * sizeof(A)];
     A* acc = reinterpret_cast<A*>(memory);
-    reduce_columns(op, in, offset, w, 1, OneDim{{plan.rin[1]}}, r0 / w, r1 / w, acc);
+    reduce_columns(op, in, offset, w, 1, ReducePlan(plan.rin[1]), r0 / w, r1 / w, acc);
     for (int64_t left = w, half; left > 1; left -= half) {
       half = left / 2;
 #pragma GCC ivdep
@@ -255,7 +249,7 @@ void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
   const int64_t group = rows_in_group(n), wide = group * n, groups = rows / group, left = rows % group;
   alignas(64) char memory[kWidth * sizeof(A)];
   A* all = reinterpret_cast<A*>(memory);
-  reduce_columns(op, in, offset, wide, 1, OneDim{{wide}}, 0, groups, all);
+  reduce_columns(op, in, offset, wide, 1, ReducePlan(wide), 0, groups, all);
   for (int64_t some = group; some > 1;) {
     const int64_t half = some / 2;
     some -= half;
@@ -263,7 +257,7 @@ void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
 #pragma GCC ivdep
     for (int64_t j = 0; j < half * n; ++j) all[j] = op.merge(all[j], from[j]);
   }
-  if (left) reduce_columns(op, in, offset + groups * wide, n, 1, OneDim{{n}}, 0, left, acc);
+  if (left) reduce_columns(op, in, offset + groups * wide, n, 1, ReducePlan(n), 0, left, acc);
   for (int64_t j = 0; j < n; ++j) acc[j] = left ? op.merge(all[j], acc[j]) : all[j];
 }
 

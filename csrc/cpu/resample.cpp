@@ -50,41 +50,38 @@ template <class T> struct Corners {
   alignas(64) T tx[kPoints], ty[kPoints], sx[kPoints], sy[kPoints];
 
   void fill(const GridShape& s, const T* grid, int64_t n) {
-    auto align = [&]<bool kNearest, int kPadding>() {
-      if (s.align_corners) fill_as<kNearest, kPadding, true>(s, grid, n);
-      else fill_as<kNearest, kPadding, false>(s, grid, n);
-    };
-    auto pad = [&]<bool kNearest>() {
-      if (s.padding == 0) align.template operator()<kNearest, 0>();
-      else if (s.padding == 1) align.template operator()<kNearest, 1>();
-      else align.template operator()<kNearest, 2>();
-    };
-    if (s.nearest) pad.template operator()<true>();
-    else pad.template operator()<false>();
+    if (has_wide()) fill_wide(s, grid, n);
+    else fill_plain(s, grid, n);
   }
-  template <bool kNearest, int kPadding, bool kAlign> void fill_as(const GridShape& s, const T* grid, int64_t n) {
-    if (has_wide()) fill_wide<kNearest, kPadding, kAlign>(s, grid, n);
-    else fill_plain<kNearest, kPadding, kAlign>(s, grid, n);
+  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
+  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
+  RL_INLINE void fill_here(const GridShape& s, const T* grid, int64_t n) {
+    if (s.padding == 0) s.align_corners ? pixels<0, true>(s, grid, n) : pixels<0, false>(s, grid, n);
+    else if (s.padding == 1) s.align_corners ? pixels<1, true>(s, grid, n) : pixels<1, false>(s, grid, n);
+    else s.align_corners ? pixels<2, true>(s, grid, n) : pixels<2, false>(s, grid, n);
+    if (s.nearest) around<true>(s, n);
+    else around<false>(s, n);
   }
-  template <bool kNearest, int kPadding, bool kAlign>
-  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n) {
-    fill_here<kNearest, kPadding, kAlign>(s, grid, n);
-  }
-  template <bool kNearest, int kPadding, bool kAlign>
-  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n) {
-    fill_here<kNearest, kPadding, kAlign>(s, grid, n);
-  }
-  template <bool kNearest, int kPadding, bool kAlign>
-  RL_INLINE void fill_here(const GridShape& s, const T* __restrict grid, int64_t n) {
-    const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
-    const int32_t width = static_cast<int32_t>(s.width);
+  // tx, ty = coordinates in pixels; sx, sy = their slopes.
+  template <int kPadding, bool kAlign> RL_INLINE void pixels(const GridShape& s, const T* __restrict grid, int64_t n) {
 #pragma GCC ivdep
     for (int64_t q = 0; q < n; ++q) {
       auto [x, dx] = to_pixel<kPadding, kAlign>(grid[2 * q], s.width);
       auto [y, dy] = to_pixel<kPadding, kAlign>(grid[2 * q + 1], s.height);
+      tx[q] = x, ty[q] = y, sx[q] = dx, sy[q] = dy;
+    }
+  }
+  // What lies around them; tx, ty = how far they are from the pixel at the top left.
+  template <bool kNearest> RL_INLINE void around(const GridShape& s, int64_t n) {
+    const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
+    const int32_t width = static_cast<int32_t>(s.width);
+#pragma GCC ivdep
+    for (int64_t q = 0; q < n; ++q) {
+      T x = tx[q], y = ty[q];
       T x0 = kNearest ? rint_(x) : floor_(x), y0 = kNearest ? rint_(y) : floor_(y);
       T fx = kNearest ? T(0) : x - x0, fy = kNearest ? T(0) : y - y0;
-      tx[q] = fx, ty[q] = fy, sx[q] = kNearest ? T(0) : dx, sy[q] = kNearest ? T(0) : dy;
+      tx[q] = fx, ty[q] = fy;
+      if (kNearest) sx[q] = sy[q] = T(0);
       // Comparisons are false for NaN, so that places outside and nonsense read pixel 0 with weight 0.
       bool x_in = (x0 >= 0) & (x0 <= right), x1_in = (x0 >= -1) & (x0 <= right - 1);
       bool y_in = (y0 >= 0) & (y0 <= low), y1_in = (y0 >= -1) & (y0 <= low - 1);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -86,40 +87,37 @@ int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int6
   return groups;
 }
 
-template <class T> int64_t unique_rows_of(int64_t* first, int64_t* inverse, int64_t* counts, const T* x, int64_t rows,
-                                          int64_t width, bool consecutive) {
+// Rows of keys, which are in the order of the elements; those that are `nan` equal nothing.
+int64_t unique_key_rows(int64_t* first, int64_t* inverse, int64_t* counts, const uint64_t* keys, int64_t rows,
+                        int64_t width, bool consecutive, std::optional<uint64_t> nan) {
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t(0));
-  auto row = [&](int64_t i) { return x + order[static_cast<size_t>(i)] * width; };
+  auto row = [&](int64_t i) { return keys + order[static_cast<size_t>(i)] * width; };
   if (!consecutive) {
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      const T *p = x + a * width, *q = x + b * width;
-      for (int64_t j = 0; j < width; ++j) {
-        auto s = to_key(p[j]), t = to_key(q[j]);
-        if (s != t) return s < t;
-      }
+      const uint64_t *p = keys + a * width, *q = keys + b * width;
+      for (int64_t j = 0; j < width; ++j)
+        if (p[j] != q[j]) return p[j] < q[j];
       return false;
     });
   }
   return number_groups(
       rows, inverse, counts,
       [&](int64_t i) {
-        const T *p = row(i - 1), *q = row(i);
-        for (int64_t j = 0; j < width; ++j) {
-          auto key = to_key(p[j]);
-          if (key != to_key(q[j]) || (has_nan<T> && key == kNanKey<T>)) return false;
-        }
+        const uint64_t *p = row(i - 1), *q = row(i);
+        for (int64_t j = 0; j < width; ++j)
+          if (p[j] != q[j] || p[j] == nan) return false;
         return true;
       },
       [&](int64_t i) { return order[static_cast<size_t>(i)]; },
       [&](int64_t g, int64_t i) { first[g] = order[static_cast<size_t>(i)]; });
 }
 
-// out[k] = the number of elements of `row` that stand before values[k]. NaN stands after everything. The searches of
-// several values go in step, without branches: their waits for memory overlap.
+// out[k] = the number of elements of `row` that stand before values[k], with kSearches places in out. NaN stands after
+// everything. The searches of several values go in step, without branches: their waits for memory overlap.
 constexpr int kSearches = 8;
-template <bool kRight, bool kSorted, class T, class O>
-void find_places(const T* row, const int64_t* sorter, int64_t n, const T* values, int count, O* out) {
+template <bool kRight, bool kSorted, class T>
+void find_places(const T* row, const int64_t* sorter, int64_t n, const T* values, int count, int64_t* out) {
   using C = compute_t<T>;
   C x[kSearches];
   int64_t low[kSearches] = {};
@@ -135,10 +133,10 @@ void find_places(const T* row, const int64_t* sorter, int64_t n, const T* values
   }
   if (n == 1)
     for (int k = 0; k < kSearches; ++k) low[k] += before(k, low[k]);
-  for (int k = 0; k < count; ++k) out[k] = static_cast<O>(low[k]);
+  for (int k = 0; k < kSearches; ++k) out[k] = low[k];
 }
 
-template <class T, class O>
+template <class T>
 void searchsorted_of(const View& out, const View& sorted, const View& values, const View* sorter, bool right) {
   int64_t total = values.numel(), n = sorted.ndim ? sorted.sizes[sorted.ndim - 1] : 1;
   int64_t per_row = sorted.ndim > 1 ? values.sizes[values.ndim - 1] : std::max<int64_t>(total, 1);
@@ -149,17 +147,21 @@ void searchsorted_of(const View& out, const View& sorted, const View& values, co
     for (int64_t i = 0; i < all; ++i)
       CHECK(order[i] >= 0 && order[i] < n, Index, "torch.searchsorted(): sorter index out of range");
   }
-  O* o = out.as<O>();
-  auto* find = right ? (order ? &find_places<true, false, T, O> : &find_places<true, true, T, O>)
-                     : (order ? &find_places<false, false, T, O> : &find_places<false, true, T, O>);
+  const bool narrow = out.dtype == DType::Int32;
+  auto* find = right ? (order ? &find_places<true, false, T> : &find_places<true, true, T>)
+                     : (order ? &find_places<false, false, T> : &find_places<false, true, T>);
   int64_t steps = 2 + std::bit_width(static_cast<uint64_t>(n));
   parallel_for(0, total, std::max<int64_t>(kSearches, 16384 / steps / kSearches * kSearches),
                [&](int64_t first, int64_t last) {
                  for (int64_t i = first; i < last;) {
                    int64_t row = i / per_row, at = row * n, row_end = std::min(last, (row + 1) * per_row);
                    int count = static_cast<int>(std::min<int64_t>(kSearches, row_end - i));
-                   find(s + at, order ? order + at : nullptr, n, v + i, count, o + i);
-                   i += count;
+                   int64_t places[kSearches];
+                   find(s + at, order ? order + at : nullptr, n, v + i, count, places);
+                   for (int k = 0; k < count; ++k, ++i) {
+                     if (narrow) out.as<int32_t>()[i] = static_cast<int32_t>(places[k]);
+                     else out.as<int64_t>()[i] = places[k];
+                   }
                  }
                });
 }
@@ -178,22 +180,24 @@ int64_t unique(const View& values, const View* inverse, const View* counts, cons
 }
 
 int64_t unique_rows(const View& first, const View* inverse, const View* counts, const View& in, bool consecutive) {
-  int64_t groups = 0;
+  const int64_t n = in.numel();
+  auto keys = std::make_unique_for_overwrite<uint64_t[]>(static_cast<size_t>(n));
+  std::optional<uint64_t> nan;
   bool done = visit_ordered(in.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    groups =
-        unique_rows_of<T>(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
-                          counts ? counts->as<int64_t>() : nullptr, in.as<T>(), in.sizes[0], in.sizes[1], consecutive);
+    for (int64_t i = 0; i < n; ++i) keys[static_cast<size_t>(i)] = to_key(in.as<T>()[i]);
+    if constexpr (has_nan<T>) nan = kNanKey<T>;
   });
   CHECK(done, NotImplemented, "unique is not defined for ", info(in.dtype).name);
-  return groups;
+  return unique_key_rows(first.as<int64_t>(), inverse ? inverse->as<int64_t>() : nullptr,
+                         counts ? counts->as<int64_t>() : nullptr, keys.get(), in.sizes[0], in.sizes[1], consecutive,
+                         nan);
 }
 
 void searchsorted(const View& out, const View& sorted, const View& values, const View* sorter, bool right) {
   bool done = visit_ordered(sorted.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (out.dtype == DType::Int32) searchsorted_of<T, int32_t>(out, sorted, values, sorter, right);
-    else searchsorted_of<T, int64_t>(out, sorted, values, sorter, right);
+    searchsorted_of<T>(out, sorted, values, sorter, right);
   });
   CHECK(done, Runtime, "searchsorted is not defined for ", info(sorted.dtype).name);
 }
