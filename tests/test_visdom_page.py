@@ -254,11 +254,18 @@ def test_a_program_serves_its_own_page(tmp_path, capsys):
         Visdom("http://far.example", log_folder=tmp_path)
 
 
-@pytest.mark.parametrize("words", [["visdom"], ["-m", "visdom.server"]])
-def test_the_command(vis, words):
+def _may_be_interrupted():
+    """What runs in the background, as tests may, is started deaf to SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("words", "stop_by"), [(["visdom"], signal.SIGINT), (["-m", "visdom.server"], signal.SIGTERM)]
+)
+def test_the_command(vis, words, stop_by):
     vis.line([1, 2], win="w")
     command = [sys.executable, "-m", "rushlight", *words, vis.log.folder, "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=_may_be_interrupted)
     try:
         line = process.stdout.readline()
         assert os.path.abspath(vis.log.folder) in line
@@ -267,7 +274,7 @@ def test_the_command(vis, words):
         connection.request("GET", "/window?env=main&win=w")
         assert connection.getresponse().read().startswith(b"<svg")
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop_by)
         assert process.wait(10) == 0
         process.stdout.close()
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 
 from ._server import Server
 
@@ -21,6 +22,7 @@ def main(argv=None):
     except OSError as error:
         parser.exit(1, f"port {args.port}: {error.strerror}\n")
     print(f"http://localhost:{server.server_address[1]} shows {os.path.abspath(folder)}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # how services and containers are told to stop
     try:
         server.serve_forever()
     except KeyboardInterrupt:
