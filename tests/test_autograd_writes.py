@@ -424,3 +424,46 @@ def test_cumprod_at_zeros_as_by_hand():
         [7, 4, 6 * (3 + 4 * 5), 0, 0, 0],
         [1 + 4 + 18 + 96 + 600 + 4320, 0, 0, 0, 0, 0],
     ]
+
+
+@pytest.mark.parametrize("sizes", [(0, 3), (2, 3)])
+@pytest.mark.parametrize("dims", [1, 2])
+def test_a_mask_is_kept_with_its_version(sizes, dims):
+    x = rl.ones(sizes, requires_grad=True)
+    mask = rl.ones(sizes[:dims]) > 0
+    y = x[mask]
+    assert y.grad_fn.name() == "IndexBackward0" and y.grad_fn._saved_indices[0] is mask
+    y.sum().backward(retain_graph=True)
+    assert rl.equal(x.grad, rl.ones(sizes))
+    mask.fill_(False)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_elements_under_a_mask_are_differentiated_twice():
+    x = rl.randn(3, 4, dtype=rl.float64, requires_grad=True)
+    for mask in (x.detach() > 0, rl.tensor([True, False, True])):
+        assert rl.autograd.gradcheck(lambda x, mask=mask: x[mask] ** 2, x)
+        assert rl.autograd.gradgradcheck(lambda x, mask=mask: x[mask] ** 2, x)
+
+
+def test_a_gradient_whose_elements_share_memory_is_not_added_to():
+    x = rl.ones(2, 3, requires_grad=True)
+    x.grad = rl.zeros(1).expand(2, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        x.sum().backward()
+
+
+def test_addcdiv_does_not_keep_its_dividend_for_second_derivatives():
+    x, a = rl.ones(3), rl.full((3,), 2.0)
+    b = rl.full((3,), 4.0, requires_grad=True)
+    (slope,) = rl.autograd.grad(rl.addcdiv(x, a, b).sum(), b, create_graph=True)
+    a.zero_()
+    slope.sum().backward()
+    assert b.grad.tolist() == [2 * 2 / 4**3] * 3
+
+
+def test_absolute_values_of_complex_numbers_are_laid_out_like_them():
+    z = rl.ones(1, 3, dtype=rl.complex128)[:, 2:]
+    assert z.abs().stride() == z.stride() == (3, 1)
+    assert rl.ones(2, 3, dtype=rl.complex64)[:, ::2].abs().stride() == (2, 1)

@@ -9,6 +9,7 @@
 #include "autograd/profile.h"
 #include "autograd/record.h"
 #include "autograd/stack.h"
+#include "tensor/overlap.h"
 
 namespace rl {
 
@@ -418,6 +419,7 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   } else if (!grad_enabled()) {
     Tensor have = Tensor::borrow(v->grad);
     check_inplace(have, true);
+    check_no_internal_overlap(have);
     CHECK(expandable(g.sizes(), have.sizes()), Runtime, "output with shape ", to_text(have.sizes()),
           " doesn't match the broadcast shape ", to_text(g.sizes()),
           "\n  The .grad of a leaf was given another shape, and a gradient is to be added to it.");

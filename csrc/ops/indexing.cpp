@@ -185,34 +185,40 @@ struct IndexBackward : Node {
   Ints self_sym_sizes;
   Grads backward(const Grads& dy) {
     Tensor like = zeros(led(dy[0], self_sym_sizes), dy[0].dtype(), dy[0].device());
-    return {index_put(like, behind(*this, dy[0], unpack_all(*this, indices)), dy[0], true)};
+    IndexList at = unpack_all(*this, indices);
+    if (at.size() == 1 && at[0].dtype() == DType::Bool && at[0].sizes() == like.sizes())
+      return {masked_scatter(like, at[0], dy[0])};
+    return {index_put(like, behind(*this, dy[0], at), dy[0], true)};
   }
   FIELDS(indices, self_sym_sizes)
 };
 // x[mask]: the elements, or the slices, where a mask of the leading dimensions is true.
 static Tensor index_mask(const Tensor& input, const Tensor& mask) {
+  NoGrad raw;
   if (mask.dim() == input.dim()) return masked_select(input, mask);
-  Tensor at;
-  {
-    NoGrad raw;
-    at = reshape(nonzero(reshape(mask, {mask.numel()})), {-1});
-  }
+  Tensor at = reshape(nonzero(reshape(mask, {mask.numel()})), {-1});
   return index_select(flatten(input, 0, mask.dim() - 1), 0, at);
 }
+static bool leads_with_mask(const Tensor& input, const IndexList& indices) {
+  if (indices.size() != 1 || !indices[0].defined() || indices[0].dtype() != DType::Bool) return false;
+  const Tensor& mask = indices[0];
+  bool fits = mask.dim() > 0 && mask.dim() <= input.dim() && !input.device().is_meta() && input.numel();
+  for (int64_t d = 0; fits && d < mask.dim(); ++d) fits = mask.sizes()[d] == input.sizes()[d];
+  return fits;
+}
 Tensor index(const Tensor& input, const IndexList& given) {
-  if (given.size() == 1 && given[0].defined() && given[0].dtype() == DType::Bool && given[0].dim() > 0 &&
-      given[0].dim() <= input.dim() && !input.device().is_meta()) {
-    bool fits = true;
-    for (int64_t d = 0; d < given[0].dim(); ++d) fits &= given[0].sizes()[d] == input.sizes()[d];
-    if (fits && input.numel()) return index_mask(input, given[0]);
+  Tensor y;
+  if (leads_with_mask(input, given)) {
+    y = index_mask(input, given[0]);
+  } else {
+    IndexList indices = without_masks(input, given);
+    if (!any_defined(indices)) return record_alias(alias(input), input);
+    Plan plan(input, indices);
+    y = empty_strided(plan.sizes, plan.result_layout(input), input.dtype(), input.device());
+    if (y.numel() && !y.device().is_meta()) g_cpu->index->get(y.view(), plan.of(input), plan.places());
   }
-  IndexList indices = without_masks(input, given);
-  if (!any_defined(indices)) return record_alias(alias(input), input);
-  Plan plan(input, indices);
-  Tensor y = empty_strided(plan.sizes, plan.result_layout(input), input.dtype(), input.device());
-  if (y.numel() && !y.device().is_meta()) g_cpu->index->get(y.view(), plan.of(input), plan.places());
   return record<IndexBackward>(y, {input}, [&](auto& n) {
-    n.indices = save_all(indices);
+    n.indices = save_all(given);
     n.self_sym_sizes = Ints(input.sizes());
   });
 }

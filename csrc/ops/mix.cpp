@@ -47,7 +47,7 @@ struct AddcdivBackward : Node {
     Grads dx(3);
     dx[0] = dy[0];
     if (needs(1)) dx[1] = mul(div(dy[0], conj(b)), value);
-    if (needs(2)) dx[2] = neg(mul(mul(dy[0], conj(div(tensor1.unpack(*this), square(b)))), value));
+    if (needs(2)) dx[2] = neg(mul(dy[0], conj(div(mul(tensor1.unpack(*this), value), square(b)))));
     return dx;
   }
   FIELDS(tensor1, tensor2)

@@ -57,7 +57,11 @@ Tensor abs(const Tensor& x) {
   CHECK(!x.is_complex() || !t_destination.op || t_destination.wanted != x.get(), Runtime,
         "In-place abs is not supported for complex tensors.");
   CHECK(x.dtype() != DType::Bool, NotImplemented, "\"abs_cpu\" not implemented for 'Bool'");
-  return from_self<AbsBackward>(unary("abs", Pointwise::Abs, x, {.rule = Rule::Real}), x);
+  Tensor y = unary("abs", Pointwise::Abs, x, {.rule = Rule::Real});
+  // Of complex numbers it is laid out as they are, also where strides say nothing, along dimensions of size 1.
+  const bool laid_out = x.is_complex() && x.is_contiguous() && !t_destination.wanted;
+  if (laid_out && x.strides() != y.strides()) y = alias(y, x.sizes(), x.strides(), 0);
+  return from_self<AbsBackward>(y, x);
 }
 
 // sgn: y = x / |x|, 0 at 0        dx = (dy - y Re(conj(y) dy)) / |x|, 0 at 0

@@ -77,12 +77,17 @@ def astray(step, tensors, shapes, failed):
     a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
     themselves, were moved to other memory; an out= that it resized before it refused it, or though it is part of a graph, or
     though others share its memory and see in what order it was filled; a complex tensor of another shape than its real views were
-    made of, because it repeats the steps from there:
+    made of, or such a view of another shape than was made, because it repeats the steps from there:
 
         x = torch.tensor(1j, requires_grad=True) * 1
         r = torch.view_as_real(x)  # (2,)
         x.unsqueeze_(0)
         r.sum().backward()  # refused: a gradient of shape [2] for [1, 2]
+
+        r = (torch.ones(4, dtype=torch.complex128, requires_grad=True) * 1).real
+        r.as_strided_((2,), (1,))
+        r.add_(2)
+        r.sum().backward()  # refused: a gradient of shape [2] for [4]; a narrowed real tensor is not
     """
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
@@ -91,6 +96,8 @@ def astray(step, tensors, shapes, failed):
         if name in ("set_", "set_data") and (x._base is not None or any(t._base is x for t in tensors)):
             return True
         if name == "geometry" and any(t._base is x and t.is_complex() != x.is_complex() for t in tensors):
+            return True
+        if name == "geometry" and x._base is not None and x.is_complex() != x._base.is_complex():
             return True
         if x.requires_grad and not (x.is_floating_point() or x.is_complex()):
             return True
