@@ -467,3 +467,10 @@ def test_absolute_values_of_complex_numbers_are_laid_out_like_them():
     z = rl.ones(1, 3, dtype=rl.complex128)[:, 2:]
     assert z.abs().stride() == z.stride() == (3, 1)
     assert rl.ones(2, 3, dtype=rl.complex64)[:, ::2].abs().stride() == (2, 1)
+
+
+def test_the_gradient_of_no_elements_is_a_constant():
+    x = rl.ones(1, 3, requires_grad=True)
+    part = x.narrow(0, 0, 0)
+    (slope,) = rl.autograd.grad(part.as_strided((), ()).square().sum(), part, create_graph=True)
+    assert slope.shape == (0, 3) and not slope.requires_grad

@@ -25,7 +25,7 @@ void AsStridedBackward::describe(const TensorObject* base, const TensorObject* o
 }
 Grads AsStridedBackward::backward(const Grads& dy) {
   Tensor given = view.elements == ViewElements::ComplexOfReal ? ops::view_as_real(dy[0]) : dy[0];
-  Tensor dx = given.numel()
+  Tensor dx = given.numel() && checked_numel(view.base_sizes)
                   ? ops::embed(given, view.base_sizes, view.base_strides, view.sizes, view.strides, view.distance)
                   : ops::zeros(led(dy[0], view.base_sizes), given.dtype(), given.device());  // a constant
   return {view.elements == ViewElements::RealOfComplex ? ops::view_as_complex(dx) : dx};

@@ -209,7 +209,9 @@ def _near_whole(x, y):
 
 
 def by_a_bit(name, x, y):
-    """Whether the last bit of x decides about the result of a step by more than a bit."""
+    """Whether the last bit of x, or of y, decides about the result of a step by more than a bit."""
     if name == "remainder_":
         return _near_whole(x, y)
+    if name in ("div", "div_"):
+        return _residue(y)
     return name in ("sign_", "powers", "pow_number", "out_pointwise") and _residue(x)
