@@ -76,7 +76,8 @@ def astray(step, tensors, shapes, failed):
     """Whether PyTorch left what it documents: an integer tensor that asks for gradients (x.fill_(y), x.eq_(y) for a y that does);
     a write to an inference tensor outside of inference mode, which it refuses when it has happened; views whose base, or which
     themselves, were moved to other memory; an out= that it resized before it refused it, or though it is part of a graph, or
-    though others share its memory and see in what order it was filled; a complex tensor of another shape than its real views were
+    though others share its memory and see in what order it was filled; leaves whose gradients are one memory, so that the next
+    gradient of one is added to the other's; a complex tensor of another shape than its real views were
     made of, or such a view of another shape than was made, because it repeats the steps from there:
 
         x = torch.tensor(1j, requires_grad=True) * 1
@@ -88,9 +89,17 @@ def astray(step, tensors, shapes, failed):
         r.as_strided_((2,), (1,))
         r.add_(2)
         r.sum().backward()  # refused: a gradient of shape [2] for [4]; a narrowed real tensor is not
+
+        a, b = (torch.tensor(1.0, requires_grad=True) for _ in range(2))
+        torch.stack([a, b]).sum().backward()
+        b.sum().backward()
+        a.grad  # 2
     """
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
+    if kind == "grad":
+        leaves = {id(t): t for t in tensors if t.is_leaf and t.grad is not None and t.numel()}.values()
+        return len({t.grad.untyped_storage().data_ptr() for t in leaves}) < len(leaves)
     if kind == "write":
         x = tensors[i % n]
         if name in ("set_", "set_data") and (x._base is not None or any(t._base is x for t in tensors)):
@@ -208,10 +217,21 @@ def _near_whole(x, y):
     return bool((((x / y - times).abs() < 1e-5) & (times * y != x)).any())
 
 
+def _nearly_whole(x):
+    """Whether there are numbers in x that would be whole but for rounding."""
+    if not x.is_floating_point():
+        return False
+    x = x.detach()
+    away = (x - x.round()).abs()
+    return bool(((away > 0) & (away < 1e-5 * (x.abs() + 1))).any())
+
+
 def by_a_bit(name, x, y):
     """Whether the last bit of x, or of y, decides about the result of a step by more than a bit."""
     if name == "remainder_":
         return _near_whole(x, y)
     if name in ("div", "div_"):
         return _residue(y)
+    if name == "to_int":
+        return _nearly_whole(x)
     return name in ("sign_", "powers", "pow_number", "out_pointwise") and _residue(x)
