@@ -209,12 +209,12 @@ def _residue(x):
 
 
 def _near_whole(x, y):
-    """Whether rounding decides about a whole number of times that y fits in x."""
+    """Whether rounding decides about a whole number of times that y fits in x, or y fits so often that rounding is much of it."""
     if not (x.is_floating_point() and y.is_floating_point()):
         return False
     x, y = x.detach(), y.detach()
     times = (x / y).round()
-    return bool((((x / y - times).abs() < 1e-5) & (times * y != x)).any())
+    return bool((((x / y - times).abs() < 1e-5) & (times * y != x) | (times.abs() > 1e6)).any())
 
 
 def _nearly_whole(x):
