@@ -98,7 +98,9 @@ def astray(step, tensors, shapes, failed):
     kind, name, mode, i, j, l, _ = step  # noqa: E741
     n = len(tensors)
     if kind == "grad":
-        leaves = {id(t): t for t in tensors if t.is_leaf and t.grad is not None and t.numel()}.values()
+        # Not of views: they renew their history when they are asked whether they are leaves.
+        leaves = [t for t in tensors if t._base is None and t.is_leaf and t.grad is not None and t.numel()]
+        leaves = {id(t): t for t in leaves}.values()
         return len({t.grad.untyped_storage().data_ptr() for t in leaves}) < len(leaves)
     if kind == "write":
         x = tensors[i % n]
