@@ -101,7 +101,7 @@ def astray(step, tensors, shapes, failed):
         # Not of views: they renew their history when they are asked whether they are leaves.
         leaves = [t for t in tensors if t._base is None and t.is_leaf and t.grad is not None and t.numel()]
         leaves = {id(t): t for t in leaves}.values()
-        return len({t.grad.untyped_storage().data_ptr() for t in leaves}) < len(leaves)
+        return len({t.grad.data_ptr() for t in leaves}) < len(leaves)
     if kind == "write":
         x = tensors[i % n]
         if name in ("set_", "set_data") and (x._base is not None or any(t._base is x for t in tensors)):
