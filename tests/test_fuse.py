@@ -288,6 +288,29 @@ def test_control_flow_and_names():
     assert fuse(seen)(x)[1] == ["x", "y", "z"] and fuse(seen) is seen
 
 
+def test_values_that_the_next_turn_reads():
+    def momentum(w, steps: int):
+        v = w * 0
+        for _ in range(steps):
+            v = v * 0.9 + w * 2
+            w = w - v * 0.1
+        return w
+
+    def alternating(x):
+        before = after = x
+        k = 0
+        while k < 3:
+            after = before * 2 + 1
+            before = after - x
+            k += 1
+        return after
+
+    x = torch.randn(4, requires_grad=True)
+    assert fuse(momentum) is not momentum and fuse(alternating) is not alternating
+    assert torch.equal(fuse(momentum)(x, 4), momentum(x, 4))
+    assert torch.equal(fuse(alternating)(x), alternating(x))
+
+
 def many(leaves):
     """A function of many tensors, and one of many operations."""
     names = [f"x{i}" for i in range(leaves)]

@@ -127,6 +127,7 @@ class Group:
         self.known = {}  # leaves that are just names, by their text
         self.terms = []
         self.names = {}  # variables that statements of the group set
+        self.reads = {}  # how often the group reads what it set them to
         self.plain = []  # the same statements, in terms of the leaves
         self.held = set()  # leaves that the function goes on holding: a call could change them
         self.read_held = False  # whether an op has read one
@@ -137,12 +138,19 @@ class Group:
 
     def add(self, node):
         """(value, the same expression in terms of the leaves) of an expression that is pointwise."""
-        before = len(self.leaves), len(self.terms), dict(self.known), set(self.held), self.read_held
+        before = (
+            len(self.leaves),
+            len(self.terms),
+            dict(self.known),
+            set(self.held),
+            self.read_held,
+            dict(self.reads),
+        )
         try:
             return self._build(node, must=True)
         except NotPointwise:
             del self.leaves[before[0] :], self.terms[before[1] :]
-            self.known, self.held, self.read_held = before[2:]
+            self.known, self.held, self.read_held, self.reads = before[2:]
             raise
 
     def _term(self, *term):
@@ -167,6 +175,7 @@ class Group:
         if _may_write(node) or isinstance(node, ast.Starred):
             raise NotPointwise
         if isinstance(node, ast.Name) and node.id in self.names:
+            self.reads[node.id] = self.reads.get(node.id, 0) + 1
             return self.names[node.id], node
         if any(isinstance(part, ast.Name) and part.id in self.names for part in ast.walk(node)):
             raise NotPointwise  # it needs a value that the program has not computed yet

@@ -7,6 +7,7 @@ made for (integers, other classes, ...) it runs the same arithmetic op by op.
 """
 
 import ast
+import collections
 import functools
 import types
 
@@ -22,10 +23,12 @@ class _Rewriter:
         self.scope = Scope(function)
         self.filename = function.__code__.co_filename
         self.programs = {}
-        self.loads = {}  # how often each name is read in the function
-        for node in ast.walk(definition):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-                self.loads[node.id] = self.loads.get(node.id, 0) + 1
+        self.loops = 0  # around the statements at hand
+        self.loads = collections.Counter(  # how often each name is read in the function
+            node.id
+            for node in ast.walk(definition)
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)
+        )
         # Names that more than the statements can see: their values must always be there.
         self.shared = {*function.__code__.co_cellvars, *function.__code__.co_freevars}
         for node in ast.walk(definition):
@@ -33,7 +36,7 @@ class _Rewriter:
                 self.shared |= set(node.names)
         self.looks_at_all = any(name in self.loads for name in ("locals", "vars", "eval", "exec", "dir"))
 
-    def _named(self, program, name=None):
+    def _named(self, program):
         name = f"_rushlight_fused{len(self.programs)}"
         self.programs[name] = program
         return name
@@ -50,7 +53,7 @@ class _Rewriter:
 
     def _group(self, statements):
         """Successive statements as one program: (how many, what they become), or (0, []) if there is no gain."""
-        group, taken, reads = Group(self.scope), 0, {}
+        group, taken, joined = Group(self.scope), 0, []
         for statement in statements:
             name, value = _assignment(statement)
             if name is None or name in self.shared:
@@ -59,10 +62,8 @@ class _Rewriter:
                 built, plain = group.add(value)
             except NotPointwise:
                 break
-            for node in ast.walk(value):
-                if isinstance(node, ast.Name):
-                    reads[node.id] = reads.get(node.id, 0) + 1
             group.names[name] = built
+            joined.append(value)
             target = ast.copy_location(ast.Name(name, ast.Store()), statement)
             group.plain.append(ast.copy_location(ast.Assign([target], plain), statement))
             taken += 1
@@ -71,15 +72,14 @@ class _Rewriter:
         if taken and head is not None:
             try:
                 last, plain_last = group.add(head)
+                joined.append(head)
             except NotPointwise:
                 pass
-            else:
-                for node in ast.walk(head):
-                    if isinstance(node, ast.Name):
-                        reads[node.id] = reads.get(node.id, 0) + 1
         if not taken or group.count() < 2:
             return 0, []
-        kept = [name for name in group.names if self.loads.get(name, 0) > reads.get(name, 0)]
+        # In a loop also what only the group reads, but before it sets it: that is the value of the turn before.
+        reads = group.reads if self.loops else _names_in(joined)
+        kept = [name for name in group.names if self.loads[name] > reads.get(name, 0)]
         results = [group.names[name] for name in kept] + ([last] if last else [])
         if not results:
             return 0, []
@@ -121,6 +121,8 @@ class _Rewriter:
                 if group.count() > 1 and group.leaves:
                     group.plain.append(ast.copy_location(ast.Return(plain), node))
                     return self._call(self._named(group.program([value], self.filename)), group, node)
+        is_loop = isinstance(node, ast.For | ast.AsyncFor | ast.While)
+        self.loops += is_loop
         for field, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 setattr(node, field, self.body(value))
@@ -128,7 +130,15 @@ class _Rewriter:
                 setattr(node, field, [self._inside(v) if isinstance(v, ast.AST) else v for v in value])
             elif isinstance(value, ast.AST):
                 setattr(node, field, self._inside(value))
+        self.loops -= is_loop
         return node
+
+
+def _names_in(expressions):
+    """How often each name is read."""
+    return collections.Counter(
+        node.id for e in expressions for node in ast.walk(e) if isinstance(node, ast.Name)
+    )
 
 
 def _assignment(statement):
