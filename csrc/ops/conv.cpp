@@ -80,14 +80,6 @@ static bool one_tap(const Geometry& g) {
 static MemoryFormat last_of(const Tensor& t) {
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
-static Tensor empty_last(const Ints& sizes, const Tensor& like) {
-  Ints strides(sizes.size());
-  strides[1] = 1;
-  int64_t step = sizes[1];
-  for (int64_t d = sizes.size() - 1; d >= 0; --d)
-    if (d != 1) strides[d] = step, step = checked_mul(step, std::max<int64_t>(sizes[d], 1));
-  return empty_strided(sizes, strides, like.dtype(), like.device());
-}
 // A contiguous matrix, or memory seen as one.
 struct Matrix {
   int64_t sizes[2], strides[2];
@@ -139,7 +131,7 @@ struct ConvolutionBackward : Node {
 static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
                           bool channels_last) {
   const bool rows = channels_last && one_tap(g) && x.numel();
-  Tensor y = rows ? empty_last(g.y, x) : empty(g.y, x.dtype(), x.device());
+  Tensor y = empty_ordered(g.y, x.dtype(), x.device(), rows);
   if (rows && !skipped(y)) {  // Note [Filters of one tap]
     NoGrad raw;
     const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = y.numel() / to;
@@ -199,7 +191,7 @@ struct ConvolutionInputBackward : Node {
 static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g,
                                    bool channels_last) {
   const bool rows = !bias && one_tap(g) && dy.numel() && ops::channels_last(dy);
-  Tensor dx = rows ? empty_last(g.x, dy) : empty(g.x, dy.dtype(), dy.device());
+  Tensor dx = empty_ordered(g.x, dy.dtype(), dy.device(), rows);
   if (rows && !skipped(dx)) {  // Note [Filters of one tap]
     NoGrad raw;
     const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;

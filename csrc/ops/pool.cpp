@@ -51,16 +51,6 @@ static bool works_last(const Tensor& x, int64_t n) {
 static MemoryFormat order_for(int64_t n, bool last) {
   return !last ? MemoryFormat::Contiguous : n == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
-static Tensor empty_in_order(const Ints& sizes, DType dtype, Device device, bool last) {
-  if (!last) return empty(sizes, dtype, device);
-  Ints strides(sizes.size());
-  strides[1] = 1;
-  int64_t step = sizes[1];
-  for (int64_t d = sizes.size() - 1; d >= 0; --d)
-    if (d != 1) strides[d] = step, step = checked_mul(step, std::max<int64_t>(sizes[d], 1));
-  return empty_strided(sizes, strides, dtype, device);
-}
-
 // Note [Pairs of adjoint maps]
 // Max pooling's gradient puts dy at the places of the maxima; the derivative of that picks values at the places, and so
 // on: put and pick are each other's derivative. The same holds for averaging and its spreading of dy.
@@ -146,7 +136,7 @@ template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* pl
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n) {
   bool adds = dy.numel() && is_float(dy.dtype()) && !dy.device().is_meta();  // into memory that it clears itself
   const bool last = adds && works_last(dy, n) && channels_last(places);
-  Tensor dx = adds ? empty_in_order(sizes, dy.dtype(), dy.device(), last) : zeros(sizes, dy.dtype(), dy.device());
+  Tensor dx = adds ? empty_ordered(sizes, dy.dtype(), dy.device(), last) : zeros(sizes, dy.dtype(), dy.device());
   if (last && dx.numel()) {
     Tensor from = contiguous(dy, order_for(n, true)), indices = contiguous(places, order_for(n, true));
     const int64_t samples = sizes[0], channels = sizes[1], each = samples * channels;
@@ -185,8 +175,8 @@ struct MaxPoolBackward : Node {
 static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n) {
   Ints sizes = result_sizes(input, w, n);
   const bool last = works_last(input, n);
-  Tensor y = empty_in_order(sizes, input.dtype(), input.device(), last),
-         places = empty_in_order(sizes, DType::Int64, input.device(), last);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last),
+         places = empty_ordered(sizes, DType::Int64, input.device(), last);
   if (!skipped(y)) {
     Tensor x = contiguous(input, order_for(n, last));
     g_cpu->pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places.view(), x.view());
@@ -215,7 +205,7 @@ struct AvgPoolBackward : Node {
 static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
   const bool last = n == 2 && works_last(input, n);  // of volumes, PyTorch's are row-major
   const Ints sizes = result_sizes(input, w, n);
-  Tensor y = empty_in_order(sizes, input.dtype(), input.device(), last);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last);
   if (!skipped(y)) {
     Tensor x = contiguous(input, order_for(n, last));
     g_cpu->pool->average(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), x.view());
@@ -237,7 +227,7 @@ struct SpreadBackward : Node {
 };
 static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n) {
   const bool last = n == 2 && works_last(dy, n);
-  Tensor dx = empty_in_order(sizes, dy.dtype(), dy.device(), last);
+  Tensor dx = empty_ordered(sizes, dy.dtype(), dy.device(), last);
   if (!skipped(dx)) {
     Tensor from = contiguous(dy, order_for(n, last));
     g_cpu->pool->average_grad(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(dx, n)), dx.view(), from.view());
