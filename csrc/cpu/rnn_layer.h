@@ -120,6 +120,7 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
           } else {
             int64_t row = walk.row(t, r + i);
             const T* from = f.gates->as<T>() + (f.gates_at ? f.gates_at[row] : row) * C::kGates * hidden;
+            for (int g = 0; g < C::kGates; ++g) __builtin_prefetch(from + g * hidden + unit + kUnits);
             for (int g = 0; g < C::kGates; ++g)
               for (int u = 0; u < C::kUnits; ++u)
                 load(sums + i * kWidth + (g * C::kUnits + u) * W<T>, from + g * hidden + unit + u * W<T>,
