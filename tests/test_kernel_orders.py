@@ -349,3 +349,27 @@ def test_sums_of_bool_and_extrema_of_int32(shape):
                 got = getattr(rl.from_numpy(i), name)(dim)
                 assert got.dtype == rl.int32
                 np.testing.assert_array_equal(got.numpy(), oracle(i, dim))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["exp", "exp2", "sigmoid", "erfc"])
+def test_results_down_to_the_smallest_number(name, dtype):
+    deep = {"exp": 1.0, "exp2": 1.45, "sigmoid": 1.0, "erfc": 0}[name] * (104 if dtype == "float32" else 746)
+    x = np.linspace(0, deep + 6, 4001) if deep else np.linspace(0, 30, 4001)
+    x = np.concatenate([x, [1e4, 1e30, math.inf, math.nan]])
+    given = (x if name == "erfc" else -x).astype(dtype)
+    wide = given.astype(np.longdouble)
+    with np.errstate(all="ignore"):
+        expected = {
+            "exp": lambda: np.exp(wide),
+            "exp2": lambda: np.exp2(wide),
+            "sigmoid": lambda: np.exp(wide) / (1 + np.exp(wide)),
+            "erfc": lambda: np.array([math.erfc(v) for v in given]),
+        }[name]().astype(dtype)
+    got = getattr(rl, name)(rl.tensor(given)).numpy()
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+    # Where numbers have all their digits, and the steps between those that have fewer.
+    step = {"float32": 2.0**-149, "float64": 5e-324}[dtype]
+    least = np.finfo(dtype).tiny if name == "sigmoid" else 4 * step
+    np.testing.assert_allclose(got, expected, rtol=3e-7 * 4 if dtype == "float32" else 2e-15, atol=least)
+    assert (got[-4:-1] == 0).all()
