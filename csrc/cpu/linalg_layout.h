@@ -106,7 +106,23 @@ template <class T> class Column {
   Scratch<T> scratch_;
 };
 
-// One matrix of a batch, row by row in memory of its own; `put` writes it back. For the routines of linalg_dense.h.
+// A view with its last two dimensions exchanged.
+struct Turned {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  View view;
+  explicit Turned(const View& v) : view(v) {
+    std::copy_n(v.sizes, v.ndim, sizes);
+    std::copy_n(v.strides, v.ndim, strides);
+    std::swap(sizes[v.ndim - 1], sizes[v.ndim - 2]);
+    std::swap(strides[v.ndim - 1], strides[v.ndim - 2]);
+    view.sizes = sizes;
+    view.strides = strides;
+  }
+  Turned(const Turned&) = delete;
+};
+
+// One matrix of a batch, row by row: in place where the view's rows are, else in memory of its own, which `put` writes
+// back. For the routines of linalg_dense.h.
 template <class T> class RowMajor {
  public:
   RowMajor(const View& v, int64_t index)
@@ -115,16 +131,23 @@ template <class T> class RowMajor {
         rs_(v.strides[v.ndim - 2]),
         cs_(v.strides[v.ndim - 1]),
         view_(v.as<T>() + batch_offset(v, index, 2)),
-        data_(checked_mul(rows_, cols_)) {
-    move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), cols_, 1);
+        in_place_(cs_ == 1 && rs_ >= cols_) {
+    if (in_place_) return;
+    data_.reset(checked_mul(rows_, line_ld<T>(cols_)));
+    move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), ld(), 1);
   }
-  void put() const { move_matrix(rows_, cols_, data_.get(), cols_, 1, view_, rs_, cs_); }
-  T* data() const { return data_.get(); }
-  int64_t ld() const { return cols_; }
+  void put() const {
+    if (!in_place_) move_matrix(rows_, cols_, data_.get(), ld(), 1, view_, rs_, cs_);
+  }
+  // The view becomes a matrix (rows, cols) that stands elsewhere.
+  void put(const T* from, int64_t ld) const { move_matrix(rows_, cols_, from, ld, 1, view_, rs_, cs_); }
+  T* data() const { return in_place_ ? view_ : data_.get(); }
+  int64_t ld() const { return in_place_ ? rs_ : line_ld<T>(cols_); }
 
  private:
   int64_t rows_, cols_, rs_, cs_;
   T* view_;
+  bool in_place_;
   Scratch<T> data_;
 };
 // A matrix so small that its routines are a few loops over the stack.
@@ -225,5 +248,13 @@ template <class F> void visit_lapack(DType t, F f) {
 
 // The optimal workspace that a query (lwork = -1) wrote.
 template <class T> int work_size(T query) { return std::max(1, static_cast<int>(std::real(query))); }
+// f(work, lwork) is asked for its best size first.
+template <class T, class F> void with_work(F f) {
+  T query;
+  f(&query, -1);
+  int size = work_size(query);
+  Scratch<T> work(size);
+  f(work.get(), size);
+}
 
 }  // namespace rl::cpu

@@ -26,24 +26,14 @@ template <class T> int lu_unpivoted(const ColMajor<T>& a, int m, int n) {
   return info;
 }
 
-// A view with its last two dimensions exchanged.
-struct Turned {
-  int64_t sizes[kMaxDims], strides[kMaxDims];
-  View view;
-  explicit Turned(const View& v) : view(v) {
-    std::copy_n(v.sizes, v.ndim, sizes);
-    std::copy_n(v.strides, v.ndim, strides);
-    std::swap(sizes[v.ndim - 1], sizes[v.ndim - 2]);
-    std::swap(strides[v.ndim - 1], strides[v.ndim - 2]);
-    view.sizes = sizes;
-    view.strides = strides;
-  }
-  Turned(const Turned&) = delete;
-};
-
 constexpr int kManyColumns = 8;  // of a right side, for which products pay
 
 }  // namespace
+
+bool by_rows(DType dtype, int64_t m, int64_t n) {
+  const int64_t least = std::min(m, n);
+  return dtype == DType::Float32 ? is_dense<float>(least) : dtype == DType::Float64 && is_dense<double>(least);
+}
 
 void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) {
   int m = rows_of(a), n = cols_of(a);
@@ -101,18 +91,18 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
               p.data()[j]);
       if constexpr (!lapack::is_complex<T>)
-        if (k >= kManyColumns && is_dense<T>(n)) {
+        if ((k >= kManyColumns || lu.strides[lu.ndim - 1] == 1) && is_dense<T>(n)) {
           RowMajor<T> y(b, i);
           const T* packed = lu.as<T>() + batch_offset(lu, i, 2);
           const int64_t rs = lu.strides[lu.ndim - 2], cs = lu.strides[lu.ndim - 1];
           if (trans == 'N') {
-            exchange_rows(p.data(), n, y.data(), k, k, false);
-            solve_rows(false, true, n, k, packed, rs, cs, y.data(), k);
-            solve_rows(true, false, n, k, packed, rs, cs, y.data(), k);
+            exchange_rows(p.data(), n, y.data(), y.ld(), k, false);
+            solve_rows(false, true, n, k, packed, rs, cs, y.data(), y.ld());
+            solve_rows(true, false, n, k, packed, rs, cs, y.data(), y.ld());
           } else {
-            solve_rows(false, false, n, k, packed, cs, rs, y.data(), k);
-            solve_rows(true, true, n, k, packed, cs, rs, y.data(), k);
-            exchange_rows(p.data(), n, y.data(), k, k, true);
+            solve_rows(false, false, n, k, packed, cs, rs, y.data(), y.ld());
+            solve_rows(true, true, n, k, packed, cs, rs, y.data(), y.ld());
+            exchange_rows(p.data(), n, y.data(), y.ld(), k, true);
           }
           return y.put();
         }
@@ -143,16 +133,12 @@ void inverse(const View& a, const View& info) {
         if (is_dense<T>(n)) {
           RowMajor<T> x(a, i);
           Scratch<int> pivots(n);
-          item<int>(info, i) = code = lu_rows(n, n, x.data(), n, pivots.get());
+          item<int>(info, i) = code = lu_rows(n, n, x.data(), x.ld(), pivots.get());
           if (code) return x.put();
-          Scratch<T> y(checked_mul(n, n));
-          std::fill(y.get(), y.get() + int64_t{n} * n, T(0));
-          for (int64_t j = 0; j < n; ++j) y[j * n + j] = T(1);
-          exchange_rows(pivots.get(), n, y.get(), n, n, false);
-          solve_rows(false, true, n, n, x.data(), n, 1, y.get(), n);
-          solve_rows(true, false, n, n, x.data(), n, 1, y.get(), n);
-          std::copy(y.get(), y.get() + int64_t{n} * n, x.data());
-          return x.put();
+          const int64_t ld = line_ld<T>(n);
+          Scratch<T> y(checked_mul(ld, n));
+          inverse_rows(n, x.data(), x.ld(), pivots.get(), y.get(), ld);
+          return x.put(y.get(), ld);
         }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);

@@ -1,0 +1,131 @@
+// QR with exchanges of columns, on our own products: each step takes the column that is longest without what the steps
+// before took. Within a panel, the rest of the matrix is behind, but for its next row, which lengths are told by.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.h"
+#include "cpu/linalg_dense.h"
+#include "cpu/scratch.h"
+
+#if defined(__x86_64__)
+#include "cpu/avx512_begin.h"
+#include "cpu/linalg_vectors.h"
+
+namespace rl::cpu {
+namespace {
+
+constexpr int64_t kWidth = 32;       // columns of a panel
+constexpr int64_t kShare = 1 << 15;  // numbers of the matrix that are a piece's share of a step
+
+template <class T> struct Pivoted {
+  int64_t m, n, ld;
+  T *a, *tau;
+  int* order;                      // the column of A that stands here, from 1
+  Scratch<T> length, exact, line;  // of what is left of each column; when last computed; a reflection behind zeros
+  Scratch<T> f, row;               // (n, kWidth): the panel is A -= V F^T; the next row
+
+  Pivoted(int64_t rows, int64_t cols, T* at, int64_t stride, T* taus, int* places)
+      : m(rows),
+        n(cols),
+        ld(stride),
+        a(at),
+        tau(taus),
+        order(places),
+        length(n),
+        exact(n),
+        line(m),
+        f(n * kWidth),
+        row(n) {
+    for (int64_t j = 0; j < n; ++j) order[j] = static_cast<int>(j) + 1;
+    measure(0, n, 0, false);
+  }
+  // Lengths from row `from` on, of all columns or of those that are marked by a negative one.
+  void measure(int64_t first, int64_t last, int64_t from, bool marked) {
+    parallel_for(first, last, std::max<int64_t>(1, kShare / (m - from + 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin; j < end; ++j)
+        if (!marked || length[j] < T(0)) length[j] = exact[j] = std::sqrt(sum_of_squares(m - from, a + j * ld + from));
+    });
+  }
+  void exchange(int64_t i, int64_t with, int64_t done) {
+    std::swap_ranges(a + i * ld, a + i * ld + m, a + with * ld);
+    for (int64_t q = 0; q < done; ++q) std::swap(f[q * n + i], f[q * n + with]);
+    std::swap(order[i], order[with]);
+    length[with] = length[i], exact[with] = exact[i];
+  }
+  // The columns from p on; returns how many were done: at most `most`, and fewer where cancellation has left a length
+  // without digits.
+  int64_t panel(int64_t p, int64_t most) {
+    const T least = std::sqrt(std::numeric_limits<T>::epsilon() / 2);
+    T t[kWidth], back[kWidth];
+    bool lost = false;
+    int64_t q = 0;
+    for (; q < most && !lost; ++q) {
+      const int64_t i = p + q, next = i + 1, rest = n - next;
+      const int64_t longest = std::max_element(length.get() + i, length.get() + n) - length.get();
+      if (longest != i) exchange(i, longest, q);
+      T *v = a + i * ld, *column = f.get() + q * n;
+      add_columns(m - i, q, a + p * ld + i, ld, f.get() + i, n, T(-1), v + i);
+      tau[i] = reflect(m - i, v + i);
+      if (rest == 0) return q + 1;
+      const T beta = v[i];
+      v[i] = T(1);
+      inner_products(m - i, q, a + p * ld + i, ld, v + i, t);
+      for (int64_t r = 0; r <= q; ++r) back[r] = -a[(p + r) * ld + i];
+      const int64_t low = i / Vec<T>::W * Vec<T>::W;  // whole cache lines, where columns begin on them
+      std::fill(line.get() + low, line.get() + i, T(0));
+      std::copy(v + i, v + m, line.get() + i);
+      Scratch<int> failed((rest + 63) / 64);
+      // Columns know nothing of each other: products, the next row and lengths in one go.
+      const int64_t grain = std::max<int64_t>(64, kShare / (m - i) / 64 * 64);
+      parallel_for(0, rest, grain, [&](int64_t begin, int64_t end) {
+        const int64_t c = next + begin, columns = end - begin;
+        inner_products(m - low, columns, a + c * ld + low, ld, line.get() + low, column + c);
+        add_columns(columns, q, f.get() + c, n, t, int64_t{1}, T(-1), column + c);
+        scale_vector(columns, tau[i], column + c);
+        int bad = 0;
+        for (int64_t j = c; j < c + columns; ++j) row[j] = a[j * ld + i];
+        add_columns(columns, q + 1, f.get() + c, n, back, int64_t{1}, T(1), row.get() + c);
+        for (int64_t j = c; j < c + columns; ++j) {
+          const T x = a[j * ld + i] = row[j];
+          if (length[j] == T(0)) continue;
+          const T part = std::fabs(x) / length[j], left = std::max(T(0), (1 + part) * (1 - part));
+          const T since = length[j] / exact[j];
+          if (left * since * since <= least) length[j] = T(-1), bad = 1;
+          else length[j] *= std::sqrt(left);
+        }
+        failed[begin / 64] = bad;
+      });
+      for (int64_t b = 0; b < rest; b += grain) lost |= failed[b / 64] != 0;
+      v[i] = beta;
+    }
+    return q;
+  }
+  void run() {
+    const int64_t least = std::min(m, n);
+    for (int64_t p = 0, done; p < least; p += done) {
+      done = panel(p, std::min(kWidth, least - p));
+      const int64_t first = p + done;
+      if (first >= n || first >= m) continue;
+      product(m - first, n - first, done, T(-1), a + p * ld + first, int64_t{1}, ld, f.get() + first, n, int64_t{1},
+              T(1), a + first * (ld + 1), ld);
+      measure(first, n, first, true);
+    }
+  }
+};
+
+}  // namespace
+
+template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
+  Pivoted<T>(m, n, a, ld, tau, order).run();
+}
+#include "cpu/avx512_end.h"
+#else
+namespace rl::cpu {
+template <class T> void pivoted_qr_columns(int64_t, int64_t, T*, int64_t, T*, int*) {}
+#endif
+
+template void pivoted_qr_columns(int64_t, int64_t, float*, int64_t, float*, int*);
+template void pivoted_qr_columns(int64_t, int64_t, double*, int64_t, double*, int*);
+
+}  // namespace rl::cpu
