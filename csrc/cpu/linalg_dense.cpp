@@ -19,11 +19,15 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
   using V = Vec<T>;
   constexpr int64_t W = V::W;
   if (tcs != 1 && trs == 1) return move(cols, rows, from, fcs, frs, to, tcs, trs);
-  const bool turned = tcs == 1 && frs == 1;
+  const bool turned = tcs == 1 && frs == 1, along = tcs == 1 && fcs == 1;
   parallel_for(0, (rows + W - 1) / W, std::max<int64_t>(1, 65536 / (W * (cols + 1))), [&](int64_t first, int64_t last) {
     for (int64_t band = first; band < last; ++band) {
       const int64_t i0 = band * W, i1 = std::min(rows, i0 + W);
       int64_t j = 0;
+      if (along) {
+        for (int64_t i = i0; i < i1; ++i) std::copy_n(from + i * frs, cols, to + i * trs);
+        continue;
+      }
       if (turned && i1 - i0 == W)
         for (; j + W <= cols; j += W) {
           typename V::Reg r[W];

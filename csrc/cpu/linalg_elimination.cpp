@@ -139,10 +139,30 @@ template <class T> int lu_panel(int64_t m, int64_t n, T* a, int64_t ld, int* piv
   panel.turn(a, ld, false);
   return info;
 }
+// exchange_rows by vectors: rows are far apart, so that those of the exchanges to come are asked for in time.
+template <class T> void exchange(const int* pivots, int64_t count, T* b, int64_t ld, int64_t k) {
+  using V = Vec<T>;
+  constexpr int64_t kAhead = 4;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      const T* soon = b + (pivots[i + kAhead] - 1) * ld;
+      for (int64_t j = 0; j < k; j += V::W) __builtin_prefetch(soon + j, 1);
+    }
+    const int64_t with = pivots[i] - 1;
+    if (with == i) continue;
+    T *x = b + i * ld, *y = b + with * ld;
+    for (int64_t j = 0; j < k; j += V::W) {
+      const auto mask = first_lanes<T>(k - j);
+      const auto first = V::load(x + j, mask), second = V::load(y + j, mask);
+      V::store(x + j, second, mask);
+      V::store(y + j, first, mask);
+    }
+  }
+}
 // The columns [0, n1) of a are decomposed: brings k columns at `right`, of the same rows, up to them.
 template <class T>
 void eliminate(int64_t m, int64_t n1, const T* a, int64_t ld, const int* pivots, int64_t k, T* right) {
-  exchange_rows(pivots, n1, right, ld, k, false);
+  exchange(pivots, n1, right, ld, k);
   solve_slab(false, true, n1, k, a, ld, int64_t{1}, right, ld);
   subtract(m - n1, k, n1, a + n1 * ld, ld, int64_t{1}, right, ld, int64_t{1}, right + n1 * ld, ld);
 }
@@ -155,7 +175,7 @@ template <class T> int lu_halves(int64_t m, int64_t n, T* a, int64_t ld, int* pi
   eliminate(m, n1, a, ld, pivots, n2, a + n1);
   T* low = a + n1 * ld;
   const int more = lu_halves(m - n1, n2, low + n1, ld, pivots + n1);
-  exchange_rows(pivots + n1, n2, low, ld, n1, false);
+  exchange(pivots + n1, n2, low, ld, n1);
   for (int64_t j = n1; j < n; ++j) pivots[j] += static_cast<int>(n1);
   return first_of(info, more, n1);
 }
@@ -194,7 +214,7 @@ template <class T> int lu(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
   // What stands left of a block follows its exchanges.
   each_block(0, k, block, [&](int64_t c, int64_t width) {
     for (int64_t j = c + block; j < k; j += block)
-      exchange_rows(pivots + j, std::min(block, k - j), a + j * ld + c, ld, width, false);
+      exchange(pivots + j, std::min(block, k - j), a + j * ld + c, ld, width);
   });
   for (int64_t j = block; j < k; ++j) pivots[j] += static_cast<int>(j / block * block);
   return info;

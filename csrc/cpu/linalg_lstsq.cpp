@@ -16,26 +16,21 @@ template <class T> void solve_upper(int64_t n, int64_t k, const T* x, int64_t ld
   move_matrix(n, k, right.get(), k, 1, y.data(), 1, y.ld());
 }
 
-// Least squares of A (m, n), m >= n, by A = Q R. Gelsy's rank is full for certain where the condition of R is far from
-// what rcond forbids: columns in another order would show no worse one. The condition that is estimated is that of
-// sums, which is at least 1 / n of the one that counts. Returns whether y (m, k) has become the solution.
+// Least squares of A (m, n), m >= n, by A = Q R. Gelsy's rank is full where the condition of R is below 1 / rcond:
+// what it estimates of columns in another order is no worse. Returns whether y (m, k) has become the solution.
 template <class T>
 bool solve_by_qr(const View& a, int64_t index, const ColMajor<T>& y, int64_t k, double rcond, bool ranked, int* code) {
   const int64_t m = rows_of(a), n = cols_of(a);
   if (m < n || !is_dense<T>(n)) return false;
-  const double least = 10 * static_cast<double>(n) * rcond;  // estimates are seldom wrong by 3
-  const bool tall = m >= 2 * n;                              // then conditions are small as a rule
-  if (ranked && least * static_cast<double>(tall ? 4 : n) > 1) return false;
+  // Conditions as large as n are common where A is square, and there is nothing to be hoped for beyond.
+  if (ranked && m < 2 * n && rcond * static_cast<double>(n) > 0.5) return false;
   ColMajor<T> x(a, index, Access::Read, true);
   Scratch<T> tau(n);
   qr_columns(m, n, x.data(), x.ld(), tau.get());
   if (ranked) {
-    T found = 0;
-    int failed = 0;
-    Scratch<T> work(3 * n);
-    Scratch<int> iwork(n);
-    lapack::trcon<T>('1', 'U', 'N', static_cast<int>(n), x.data(), x.ld(), &found, work.get(), iwork.get(), &failed);
-    if (failed || !(static_cast<double>(found) > least)) return false;
+    constexpr double kMargin = 1.3;  // what estimates may be wrong by
+    const Extremes<T> values = triangle_extremes(n, x.data(), x.ld());
+    if (!(static_cast<double>(values.smallest) >= kMargin * rcond * static_cast<double>(values.largest))) return false;
   }
   for (int64_t i = 0; i < n; ++i)
     if (x.at(i, i) == T(0)) {

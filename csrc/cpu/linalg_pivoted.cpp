@@ -114,17 +114,62 @@ template <class T> struct Pivoted {
   }
 };
 
+// The largest and the smallest singular value of a triangle R, from the directions that R^T R, and its inverse, turn a
+// vector into: the first is found too small, the second too large, by little after so many turns.
+template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
+  constexpr int kTurns = 8;
+  Scratch<T> x(n), y(n);
+  auto start = [&] {
+    for (int64_t i = 0; i < n; ++i) x[i] = T(1) + static_cast<T>(i * 7919 % 1009) / 1009;
+    for (int64_t i = 0; i < n; i += 2) x[i] = -x[i];
+  };
+  auto normalize = [&](T* v) {
+    const T length = std::sqrt(sum_of_squares(n, v));
+    scale_vector(n, T(1) / length, v);
+    return length;
+  };
+  Extremes<T> found{0, 0};
+  start();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    normalize(x.get());
+    std::fill_n(y.get(), n, T(0));
+    for (int64_t j = 0; j < n; ++j) add_scaled(j + 1, x[j], r + j * ld, y.get());
+    found.largest = std::sqrt(sum_of_squares(n, y.get()));
+    for (int64_t j = 0; j < n; ++j) inner_products(j + 1, int64_t{1}, r + j * ld, ld, y.get(), x.get() + j);
+  }
+  start();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    normalize(x.get());
+    for (int64_t j = 0; j < n; ++j) {  // R^T y = x
+      T sum;
+      inner_products(j, int64_t{1}, r + j * ld, ld, y.get(), &sum);
+      y[j] = (x[j] - sum) / r[j * ld + j];
+    }
+    std::copy_n(y.get(), n, x.get());
+    found.smallest = T(1) / std::sqrt(sum_of_squares(n, y.get()));
+    for (int64_t j = n - 1; j >= 0; --j) {  // R x = y
+      x[j] /= r[j * ld + j];
+      add_scaled(j, -x[j], r + j * ld, x.get());
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
+template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld) { return extremes(n, r, ld); }
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
   Pivoted<T>(m, n, a, ld, tau, order).run();
 }
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
+template <class T> Extremes<T> triangle_extremes(int64_t, const T*, int64_t) { return {0, 0}; }
 template <class T> void pivoted_qr_columns(int64_t, int64_t, T*, int64_t, T*, int*) {}
 #endif
 
+template Extremes<float> triangle_extremes(int64_t, const float*, int64_t);
+template Extremes<double> triangle_extremes(int64_t, const double*, int64_t);
 template void pivoted_qr_columns(int64_t, int64_t, float*, int64_t, float*, int*);
 template void pivoted_qr_columns(int64_t, int64_t, double*, int64_t, double*, int*);
 

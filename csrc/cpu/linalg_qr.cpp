@@ -1,14 +1,55 @@
 // QR by Householder's reflections.
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tiny.h"
 
 namespace rl::cpu {
+namespace {
+
+// A small matrix (m, n) of a batch and its taus.
+template <class T> struct TinyQr {
+  T *a, *tau;
+  int64_t rs, cs, step;
+  TinyQr(const View& matrices, const View& taus, int64_t i)
+      : a(matrices.as<T>() + batch_offset(matrices, i, 2)),
+        tau(taus.as<T>() + batch_offset(taus, i, 1)),
+        rs(matrices.strides[matrices.ndim - 2]),
+        cs(matrices.strides[matrices.ndim - 1]),
+        step(taus.strides[taus.ndim - 1]) {}
+  void get(TinyColumns<T>& x, int m, int n) const {
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) x.at[j][i] = a[i * rs + j * cs];
+  }
+  void put(const TinyColumns<T>& x, int m, int n) const {
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) a[i * rs + j * cs] = x.at[j][i];
+  }
+  bool factor(int m, int n) const {
+    TinyColumns<T> x;
+    get(x, m, n);
+    if (!x.factor(m, n)) return false;
+    put(x, m, n);
+    for (int j = 0; j < std::min(m, n); ++j) tau[j * step] = x.tau[j];
+    return true;
+  }
+  void expand(int m, int n, int k) const {
+    TinyColumns<T> x;
+    get(x, m, n);
+    for (int j = 0; j < k; ++j) x.tau[j] = tau[j * step];
+    x.expand(m, n, k);
+    put(x, m, n);
+  }
+};
+
+}  // namespace
 void geqrf(const View& a, const View& tau) {
   int m = rows_of(a), n = cols_of(a);
   if (!m || !n) return;
   visit_lapack(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), 2.0 * m * n * std::min(m, n), [&](int64_t i) {
+      if constexpr (!lapack::is_complex<T>)
+        if (std::max(m, n) <= kTiny && TinyQr<T>(a, tau, i).factor(m, n)) return;
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Write);
       if constexpr (!lapack::is_complex<T>) {
@@ -26,6 +67,8 @@ void orgqr(const View& a, const View& tau) {
   visit_lapack(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), 2.0 * m * n * n, [&](int64_t i) {
+      if constexpr (!lapack::is_complex<T>)
+        if (m <= kTiny) return TinyQr<T>(a, tau, i).expand(m, n, k);
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Read);
       if constexpr (!lapack::is_complex<T>) {

@@ -4,6 +4,7 @@
 
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tiny.h"
 
 namespace rl::cpu {
 namespace {
@@ -43,12 +44,13 @@ void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) 
       if (pivot && m == n && n <= kTiny) {
         T* at = a.as<T>() + batch_offset(a, i, 2);
         const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
-        Tiny<T> x(at, rs, cs, n);
-        item<int>(info, i) = x.lu(n);
-        x.put(at, rs, cs, n);
         int* p = pivots.as<int>() + batch_offset(pivots, i, 1);
-        for (int j = 0; j < n; ++j) p[j * pivots.strides[pivots.ndim - 1]] = x.pivots[j];
-        return;
+        return with_size(n, [&](auto size) {
+          Tiny<T> x(at, rs, cs, size);
+          item<int>(info, i) = x.lu(size);
+          x.put(at, rs, cs, size);
+          for (int j = 0; j < size; ++j) p[j * pivots.strides[pivots.ndim - 1]] = x.pivots[j];
+        });
       }
       Column<int> p(pivots, i, Access::Write);
       int code = 0;
@@ -122,12 +124,14 @@ void inverse(const View& a, const View& info) {
       if (n && n <= kTiny) {
         T* at = a.as<T>() + batch_offset(a, i, 2);
         const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
-        Tiny<T> x(at, rs, cs, n);
-        item<int>(info, i) = code = x.lu(n);
-        if (code) return x.put(at, rs, cs, n);
-        for (int r = 0; r < n; ++r)
-          for (int c = 0; c < n; ++c) at[r * rs + c * cs] = T(r == c ? 1 : 0);
-        return x.solve(n, n, at, rs, cs, 'N');
+        return with_size(n, [&](auto size) {
+          Tiny<T> x(at, rs, cs, size);
+          item<int>(info, i) = code = x.lu(size);
+          if (code) return x.put(at, rs, cs, size);
+          for (int r = 0; r < size; ++r)
+            for (int c = 0; c < size; ++c) at[r * rs + c * cs] = T(r == c ? 1 : 0);
+          x.solve(size, size, at, rs, cs, 'N');
+        });
       }
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(n)) {

@@ -4,6 +4,7 @@
 
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tiny.h"
 
 namespace rl::cpu {
 namespace {
@@ -11,6 +12,12 @@ namespace {
 template <class T> T conjugate(T x) {
   if constexpr (lapack::is_complex<T>) return std::conj(x);
   else return x;
+}
+
+template <class F> void each_row(int64_t n, F f) {
+  parallel_for(0, n, std::max<int64_t>(1, 65536 / n), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) f(r);
+  });
 }
 
 // Whether numbers can be reflected as they are: finite, and with squares that a T holds.
@@ -62,6 +69,18 @@ void cholesky(const View& a, const View& info, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), n * 1.0 * n * n / 3, [&](int64_t i) {
       int code = 0;
+      if (n && n <= kTiny) {
+        T* at = a.as<T>() + batch_offset(a, i, 2);
+        int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+        if (upper) std::swap(rs, cs);  // U^H, but for its signs, is L
+        return with_size(n, [&](auto size) {
+          Tiny<T> x(at, rs, cs, size);
+          if (upper) x.conjugate_all(size);
+          item<int>(info, i) = x.cholesky(size);
+          if (upper) x.conjugate_all(size);
+          x.put(at, rs, cs, size);
+        });
+      }
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(n)) {
           // L column by column is U row by row.
@@ -69,10 +88,16 @@ void cholesky(const View& a, const View& info, bool upper) {
           const int64_t rs = a.strides[a.ndim - (upper ? 2 : 1)], cs = a.strides[a.ndim - (upper ? 1 : 2)];
           const int64_t ld = line_ld<T>(n);
           Scratch<T> x(checked_mul(ld, n));
-          move_matrix(n, n, at, rs, cs, x.get(), ld, 1);
+          if (cs != 1) move_matrix(n, n, at, rs, cs, x.get(), ld, 1);
+          else each_row(n, [&](int64_t r) { std::copy(at + r * rs + r, at + r * rs + n, x.get() + r * (ld + 1)); });
           item<int>(info, i) = cholesky_rows(n, x.get(), ld);
-          for (int64_t r = 1; r < n; ++r) std::fill_n(x.get() + r * ld, r, T(0));
-          return move_matrix(n, n, x.get(), ld, 1, at, rs, cs);
+          each_row(n, [&](int64_t r) {
+            T *from = x.get() + r * ld, *to = cs == 1 ? at + r * rs : from;
+            std::fill_n(to, r, T(0));
+            if (cs == 1) std::copy(from + r, from + n, to + r);
+          });
+          if (cs != 1) move_matrix(n, n, x.get(), ld, 1, at, rs, cs);
+          return;
         }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
