@@ -1,5 +1,10 @@
 // QR with exchanges of columns, on our own products: each step takes the column that is longest without what the steps
 // before took. Within a panel, the rest of the matrix is behind, but for its next row, which lengths are told by.
+//
+// Note [Columns by a sketch]
+// To know the longest column at each step, the whole matrix must be read at each step. Large ones are looked at through
+// a few random sums of their rows, which keep lengths and angles by and large: the columns that a sketch would take are
+// one panel, inside which the exact lengths decide, and everything else is products of matrices.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -114,6 +119,55 @@ template <class T> struct Pivoted {
   }
 };
 
+constexpr int64_t kSketched = 4 * kWidth;  // columns from which on it pays
+constexpr int64_t kSums = kWidth + 8;      // rows of a sketch
+
+// Columns of `rows` numbers, at a and ld apart, in another order, counted from 1.
+template <class T> void reorder(int64_t rows, int64_t n, T* a, int64_t ld, const int* order) {
+  Scratch<int64_t> moved(n);
+  int64_t count = 0;
+  for (int64_t j = 0; j < n; ++j)
+    if (order[j] != j + 1) moved[count++] = j;
+  Scratch<T> copies(rows * count);
+  for (int64_t c = 0; c < count; ++c) std::copy_n(a + (order[moved[c]] - 1) * ld, rows, copies.get() + c * rows);
+  for (int64_t c = 0; c < count; ++c) std::copy_n(copies.get() + c * rows, rows, a + moved[c] * ld);
+}
+void reorder(int64_t n, int* numbers, const int* order) {
+  Scratch<int> copy(n);
+  std::copy_n(numbers, n, copy.get());
+  for (int64_t j = 0; j < n; ++j) numbers[j] = copy[order[j] - 1];
+}
+
+// See Note [Columns by a sketch].
+template <class T> void sketched(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
+  for (int64_t j = 0; j < n; ++j) order[j] = static_cast<int>(j) + 1;
+  Scratch<T> signs(kSums * m), sketch(kSums * n), unused(kSums);
+  uint64_t state = 0x9e3779b97f4a7c15u;  // the same sums for every matrix: one result for one matrix
+  for (int64_t i = 0; i < kSums * m; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    signs[i] = static_cast<T>(static_cast<int64_t>(state) >> 40) / (1 << 23);
+  }
+  Scratch<int> chosen(n);
+  // The columns from p on, and their first rows, in the order that was chosen.
+  auto take = [&](int64_t p, int64_t count, int64_t rows) {
+    reorder(rows, count, a + p * ld, ld, chosen.get());
+    reorder(count, order + p, chosen.get());
+  };
+  int64_t p = 0;
+  for (int64_t done; std::min(m, n) - p >= kSketched; p += done) {
+    const int64_t rows = m - p, rest = n - p;
+    T* corner = a + p * (ld + 1);
+    product(kSums, rest, rows, T(1), signs.get(), int64_t{1}, kSums, corner, int64_t{1}, ld, T(0), sketch.get(), kSums);
+    done = Pivoted<T>(kSums, rest, sketch.get(), kSums, unused.get(), chosen.get()).panel(0, kWidth);
+    take(p, rest, m);
+    Pivoted<T>(rows, done, corner, ld, tau + p, chosen.get()).run();
+    take(p, done, p);  // the rows above follow
+    reflect_columns(true, rows, rest - done, done, corner, ld, tau + p, corner + done * ld, ld);
+  }
+  Pivoted<T>(m - p, n - p, a + p * (ld + 1), ld, tau + p, chosen.get()).run();
+  take(p, n - p, p);
+}
+
 // The largest and the smallest singular value of a triangle R, from the directions that R^T R, and its inverse, turn a
 // vector into: the first is found too small, the second too large, by little after so many turns.
 template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
@@ -159,7 +213,7 @@ template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
 
 template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld) { return extremes(n, r, ld); }
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
-  Pivoted<T>(m, n, a, ld, tau, order).run();
+  std::min(m, n) < kSketched ? Pivoted<T>(m, n, a, ld, tau, order).run() : sketched(m, n, a, ld, tau, order);
 }
 #include "cpu/avx512_end.h"
 #else

@@ -10,14 +10,9 @@
 namespace rl::cpu {
 namespace {
 
-template <class T> T sum_of(typename Vec<T>::Reg x) {
-  constexpr int W = Vec<T>::W;
-  T lane[W];
-  Vec<T>::store(lane, x);
-  for (int half = W / 2; half; half /= 2)
-    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
-  return lane[0];
-}
+inline float sum_of_lanes(__m512 x) { return _mm512_reduce_add_ps(x); }
+inline double sum_of_lanes(__m512d x) { return _mm512_reduce_add_pd(x); }
+template <class T> T sum_of(typename Vec<T>::Reg x) { return sum_of_lanes(x); }
 // y += by x
 template <class T> void add_scaled(int64_t n, T by, const T* x, T* y) {
   using V = Vec<T>;
@@ -81,25 +76,28 @@ template <class T> void inner_products(int64_t n, int64_t k, const T* p, int64_t
   auto some = [&](auto columns, int64_t j) {
     constexpr int N = decltype(columns)::value;
     typename V::Reg sums[N];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int q = 0; q < N; ++q) sums[q] = V::zero();
     const T* from = p + j * ld;
     int64_t i = 0;
     for (; i + V::W <= n; i += V::W) {
       const auto y = V::load(x + i);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int q = 0; q < N; ++q) sums[q] = V::fma(y, V::load(from + q * ld + i), sums[q]);
     }
     if (i < n) {
       const auto mask = first_lanes<T>(n - i);
       const auto y = V::load(x + i, mask);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int q = 0; q < N; ++q) sums[q] = V::fma(y, V::load(from + q * ld + i, mask), sums[q]);
     }
-#pragma GCC unroll 8
-    for (int q = 0; q < N; ++q) out[j + q] = sum_of<T>(sums[q]);
+    if constexpr (N == V::W) V::sums(sums, out + j);
+    else
+#pragma GCC unroll 16
+      for (int q = 0; q < N; ++q) out[j + q] = sum_of<T>(sums[q]);
   };
   int64_t j = 0;
+  for (; j + V::W <= k; j += V::W) some(std::integral_constant<int, V::W>{}, j);
   for (; j + 8 <= k; j += 8) some(std::integral_constant<int, 8>{}, j);
   for (; j + 2 <= k; j += 2) some(std::integral_constant<int, 2>{}, j);
   if (j < k) some(std::integral_constant<int, 1>{}, j);
