@@ -770,3 +770,30 @@ def test_mean_by_an_index_that_repeats_itself():
                 met += [x[place, column].item()] if include or not met else []
                 assert math.isclose(y[place, column].item(), sum(met) / len(met))
     assert gradcheck(lambda s: x.scatter_reduce(0, index[:, None].expand(6, 5), s, "mean"), (src,))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 8, 11, 12, 13, 24, 25])
+def test_products_of_few_rows_with_stored_weights(rows, dtype):
+    """Rows of the weights beyond those that are taken together, sums that are no whole vectors, addends, columns."""
+    for width, outputs in ((32, 3), (45, 9), (513, 257), (700, 203)):
+        x, w, b = (
+            array(*shape, seed=i, dtype=dtype)
+            for i, shape in enumerate([(rows, width), (outputs, width), (outputs,)])
+        )
+        want = x.astype(np.float64) @ w.T.astype(np.float64)
+        atol = (1e-5 if dtype == np.float32 else 1e-13) * np.sqrt(width)
+        tx, tw, tb = map(rl.tensor, (x, w, b))
+        np.testing.assert_allclose(F.linear(tx, tw), want, atol=atol)
+        np.testing.assert_allclose(F.linear(tx, tw, tb), want + b, atol=atol)
+        np.testing.assert_allclose((tw @ tx.t()).t(), want, atol=atol)
+        np.testing.assert_allclose(
+            rl.addmm(tb, tx, tw.t(), beta=0.5, alpha=2), 0.5 * b + 2 * want, atol=4 * atol
+        )
+        wide = rl.tensor(np.repeat(w, 2, axis=1))[:, ::2]  # rows that are not dense
+        np.testing.assert_allclose(F.linear(tx, wide), want, atol=atol)
+        spaced = rl.tensor(np.concatenate([w, w], axis=1))[:, :width]
+        np.testing.assert_allclose(F.linear(tx, spaced), want, atol=atol)
+        if rows == 1:
+            np.testing.assert_allclose(tw @ tx[0], want[0], atol=atol)
+            np.testing.assert_allclose(rl.addmv(tb, tw, tx[0], beta=0.5), 0.5 * b + want[0], atol=atol)

@@ -96,7 +96,9 @@ def _reader(op, kind):
     """(how the argument is read, its bytes if they are a number's, whether that counts the bytes that follow)"""
     if kind in ("line", "two lines"):
         return (_line if kind == "line" else _two_lines), 0, False
-    return (struct.Struct(kind).unpack_from, struct.calcsize(kind), op in _COUNTED) if kind else (None, 0, False)
+    return (
+        (struct.Struct(kind).unpack_from, struct.calcsize(kind), op in _COUNTED) if kind else (None, 0, False)
+    )
 
 
 _READERS = {op: _reader(op, kind) for op, kind in _ARGUMENTS.items()}
