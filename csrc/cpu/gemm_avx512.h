@@ -161,6 +161,8 @@ template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t 
       const T* from = src + p * step + i;
       T* to = dst + i * k + p * width;
       for (int64_t r = 0; r < rows; ++r, from += step, to += width) {
+        __builtin_prefetch(from + 8 * step);
+        if (P > V::W) __builtin_prefetch(from + 8 * step + V::W);
         V::store(to, V::load(from, m0), m0);
         if (P > V::W) V::store(to + V::W, V::load(from + V::W, m1), m1);
       }

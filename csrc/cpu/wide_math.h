@@ -62,16 +62,16 @@ RL_STEP F exp_parts(F x, F& power) {
   for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
   return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
 }
-// 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
-RL_STEP F exp(F x) {
+// Of c between -104 and 89. 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
+RL_STEP F exp_within(F c) {
   using Traits = FloatTraits<float>;
-  const F c = _mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x));
   const F magic = all(0x1.8p19f), u = fmadd(c, all(1.44269504088896340736f), magic), k = _mm512_sub_ps(u, magic);
   const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
   const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
   const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
   return _mm512_scalef_ps(fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
 }
+RL_STEP F exp(F x) { return exp_within(_mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x))); }
 // 1 / (1 + e^-x), or e^x / (1 + e^x) below 0, so that nothing overflows; the quotient from an estimate of 1 / (1 + e).
 RL_STEP F sigmoid(F x) {
   F power;
