@@ -797,3 +797,44 @@ def test_products_of_few_rows_with_stored_weights(rows, dtype):
         if rows == 1:
             np.testing.assert_allclose(tw @ tx[0], want[0], atol=atol)
             np.testing.assert_allclose(rl.addmv(tb, tw, tx[0], beta=0.5), 0.5 * b + want[0], atol=atol)
+
+
+@pytest.mark.parametrize(
+    "rows, width, places", [(63, 300, 7), (700, 33, 50), (1500, 16, 3), (1200, 40, 1), (600, 5, 600)]
+)
+def test_rows_added_at_places(rows, width, places):
+    """In bands of the target: the sums have the same bits for every number of threads, the last of written rows stays."""
+    x, index = array(rows, width), np.random.default_rng(1).integers(-places, places, rows)
+    want = np.zeros((places, width), dtype=np.float32)
+    np.add.at(want, index, x)
+    threads, results = rl.get_num_threads(), []
+    try:
+        for count in (1, 2, 3, 8):
+            rl.set_num_threads(count)
+            at, given = rl.tensor(index), rl.tensor(x)
+            results.append(rl.zeros(places, width).index_put_((at,), given, accumulate=True).numpy())
+            added = rl.zeros(places, width).index_add_(0, at % places, given)
+            np.testing.assert_array_equal(added, results[-1])
+            turned = rl.zeros(width, places).t().index_add_(0, at % places, given)
+            np.testing.assert_array_equal(turned, results[-1])
+            most = rl.zeros(places, width).scatter_reduce(
+                0, (at % places)[:, None].expand(-1, width), given, "amax"
+            )
+            np.testing.assert_array_equal(most, np.maximum.reduceat(*_grouped(x, index % places, places)))
+            last = rl.zeros(places, width)
+            last[at] = given
+            for place in range(places):
+                met = np.flatnonzero(index % places == place)
+                np.testing.assert_array_equal(last[place], x[met[-1]] if len(met) else np.zeros(width))
+            with pytest.raises(IndexError):
+                rl.zeros(places, width).index_put_((at + places,), given, accumulate=True)
+    finally:
+        rl.set_num_threads(threads)
+    np.testing.assert_allclose(results[0], want, rtol=1e-6)
+    assert all(np.array_equal(r, results[0]) for r in results)
+
+
+def _grouped(x, index, places):
+    """Rows by place, with a row of zeros before each place's, and where each place begins."""
+    parts = [np.concatenate([np.zeros_like(x[:1]), x[index == place]]) for place in range(places)]
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
