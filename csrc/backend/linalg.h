@@ -15,6 +15,8 @@ enum class SvdDriver : uint8_t { DivideAndConquer, QrIteration };
 enum class LstsqDriver : uint8_t { Gels, Gelsy, Gelsd, Gelss };
 
 struct LinalgKernels {
+  // Whether lu_factor works on such matrices row by row, and wants them so.
+  bool (*by_rows)(DType dtype, int64_t m, int64_t n);
   // a (m, n) in-out becomes L and U packed; pivots (min(m, n)). Without pivoting the pivots are 1, 2, ...
   void (*lu_factor)(const View& a, const View& pivots, const View& info, bool pivot);
   // b (n, k) in-out becomes x of op(a) x = b, op by `trans`: 'N', 'T' or 'C'.

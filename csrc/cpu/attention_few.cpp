@@ -7,11 +7,6 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include "cpu/attention_head.h"
 
 namespace rl::cpu {
@@ -119,7 +114,7 @@ void attention_few(bool causal, float scale, const View& out, const View& lse, c
 }
 
 }  // namespace rl::cpu
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
 void attention_few(bool, float, const View&, const View&, const View&, const View&, const View&, const View*) {}

@@ -1,11 +1,11 @@
 // One head of attention, and rows of its weights, in registers of 512 bits.
-// Included after the target pragma of the files that compute with them.
+// Begins what cpu/avx512_end.h ends in the files that compute with them.
 #pragma once
 #include <algorithm>
 #include <limits>
 
 #include "backend/view.h"
-#include "cpu/gemm_avx512.h"
+#include "cpu/avx512_begin.h"
 
 namespace rl::cpu {
 namespace {

@@ -8,12 +8,7 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include "cpu/gemm_avx512.h"
+#include "cpu/avx512_begin.h"
 
 namespace rl::cpu {
 namespace {
@@ -203,7 +198,7 @@ void gemm(const Gemm<float>& g) {
 void gemm(const Gemm<double>& g) { run(g); }
 
 }  // namespace rl::cpu
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
 bool gemm_available() { return false; }

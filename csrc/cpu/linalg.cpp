@@ -3,8 +3,8 @@
 namespace rl::cpu {
 
 const LinalgKernels linalg_kernels = {
-    lu_factor, lu_solve, inverse, cholesky, cholesky_inverse, cholesky_solve, triangular_solve, geqrf, orgqr, ormqr,
-    svd,       eigh,     eig,     lstsq,    ldl_factor,       ldl_solve,
+    by_rows, lu_factor, lu_solve, inverse, cholesky, cholesky_inverse, cholesky_solve, triangular_solve, geqrf, orgqr,
+    ormqr,   svd,       eigh,     eig,     lstsq,    ldl_factor,       ldl_solve,
 };
 
 }  // namespace rl::cpu

@@ -5,6 +5,7 @@
 namespace rl::cpu {
 
 // linalg_solve.cpp
+bool by_rows(DType dtype, int64_t m, int64_t n);
 void lu_factor(const View& a, const View& pivots, const View& info, bool pivot);
 void lu_solve(const View& lu, const View& pivots, const View& b, char trans);
 void inverse(const View& a, const View& info);
@@ -20,6 +21,7 @@ void eigh(const View& a, const View& values, const View& info, bool upper, bool 
 void geqrf(const View& a, const View& tau);
 void orgqr(const View& a, const View& tau);
 void ormqr(const View& a, const View& tau, const View& c, bool left, bool adjoint);
+// linalg_lstsq.cpp
 void lstsq(const View& a, const View& b, const View* rank, const View* s, const View& info, double rcond,
            LstsqDriver driver);
 // linalg_spectral.cpp

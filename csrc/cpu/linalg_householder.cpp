@@ -7,12 +7,8 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include "cpu/gemm_avx512.h"
+#include "cpu/avx512_begin.h"
+#include "cpu/linalg_vectors.h"
 
 namespace rl::cpu {
 namespace {
@@ -21,66 +17,8 @@ constexpr int64_t kFew = 16;  // columns that are reflected one by one
 // Those whose reflections are one product, of a matrix of so many columns.
 constexpr int64_t block_of(int64_t n) { return n < 512 ? 64 : 128; }
 
-template <class T> T sum_of(typename Vec<T>::Reg x) {
-  constexpr int W = Vec<T>::W;
-  T lane[W];
-  Vec<T>::store(lane, x);
-  for (int half = W / 2; half; half /= 2)
-    for (int i = 0; i < half; ++i) lane[i] += lane[i + half];
-  return lane[0];
-}
-// y += by x
-template <class T> void add_scaled(int64_t n, T by, const T* x, T* y) {
-  using V = Vec<T>;
-  const auto all = V::all(by);
-  for (int64_t i = 0; i < n; i += V::W) {
-    const auto mask = first_lanes<T>(n - i);
-    V::store(y + i, V::fma(all, V::load(x + i, mask), V::load(y + i, mask)), mask);
-  }
-}
-template <class T> T sum_of_squares(int64_t n, const T* x) {
-  using V = Vec<T>;
-  typename V::Reg sums[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
-  int64_t i = 0;
-  for (; i + 4 * V::W <= n; i += 4 * V::W)
-#pragma GCC unroll 4
-    for (int q = 0; q < 4; ++q) {
-      const auto y = V::load(x + i + q * V::W);
-      sums[q] = V::fma(y, y, sums[q]);
-    }
-  for (; i < n; i += V::W) {
-    const auto y = V::load(x + i, first_lanes<T>(n - i));
-    sums[0] = V::fma(y, y, sums[0]);
-  }
-  return sum_of<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-// Makes of x its reflection (beta, 0, ...): beta stands in x[0] and v behind it. Returns tau, 0 where there is nothing
-// to reflect.
-template <class T> T reflect(int64_t n, T* x) {
-  constexpr T kLeast = sizeof(T) == 4 ? T(1e-30) : T(1e-280), kMost = sizeof(T) == 4 ? T(1e37) : T(1e300);
-  T sum = sum_of_squares(n - 1, x + 1);
-  int power = 0;
-  if (!(sum >= kLeast && sum + x[0] * x[0] <= kMost)) {  // squares that a T does not hold: in units of the largest
-    T most = 0;
-    for (int64_t i = 1; i < n; ++i) most = most < std::fabs(x[i]) || x[i] != x[i] ? std::fabs(x[i]) : most;
-    if (most == T(0)) return T(0);
-    most = std::max(most, std::fabs(x[0]));
-    power = std::isfinite(most) ? std::ilogb(most) : 0;
-    for (int64_t i = 0; i < n; ++i) x[i] = std::ldexp(x[i], -power);
-    sum = sum_of_squares(n - 1, x + 1);
-  }
-  const T alpha = x[0], beta = std::copysign(std::sqrt(sum + alpha * alpha), -alpha), by = alpha - beta;
-  const auto divisor = Vec<T>::all(by);
-  for (int64_t i = 1; i < n; i += Vec<T>::W) {
-    const auto mask = first_lanes<T>(n - i);
-    Vec<T>::store(x + i, Vec<T>::load(x + i, mask) / divisor, mask);
-  }
-  x[0] = std::ldexp(beta, power);
-  return (beta - alpha) / beta;
-}
 // Up to N columns of c, reflected: c -= tau v (v^T c)
-template <int N, class T> void reflect_columns(int64_t n, const T* v, T tau, T* c, int64_t ld) {
+template <int N, class T> void reflect_few(int64_t n, const T* v, T tau, T* c, int64_t ld) {
   using V = Vec<T>;
   typename V::Reg sums[N];
 #pragma GCC unroll 8
@@ -104,13 +42,6 @@ template <int N, class T> void reflect_columns(int64_t n, const T* v, T tau, T* 
 #pragma GCC unroll 8
     for (int q = 0; q < N; ++q) V::store(c + q * ld + i, V::fma(by[q], x, V::load(c + q * ld + i, mask)), mask);
   }
-}
-
-// c (m, n) = alpha * a (m, k) @ b (k, n) + beta * c, for c column by column.
-template <class T> void product(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
-                                const T* b, int64_t brs, int64_t bcs, T beta, T* c, int64_t ld) {
-  if (m == 0 || n == 0 || k == 0) return;
-  gemm(Gemm<T>{n, m, k, b, bcs, brs, a, acs, ars, c, ld, 1, alpha, beta, beta == T(0) ? nullptr : c, ld, 1});
 }
 
 // k reflections of m numbers as I - V T V^T.
@@ -176,8 +107,8 @@ template <class T> void factor(int64_t m, int64_t n, T* a, int64_t ld, T* tau) {
     tau[j] = reflect(m - j, x);
     if (tau[j] == T(0)) continue;
     int64_t c = 1;
-    for (; c + 4 <= n - j; c += 4) reflect_columns<4>(m - j, x, tau[j], x + c * ld, ld);
-    for (; c < n - j; ++c) reflect_columns<1>(m - j, x, tau[j], x + c * ld, ld);
+    for (; c + 4 <= n - j; c += 4) reflect_few<4>(m - j, x, tau[j], x + c * ld, ld);
+    for (; c < n - j; ++c) reflect_few<1>(m - j, x, tau[j], x + c * ld, ld);
   }
 }
 
@@ -219,32 +150,28 @@ template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t 
 
 }  // namespace
 
-void qr_columns(int64_t m, int64_t n, float* a, int64_t ld, float* tau) { qr(m, n, a, ld, tau); }
-void qr_columns(int64_t m, int64_t n, double* a, int64_t ld, double* tau) { qr(m, n, a, ld, tau); }
-void expand_columns(int64_t m, int64_t n, int64_t k, float* a, int64_t ld, const float* tau) {
+template <class T> void qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau) { qr(m, n, a, ld, tau); }
+template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, const T* tau) {
   expand(m, n, k, a, ld, tau);
 }
-void expand_columns(int64_t m, int64_t n, int64_t k, double* a, int64_t ld, const double* tau) {
-  expand(m, n, k, a, ld, tau);
-}
-void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* tau,
-                     float* c, int64_t ldc) {
+template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
+                                        const T* tau, T* c, int64_t ldc) {
   reflect_all(adjoint, m, n, k, a, lda, tau, c, ldc);
 }
-void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* tau,
-                     double* c, int64_t ldc) {
-  reflect_all(adjoint, m, n, k, a, lda, tau, c, ldc);
-}
-
-}  // namespace rl::cpu
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
-void qr_columns(int64_t, int64_t, float*, int64_t, float*) {}
-void qr_columns(int64_t, int64_t, double*, int64_t, double*) {}
-void expand_columns(int64_t, int64_t, int64_t, float*, int64_t, const float*) {}
-void expand_columns(int64_t, int64_t, int64_t, double*, int64_t, const double*) {}
-void reflect_columns(bool, int64_t, int64_t, int64_t, const float*, int64_t, const float*, float*, int64_t) {}
-void reflect_columns(bool, int64_t, int64_t, int64_t, const double*, int64_t, const double*, double*, int64_t) {}
-}  // namespace rl::cpu
+template <class T> void qr_columns(int64_t, int64_t, T*, int64_t, T*) {}
+template <class T> void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*) {}
+template <class T> void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t) {}
 #endif
+
+#define RL_INSTANTIATE(T)                                                         \
+  template void qr_columns(int64_t, int64_t, T*, int64_t, T*);                    \
+  template void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*); \
+  template void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t);
+RL_INSTANTIATE(float)
+RL_INSTANTIATE(double)
+#undef RL_INSTANTIATE
+
+}  // namespace rl::cpu

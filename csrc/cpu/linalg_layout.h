@@ -106,7 +106,23 @@ template <class T> class Column {
   Scratch<T> scratch_;
 };
 
-// One matrix of a batch, row by row in memory of its own; `put` writes it back. For the routines of linalg_dense.h.
+// A view with its last two dimensions exchanged.
+struct Turned {
+  int64_t sizes[kMaxDims], strides[kMaxDims];
+  View view;
+  explicit Turned(const View& v) : view(v) {
+    std::copy_n(v.sizes, v.ndim, sizes);
+    std::copy_n(v.strides, v.ndim, strides);
+    std::swap(sizes[v.ndim - 1], sizes[v.ndim - 2]);
+    std::swap(strides[v.ndim - 1], strides[v.ndim - 2]);
+    view.sizes = sizes;
+    view.strides = strides;
+  }
+  Turned(const Turned&) = delete;
+};
+
+// One matrix of a batch, row by row: in place where the view's rows are, else in memory of its own, which `put` writes
+// back. For the routines of linalg_dense.h.
 template <class T> class RowMajor {
  public:
   RowMajor(const View& v, int64_t index)
@@ -115,86 +131,25 @@ template <class T> class RowMajor {
         rs_(v.strides[v.ndim - 2]),
         cs_(v.strides[v.ndim - 1]),
         view_(v.as<T>() + batch_offset(v, index, 2)),
-        data_(checked_mul(rows_, cols_)) {
-    move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), cols_, 1);
+        in_place_(cs_ == 1 && rs_ >= cols_) {
+    if (in_place_) return;
+    data_.reset(checked_mul(rows_, line_ld<T>(cols_)));
+    move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), ld(), 1);
   }
-  void put() const { move_matrix(rows_, cols_, data_.get(), cols_, 1, view_, rs_, cs_); }
-  T* data() const { return data_.get(); }
-  int64_t ld() const { return cols_; }
+  void put() const {
+    if (!in_place_) move_matrix(rows_, cols_, data_.get(), ld(), 1, view_, rs_, cs_);
+  }
+  // The view becomes a matrix (rows, cols) that stands elsewhere.
+  void put(const T* from, int64_t ld) const { move_matrix(rows_, cols_, from, ld, 1, view_, rs_, cs_); }
+  T* data() const { return in_place_ ? view_ : data_.get(); }
+  int64_t ld() const { return in_place_ ? rs_ : line_ld<T>(cols_); }
 
  private:
   int64_t rows_, cols_, rs_, cs_;
   T* view_;
+  bool in_place_;
   Scratch<T> data_;
 };
-// A matrix so small that its routines are a few loops over the stack.
-constexpr int kTiny = 8;
-template <class T> struct Tiny {
-  T at[kTiny][kTiny];
-  int pivots[kTiny];
-
-  Tiny(const T* from, int64_t rs, int64_t cs, int n) {
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) at[i][j] = from[i * rs + j * cs];
-  }
-  void put(T* to, int64_t rs, int64_t cs, int n) const {
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) to[i * rs + j * cs] = at[i][j];
-  }
-  // Gauss's elimination with exchanges of rows, as LAPACK's getrf.
-  int lu(int n) {
-    int info = 0;
-    for (int k = 0; k < n; ++k) {
-      int best = k;
-      auto size = [&](int i) {
-        if constexpr (lapack::is_complex<T>) return std::fabs(at[i][k].real()) + std::fabs(at[i][k].imag());
-        else return std::fabs(at[i][k]);
-      };
-      for (int i = k + 1; i < n; ++i) best = size(i) > size(best) ? i : best;
-      pivots[k] = best + 1;
-      if (best != k)
-        for (int j = 0; j < n; ++j) std::swap(at[k][j], at[best][j]);
-      if (at[k][k] == T(0)) {
-        if (!info) info = k + 1;
-        continue;
-      }
-      const T by = T(1) / at[k][k];
-      for (int i = k + 1; i < n; ++i) {
-        const T factor = at[i][k] * by;
-        at[i][k] = factor;
-        for (int j = k + 1; j < n; ++j) at[i][j] -= factor * at[k][j];
-      }
-    }
-    return info;
-  }
-  // X of A X = B for B with n rows, k columns and any strides, in place; trans as getrs's.
-  void solve(int n, int k, T* b, int64_t rs, int64_t cs, char trans) const {
-    T x[kTiny];
-    auto get = [&](int i, int j) {
-      if constexpr (lapack::is_complex<T>)
-        return trans == 'N' ? at[i][j] : trans == 'T' ? at[j][i] : std::conj(at[j][i]);
-      else return trans == 'N' ? at[i][j] : at[j][i];
-    };
-    for (int c = 0; c < k; ++c) {
-      for (int i = 0; i < n; ++i) x[i] = b[i * rs + c * cs];
-      if (trans == 'N')
-        for (int i = 0; i < n; ++i) std::swap(x[i], x[pivots[i] - 1]);
-      // L is unit; transposed, U comes first.
-      for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < i; ++j) x[i] -= get(i, j) * x[j];
-        if (trans != 'N') x[i] /= get(i, i);
-      }
-      for (int i = n - 1; i >= 0; --i) {
-        for (int j = i + 1; j < n; ++j) x[i] -= get(i, j) * x[j];
-        if (trans == 'N') x[i] /= get(i, i);
-      }
-      if (trans != 'N')
-        for (int i = n - 1; i >= 0; --i) std::swap(x[i], x[pivots[i] - 1]);
-      for (int i = 0; i < n; ++i) b[i * rs + c * cs] = x[i];
-    }
-  }
-};
-
 // Whether a matrix of this size and type goes to them.
 template <class T> bool is_dense(int64_t n) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= 48 && gemm_available();
@@ -225,5 +180,13 @@ template <class F> void visit_lapack(DType t, F f) {
 
 // The optimal workspace that a query (lwork = -1) wrote.
 template <class T> int work_size(T query) { return std::max(1, static_cast<int>(std::real(query))); }
+// f(work, lwork) is asked for its best size first.
+template <class T, class F> void with_work(F f) {
+  T query;
+  f(&query, -1);
+  int size = work_size(query);
+  Scratch<T> work(size);
+  f(work.get(), size);
+}
 
 }  // namespace rl::cpu

@@ -4,6 +4,7 @@
 
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tiny.h"
 
 namespace rl::cpu {
 namespace {
@@ -26,24 +27,14 @@ template <class T> int lu_unpivoted(const ColMajor<T>& a, int m, int n) {
   return info;
 }
 
-// A view with its last two dimensions exchanged.
-struct Turned {
-  int64_t sizes[kMaxDims], strides[kMaxDims];
-  View view;
-  explicit Turned(const View& v) : view(v) {
-    std::copy_n(v.sizes, v.ndim, sizes);
-    std::copy_n(v.strides, v.ndim, strides);
-    std::swap(sizes[v.ndim - 1], sizes[v.ndim - 2]);
-    std::swap(strides[v.ndim - 1], strides[v.ndim - 2]);
-    view.sizes = sizes;
-    view.strides = strides;
-  }
-  Turned(const Turned&) = delete;
-};
-
 constexpr int kManyColumns = 8;  // of a right side, for which products pay
 
 }  // namespace
+
+bool by_rows(DType dtype, int64_t m, int64_t n) {
+  const int64_t least = std::min(m, n);
+  return dtype == DType::Float32 ? is_dense<float>(least) : dtype == DType::Float64 && is_dense<double>(least);
+}
 
 void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) {
   int m = rows_of(a), n = cols_of(a);
@@ -53,12 +44,13 @@ void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) 
       if (pivot && m == n && n <= kTiny) {
         T* at = a.as<T>() + batch_offset(a, i, 2);
         const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
-        Tiny<T> x(at, rs, cs, n);
-        item<int>(info, i) = x.lu(n);
-        x.put(at, rs, cs, n);
         int* p = pivots.as<int>() + batch_offset(pivots, i, 1);
-        for (int j = 0; j < n; ++j) p[j * pivots.strides[pivots.ndim - 1]] = x.pivots[j];
-        return;
+        return with_size(n, [&](auto size) {
+          Tiny<T> x(at, rs, cs, size);
+          item<int>(info, i) = x.lu(size);
+          x.put(at, rs, cs, size);
+          for (int j = 0; j < size; ++j) p[j * pivots.strides[pivots.ndim - 1]] = x.pivots[j];
+        });
       }
       Column<int> p(pivots, i, Access::Write);
       int code = 0;
@@ -101,18 +93,18 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
               p.data()[j]);
       if constexpr (!lapack::is_complex<T>)
-        if (k >= kManyColumns && is_dense<T>(n)) {
+        if ((k >= kManyColumns || lu.strides[lu.ndim - 1] == 1) && is_dense<T>(n)) {
           RowMajor<T> y(b, i);
           const T* packed = lu.as<T>() + batch_offset(lu, i, 2);
           const int64_t rs = lu.strides[lu.ndim - 2], cs = lu.strides[lu.ndim - 1];
           if (trans == 'N') {
-            exchange_rows(p.data(), n, y.data(), k, k, false);
-            solve_rows(false, true, n, k, packed, rs, cs, y.data(), k);
-            solve_rows(true, false, n, k, packed, rs, cs, y.data(), k);
+            exchange_rows(p.data(), n, y.data(), y.ld(), k, false);
+            solve_rows(false, true, n, k, packed, rs, cs, y.data(), y.ld());
+            solve_rows(true, false, n, k, packed, rs, cs, y.data(), y.ld());
           } else {
-            solve_rows(false, false, n, k, packed, cs, rs, y.data(), k);
-            solve_rows(true, true, n, k, packed, cs, rs, y.data(), k);
-            exchange_rows(p.data(), n, y.data(), k, k, true);
+            solve_rows(false, false, n, k, packed, cs, rs, y.data(), y.ld());
+            solve_rows(true, true, n, k, packed, cs, rs, y.data(), y.ld());
+            exchange_rows(p.data(), n, y.data(), y.ld(), k, true);
           }
           return y.put();
         }
@@ -132,27 +124,25 @@ void inverse(const View& a, const View& info) {
       if (n && n <= kTiny) {
         T* at = a.as<T>() + batch_offset(a, i, 2);
         const int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
-        Tiny<T> x(at, rs, cs, n);
-        item<int>(info, i) = code = x.lu(n);
-        if (code) return x.put(at, rs, cs, n);
-        for (int r = 0; r < n; ++r)
-          for (int c = 0; c < n; ++c) at[r * rs + c * cs] = T(r == c ? 1 : 0);
-        return x.solve(n, n, at, rs, cs, 'N');
+        return with_size(n, [&](auto size) {
+          Tiny<T> x(at, rs, cs, size);
+          item<int>(info, i) = code = x.lu(size);
+          if (code) return x.put(at, rs, cs, size);
+          for (int r = 0; r < size; ++r)
+            for (int c = 0; c < size; ++c) at[r * rs + c * cs] = T(r == c ? 1 : 0);
+          x.solve(size, size, at, rs, cs, 'N');
+        });
       }
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(n)) {
           RowMajor<T> x(a, i);
           Scratch<int> pivots(n);
-          item<int>(info, i) = code = lu_rows(n, n, x.data(), n, pivots.get());
+          item<int>(info, i) = code = lu_rows(n, n, x.data(), x.ld(), pivots.get());
           if (code) return x.put();
-          Scratch<T> y(checked_mul(n, n));
-          std::fill(y.get(), y.get() + int64_t{n} * n, T(0));
-          for (int64_t j = 0; j < n; ++j) y[j * n + j] = T(1);
-          exchange_rows(pivots.get(), n, y.get(), n, n, false);
-          solve_rows(false, true, n, n, x.data(), n, 1, y.get(), n);
-          solve_rows(true, false, n, n, x.data(), n, 1, y.get(), n);
-          std::copy(y.get(), y.get() + int64_t{n} * n, x.data());
-          return x.put();
+          const int64_t ld = line_ld<T>(n);
+          Scratch<T> y(checked_mul(ld, n));
+          inverse_rows(n, x.data(), x.ld(), pivots.get(), y.get(), ld);
+          return x.put(y.get(), ld);
         }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);

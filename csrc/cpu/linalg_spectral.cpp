@@ -58,19 +58,76 @@ template <class T> struct Svd {
       lapack::ormbr<T>('P', 'R', adjoint, height, n, m, a, lda, taup.get(), vh, ldvh, w, size, &code);
     });
   }
+  // By way of two diagonals, on our own products. Wide matrices are decomposed as their transposes, whose two diagonals
+  // are turned: then reflections of rows and columns change places.
+  void condensed() {
+    const bool turned = m < n;
+    const int64_t most = std::max(m, n), k = std::min(m, n), ld = line_ld<T>(most), ldp = line_ld<T>(k);
+    Scratch<T> q(checked_mul(ld, k)), p(checked_mul(ldp, k)), tauq(k), taup(k), e(k);
+    move_matrix(most, k, a, turned ? lda : 1, turned ? 1 : lda, q.get(), 1, ld);
+    for (int64_t j = 0; j < k; ++j) {
+      std::fill(q.get() + j * ld + most, q.get() + (j + 1) * ld, T(0));
+      std::fill_n(p.get() + j * ldp, ldp, T(0));
+    }
+    bidiagonal_columns(most, k, q.get(), ld, s, e.get(), tauq.get(), taup.get(), p.get(), ldp);
+    const int size = static_cast<int>(k);
+    T none;
+    int inone;
+    Scratch<int> iwork(8 * k);
+    if (job == 'N') {
+      Scratch<T> work(4 * k);
+      lapack::bdsdc<T>(turned ? 'L' : 'U', 'N', size, s, e.get(), &none, 1, &none, 1, &none, &inone, work.get(),
+                       iwork.get(), &code);
+      return;
+    }
+    Scratch<T> work(3 * k * k + 4 * k), left(k * k), right(k * k);
+    lapack::bdsdc<T>(turned ? 'L' : 'U', 'I', size, s, e.get(), left.get(), size, right.get(), size, &none, &inone,
+                     work.get(), iwork.get(), &code);
+    if (code) return;
+    // (rows, width) with a small matrix in its corner and, beyond, ones on the diagonal; reflected.
+    auto reflect = [&](T* to, int64_t ldt, int64_t rows, int64_t width, const T* from, int64_t rs, int64_t cs,
+                       bool columns) {
+      move_matrix(k, k, from, rs, cs, to, 1, ldt);
+      for (int64_t j = 0; j < width; ++j) std::fill(to + j * ldt + (j < k ? k : 0), to + j * ldt + rows, T(0));
+      for (int64_t j = k; j < width; ++j) to[j * ldt + j] = T(1);
+      if (columns) reflect_columns(false, rows, width, k, q.get(), ld, tauq.get(), to, ldt);
+      else reflect_columns(false, k - 1, width, k - 1, p.get() + 1, ldp, taup.get(), to + 1, ldt);
+    };
+    const int64_t width = job == 'A' ? m : k, height = job == 'A' ? n : k;
+    reflect(u, ldu, m, width, left.get(), 1, k, !turned);
+    Scratch<T> v(checked_mul(n, height));
+    reflect(v.get(), n, n, height, right.get(), k, 1, turned);
+    move_matrix(height, n, v.get(), n, 1, vh, 1, ldvh);
+  }
   // Tall matrices by their QR first: A = Q R, R = U' S V^H, U = Q U'.
   void tall() {
-    Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(static_cast<int64_t>(n) * n);
+    Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
+    if constexpr (!lapack::is_complex<T>)
+      if (is_dense<T>(n)) {
+        qr_columns(m, n, a, lda, tau.get());
+        solve_triangle(r.get(), small.get());
+        if (job == 'N' || code) return;
+        expand_left(small.get());
+        return reflect_columns(false, m, job == 'A' ? m : n, n, a, lda, tau.get(), u, ldu);
+      }
     run([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
+    solve_triangle(r.get(), small.get());
+    expand_left(small.get());
+    int width = job == 'A' ? m : n;
+    run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
+  }
+  // s, vh and the small u of the triangle in a's corner, which becomes r.
+  void solve_triangle(T* r, T* small) {
     for (int64_t j = 0; j < n; ++j)
       for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? a[j * lda + i] : T(0);
-    Svd<T> inner{n, n, 0, 'S', r.get(), small.get(), vh, n, n, ldvh, s};
-    inner.divide_and_conquer();
+    Svd<T> inner{n, n, 0, job == 'N' ? 'N' : 'S', r, small, vh, n, n, ldvh, s};
+    inner.by_shape();
     code = inner.code;
-    int width = job == 'A' ? m : n;
+  }
+  void expand_left(const T* small) const {
+    int64_t width = job == 'A' ? m : n;
     for (int64_t j = 0; j < width; ++j)
       for (int64_t i = 0; i < m; ++i) u[j * ldu + i] = i < n && j < n ? small[j * n + i] : T(i == j ? 1 : 0);
-    run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
   }
   // Numbers that need no scaling before: neither tiny nor huge, and finite.
   bool moderate() const {
@@ -86,6 +143,9 @@ template <class T> struct Svd {
   }
   void by_shape() {
     int64_t least = std::min(m, n), most = std::max(m, n), threshold = least * 11 / 6;
+    if constexpr (!lapack::is_complex<T>)
+      if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate())
+        return 2 * int64_t{m} >= 3 * int64_t{n} ? tall() : condensed();
     if (job == 'N' || lapack::is_complex<T>) divide_and_conquer();
     else if (n > m && most >= threshold && most < 16 * least && moderate()) wide();
     else if (m > n && 2 * most >= 3 * least && most < threshold && moderate()) tall();

@@ -1,8 +1,10 @@
 // Symmetric and Hermitian matrices: Cholesky, Bunch and Kaufman's LDL, eigenvalues.
+#include <limits>
 #include <utility>
 
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tiny.h"
 
 namespace rl::cpu {
 namespace {
@@ -10,6 +12,53 @@ namespace {
 template <class T> T conjugate(T x) {
   if constexpr (lapack::is_complex<T>) return std::conj(x);
   else return x;
+}
+
+template <class F> void each_row(int64_t n, F f) {
+  parallel_for(0, n, std::max<int64_t>(1, 65536 / n), [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) f(r);
+  });
+}
+
+// Whether numbers can be reflected as they are: finite, and with squares that a T holds.
+template <class T> bool moderate(int64_t n, const T* a, int64_t ld) {
+  T largest = 0;
+  bool finite = true;
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = j; i < n; ++i) {
+      const T x = std::fabs(a[j * ld + i]);
+      finite &= x <= std::numeric_limits<T>::max();
+      largest = x > largest ? x : largest;
+    }
+  const T limit = sizeof(T) == 4 ? T(1e12) : T(1e120);
+  return finite && largest < limit && largest > 1 / limit;
+}
+
+// Eigenvalues of the lower half of x by way of three diagonals, and eigenvectors where wanted: those of the diagonals,
+// reflected back.
+template <class T> int eigh_condensed(int n, const ColMajor<T>& x, T* values, bool vectors) {
+  const int64_t ld = line_ld<T>(n);
+  Scratch<T> a(checked_mul(ld, n)), e(n), tau(n);
+  for (int64_t j = 0; j < n; ++j) {
+    T* column = a.get() + j * ld;  // with zeros before and behind its own numbers
+    std::fill_n(column, j, T(0));
+    std::copy(&x.at(j, j), &x.at(0, j) + n, column + j);
+    std::fill(column + n, column + ld, T(0));
+  }
+  tridiagonal_columns(n, a.get(), ld, values, e.get(), tau.get());
+  int code = 0;
+  if (!vectors) {
+    lapack::sterf<T>(n, values, e.get(), &code);
+    return code;
+  }
+  T query;
+  int iquery;
+  lapack::stedc<T>('I', n, values, e.get(), x.data(), x.ld(), &query, -1, &iquery, -1, &code);
+  Scratch<T> work(work_size(query));
+  Scratch<int> iwork(iquery);
+  lapack::stedc<T>('I', n, values, e.get(), x.data(), x.ld(), work.get(), work_size(query), iwork.get(), iquery, &code);
+  reflect_columns(false, n - 1, n, n - 1, a.get() + 1, ld, tau.get(), x.data() + 1, x.ld());
+  return code;
 }
 
 }  // namespace
@@ -20,20 +69,35 @@ void cholesky(const View& a, const View& info, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(a, 2), n * 1.0 * n * n / 3, [&](int64_t i) {
       int code = 0;
+      if (n && n <= kTiny) {
+        T* at = a.as<T>() + batch_offset(a, i, 2);
+        int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
+        if (upper) std::swap(rs, cs);  // U^H, but for its signs, is L
+        return with_size(n, [&](auto size) {
+          Tiny<T> x(at, rs, cs, size);
+          if (upper) x.conjugate_all(size);
+          item<int>(info, i) = x.cholesky(size);
+          if (upper) x.conjugate_all(size);
+          x.put(at, rs, cs, size);
+        });
+      }
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(n)) {
-          RowMajor<T> x(a, i);
-          T* l = x.data();
-          if (upper)
-            for (int64_t r = 0; r < n; ++r)
-              for (int64_t c = 0; c < r; ++c) l[r * n + c] = l[c * n + r];
-          item<int>(info, i) = cholesky_rows(n, l, n);
-          for (int64_t r = 0; r < n; ++r)
-            for (int64_t c = r + 1; c < n; ++c) l[r * n + c] = T(0);
-          if (upper)
-            for (int64_t r = 0; r < n; ++r)
-              for (int64_t c = 0; c < r; ++c) l[c * n + r] = l[r * n + c], l[r * n + c] = T(0);
-          return x.put();
+          // L column by column is U row by row.
+          T* at = a.as<T>() + batch_offset(a, i, 2);
+          const int64_t rs = a.strides[a.ndim - (upper ? 2 : 1)], cs = a.strides[a.ndim - (upper ? 1 : 2)];
+          const int64_t ld = line_ld<T>(n);
+          Scratch<T> x(checked_mul(ld, n));
+          if (cs != 1) move_matrix(n, n, at, rs, cs, x.get(), ld, 1);
+          else each_row(n, [&](int64_t r) { std::copy(at + r * rs + r, at + r * rs + n, x.get() + r * (ld + 1)); });
+          item<int>(info, i) = cholesky_rows(n, x.get(), ld);
+          each_row(n, [&](int64_t r) {
+            T *from = x.get() + r * ld, *to = cs == 1 ? at + r * rs : from;
+            std::fill_n(to, r, T(0));
+            if (cs == 1) std::copy(from + r, from + n, to + r);
+          });
+          if (cs != 1) move_matrix(n, n, x.get(), ld, 1, at, rs, cs);
+          return;
         }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
@@ -57,16 +121,15 @@ void cholesky_inverse(const View& a, const View& info, bool upper) {
           // The inverse of L L^T by two systems, if no element of the diagonal is zero.
           RowMajor<T> x(a, i);
           const T* l = x.data();
-          for (int j = n - 1; j >= 0; --j) code = l[j * (n + int64_t{1})] == T(0) ? j + 1 : code;
+          for (int j = n - 1; j >= 0; --j) code = l[j * (x.ld() + 1)] == T(0) ? j + 1 : code;
           item<int>(info, i) = code;
           if (code) return;
           Scratch<T> y(checked_mul(n, n));
           std::fill(y.get(), y.get() + int64_t{n} * n, T(0));
           for (int64_t j = 0; j < n; ++j) y[j * n + j] = T(1);
-          solve_rows(false, false, n, n, l, upper ? 1 : n, upper ? n : 1, y.get(), n);
-          solve_rows(true, false, n, n, l, upper ? n : 1, upper ? 1 : n, y.get(), n);
-          std::copy(y.get(), y.get() + int64_t{n} * n, x.data());
-          return x.put();
+          solve_rows(false, false, n, n, l, upper ? 1 : x.ld(), upper ? x.ld() : 1, y.get(), n);
+          solve_rows(true, false, n, n, l, upper ? x.ld() : 1, upper ? 1 : x.ld(), y.get(), n);
+          return x.put(y.get(), n);
         }
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
@@ -93,8 +156,8 @@ void cholesky_solve(const View& factor, const View& b, bool upper) {
           const T* l = factor.as<T>() + batch_offset(factor, i, 2);
           int64_t rs = factor.strides[factor.ndim - 2], cs = factor.strides[factor.ndim - 1];
           if (upper) std::swap(rs, cs);
-          solve_rows(false, false, n, k, l, rs, cs, y.data(), k);
-          solve_rows(true, false, n, k, l, cs, rs, y.data(), k);
+          solve_rows(false, false, n, k, l, rs, cs, y.data(), y.ld());
+          solve_rows(true, false, n, k, l, cs, rs, y.data(), y.ld());
           return y.put();
         }
       ColMajor<T> x(factor, i, Access::Read), y(b, i, Access::ReadWrite);
@@ -163,6 +226,11 @@ void eigh(const View& a, const View& values, const View& info, bool upper, bool 
       if (n) {
         ColMajor<T> x(a, i, Access::ReadWrite);
         Column<R> w(values, i, Access::Write);
+        if constexpr (!lapack::is_complex<T>)
+          if (!upper && is_dense<T>(n) && moderate(n, x.data(), x.ld())) {
+            item<int>(info, i) = eigh_condensed(n, x, w.data(), vectors);
+            return;
+          }
         auto run = [&](T* work, int lwork, R* rwork, int lrwork, int* iwork, int liwork) {
           char job = vectors ? 'V' : 'N', uplo = upper ? 'U' : 'L';
           if constexpr (lapack::is_complex<T>)

@@ -28,8 +28,8 @@ Grads EmbeddingBackward::stacked(const Grads& dy) {
   return {index_add(like, 1, reshape(at, {at.numel()}), reshape(g, led(g, Ints{at.numel(), width})))};
 }
 bool EmbeddingBackward::takes_sums() const {
-  return run && run == current_backward() && stacked_rows() < 0 && !captured && !hooks && !released &&
-         !scale_grad_by_freq && !indices.packed_;
+  return run && run == current_backward() && !captured && !hooks && !released && !scale_grad_by_freq &&
+         !indices.packed_;
 }
 void EmbeddingBackward::add_sums(const Tensor& sums, const Tensor& at) {
   Tensor more = embedding_dense_backward(sums, at, weight_sym_argsize_0, padding_idx, false);

@@ -25,7 +25,7 @@ struct EmbeddingBackward : Node {
   Grads backward(const Grads& dy);
   Grads stacked(const Grads& dy);
 
-  // Whether, in the backward that runs, a reader may give sums of y's rows for its gradient.
+  // Whether, in the backward that runs, a reader of one gradient, not a stack, may give sums of y's rows for it.
   bool takes_sums() const;
   // To be called by such a reader: sums (groups, width) of the gradients of y's rows, those at indices `at` (groups).
   void add_sums(const Tensor& sums, const Tensor& at);

@@ -26,6 +26,8 @@ inline int64_t cols(const Tensor& a) { return a.sizes()[a.dim() - 1]; }
 Tensor column_major(IntSpan sizes, DType dtype, Device device);
 Tensor column_copy(const Tensor& a, IntSpan batch);
 inline Tensor column_copy(const Tensor& a) { return column_copy(a, batch_of(a)); }
+// A copy of a in the order that lu_factor works in, for an LU that stays inside.
+Tensor lu_copy(const Tensor& a);
 // a seen with a larger batch, without history
 Tensor broadcast_batch(const Tensor& a, IntSpan batch, int64_t inner = 2);
 

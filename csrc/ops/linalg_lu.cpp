@@ -96,9 +96,11 @@ static std::tuple<Tensor, Tensor, Tensor> lu_factor_of(const char* name, const T
                                                        bool check_errors) {
   check_matrix(name, a);
   check_linalg_type(name, a);
-  Tensor lu = column_copy(a), pivots = empty(with(batch_of(a), {std::min(rows(a), cols(a))}), DType::Int32, a.device());
+  Tensor lu = pivot ? lu_copy(a) : column_copy(a);
+  Tensor pivots = empty(with(batch_of(a), {std::min(rows(a), cols(a))}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
   if (!a.device().is_meta()) g_cpu->linalg->lu_factor(lu.view(), pivots.view(), info.view(), pivot);
+  if (lu.strides()[lu.dim() - 2] != 1) lu = column_copy(lu);  // users are given LAPACK's order
   if (check_errors) check_info(name, info);
   Tensor results[] = {lu, pivots};
   record_all<LuFactorBackward>({results, 2}, {a}, [&](auto& n) {
@@ -169,6 +171,9 @@ static Tensor lu_solve(const Tensor& b, const Tensor& lu, const Tensor& pivots) 
 
 namespace {
 
+// The distance of the rows or columns of a square matrix that lu_copy made.
+int64_t long_stride(const Tensor& lu) { return std::max(lu.strides()[lu.dim() - 2], lu.strides()[lu.dim() - 1]); }
+
 // The factors of U's diagonal and the sign of the exchanges.
 struct Determinants {
   Tensor lu, pivots, det, sign, logabs;
@@ -179,7 +184,7 @@ Determinants determinants(const char* name, const Tensor& a, bool product_only =
   Determinants d;
   int64_t n = cols(a);
   Device device = a.device();
-  d.lu = column_copy(a);
+  d.lu = lu_copy(a);
   d.pivots = empty(with(batch_of(a), {n}), DType::Int32, device);
   Tensor info = empty(batch_of(a), DType::Int32, device);
   d.det = empty(batch_of(a), a.dtype(), device);
@@ -192,12 +197,13 @@ Determinants determinants(const char* name, const Tensor& a, bool product_only =
     if constexpr (is_complex_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>) {
       using R = decltype(std::abs(T()));
       const T* lu = d.lu.template data<T>();
+      const int64_t ld = long_stride(d.lu);
       const int32_t* p = d.pivots.template data<int32_t>();
       for (int64_t b = 0; b < d.det.numel(); ++b) {
         T product(1), sign(1);
         R logs(0);
         for (int64_t i = 0; i < n; ++i) {
-          T u = lu[b * n * n + i * n + i];
+          T u = lu[(b * n + i) * ld + i];
           bool swapped = p[b * n + i] != i + 1;
           product *= swapped ? -u : u;
           if (product_only) continue;
@@ -246,11 +252,12 @@ struct DetBackward : Node {
         const int32_t* p = d.pivots.template data<int32_t>();
         for (int64_t b = 0; b < d.det.numel(); ++b) {
           if (d.det.template data<T>()[b] != T(0)) continue;
-          if (!own) d.lu = column_copy(d.lu), own = true;
+          if (!own) d.lu = lu_copy(d.lu), own = true;
           T* lu = d.lu.template data<T>();
+          const int64_t ld = long_stride(d.lu);
           T product(1);
           for (int64_t i = 0; i < n; ++i) {
-            T& u = lu[b * n * n + i * n + i];
+            T& u = lu[(b * n + i) * ld + i];
             if (u == T(0)) u = T(std::numeric_limits<R>::epsilon());
             product *= p[b * n + i] != i + 1 ? -u : u;
           }

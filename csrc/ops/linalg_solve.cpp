@@ -54,7 +54,7 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> solve_matrices(const char* nam
   CHECK(rows(a) == rows(b), Runtime, name, ": Incompatible shapes of A and B for the equation AX = B (", rows(a), "x",
         cols(a), " and ", rows(b), "x", cols(b), ")");
   Ints batch = broadcast_sizes(batch_of(a), batch_of(b));
-  Tensor lu = column_copy(a), pivots = empty(with(batch_of(a), {rows(a)}), DType::Int32, a.device());
+  Tensor lu = lu_copy(a), pivots = empty(with(batch_of(a), {rows(a)}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
   Tensor x = column_copy(b, batch);
   if (!a.device().is_meta()) {

@@ -131,6 +131,7 @@ struct RnnLayerBackward : Node {
   SmallVector<Saved, 2> weights;
   RnnCall call;
   EqualRows equal;
+  bool by_rows = false;  // a stack of gradients, one after the other
 
   RnnTensors saved() {
     auto maybe = [&](const Saved& s) { return s.defined() ? s.unpack(*this) : Tensor(); };
@@ -140,6 +141,14 @@ struct RnnLayerBackward : Node {
   Grads backward(const Grads& dy) {
     RnnTensors x = saved();
     return grad_enabled() ? again(x, dy) : fused(x, dy);
+  }
+
+  Grads stacked(const Grads& dy) {
+    struct Marked {
+      bool& mark;
+      ~Marked() { mark = false; }
+    } marked{by_rows = true};
+    return backward_by_rows(*this, dy);
   }
 
   // Runs the composed form on stand-ins of the inputs and differentiates that.
@@ -171,7 +180,8 @@ struct RnnLayerBackward : Node {
   // The table whose rows the input is, and where they are, if the table takes the gradients of equal rows together.
   EmbeddingBackward* reader_of(Tensor& at) {
     Node* to = edges[0].node;
-    if (!equal.found() || !needs(0) || to->type != &NodeTypeOf<EmbeddingBackward>::type || (hooks && hooks->post))
+    if (!equal.found() || !needs(0) || by_rows || to->type != &NodeTypeOf<EmbeddingBackward>::type ||
+        (hooks && hooks->post))
       return nullptr;
     auto* table = static_cast<EmbeddingBackward*>(to);
     if (!table->takes_sums()) return nullptr;
@@ -229,7 +239,8 @@ struct RnnLayerBackward : Node {
     else if (needs(3) && !needs(4)) dx[3] = mm(t(of_input(dgates)), flat);
     if (!needs(4)) return dx;
     bool apart = equal.found() || !needs(3);  // the product with the input
-    if (apart && !call.packed()) {
+    // Rows that count nothing are multiplied by zero there, which only bounded states survive.
+    if (apart && !call.packed() && call.cell != RnnCell::Relu) {
       const StatesBefore states(shape, dgates, out, h0);
       dx[4] = gru ? cat({states.product(0, 2 * h), states.product(3 * h, h)}, 0) : states.product(0, deltas * h);
       return dx;
