@@ -838,3 +838,27 @@ def _grouped(x, index, places):
     """Rows by place, with a row of zeros before each place's, and where each place begins."""
     parts = [np.concatenate([np.zeros_like(x[:1]), x[index == place]]) for place in range(places)]
     return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "m, n", [(2, 2), (3, 3), (4, 4), (8, 8), (3, 1), (1, 8), (2, 4), (8, 3), (1, 2), (5, 8), (4, 3), (7, 6)]
+)
+def test_many_tiny_products(m, n, dtype):
+    for k in (1, 3, 16, 17):
+        a, b, c = (array(6, *shape, seed=i, dtype=dtype) for i, shape in enumerate([(m, k), (k, n), (m, n)]))
+        want, atol = a.astype(np.float64) @ b, 1e-5 if dtype == np.float32 else 1e-13
+        ta, tb, tc = map(rl.tensor, (a, b, c))
+        np.testing.assert_allclose(ta @ tb, want, atol=atol)
+        turned = [rl.tensor(np.ascontiguousarray(x.transpose(0, 2, 1))).transpose(1, 2) for x in (a, b)]
+        np.testing.assert_allclose(turned[0] @ turned[1], want, atol=atol)
+        np.testing.assert_allclose(ta[0] @ tb, a[0] @ b.astype(np.float64), atol=atol)
+        np.testing.assert_allclose(
+            rl.baddbmm(tc, ta, tb, beta=0.5, alpha=2), 0.5 * c + 2 * want, atol=4 * atol
+        )
+        np.testing.assert_allclose(tc.clone().baddbmm_(ta, tb), c + want, atol=2 * atol)
+        out = rl.empty(6, n, m, dtype=ta.dtype).transpose(1, 2)
+        np.testing.assert_allclose(rl.bmm(ta, tb, out=out), want, atol=atol)
+    a[0, 0, 0] = np.inf
+    assert np.isinf((rl.tensor(a) @ rl.tensor(np.abs(b) + 1))[0, 0]).all()
+    assert np.isfinite((rl.tensor(a) @ rl.tensor(b))[0, 1:]).all()

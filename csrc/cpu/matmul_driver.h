@@ -10,6 +10,7 @@
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/matmul_int.h"
+#include "cpu/matmul_tiny.h"
 #include "cpu/scratch.h"
 
 namespace rl::RL_ISA {
@@ -31,6 +32,7 @@ template <class T> int leading(const Matrix<T>& x) {
 }
 
 inline constexpr int kOperands = 4;  // out, a, b, addend
+inline constexpr int64_t kTinyBatch = 4;
 inline constexpr int64_t kSliceK = int64_t{1} << 28;
 
 // The batch dimensions, with those of size 1 dropped and neighbours merged where all operands allow it.
@@ -233,6 +235,31 @@ template <class T> struct Product {
     if (!direct) scaled_copy(ct, target.data, target.rs, target.cs, T(1));
   }
 
+  // The longer side of a tiny result goes along the vectors, which have its length.
+  bool is_tiny() const {
+    const int64_t longer = std::max(c.rows, c.cols);
+    return a.cols <= kTinySum && (longer == 2 || longer == 3 || longer == 4 || longer == 8);
+  }
+  void tiny(const int64_t* offsets) const {
+    T* to = c.data + offsets[0];
+    const T *add = beta == T(0) ? nullptr
+                   : d          ? d + offsets[3]
+                                : to,
+            *xa = a.data + offsets[1], *xb = b.data + offsets[2];
+    const int64_t rs = d ? drs : c.rs, cs = d ? dcs : c.cs;
+    auto call = [&](auto run) {
+      if (c.rows > c.cols)  // c^T = b^T @ a^T
+        run(c.cols, a.cols, xb, b.cs, b.rs, xa, a.cs, a.rs, to, c.cs, c.rs, add, cs, rs, alpha, beta);
+      else run(c.rows, a.cols, xa, a.rs, a.cs, xb, b.rs, b.cs, to, c.rs, c.cs, add, rs, cs, alpha, beta);
+    };
+    switch (std::max(c.rows, c.cols)) {
+      case 2: return call(tiny_product<2, T>);
+      case 3: return call(tiny_product<3, T>);
+      case 4: return call(tiny_product<4, T>);
+      default: return call(tiny_product<8, T>);
+    }
+  }
+
   // A row or column of the result: y = matrix @ x.
   void line(const int64_t* offsets, int64_t first, int64_t count) const {
     bool column = c.cols == 1;
@@ -330,6 +357,18 @@ template <class T> void product(const View& out, const View& va, const View& vb,
   if (k == 1) {
     if (m == 1) p.a.rs = p.a.cs = 1;
     if (n == 1) p.b.rs = p.b.cs = 1;
+  }
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    if (batch.count >= kTinyBatch && p.is_tiny()) {
+      auto body = [&](int64_t first, int64_t last) {
+        for (int64_t t = first; t < last; ++t) {
+          int64_t o[kOperands];
+          batch.offsets(t, o);
+          p.tiny(o);
+        }
+      };
+      return parallel_for(0, batch.count, 65536 / (m * n * k + 64), body);
+    }
   }
   bool line = blas::has<T> && (m == 1 || n == 1) && fits(n == 1 ? p.c.rs : p.c.cs);
   // A large matrix with rows along the sum: our inner products ask for the next rows ahead.

@@ -107,6 +107,14 @@ Tensor ordered(Tensor y, bool channels_last) {
   copy_into(turned, y);
   return turned;
 }
+Tensor with_neighbours(const Tensor& x) {
+  int last = static_cast<int>(x.dim()) - 1;
+  while (last >= 0 && x.sizes()[last] == 1) --last;
+  if (last < 0 || x.strides()[last] == 1) return x;
+  Tensor turned = empty(x.sizes(), x.dtype(), x.device());
+  copy_into(turned, x);
+  return turned;
+}
 Tensor clone(const Tensor& input, std::optional<MemoryFormat> format) {
   Tensor y = empty_strided(input.sizes(), strides_for(input, format.value_or(MemoryFormat::Preserve)), input.dtype(),
                            input.device());

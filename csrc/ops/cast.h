@@ -16,6 +16,9 @@ bool channels_last(const Tensor& t);
 Tensor empty_ordered(const Ints& sizes, DType dtype, Device device, bool channels_last);
 // A new result, not recorded yet, with its channels last in memory if that is wanted.
 Tensor ordered(Tensor y, bool channels_last);
+// The tensor itself if its elements follow one another along the last dimension, as those of a row-major result do;
+// else a copy without history. For kernels that read neighbours together, whichever dimension they run along.
+Tensor with_neighbours(const Tensor& x);
 // Raw: writes src (broadcast) into dst without history and without counting the write.
 void copy_into(const Tensor& dst, const Tensor& src);
 void fill_raw(const Tensor& dst, const Scalar& value);

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "ops/cast.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
@@ -19,7 +20,8 @@ static Tensor scan_input(const Tensor& input, std::optional<DType> dtype) {
 }
 static Tensor scan_raw(Scan op, const Tensor& x, int64_t dim) {
   Tensor y = empty(x.sizes(), x.dtype(), x.device());
-  if (!x.device().is_meta()) backend(x.device()).reduce->scan(op, y.view(), x.view(), static_cast<int>(dim));
+  if (!x.device().is_meta())
+    backend(x.device()).reduce->scan(op, y.view(), with_neighbours(x).view(), static_cast<int>(dim));
   return y;
 }
 

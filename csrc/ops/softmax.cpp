@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "backend/backend.h"
+#include "ops/cast.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
 #include "ops/ops.h"
@@ -10,16 +11,6 @@
 #include "ops/shape.h"
 
 namespace rl::ops {
-
-// The tensor itself if its elements follow one another along the last dimension, as those of the row-major result do;
-// else a copy: the kernel's ways for rows and for columns both read neighbours together.
-static Tensor with_neighbours(const Tensor& x) {
-  int last = static_cast<int>(x.dim()) - 1;
-  while (last >= 0 && x.sizes()[last] == 1) --last;
-  if (last < 0 || x.strides()[last] == 1) return x;
-  NoGrad raw;
-  return contiguous(x);
-}
 
 // The fused gradient, or the same formula in ops when it will itself be differentiated.
 static Tensor softmax_gradient(bool log, const Tensor& dy, const Tensor& y, int64_t dim) {
