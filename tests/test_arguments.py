@@ -178,6 +178,20 @@ def test_isin_of_a_number_by_name():
     assert rl.isin(rl.arange(3), test_element=2).tolist() == [False, False, True]
 
 
+def test_copying_a_tensor_onto_itself_writes_nothing_but_counts():
+    x = rl.arange(6.0).reshape(2, 3)
+    x.detach().copy_(x)
+    assert x._version == 1 and x.flatten().tolist() == [0, 1, 2, 3, 4, 5]
+    one = rl.ones(1).expand(3)
+    assert one.copy_(one).tolist() == [1, 1, 1]
+    leaf = rl.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        leaf.copy_(leaf.detach())
+    shifted = rl.arange(4.0)
+    with pytest.raises(RuntimeError, match="memory location"):
+        shifted[1:].copy_(shifted[:-1])
+
+
 def test_copy_takes_other():
     assert rl.zeros(2).copy_(other=rl.ones(2)).tolist() == [1, 1]
 

@@ -169,7 +169,13 @@ Tensor copy_(const Tensor& self, const Value& value, bool non_blocking) {
     check_inplace(self);
     check_overlap(self.get(), &value, 1);
   }
-  if ((grad_enabled() && (self.requires_grad() || src.requires_grad())) || overlaps)
+  const bool recorded = grad_enabled() && (self.requires_grad() || src.requires_grad());
+  if (same && !recorded) {  // as a module's own state is loaded: it is there
+    check_inplace(self, true);
+    bump_version(self, "copy_");
+    return self;
+  }
+  if (recorded || overlaps)
     return apply_inplace(
         "copy_", self, InplaceTraits{false, false, same},
         [](void* c) {
