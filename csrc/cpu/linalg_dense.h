@@ -43,6 +43,9 @@ template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t l
 // The lower half of a symmetric matrix becomes reflections Q, each from the row below the diagonal on, with
 // Q^T A Q = the three diagonals (e, d, e). Here and below, ld is line_ld's, and what is between n and it zero.
 template <class T> void tridiagonal_columns(int64_t n, T* a, int64_t ld, T* d, T* e, T* tau);
+// Eigenvalues, ascending, in place of d, and eigenvectors z (n, n), of the three diagonals (e, d, e). Returns LAPACK's
+// code, 0 for success; e is overwritten.
+template <class T> int divide_columns(int64_t n, T* d, T* e, T* z, int64_t ldz);
 // A (m, n), m >= n, becomes reflections Q, and u (n, n) P, each from the row below the diagonal on, with Q^T A P = the
 // diagonals d and, above it, e.
 template <class T>
