@@ -770,3 +770,71 @@ def test_mean_by_an_index_that_repeats_itself():
                 met += [x[place, column].item()] if include or not met else []
                 assert math.isclose(y[place, column].item(), sum(met) / len(met))
     assert gradcheck(lambda s: x.scatter_reduce(0, index[:, None].expand(6, 5), s, "mean"), (src,))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 8, 11, 12, 13, 24, 25])
+def test_products_of_few_rows_with_stored_weights(rows, dtype):
+    """Rows of the weights beyond those that are taken together, sums that are no whole vectors, addends, columns."""
+    for width, outputs in ((32, 3), (45, 9), (513, 257), (700, 203)):
+        x, w, b = (
+            array(*shape, seed=i, dtype=dtype)
+            for i, shape in enumerate([(rows, width), (outputs, width), (outputs,)])
+        )
+        want = x.astype(np.float64) @ w.T.astype(np.float64)
+        atol = (1e-5 if dtype == np.float32 else 1e-13) * np.sqrt(width)
+        tx, tw, tb = map(rl.tensor, (x, w, b))
+        np.testing.assert_allclose(F.linear(tx, tw), want, atol=atol)
+        np.testing.assert_allclose(F.linear(tx, tw, tb), want + b, atol=atol)
+        np.testing.assert_allclose((tw @ tx.t()).t(), want, atol=atol)
+        np.testing.assert_allclose(
+            rl.addmm(tb, tx, tw.t(), beta=0.5, alpha=2), 0.5 * b + 2 * want, atol=4 * atol
+        )
+        wide = rl.tensor(np.repeat(w, 2, axis=1))[:, ::2]  # rows that are not dense
+        np.testing.assert_allclose(F.linear(tx, wide), want, atol=atol)
+        spaced = rl.tensor(np.concatenate([w, w], axis=1))[:, :width]
+        np.testing.assert_allclose(F.linear(tx, spaced), want, atol=atol)
+        if rows == 1:
+            np.testing.assert_allclose(tw @ tx[0], want[0], atol=atol)
+            np.testing.assert_allclose(rl.addmv(tb, tw, tx[0], beta=0.5), 0.5 * b + want[0], atol=atol)
+
+
+@pytest.mark.parametrize(
+    "rows, width, places", [(63, 300, 7), (700, 33, 50), (1500, 16, 3), (1200, 40, 1), (600, 5, 600)]
+)
+def test_rows_added_at_places(rows, width, places):
+    """In bands of the target: the sums have the same bits for every number of threads, the last of written rows stays."""
+    x, index = array(rows, width), np.random.default_rng(1).integers(-places, places, rows)
+    want = np.zeros((places, width), dtype=np.float32)
+    np.add.at(want, index, x)
+    threads, results = rl.get_num_threads(), []
+    try:
+        for count in (1, 2, 3, 8):
+            rl.set_num_threads(count)
+            at, given = rl.tensor(index), rl.tensor(x)
+            results.append(rl.zeros(places, width).index_put_((at,), given, accumulate=True).numpy())
+            added = rl.zeros(places, width).index_add_(0, at % places, given)
+            np.testing.assert_array_equal(added, results[-1])
+            turned = rl.zeros(width, places).t().index_add_(0, at % places, given)
+            np.testing.assert_array_equal(turned, results[-1])
+            most = rl.zeros(places, width).scatter_reduce(
+                0, (at % places)[:, None].expand(-1, width), given, "amax"
+            )
+            np.testing.assert_array_equal(most, np.maximum.reduceat(*_grouped(x, index % places, places)))
+            last = rl.zeros(places, width)
+            last[at] = given
+            for place in range(places):
+                met = np.flatnonzero(index % places == place)
+                np.testing.assert_array_equal(last[place], x[met[-1]] if len(met) else np.zeros(width))
+            with pytest.raises(IndexError):
+                rl.zeros(places, width).index_put_((at + places,), given, accumulate=True)
+    finally:
+        rl.set_num_threads(threads)
+    np.testing.assert_allclose(results[0], want, rtol=1e-6)
+    assert all(np.array_equal(r, results[0]) for r in results)
+
+
+def _grouped(x, index, places):
+    """Rows by place, with a row of zeros before each place's, and where each place begins."""
+    parts = [np.concatenate([np.zeros_like(x[:1]), x[index == place]]) for place in range(places)]
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])

@@ -15,13 +15,14 @@ struct PoolWindows {
   const int64_t* end[3];    // one past the last, inside the input
   const int64_t* share[3];  // averages: what this dimension contributes to the divisor
   int64_t dilation[3] = {1, 1, 1};
-  double divisor = 0;  // averages: divides instead of the shares unless 0
+  double divisor = 0;    // averages: divides instead of the shares unless 0
+  int64_t channels = 1;  // numbers of each place, next to each other (channels last); more than 1 for floating types
 
   int64_t in_plane() const { return in[0] * in[1] * in[2]; }
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
 };
 
-// All tensors are contiguous. Real types for max; floats, and int64 for average.
+// All tensors are contiguous: (planes, places, channels). Real types for max; floats, and int64 for average.
 struct PoolKernels {
   // The first maximum of each window (NaN wins) and its place in the plane (int64).
   void (*max)(const PoolWindows& w, const View& y, const View& places, const View& x);

@@ -11,4 +11,10 @@ void attention_backward(bool causal, float scale, const View& dq, const View& dk
                         const View& out, const View& lse, const View& q, const View& k, const View& v,
                         const View* mask);
 
+// What attention_forward does for so few queries, as in writing a text word by word: each key and value is read once,
+// in place, where packing them would be most of the work.
+inline constexpr int64_t kFewQueries = 6;
+void attention_few(bool causal, float scale, const View& out, const View& lse, const View& q, const View& k,
+                   const View& v, const View* mask);
+
 }  // namespace rl::cpu

@@ -31,20 +31,30 @@ template <Kind kKind, class T> RL_INLINE T finished(T sum, T p) {
 
 template <class T> inline constexpr int64_t kLanes = 128 / sizeof(T);  // distances that run side by side
 
-// out[j] = the distance of row a (m numbers) from column j of b, whose rows lie `step` apart; n of them, and room to
-// read kLanes more.
+// out[0 .. n) = the distances of row a (m numbers) from the first W columns of b, whose rows lie `step` apart.
+template <int64_t W, Kind kKind, class T> [[gnu::always_inline]] inline void some_distances(const T* a, const T* b,
+                                                                                            int64_t step, int64_t m,
+                                                                                            int64_t n, T p, T* out) {
+  T sum[W] = {};
+  for (int64_t k = 0; k < m; ++k) {
+    const T x = a[k], *row = b + k * step;
+    for (int64_t l = 0; l < W; ++l) sum[l] = joined<kKind>(sum[l], abs_(x - row[l]), p);
+  }
+  for (int64_t l = 0; l < W; ++l) sum[l] = finished<kKind>(sum[l], p);
+  if (n == W) std::copy(sum, sum + W, out);
+  else std::copy(sum, sum + n, out);
+}
+// out[j] = the distance of row a from column j of b; n of them, and room to read kLanes more.
 template <Kind kKind, class T>
 [[gnu::flatten]] void distances_from(const T* a, const T* b, int64_t step, int64_t m, int64_t n, T p, T* out) {
   constexpr int64_t W = kLanes<T>;
-  for (int64_t j = 0; j < n; j += W) {
-    T sum[W] = {};
-    for (int64_t k = 0; k < m; ++k) {
-      const T x = a[k], *row = b + k * step + j;
-      for (int64_t l = 0; l < W; ++l) sum[l] = joined<kKind>(sum[l], abs_(x - row[l]), p);
-    }
-    for (int64_t l = 0; l < W; ++l) sum[l] = finished<kKind>(sum[l], p);
-    std::copy(sum, sum + std::min(W, n - j), out + j);
-  }
+  int64_t j = 0;
+  for (; j + W <= n; j += W) some_distances<W, kKind>(a, b + j, step, m, W, p, out + j);
+  const int64_t left = n - j;
+  if (left == 0) return;
+  if (left > W / 2) some_distances<W, kKind>(a, b + j, step, m, left, p, out + j);
+  else if (left > W / 4) some_distances<W / 2, kKind>(a, b + j, step, m, left, p, out + j);
+  else some_distances<W / 4, kKind>(a, b + j, step, m, left, p, out + j);
 }
 
 template <class T> void distances_of(const View& out, const View& a, const View& b, double p, bool upper) {

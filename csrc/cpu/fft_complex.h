@@ -10,8 +10,11 @@ namespace {
 // x[a C + b] of a line of R C numbers is a matrix of R rows. The transform at u + R v is the transform over b of: the
 // transform over a, at u, times exp(-2 pi i u b / (R C)). So both are transforms of short lines, several side by side:
 // columns of the line first, then rows of what they gave. The work is shared by threads, and stays in their caches.
+template <class T> void long_chirp(const FftPlan<T>& plan, const std::complex<T>* src, int64_t is, std::complex<T>* dst,
+                                   int64_t os, bool forward, T scale);
 template <class T> void long_line(const FftPlan<T>& plan, const std::complex<T>* src, int64_t is, std::complex<T>* dst,
                                   int64_t os, bool forward, T scale) {
+  if (plan.chirp) return long_chirp(plan, src, is, dst, os, forward, scale);
   constexpr int64_t kSide = sizeof(T) == 4 ? kMostLanes : kMostLanes / 2;
   const int64_t rows = plan.first->n, columns = plan.second->n, n = plan.n;
   const int64_t most = std::max(plan.first->rows(), plan.second->rows());
@@ -56,6 +59,39 @@ template <class T> void long_line(const FftPlan<T>& plan, const std::complex<T>*
   });
 }
 
+// The chirp transform of a long line: what FftPlan::run does, its two transforms as long lines.
+template <class T> void long_chirp(const FftPlan<T>& plan, const std::complex<T>* src, int64_t is, std::complex<T>* dst,
+                                   int64_t os, bool forward, T scale) {
+  const int64_t n = plan.n, length = plan.chirp->n;
+  const T *turn = plan.chirp_factor.data(), *re = plan.chirp_spectrum.data(), *im = re + length;
+  Scratch<std::complex<T>> x(length), y(length);
+  constexpr int64_t kPiece = 8192;
+  parallel_for(0, length, kPiece, [&](int64_t k, int64_t end) {
+    for (; k < std::min(end, n); ++k) {
+      // the inverse is the forward transform with real and imaginary parts exchanged
+      const std::complex<T> v = src[k * is];
+      const T a = forward ? v.real() : v.imag(), b = forward ? v.imag() : v.real();
+      x[k] = {a * turn[2 * k] - b * turn[2 * k + 1], a * turn[2 * k + 1] + b * turn[2 * k]};
+    }
+    for (; k < end; ++k) x[k] = {};
+  });
+  long_line<T>(*plan.chirp, x.get(), 1, y.get(), 1, true, T(1));
+  parallel_for(0, length, kPiece, [&](int64_t k, int64_t end) {
+    for (; k < end; ++k) {
+      const T a = y[k].real(), b = y[k].imag();
+      y[k] = {a * re[k] - b * im[k], a * im[k] + b * re[k]};
+    }
+  });
+  long_line<T>(*plan.chirp, y.get(), 1, x.get(), 1, false, T(1));
+  parallel_for(0, n, kPiece, [&](int64_t k, int64_t end) {
+    for (; k < end; ++k) {
+      const T a = x[k].real(), b = x[k].imag();
+      const T p = (a * turn[2 * k] - b * turn[2 * k + 1]) * scale, q = (a * turn[2 * k + 1] + b * turn[2 * k]) * scale;
+      dst[k * os] = {forward ? p : q, forward ? q : p};
+    }
+  });
+}
+
 // f(from, to) for each line, one after the other.
 template <class F> void each_line(const Lines& lines, F f) {
   for (int64_t i = 0; i < lines.count; ++i) {
@@ -70,7 +106,7 @@ template <class T> void c2c_pass(const View& out, const View& in, int dim, bool 
   auto plan = fft_plan<T>(n);
   Lines lines(out, in, dim);
   auto *src = in.as<std::complex<T>>(), *dst = out.as<std::complex<T>>();
-  if (plan->first)
+  if (plan->is_long())
     return each_line(
         lines, [&](int64_t from, int64_t to) { long_line<T>(*plan, src + from, is, dst + to, os, forward, scale); });
   int64_t rows = plan->rows();

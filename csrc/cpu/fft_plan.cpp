@@ -68,10 +68,21 @@ std::vector<int> factors(int64_t n) {
   return result;
 }
 
-bool smooth(int64_t n) {
-  for (int r : {2, 3, 5})
-    while (n % r == 0) n /= r;
-  return n == 1;
+// The length from `least` on that transforms fastest, of the small radices: passes over the line, by what they cost.
+int64_t quick_length(int64_t least) {
+  int64_t best = 0;
+  double lowest = 0;
+  for (int64_t n = least; best == 0 || n <= least + least / 4; ++n) {
+    int64_t left = n;
+    for (int r : {2, 3, 5})
+      while (left % r == 0) left /= r;
+    if (left != 1) continue;
+    double cost = 0;
+    for (int r : factors(n)) cost += r == 8 ? 1.4 : r == 4 ? 1.1 : r == 2 ? 1.0 : r == 3 ? 1.2 : 1.6;
+    cost *= static_cast<double>(n);
+    if (best == 0 || cost < lowest) best = n, lowest = cost;
+  }
+  return best;
 }
 
 template <class T> struct One {
@@ -115,7 +126,26 @@ int64_t middle_factor(int64_t n, const std::vector<int>& radices) {
   return factor >= 32 && n / factor <= 16 * factor ? factor : 1;
 }
 
-template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole = false);
+// The same where n has a large prime factor: its divisor nearest to the root.
+int64_t middle_divisor(int64_t n) {
+  std::vector<int64_t> divisors{1};
+  auto with = [&](int64_t p) {
+    const size_t before = divisors.size();
+    for (size_t i = 0; i < before; ++i) divisors.push_back(divisors[i] * p);
+  };
+  int64_t left = n;
+  for (int64_t p = 2; p * p <= left; p += p == 2 ? 1 : 2)
+    while (left % p == 0) with(p), left /= p;
+  if (left > 1) with(left);
+  int64_t best = 1;
+  for (int64_t d : divisors)
+    if (d <= n / d && d > best) best = d;
+  return best >= 32 && n / best <= 16 * best ? best : 1;
+}
+
+// whole: a plan for lines themselves, which may become two transforms if they are long; not for parts of another plan.
+// half: it may also be half of real ones.
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole = false, bool half = false);
 
 template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
   using Plan = FftPlan<T>;
@@ -138,18 +168,16 @@ template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
     }
 }
 
-// whole: a plan for lines themselves, which may become two transforms if they are long, or be half of real ones; not
-// for parts of another plan.
-template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole) {
+template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, bool half) {
   auto plan = std::make_shared<FftPlan<T>>();
   plan->n = n;
   plan->radices = factors(n);
   if (n == 1) plan->radices.clear();
   const Roots turns(2 * static_cast<uint64_t>(n));
-  if (whole)
+  if (half)
     for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, turns, k);
   if (whole && n >= FftPlan<T>::kLong) {
-    const int64_t rows = middle_factor(n, plan->radices);
+    const int64_t rows = plan->radices.empty() ? middle_divisor(n) : middle_factor(n, plan->radices);
     if (rows > 1) {
       make_long(*plan, rows);
       return plan;
@@ -165,9 +193,8 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole) 
     left = m;
   }
   if (plan->radices.empty() && n > 1) {
-    int64_t length = 2 * n - 1;
-    while (!smooth(length)) ++length;
-    plan->chirp = make_plan<T>(length);
+    const int64_t length = quick_length(2 * n - 1);
+    plan->chirp = make_plan<T>(length, whole);
     auto square = [&](int64_t k) {
       return static_cast<uint64_t>(static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k) % (2 * n));
     };
@@ -285,7 +312,7 @@ template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
         return kept.plans[0];
       }
   }
-  std::shared_ptr<const FftPlan<T>> plan = make_plan<T>(n, true);
+  std::shared_ptr<const FftPlan<T>> plan = make_plan<T>(n, true, true);
   if (plan->bytes() > kStoreBytes / 2) return plan;
   std::lock_guard guard(kept.lock);
   kept.plans.insert(kept.plans.begin(), plan);

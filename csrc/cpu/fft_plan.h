@@ -39,6 +39,9 @@ template <class T> struct FftPlan {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
   }
 
+  // Lines that are transformed one by one, each by all threads: as a matrix, or by a chirp whose transforms are.
+  bool is_long() const { return first || (chirp && chirp->first); }
+
   // x and y: 2 * rows() * lanes numbers each, re first. The result is in the buffer that is returned.
   T* run(T* x, T* y, int64_t lanes) const;
   int64_t rows() const { return chirp ? chirp->n : n; }

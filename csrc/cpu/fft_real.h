@@ -80,7 +80,7 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
   Lines lines(out, in, dim);
   const T* src = in.as<T>();
   auto* dst = out.as<std::complex<T>>();
-  if (plan->first)
+  if (plan->is_long())
     return each_line(
         lines, [&](int64_t from, int64_t to) { long_r2c<T>(*plan, src + from, is, n, dst + to, os, forward, scale); });
   int64_t rows = std::max(plan->rows(), kept);
@@ -136,7 +136,7 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
   Lines lines(out, in, dim);
   auto* src = in.as<std::complex<T>>();
   T* dst = out.as<T>();
-  if (plan->first)
+  if (plan->is_long())
     return each_line(
         lines, [&](int64_t from, int64_t to) { long_c2r<T>(*plan, src + from, is, n, dst + to, os, forward, scale); });
   int64_t rows = std::max(plan->rows(), h + 1);

@@ -96,7 +96,36 @@ template <int R, bool kTurns, class V, class T>
   }
 }
 // A stage of any odd radix up to kMostOdd. roots: exp(-2 pi i k / r), re then im.
-inline constexpr int kMostOdd = 31;
+inline constexpr int kMostOdd = 127;
+// U results u .. u + U - 1 of an odd radix and their mirrors: they share what they read.
+template <int U, class V, class T, class X>
+[[gnu::always_inline]] inline void odd_results(int r, int u, Cx<X> first, const Cx<X>* sum, const Cx<X>* diff,
+                                               const T* roots, const T* wp, int64_t s, T* br, T* bi) {
+  const int h = r / 2;
+  Cx<X> even[U], odd[U];
+  int k[U];
+#pragma GCC unroll 4
+  for (int j = 0; j < U; ++j) even[j] = first, odd[j] = Cx<X>{}, k[j] = u + j;
+  for (int t = 0; t < h; ++t) {
+    const Cx<X> a = sum[t], b = diff[t];
+#pragma GCC unroll 4
+    for (int j = 0; j < U; ++j) {
+      const X c = X{} + roots[2 * k[j]], z = X{} - roots[2 * k[j] + 1];
+      even[j] = {V::mul_add(c, a.re, even[j].re), V::mul_add(c, a.im, even[j].im)};
+      odd[j] = {V::mul_add(z, b.re, odd[j].re), V::mul_add(z, b.im, odd[j].im)};
+      k[j] += u + j;
+      k[j] = k[j] >= r ? k[j] - r : k[j];
+    }
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < U; ++j) {
+    const int f = u + j, v = r - f;
+    const Cx<X> a = mul<V>(even[j] + odd[j], X{} + wp[2 * f - 2], X{} + wp[2 * f - 1]);
+    const Cx<X> b = mul<V>(even[j] - odd[j], X{} + wp[2 * v - 2], X{} + wp[2 * v - 1]);
+    V::store(br + s * f, a.re), V::store(bi + s * f, a.im);
+    V::store(br + s * v, b.re), V::store(bi + s * v, b.im);
+  }
+}
 template <class V, class T> [[gnu::always_inline]] inline void stage_odd(int r, int64_t q0, int64_t q1, int64_t m,
                                                                          int64_t s, const T* __restrict xr,
                                                                          const T* __restrict xi, T* __restrict yr,
@@ -117,21 +146,11 @@ template <class V, class T> [[gnu::always_inline]] inline void stage_odd(int r, 
         total = total + sum[t];
       }
       V::store(br + q, total.re), V::store(bi + q, total.im);
-      for (int u = 1; u <= h; ++u) {
-        Cx<X> even = first, odd = {};
-        for (int t = 1, k = u; t <= h; ++t) {
-          const X c = X{} + roots[2 * k], z = X{} - roots[2 * k + 1];
-          even = {V::mul_add(c, sum[t - 1].re, even.re), V::mul_add(c, sum[t - 1].im, even.im)};
-          odd = {V::mul_add(z, diff[t - 1].re, odd.re), V::mul_add(z, diff[t - 1].im, odd.im)};
-          k += u;
-          k = k >= r ? k - r : k;
-        }
-        const int v = r - u;
-        const Cx<X> a = mul<V>(even + odd, X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]);
-        const Cx<X> b = mul<V>(even - odd, X{} + wp[2 * v - 2], X{} + wp[2 * v - 1]);
-        V::store(br + q + s * u, a.re), V::store(bi + q + s * u, a.im);
-        V::store(br + q + s * v, b.re), V::store(bi + q + s * v, b.im);
-      }
+      // As many at once as there are registers for.
+      constexpr int U = sizeof(X) == 64 ? 4 : 2;
+      int u = 1;
+      for (; u + U - 1 <= h; u += U) odd_results<U, V>(r, u, first, sum, diff, roots, wp, s, br + q, bi + q);
+      for (; u <= h; ++u) odd_results<1, V>(r, u, first, sum, diff, roots, wp, s, br + q, bi + q);
     }
   }
 }

@@ -13,33 +13,42 @@
 namespace rl::cpu {
 namespace {
 
+constexpr int kDotRows = 6, kDotCols = 4;  // sums that registers hold
+template <class T>
+using DotsFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, int64_t, T, bool);
+// Inner products of `rows` rows of a with 0 to kDotCols rows of b.
+template <class T, bool kAhead> const DotsFn<T>* dots_of(int64_t rows) {
+  auto table = [](auto r) -> const DotsFn<T>* {
+    constexpr int R = decltype(r)::value;
+    static constexpr DotsFn<T> kAll[] = {nullptr, &dots<R, 1, kAhead, T>, &dots<R, 2, kAhead, T>,
+                                         &dots<R, 3, kAhead, T>, &dots<R, 4, kAhead, T>};
+    return kAll;
+  };
+  switch (rows) {
+    case 1: return table(std::integral_constant<int, 1>{});
+    case 2: return table(std::integral_constant<int, 2>{});
+    case 3: return table(std::integral_constant<int, 3>{});
+    case 4: return table(std::integral_constant<int, 4>{});
+    case 5: return table(std::integral_constant<int, 5>{});
+    default: return table(std::integral_constant<int, 6>{});
+  }
+}
+
 // Few rows against a b stored along the sum, as in the layers of a network on a small batch: inner products
 // read b once, where packing it would take longer than the product.
 template <class T> void thin(const Gemm<T>& g) {
-  int64_t grain = std::max<int64_t>(4, 65536 / std::max<int64_t>(g.k * std::max<int64_t>(1, g.m / 4), 1) / 4 * 4);
+  const int64_t passes = (g.m + kDotRows - 1) / kDotRows, rows = (g.m + passes - 1) / passes;
+  const int64_t work = g.k * std::max<int64_t>(1, g.m / 4);
+  const int64_t grain = std::max<int64_t>(kDotCols, 65536 / std::max<int64_t>(work, 1) / kDotCols * kDotCols);
   parallel_for(0, g.n, grain, [&](int64_t first, int64_t last) {
-    bool add = prepare(g, 0, g.m, first, last - first);
-    for (int64_t j = first; j < last; j += 4)
-      for (int64_t i = 0; i < g.m; i += 6) {
-        const T *a = g.a + i * g.ars, *b = g.b + j * g.bcs;
-        T* c = g.c + i * g.crs + j * g.ccs;
-        auto run = [&](auto r, auto s) { dots<r(), s()>(g.k, a, g.ars, b, g.bcs, c, g.crs, g.ccs, g.alpha, add); };
-        auto rows = [&](auto s) {
-          switch (std::min<int64_t>(6, g.m - i)) {
-            case 1: return run(std::integral_constant<int, 1>{}, s);
-            case 2: return run(std::integral_constant<int, 2>{}, s);
-            case 3: return run(std::integral_constant<int, 3>{}, s);
-            case 4: return run(std::integral_constant<int, 4>{}, s);
-            case 5: return run(std::integral_constant<int, 5>{}, s);
-            default: return run(std::integral_constant<int, 6>{}, s);
-          }
-        };
-        switch (std::min<int64_t>(4, last - j)) {
-          case 1: rows(std::integral_constant<int, 1>{}); break;
-          case 2: rows(std::integral_constant<int, 2>{}); break;
-          case 3: rows(std::integral_constant<int, 3>{}); break;
-          default: rows(std::integral_constant<int, 4>{});
-        }
+    const bool add = prepare(g, 0, g.m, first, last - first);
+    for (int64_t j = first; j < last; j += kDotCols)
+      for (int64_t i = 0; i < g.m; i += rows) {
+        const int64_t some = std::min(rows, g.m - i);
+        const bool ahead = i == 0 && j + 2 * kDotCols <= g.n;
+        const DotsFn<T>* all = ahead ? dots_of<T, true>(some) : dots_of<T, false>(some);
+        all[std::min<int64_t>(kDotCols, last - j)](g.k, g.a + i * g.ars, g.ars, g.b + j * g.bcs, g.bcs,
+                                                   g.c + i * g.crs + j * g.ccs, g.crs, g.ccs, g.alpha, add);
       }
   });
 }
@@ -160,10 +169,10 @@ template <class T> struct Blocked {
   }
 };
 
-constexpr int64_t kThin = 24, kNarrow = 64;
+constexpr int64_t kThin = 12, kNarrow = 64, kFewCols = 24;
 
 template <class T> void run(const Gemm<T>& g) {
-  bool few_rows = g.m <= kNarrow && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kThin && g.acs == 1 && g.ars != 1;
+  bool few_rows = g.m <= kNarrow && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kFewCols && g.acs == 1 && g.ars != 1;
   if (g.k < 32 || !(few_rows || few_cols)) return Blocked<T>(g).run();
   Gemm<T> t = g;
   if (!few_rows) {  // c^T = b^T @ a^T

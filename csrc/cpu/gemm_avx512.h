@@ -161,6 +161,8 @@ template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t 
       const T* from = src + p * step + i;
       T* to = dst + i * k + p * width;
       for (int64_t r = 0; r < rows; ++r, from += step, to += width) {
+        __builtin_prefetch(from + 8 * step);
+        if (P > V::W) __builtin_prefetch(from + 8 * step + V::W);
         V::store(to, V::load(from, m0), m0);
         if (P > V::W) V::store(to + V::W, V::load(from + V::W, m1), m1);
       }
@@ -319,9 +321,10 @@ void put_tile(const T* tile, int rows, int width, int lanes, T* c, int64_t crs, 
     }
 }
 
-// R by S inner products of rows: a's and b's both with unit stride along the sum. c's strides are free.
-template <int R, int S, class T> void dots(int64_t k, const T* a, int64_t ars, const T* b, int64_t bcs, T* c,
-                                           int64_t crs, int64_t ccs, T alpha, bool add) {
+// R by S inner products of rows: a's and b's both with unit stride along the sum. c's strides are free. kAhead: the S
+// rows of b behind these are asked for meanwhile. Rows are too short for the processor to see that they follow.
+template <int R, int S, bool kAhead, class T> void dots(int64_t k, const T* a, int64_t ars, const T* b, int64_t bcs,
+                                                        T* c, int64_t crs, int64_t ccs, T alpha, bool add) {
   using V = Vec<T>;
   constexpr int kPadded = (R * S + V::W - 1) / V::W * V::W;
   typename V::Reg acc[kPadded];
@@ -332,6 +335,9 @@ template <int R, int S, class T> void dots(int64_t k, const T* a, int64_t ars, c
     typename V::Reg y[S];
 #pragma GCC unroll 8
     for (int s = 0; s < S; ++s) y[s] = V::load(b + s * bcs + p);
+    if (kAhead)
+#pragma GCC unroll 8
+      for (int s = 0; s < S; ++s) _mm_prefetch(reinterpret_cast<const char*>(b + (S + s) * bcs + p), _MM_HINT_T0);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       typename V::Reg x = V::load(a + r * ars + p);

@@ -104,6 +104,39 @@ void put_in_bands(const Nest<3>& nest, const PlaceSet<1>& set, int64_t item, con
   });
 }
 
+// Rows that go to rows of the target, at places that may be equal: in bands of the target's rows, as above.
+constexpr int64_t kRowsInBands = 16384, kFewRows = 64, kRowsAhead = 8;
+
+void put_rows(const Nest<3>& nest, const PlaceSet<1>& set, const PutLoops& loops) {
+  const int64_t *step = nest.strides[0], *next = nest.strides[1], rows = nest.sizes[1];
+  const Index& index = set.index[0];
+  const bool divided = nest.total > kRowsInBands && index.checked && index.stride > 0 && !in_parallel();
+  const int64_t bands = divided ? (num_threads() < kMostBands ? num_threads() : kMostBands) : 1;
+  const int64_t span = (index.size + bands - 1) / bands * index.stride;
+  auto run = [&](int64_t band, int64_t) {
+    int64_t offsets[kChunk], kept[kChunk + kRowsAhead];
+    for (int64_t i = 0; i < rows; i += kChunk) {
+      const int64_t n = rows - i < kChunk ? rows - i : kChunk, low = band * span;
+      char* const from[1] = {nest.data[2] + i * next[2]};
+      set.resolve(from, next + 2, n, offsets);
+      int64_t count = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        kept[count] = j;
+        count += bands == 1 || static_cast<uint64_t>(offsets[j] - low) < static_cast<uint64_t>(span);
+      }
+      if (count == 0) continue;
+      for (int64_t j = 0; j < kRowsAhead; ++j) kept[count + j] = kept[count - 1];
+      for (int64_t j = 0; j < count; ++j) {
+        __builtin_prefetch(nest.data[0] + offsets[kept[j + kRowsAhead]], 1);
+        loops.row(nest.data[0] + offsets[kept[j]], step[0], nest.data[1] + (i + kept[j]) * next[1], step[1],
+                  nest.sizes[0]);
+      }
+    }
+  };
+  if (bands == 1) run(0, 1);
+  else parallel_for(0, bands, 1, run);
+}
+
 template <int K> void put_at(const View& target, const View& values, const Places& places, const PutLoops& loops) {
   const View* views[2 + K] = {&target, &values};
   for (int k = 0; k < K; ++k) views[2 + k] = &places.indices[k];
@@ -122,6 +155,8 @@ template <int K> void put_at(const View& target, const View& values, const Place
     const bool large = nest.total > kBandedRun && index.size * index.stride > kBandedBytes;
     if (one_run && large && num_threads() > 1 && !in_parallel())
       return put_in_bands(nest, set, itemsize(target.dtype), loops);
+    if (row && nest.ndim == 2 && nest.strides[1][0] == 0 && nest.sizes[1] >= kFewRows)
+      return put_rows(nest, set, loops);
   }
 
   // Short rows whose places differ within the row only: as many as a chunk holds go as one run, since values and

@@ -50,6 +50,8 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
   });
 }
 
+constexpr int64_t kPart = 512;  // numbers of half precision that are computed with together
+
 void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const View& lse, const View& target,
                         const View& factor) {
   visit_float(x.dtype, [&](auto tag) {
@@ -66,7 +68,15 @@ void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const
             if (s.inner == 1) {
               C shift = log_sum[0], by = f[0];
               if (by == 0) std::fill(out, out + s.classes, T(0));
-              else
+              else if constexpr (is_half_v<T>) {
+                C part[kPart];
+                for (int64_t c = 0; c < s.classes; c += kPart) {
+                  const int64_t n = std::min(kPart, s.classes - c);
+                  widen(in + c, part, n);
+                  for (int64_t k = 0; k < n; ++k) part[k] = by * exp(part[k] - shift);
+                  narrow(part, out + c, n);
+                }
+              } else
                 for (int64_t c = 0; c < s.classes; ++c)
                   out[c] = static_cast<T>(by * exp(static_cast<C>(in[c]) - shift));
             } else {

@@ -332,6 +332,12 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     if (n == 1) p.b.rs = p.b.cs = 1;
   }
   bool line = blas::has<T> && (m == 1 || n == 1) && fits(n == 1 ? p.c.rs : p.c.cs);
+  // A large matrix with rows along the sum: our inner products ask for the next rows ahead.
+  auto along = [](const Matrix<T>& rows) { return rows.cs == 1 && rows.rs > 1; };
+  if (line && p.c.cs == 1 && n != m &&
+      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= 131072 &&
+      along(n == 1 ? p.a : p.b.transposed()) && own_product(p.c, p.a, p.b))
+    line = false;
   if (!line && own_product(p.c, p.a, p.b) && !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
     double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     auto body = [&](int64_t first, int64_t last) {

@@ -18,14 +18,10 @@ int64_t channel_grain(const NormChannels& s) {
   return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.batch * s.inner));
 }
 
-// What a channel, or as many of them as a vector has lanes, has in a table.
+// What a channel has in a table.
 template <class C> struct OneChannel {
   int64_t c;
   C operator()(const C* table) const { return table[c]; }
-};
-template <class C> struct LaneChannels {
-  int64_t c;
-  Vec<C> operator()(const C* table) const { return load_vec(table + c); }
 };
 
 // a[c - first], b[c - first] = sums over batch and inner, for channels [first, last), at most kChannels. f(index, of,
@@ -45,19 +41,14 @@ void sum_channels(const NormChannels& s, int64_t first, int64_t last, double* a,
     }
     return;
   }
-  const int64_t width = last - first, whole = s.inner == 1 ? width / kLanes<C> * kLanes<C> : 0;
+  const int64_t width = last - first;
   for (int64_t c = 0; c < width; ++c) a[c] = b[c] = 0;
   for (int64_t n0 = 0; n0 < s.batch; n0 += 256) {
     C pa[kChannels] = {}, pb[kChannels] = {};
     for (int64_t n = n0; n < std::min(s.batch, n0 + 256); ++n)
       for (int64_t i = 0; i < s.inner; ++i) {
         int64_t base = (n * s.channels + first) * s.inner + i;
-        for (int64_t c = 0; c < whole; c += kLanes<C>) {
-          Vec<C> x = load_vec(pa + c), y = load_vec(pb + c);
-          f(base + c, LaneChannels<C>{first + c}, x, y);
-          store_vec(pa + c, x), store_vec(pb + c, y);
-        }
-        for (int64_t c = whole; c < width; ++c) f(base + c * s.inner, OneChannel<C>{first + c}, pa[c], pb[c]);
+        for (int64_t c = 0; c < width; ++c) f(base + c * s.inner, OneChannel<C>{first + c}, pa[c], pb[c]);
       }
     for (int64_t c = 0; c < width; ++c) a[c] += pa[c], b[c] += pb[c];
   }
@@ -82,6 +73,7 @@ template <class F> void for_elements(const NormChannels& s, F&& f) {
 }  // namespace
 
 void channel_stats(const NormChannels& s, const View& mean, const View& var, const View& x) {
+  if (s.inner == 1) return column_stats(s, mean, var, x);
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -109,6 +101,7 @@ void channel_stats(const NormChannels& s, const View& mean, const View& var, con
 
 void norm_channels(const NormChannels& s, const View& y, const View& x, const View& mean, const View& rstd,
                    const View* weight, const View* bias) {
+  if (s.inner == 1) return norm_columns(s, y, x, mean, rstd, weight, bias);
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -126,11 +119,6 @@ void norm_channels(const NormChannels& s, const View& y, const View& x, const Vi
         const T* __restrict from = in + r * s.inner;
         T* __restrict to = out + r * s.inner;
         for (int64_t i = 0; i < s.inner; ++i) to[i] = static_cast<T>(static_cast<C>(from[i]) * a + b);
-      } else if (s.inner == 1) {
-        const C *a = scale.get(), *b = shift.get();
-        const T* __restrict from = in + r * s.channels;
-        T* __restrict to = out + r * s.channels;
-        for (int64_t c = 0; c < s.channels; ++c) to[c] = static_cast<T>(static_cast<C>(from[c]) * a[c] + b[c]);
       } else {
         int64_t base = r * s.channels * s.inner;
         for (int64_t i = 0; i < s.inner; ++i) {
@@ -147,6 +135,7 @@ void norm_channels(const NormChannels& s, const View& y, const View& x, const Vi
 // dx = rstd * w * (dy - mean(dy) - xhat * mean(dy * xhat)); with fixed statistics dx = rstd * w * dy
 void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx, const View* dw, const View* db,
                         const View& dy, const View& x, const View& mean, const View& rstd, const View* weight) {
+  if (s.inner == 1) return norm_columns_grad(s, batch_stats, dx, dw, db, dy, x, mean, rstd, weight);
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -184,12 +173,6 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
         T* __restrict to = out + r * s.inner;
         for (int64_t i = 0; i < s.inner; ++i)
           to[i] = static_cast<T>(static_cast<C>(g[i]) * a + (static_cast<C>(v[i]) - m) * k + b);
-      } else if (s.inner == 1) {
-        const C *a = scale.get(), *k = slope.get(), *b = shift.get();
-        const T* __restrict g = up + r * s.channels, * __restrict v = in + r * s.channels;
-        T* __restrict to = out + r * s.channels;
-        for (int64_t c = 0; c < s.channels; ++c)
-          to[c] = static_cast<T>(static_cast<C>(g[c]) * a[c] + (static_cast<C>(v[c]) - pm[c]) * k[c] + b[c]);
       } else {
         int64_t base = r * s.channels * s.inner;
         for (int64_t i = 0; i < s.inner; ++i)

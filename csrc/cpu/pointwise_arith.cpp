@@ -134,6 +134,11 @@ void put_arith(LoopTable& t) {
   unary<[](auto x) { return static_cast<decltype(x)>(x < 0 ? 0u - x : x); }, int8_t, int16_t, int32_t, int64_t>(t, Abs);
   unary_floats<[](auto x) { return abs_(x); }>(t, Abs);
   t.at(Abs, DType::UInt8) = t.at(Copy, DType::UInt8);
+  // Signs of half types are a bit of theirs.
+  constexpr auto kFlip = [](auto x) { return static_cast<decltype(x)>(x ^ 0x8000); };
+  constexpr auto kClear = [](auto x) { return static_cast<decltype(x)>(x & 0x7fff); };
+  t.at(Neg, DType::Float16) = t.at(Neg, DType::BFloat16) = &loop1<kFlip, int16_t>;
+  t.at(Abs, DType::Float16) = t.at(Abs, DType::BFloat16) = &loop1<kClear, int16_t>;
   unary_floats<[](auto x) { return x * x; }>(t, Square);
   unary_complex<[](auto x) { return mul_(x, x); }>(t, Square);
   unary_integers<[](auto x) { return mul_(x, x); }>(t, Square);

@@ -1,4 +1,5 @@
 // Division that leaves a remainder, and powers.
+#include <bit>
 #include <cmath>
 
 #include "base/check.h"
@@ -96,6 +97,66 @@ template <auto F> void binary_signed(LoopTable& t, Pointwise op) {
   binary<F, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, op);
 }
 
+#ifdef __AVX2__
+// Integers below 2^50 divide as doubles: a quotient of two of them that is not whole lies further from the next whole
+// number than it is rounded by, so that what is cut or rounded down of it is exact, and the rest, too.
+constexpr double kIntMagic = 0x1.8p52;
+constexpr int64_t kIntBits = 0x4338000000000000, kIntNear = int64_t{1} << 50;
+RL_INLINE double int_to_double(int64_t x) { return std::bit_cast<double>(x + kIntBits) - kIntMagic; }
+RL_INLINE int64_t double_to_int(double x) { return std::bit_cast<int64_t>(x + kIntMagic) - kIntBits; }
+RL_INLINE bool is_far(int64_t x) { return static_cast<uint64_t>(x + kIntNear) >= static_cast<uint64_t>(2 * kIntNear); }
+
+enum class IntPart { Trunc, Floor, Fmod, Remainder };
+template <IntPart kPart, class T> RL_INLINE T int_part_of(T x, T y) {
+  switch (kPart) {
+    case IntPart::Trunc: return trunc_div(x, y);
+    case IntPart::Floor: return floor_div(x, y);
+    case IntPart::Fmod: return fmod_int(x, y);
+    default: return remainder_int(x, y);
+  }
+}
+template <IntPart kPart, class T>
+[[gnu::flatten]] void divide_ints_flat(char* const* data, int64_t n, const LoopParams&) {
+  constexpr int64_t kBlock = 256;
+  auto* out = reinterpret_cast<T*>(data[0]);
+  auto* x = reinterpret_cast<const T*>(data[1]);
+  auto* y = reinterpret_cast<const T*>(data[2]);
+  constexpr bool kDown = kPart == IntPart::Floor || kPart == IntPart::Remainder;
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t last = first + kBlock < n ? first + kBlock : n;
+    int64_t far = 0;  // or a divisor of 0
+    for (int64_t i = first; i < last; ++i) far |= y[i] == 0;
+    if constexpr (sizeof(T) == 8)
+      for (int64_t i = first; i < last; ++i) far |= is_far(x[i]) | is_far(y[i]);
+    if (far) {
+      for (int64_t i = first; i < last; ++i) out[i] = int_part_of<kPart>(x[i], y[i]);
+      continue;
+    }
+#pragma GCC ivdep
+    for (int64_t i = first; i < last; ++i) {
+      double a, b;
+      if constexpr (sizeof(T) == 8) a = int_to_double(x[i]), b = int_to_double(y[i]);
+      else a = x[i], b = y[i];
+      const double q = kDown ? std::floor(a / b) : std::trunc(a / b);
+      constexpr bool kQuotient = kPart == IntPart::Trunc || kPart == IntPart::Floor;
+      out[i] = static_cast<T>(double_to_int(kQuotient ? q : a - q * b));
+    }
+  }
+}
+template <IntPart kPart, class T>
+void divide_ints_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T), sizeof(T)};
+  const bool flat = strides[0] == sizeof(T) && strides[1] == sizeof(T) && strides[2] == sizeof(T);
+  if (n < 1) return;
+  if (flat || n == 1) return divide_ints_flat<kPart, T>(data, n, params);
+  run_blocks(&divide_ints_flat<kPart, T>, kSizes, 3, data, strides, n, params);
+}
+template <IntPart kPart> void divide_ints(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Int32) = &divide_ints_loop<kPart, int32_t>;
+  t.at(op, DType::Int64) = &divide_ints_loop<kPart, int64_t>;
+}
+#endif
+
 // The quotient of half types is rounded to the half type before its fraction is cut.
 template <class H> void trunc_div_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   constexpr Loop kDiv = &loop2<[](auto x, auto y) { return x / y; }, float, false>;
@@ -171,6 +232,12 @@ void put_divide(LoopTable& t) {
   binary_signed<[](auto x, auto y) { return floor_div(x, y); }>(t, FloorDiv);
   binary_signed<[](auto x, auto y) { return fmod_int(x, y); }>(t, Fmod);
   binary_signed<[](auto x, auto y) { return remainder_int(x, y); }>(t, Remainder);
+#ifdef __AVX2__
+  divide_ints<IntPart::Trunc>(t, TruncDiv);
+  divide_ints<IntPart::Floor>(t, FloorDiv);
+  divide_ints<IntPart::Fmod>(t, Fmod);
+  divide_ints<IntPart::Remainder>(t, Remainder);
+#endif
   binary_floats<[](auto x, auto y) { return std::trunc(x / y); }>(t, TruncDiv);
   t.at(TruncDiv, DType::Float16) = &trunc_div_half<float16>;
   t.at(TruncDiv, DType::BFloat16) = &trunc_div_half<bfloat16>;

@@ -26,19 +26,6 @@ RL_STEP F gelu(F x) {
   return fmadd(half, erf(_mm512_mul_ps(x, all(0.70710678118654752440f))), half);
 }
 
-// e^x = 2^(k / 16) e^r without the power of two of whole k / 16, which is `power`; x is moderate.
-RL_STEP D exp_parts(D x, D& power) {
-  const D magic = all(0x1.8p52), u = fmadd(x, all(16 * 1.44269504088896340736), magic), k = _mm512_sub_pd(u, magic);
-  const D r = _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[1]), _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[0]), x));
-  const D scale = look_up(wide::kExp2Sixteenth, _mm512_castpd_si512(u));
-  power = _mm512_mul_pd(k, all(1.0 / 16));
-  return fmadd(scale, fmadd(_mm512_mul_pd(r, r), poly(r, wide::kExpShort), r), scale);
-}
-RL_STEP D exp(D x) {
-  D power;
-  const D y = exp_parts(_mm512_min_pd(all(711.0), _mm512_max_pd(all(-747.0), x)), power);
-  return _mm512_scalef_pd(y, power);
-}
 // e^-x^2 times a function that changes slowly; what the square is rounded by is put right afterwards.
 RL_STEP F erfc(F x) {
   const F a = _mm512_min_ps(all(11.0f), _mm512_abs_ps(x)), u = _mm512_add_ps(a, all(2.0f));

@@ -9,7 +9,9 @@
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/norm_sums.h"
+#include "cpu/pool.h"
 #include "cpu/pool_rows.h"
+#include "cpu/scratch.h"
 
 namespace rl::RL_ISA {
 
@@ -78,6 +80,20 @@ void max_plane(const PoolWindows& w, const Even& even, T* y, int64_t* places, co
     }
 }
 
+// Of half types, each plane as floats.
+template <class T> void max_as_floats(const PoolWindows& w, T* y, int64_t* places, const T* x) {
+  EvenWindows<MaxRow<float>> even(w, [](auto... sizes) { return max_row_of<float>(sizes...); });
+  const int64_t in = w.in_plane(), out = w.out_plane();
+  parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
+    Scratch<float> from(in), to(out);
+    for (int64_t p = first; p < last; ++p) {
+      widen(x + p * in, from.get(), in);
+      max_plane(w, even, to.get(), places + p * out, from.get());
+      narrow(to.get(), y + p * out, out);
+    }
+  });
+}
+
 void max(const PoolWindows& w, const View& y, const View& places, const View& x) {
   if (y.numel() == 0) return;
   bool done = visit_compute(x.dtype, [&](auto tag) {
@@ -85,6 +101,9 @@ void max(const PoolWindows& w, const View& y, const View& places, const View& x)
     if constexpr (is_complex_v<T> || std::is_same_v<T, bool>) {
       fail(ErrorKind::NotImplemented, "max_pool: there is no kernel for '", info(x.dtype).legacy, "'");
     } else {
+      if constexpr (is_floating_v<T>)
+        if (w.channels > 1) return max_channels(w, y.as<T>(), places.as<int64_t>(), x.as<T>());
+      if constexpr (is_half_v<T>) return max_as_floats(w, y.as<T>(), places.as<int64_t>(), x.as<T>());
       EvenWindows<MaxRow<T>> even(w, [](auto... sizes) -> MaxRow<T> {
         if constexpr (kVectors<T>) return max_row_of<T>(sizes...);
         else return nullptr;
@@ -97,11 +116,6 @@ void max(const PoolWindows& w, const View& y, const View& places, const View& x)
     }
   });
   CHECK(done, NotImplemented, "max_pool: there is no kernel for '", info(x.dtype).legacy, "'");
-}
-
-template <class T> compute_t<T> divisor(const PoolWindows& w, int64_t a, int64_t b, int64_t c) {
-  if (w.divisor != 0) return static_cast<compute_t<T>>(w.divisor);
-  return static_cast<compute_t<T>>(w.share[0][a] * w.share[1][b] * w.share[2][c]);
 }
 
 // f(type_tag<T>{}) for floats and int64
@@ -127,7 +141,7 @@ template <class T> T mean_of(const PoolWindows& w, int64_t a, int64_t b, int64_t
         const T* rows = image + (i * w.in[1] + w.start[1][b]) * W;
         total += sum_of<T>(W * (w.end[1][b] - w.start[1][b]), [&](int64_t k) { return rows[k]; });
       }
-      return static_cast<T>(total / static_cast<double>(divisor<T>(w, a, b, c)));
+      return static_cast<T>(total / static_cast<double>(pool_divisor<T>(w, a, b, c)));
     }
   }
   for (int64_t i = w.start[0][a]; i < w.end[0][a]; ++i)
@@ -135,7 +149,7 @@ template <class T> T mean_of(const PoolWindows& w, int64_t a, int64_t b, int64_t
       const T* row = image + (i * w.in[1] + j) * W;
       for (int64_t k = from; k < to; ++k) sum += static_cast<compute_t<T>>(row[k]);
     }
-  return static_cast<T>(sum / divisor<T>(w, a, b, c));
+  return static_cast<T>(sum / pool_divisor<T>(w, a, b, c));
 }
 
 // Whether the one window is the whole plane.
@@ -146,9 +160,26 @@ bool covers_plane(const PoolWindows& w) {
   return true;
 }
 
+template <class T> void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, T* to, const T* image) {
+  for (int64_t a = 0; a < w.out[0]; ++a)
+    for (int64_t b = 0; b < w.out[1]; ++b, to += w.out[2]) {
+      int64_t c = 0;
+      if constexpr (kVectors<T>) {
+        const EvenRun& run = even.columns;
+        if (even.loop && even.full(w, b) && run.end > run.first) {
+          for (; c < run.first; ++c) to[c] = mean_of(w, a, b, c, image);
+          even.loop(image + w.start[1][b] * w.in[2] + run.begin + c * even.step, w.in[2], run.end - c,
+                    pool_divisor<T>(w, a, b, c), to + c);
+          c = run.end;
+        }
+      }
+      for (; c < w.out[2]; ++c) to[c] = mean_of(w, a, b, c, image);
+    }
+}
+
 void average(const PoolWindows& w, const View& y, const View& x) {
   if (y.numel() == 0) return;
-  if (is_float(x.dtype) && covers_plane(w)) {  // a mean of rows
+  if (w.channels == 1 && is_float(x.dtype) && covers_plane(w)) {  // a mean of rows
     const int64_t out[] = {w.planes, 1}, in[] = {w.planes, w.in_plane()}, apart[] = {1, 1};
     const int64_t rows[] = {w.in_plane(), 1};
     return reduce_kernels.reduce(Reduce::Mean, View{y.data, out, apart, 2, y.dtype}, View{x.data, in, rows, 2, x.dtype},
@@ -156,28 +187,24 @@ void average(const PoolWindows& w, const View& y, const View& x) {
   }
   visit_average(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    EvenWindows<SumRow<T>> even(w, [](auto... sizes) -> SumRow<T> {
-      if constexpr (kVectors<T>) return sum_row_of<T>(sizes...);
+    using C = std::conditional_t<is_half_v<T>, float, T>;  // half types: each plane as floats
+    if constexpr (is_floating_v<T>)
+      if (w.channels > 1) return average_channels(w, y.as<T>(), x.as<T>());
+    EvenWindows<SumRow<C>> even(w, [](auto... sizes) -> SumRow<C> {
+      if constexpr (kVectors<C>) return sum_row_of<C>(sizes...);
       else return nullptr;
     });
+    const int64_t in = w.in_plane(), out = w.out_plane();
     parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
-      for (int64_t p = first; p < last; ++p) {
-        const T* image = x.as<T>() + p * w.in_plane();
-        T* to = y.as<T>() + p * w.out_plane();
-        for (int64_t a = 0; a < w.out[0]; ++a)
-          for (int64_t b = 0; b < w.out[1]; ++b, to += w.out[2]) {
-            int64_t c = 0;
-            if constexpr (kVectors<T>) {
-              const EvenRun& run = even.columns;
-              if (even.loop && even.full(w, b) && run.end > run.first) {
-                for (; c < run.first; ++c) to[c] = mean_of(w, a, b, c, image);
-                even.loop(image + w.start[1][b] * w.in[2] + run.begin + c * even.step, w.in[2], run.end - c,
-                          divisor<T>(w, a, b, c), to + c);
-                c = run.end;
-              }
-            }
-            for (; c < w.out[2]; ++c) to[c] = mean_of(w, a, b, c, image);
-          }
+      if constexpr (is_half_v<T>) {
+        Scratch<C> from(in), to(out);
+        for (int64_t p = first; p < last; ++p) {
+          widen(x.as<T>() + p * in, from.get(), in);
+          average_plane(w, even, to.get(), from.get());
+          narrow(to.get(), y.as<T>() + p * out, out);
+        }
+      } else {
+        for (int64_t p = first; p < last; ++p) average_plane(w, even, y.as<T>() + p * out, x.as<T>() + p * in);
       }
     });
   });
@@ -194,9 +221,11 @@ void average_grad(const PoolWindows& w, const View& dx, const View& dy) {
   if (dx.numel() == 0) return;
   visit_average(dx.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    if constexpr (is_floating_v<T>)
+      if (w.channels > 1) return average_grad_channels(w, dx.as<T>(), dy.as<T>());
     bool halves = kVectors<T> && w.in[0] == 1 && w.out[0] == 1 && w.in[1] == 2 * w.out[1] && w.in[2] == 2 * w.out[2] &&
                   covers_halves(w, 1) && covers_halves(w, 2);
-    compute_t<T> quarter = halves ? compute_t<T>(1) / divisor<T>(w, 0, 0, 0) : compute_t<T>(0);
+    compute_t<T> quarter = halves ? compute_t<T>(1) / pool_divisor<T>(w, 0, 0, 0) : compute_t<T>(0);
     parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p) {
         T* image = dx.as<T>() + p * w.in_plane();
@@ -215,7 +244,7 @@ void average_grad(const PoolWindows& w, const View& dx, const View& dy) {
         for (int64_t a = 0; a < w.out[0]; ++a)
           for (int64_t b = 0; b < w.out[1]; ++b)
             for (int64_t c = 0; c < w.out[2]; ++c) {
-              compute_t<T> each = static_cast<compute_t<T>>(*from++) / divisor<T>(w, a, b, c);
+              compute_t<T> each = static_cast<compute_t<T>>(*from++) / pool_divisor<T>(w, a, b, c);
               for (int64_t i = w.start[0][a]; i < w.end[0][a]; ++i)
                 for (int64_t j = w.start[1][b]; j < w.end[1][b]; ++j) {
                   T* row = image + (i * w.in[1] + j) * w.in[2];

@@ -112,6 +112,15 @@ template <class T> void store(T* to, const T* from, int64_t count) {
   else
     for (int64_t j = 0; j < count; ++j) to[j] = from[j];
 }
+#if RL_RNN_BYTES == 64
+// 1 / (1 + e^-x) in fewer steps than sigmoid() of wide_math.h, which goes on below -87, where this stays.
+RL_STEP __m512 gate(__m512 x) {
+  const __m512 negative = _mm512_sub_ps(_mm512_setzero_ps(), x);
+  const __m512 e = exp_within(_mm512_min_ps(all(87.0f), _mm512_max_ps(all(-104.0f), negative)));
+  const __m512 bottom = _mm512_add_ps(e, all(1.0f)), y = _mm512_rcp14_ps(bottom);
+  return fmadd(_mm512_fnmadd_ps(bottom, y, all(1.0f)), y, y);
+}
+#endif
 // The cell's functions of a register; the compiler writes the loops where there is nothing better.
 template <auto F, class T> [[gnu::always_inline]] inline Lanes<T> each(Lanes<T> x) {
   alignas(64) T y[W<T>];
@@ -122,7 +131,7 @@ template <auto F, class T> [[gnu::always_inline]] inline Lanes<T> each(Lanes<T> 
 }
 template <class T> [[gnu::always_inline]] inline Lanes<T> sigmoid_lanes(Lanes<T> x) {
 #if RL_RNN_BYTES == 64
-  if constexpr (std::is_same_v<T, float>) return sigmoid(static_cast<__m512>(x));
+  if constexpr (std::is_same_v<T, float>) return gate(static_cast<__m512>(x));
 #endif
   return each<[](T v) { return RL_ISA::sigmoid(v); }, T>(x);
 }

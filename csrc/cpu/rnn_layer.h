@@ -90,10 +90,12 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
   if (kApart) pack_bias<kCell, T>(f.b_hh, nullptr, hidden, bh.get());
   // Two states, the one that a step reads and the one that it writes.
   Scratch<T> states(2 * n * ld), cells(kCell == RnnCell::Lstm ? n * ld : 0);
+  bool from_zero = shape.steps > 1;  // then the first step needs no product with the state
   for (int64_t r = 0; r < n; ++r)
     for (int64_t j = 0; j < ld; ++j) {
       T h = j < hidden ? f.h0.as<T>()[r * hidden + j] : T(0);
       states[r * ld + j] = states[(n + r) * ld + j] = h;
+      from_zero &= h == T(0);
       if (kCell == RnnCell::Lstm) cells[r * ld + j] = j < hidden ? f.c0.as<T>()[r * hidden + j] : T(0);
     }
   const int64_t kept_row = units * C::kKept, depth = f.x ? k + hidden : hidden;
@@ -118,6 +120,7 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
           } else {
             int64_t row = walk.row(t, r + i);
             const T* from = f.gates->as<T>() + (f.gates_at ? f.gates_at[row] : row) * C::kGates * hidden;
+            for (int g = 0; g < C::kGates; ++g) __builtin_prefetch(from + g * hidden + unit + kUnits);
             for (int g = 0; g < C::kGates; ++g)
               for (int u = 0; u < C::kUnits; ++u)
                 load(sums + i * kWidth + (g * C::kUnits + u) * W<T>, from + g * hidden + unit + u * W<T>,
@@ -128,8 +131,9 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
         if (f.x)
           panel_product<C::kColumns>(rows, k, f.x->as<T>() + walk.row(t, r) * k, walk.row_step() * k,
                                      wx.get() + p * k * kWidth, sums);
-        panel_product<C::kColumns>(rows, hidden, read + r * ld, ld, wh.get() + p * hidden * kWidth,
-                                   kApart ? state_sums : sums);
+        if (s > 0 || !from_zero)
+          panel_product<C::kColumns>(rows, hidden, read + r * ld, ld, wh.get() + p * hidden * kWidth,
+                                     kApart ? state_sums : sums);
         for (int64_t i = 0; i < rows; ++i) {
           const T* in = sums + i * kWidth;
           T* h = write + (r + i) * ld + unit;

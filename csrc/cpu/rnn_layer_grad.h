@@ -110,11 +110,11 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
   turned.reverse = !shape.reverse;
   Walk back(turned);
 
-  // dh (rows, V registers) = what the step after sends to this one's state
-  auto to_state = [&](const T* read, int64_t p, int64_t r, int64_t rows, T* dh) {
+  // dh (rows, V registers) = what the step after, if there is one, sends to this one's state
+  auto to_state = [&](const T* read, bool after, int64_t p, int64_t r, int64_t rows, T* dh) {
     for (int64_t i = 0; i < rows; ++i)
       __builtin_memcpy(dh + i * kWidth, carry.get() + (r + i) * ldh + p * kWidth, kWidth * sizeof(T));
-    panel_product<V>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
+    if (after) panel_product<V>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
   };
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
   const Sharing sharing(back, panels, k * hidden, panels * k * kWidth * kSize, k * kSize);
@@ -139,7 +139,7 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
           if (b.dout) fetch(b.dout->as<T>() + row * hidden + unit, width);
           for (int q = 0; q < C::kDeltas; ++q) fetch(b.dgates.as<T>() + (row * C::kDeltas + q) * hidden + unit, width);
         }
-        to_state(read, p, r, rows, dh);
+        to_state(read, s > 0, p, r, rows, dh);
         for (int64_t i = 0; i < rows; ++i)
           for (int64_t unit = p * kWidth; unit < std::min(units, (p + 1) * kWidth); unit += W<T>) {
             int64_t row = walk.row(t, r + i), left = hidden - unit;
@@ -192,7 +192,7 @@ template <RnnCell kCell, class T, int V> void layer_grad_of(const RnnShape& shap
     row_blocks(r0, r1, kRows, [&](int64_t r, int64_t rows) {
       alignas(64) T dh[kRows * kWidth];
       for (int64_t p = 0; p < panels; ++p) {
-        to_state(deltas.get(), p, r, rows, dh);
+        to_state(deltas.get(), true, p, r, rows, dh);
         for (int64_t i = 0; i < rows; ++i)
           for (int v = 0; v < V; ++v)
             store(b.dh0.as<T>() + (r + i) * hidden + p * kWidth + v * W<T>, dh + i * kWidth + v * W<T>,

@@ -1,6 +1,7 @@
 // Running totals and running extrema along one dimension.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 #include "cpu/isa.h"
@@ -81,7 +82,8 @@ struct LogPlus {
   }
 };
 
-template <class Op, class T> void scan_row(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
+template <class Op, class T>
+[[gnu::always_inline]] inline void scan_row(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
   using A = typename total_type<T>::type;
   A total = Op::template empty<A>();
   int64_t i = 0;
@@ -105,9 +107,47 @@ template <class Op, class T> void scan_row(const T* x, int64_t xs, T* y, int64_t
   }
 }
 
+// Few columns: their totals stay in registers.
+template <class Op, int W, class T> void scan_few_columns(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
+  using A = typename total_type<T>::type;
+  A total[W];
+#pragma GCC unroll 8
+  for (int j = 0; j < W; ++j) total[j] = Op::template empty<A>();
+  for (int64_t r = 0; r < n; ++r, x += xs, y += ys)
+#pragma GCC unroll 8
+    for (int j = 0; j < W; ++j) {
+      total[j] = Op::join(total[j], static_cast<A>(x[j]));
+      y[j] = static_cast<T>(total[j]);
+    }
+}
+// `count` short rows of N contiguous elements, xs and ys apart.
+template <class Op, int N, class T> void scan_short_rows(const T* x, int64_t xs, T* y, int64_t ys, int64_t count) {
+  for (int64_t r = 0; r < count; ++r) scan_row<Op>(x + r * xs, 1, y + r * ys, 1, N);
+}
+constexpr int64_t kFew = 8;
+// What is worth loops of its own.
+template <class Op, class T> inline constexpr bool kPlain =
+    __is_same(Op, Plus) &&
+    (__is_same(T, float) || __is_same(T, double) || __is_same(T, int64_t) || __is_same(T, int32_t));
+template <class F> [[gnu::always_inline]] inline void visit_few(int64_t n, F&& f) {
+  switch (n) {
+    case 1: return f(std::integral_constant<int, 1>{});
+    case 2: return f(std::integral_constant<int, 2>{});
+    case 3: return f(std::integral_constant<int, 3>{});
+    case 4: return f(std::integral_constant<int, 4>{});
+    case 5: return f(std::integral_constant<int, 5>{});
+    case 6: return f(std::integral_constant<int, 6>{});
+    case 7: return f(std::integral_constant<int, 7>{});
+    default: return f(std::integral_constant<int, 8>{});
+  }
+}
+
 template <class Op, class T>
 void scan_columns(const T* x, int64_t xs, T* y, int64_t ys, int64_t n, int64_t width, int64_t xstep, int64_t ystep) {
   using A = typename total_type<T>::type;
+  if constexpr (kPlain<Op, T>)
+    if (width <= kFew && xstep == 1 && ystep == 1)
+      return visit_few(width, [&](auto w) { scan_few_columns<Op, w()>(x, xs, y, ys, n); });
   alignas(64) A total[kColumns];
   for (int64_t j = 0; j < width; ++j) total[j] = Op::template empty<A>();
   for (int64_t r = 0; r < n; ++r) {
@@ -142,6 +182,13 @@ template <class Op, class T> void scan_of(const View& out, const View& in, int d
       scan_columns<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n, w, rows.step[0][0], rows.step[1][0]);
     });
   } else {
+    if constexpr (kPlain<Op, T>)
+      if (n <= kFew && rows.apart[0] == 1 && rows.apart[1] == 1)
+        return rows.each_group(kScanWork / n, 1, [&](const int64_t* at, int64_t count) {
+          visit_few(n, [&](auto length) {
+            scan_short_rows<Op, length()>(x + at[0], rows.step[0][0], y + at[1], rows.step[1][0], count);
+          });
+        });
     rows.each(kScanWork / (n * cost),
               [&](const int64_t* at) { scan_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n); });
   }

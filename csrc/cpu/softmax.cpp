@@ -99,10 +99,8 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
 // The maxima of contiguous rows and the sums of e^(x - maximum), as ExpSums says.
 template <class C>
 void exp_sums(const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, int64_t n, C* greatest, C* sums) {
-  if constexpr (std::is_same_v<C, float>) {
-    static const ExpSums wide = wide_exp_sums();
-    if (wide) return wide(x, xapart, y, yapart, rows, n, greatest, sums);
-  }
+  static const ExpSums<C> wide = wide_exp_sums<C>();
+  if (wide) return wide(x, xapart, y, yapart, rows, n, greatest, sums);
   for (int64_t r = 0; r < rows; ++r, x += xapart) {
     C m = greatest[r] = row_max(x, n);
     const double total = y ? sum_exp<true>(x, m, y, n) : sum_exp<false>(x, m, y, n);
@@ -184,6 +182,23 @@ template <class T> void scatter_row(const compute_t<T>* x, T* p, int64_t stride,
     if (stride == 1) return narrow(x, p, n);
   }
   for (int64_t i = 0; i < n; ++i) p[i * stride] = static_cast<T>(x[i]);
+}
+
+// f(row, rows) for rows that are copied into scratch memory together: as many as have kTogether elements, or one.
+constexpr int64_t kTogether = 8192;
+template <class F> void together(int64_t count, int64_t n, F&& f) {
+  const int64_t most = std::clamp<int64_t>(kTogether / std::max<int64_t>(1, n), 1, kRowsAtOnce);
+  for (int64_t r = 0; r < count; r += most) f(r, std::min(most, count - r));
+}
+template <class T>
+void gather_rows(const T* p, int64_t between, int64_t stride, int64_t rows, int64_t n, compute_t<T>* out) {
+  if (stride == 1 && between == n) return gather_row(p, 1, rows * n, out);
+  for (int64_t r = 0; r < rows; ++r) gather_row(p + r * between, stride, n, out + r * n);
+}
+template <class T>
+void scatter_rows(const compute_t<T>* x, T* p, int64_t between, int64_t stride, int64_t rows, int64_t n) {
+  if (stride == 1 && between == n) return scatter_row(x, p, 1, rows * n);
+  for (int64_t r = 0; r < rows; ++r) scatter_row(x + r * n, p + r * between, stride, n);
 }
 
 // The view without extent along dim: what a plan needs to list the rows.
@@ -306,12 +321,12 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
       if (apart == 1 && oapart == 1) return softmax_rows(log, x + i, plan.kin[0], y + o, plan.kout[0], count, n);
     }
     thread_local Scratch<C> scratch;
-    C* row = scratch.get(n);
-    for (int64_t r = 0; r < count; ++r) {
-      gather_row(x + i + r * plan.kin[0], apart, n, row);
-      softmax_rows(log, row, 0, row, 0, 1, n);
-      scatter_row(row, y + o + r * plan.kout[0], oapart, n);
-    }
+    together(count, n, [&](int64_t r, int64_t some) {
+      C* block = scratch.get(some * n);
+      gather_rows(x + i + r * plan.kin[0], plan.kin[0], apart, some, n, block);
+      softmax_rows(log, block, n, block, n, some, n);
+      scatter_rows(block, y + o + r * plan.kout[0], plan.kout[0], oapart, some, n);
+    });
   });
 }
 
@@ -360,20 +375,20 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
     const T *yp = y.as<T>() + yo, *dp = dy.as<T>() + dyo;
     T* xp = dx.as<T>() + xo;
     thread_local Scratch<C> scratch;
-    for (int64_t r = 0; r < count; ++r, yp += plan.kin[0], dp += plan.kout2[0], xp += plan.kout[0]) {
-      if constexpr (!is_half_v<T>) {
-        if (yapart == 1 && dapart == 1 && xapart == 1) {
+    if constexpr (!is_half_v<T>) {
+      if (yapart == 1 && dapart == 1 && xapart == 1) {
+        for (int64_t r = 0; r < count; ++r, yp += plan.kin[0], dp += plan.kout2[0], xp += plan.kout[0])
           softmax_grad_row(log, dp, yp, xp, n);
-          continue;
-        }
+        return;
       }
-      C* a = scratch.get(2 * n);
-      C* d = a + n;
-      gather_row(yp, yapart, n, a);
-      gather_row(dp, dapart, n, d);
-      softmax_grad_row(log, d, a, d, n);
-      scatter_row(d, xp, xapart, n);
     }
+    together(count, n, [&](int64_t r, int64_t some) {
+      C *a = scratch.get(2 * some * n), *d = a + some * n;
+      gather_rows(yp + r * plan.kin[0], plan.kin[0], yapart, some, n, a);
+      gather_rows(dp + r * plan.kout2[0], plan.kout2[0], dapart, some, n, d);
+      for (int64_t k = 0; k < some; ++k) softmax_grad_row(log, d + k * n, a + k * n, d + k * n, n);
+      scatter_rows(d, xp + r * plan.kout[0], plan.kout[0], xapart, some, n);
+    });
   });
 }
 
@@ -421,11 +436,12 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
       if (direct) logsumexp_rows(p, plan.kin[0], results, rows, n);
     }
     thread_local Scratch<C> scratch;
-    for (int64_t r = 0; r < rows && !direct; ++r) {
-      C* row = scratch.get(n);
-      gather_row(p + r * plan.kin[0], apart, n, row);
-      logsumexp_rows(row, 0, results + r, 1, n);
-    }
+    if (!direct)
+      together(rows, n, [&](int64_t r, int64_t some) {
+        C* block = scratch.get(some * n);
+        gather_rows(p + r * plan.kin[0], plan.kin[0], apart, some, n, block);
+        logsumexp_rows(block, n, results + r, some, n);
+      });
     for (int64_t r = 0; r < rows; ++r) out.as<T>()[o + r * plan.kout[0]] = static_cast<T>(results[r]);
   });
 }

@@ -8,10 +8,10 @@ namespace rl::RL_ISA {
 
 inline constexpr int64_t kRowsAtOnce = 16;  // whose logarithms are taken together
 
-// `rows` rows of n floats: greatest[r] = the row's maximum, sums[r] = the sum of e^(x - greatest), whose terms divided
+// `rows` rows of n numbers: greatest[r] = the row's maximum, sums[r] = the sum of e^(x - greatest), whose terms divided
 // by it are written to y unless that is null. Rows of x and y are xapart and yapart elements apart; y may be x.
-using ExpSums = void (*)(const float* x, int64_t xapart, float* y, int64_t yapart, int64_t rows, int64_t n,
-                         float* greatest, float* sums);
-ExpSums wide_exp_sums();  // null where the processor has no such registers
+template <class T> using ExpSums = void (*)(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n,
+                                            T* greatest, T* sums);
+template <class T> ExpSums<T> wide_exp_sums();  // null where the processor has no such registers
 
 }  // namespace rl::RL_ISA

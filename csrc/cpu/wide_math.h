@@ -62,15 +62,28 @@ RL_STEP F exp_parts(F x, F& power) {
   for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
   return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
 }
-// 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
-RL_STEP F exp(F x) {
+// Of c between -104 and 89. 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
+RL_STEP F exp_within(F c) {
   using Traits = FloatTraits<float>;
-  const F c = _mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x));
   const F magic = all(0x1.8p19f), u = fmadd(c, all(1.44269504088896340736f), magic), k = _mm512_sub_ps(u, magic);
   const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
   const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
   const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
   return _mm512_scalef_ps(fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
+}
+RL_STEP F exp(F x) { return exp_within(_mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x))); }
+// e^x = 2^(k / 16) e^r without the power of two of whole k / 16, which is `power`; x is moderate.
+RL_STEP D exp_parts(D x, D& power) {
+  const D magic = all(0x1.8p52), u = fmadd(x, all(16 * 1.44269504088896340736), magic), k = _mm512_sub_pd(u, magic);
+  const D r = _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[1]), _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[0]), x));
+  const D scale = look_up(wide::kExp2Sixteenth, _mm512_castpd_si512(u));
+  power = _mm512_mul_pd(k, all(1.0 / 16));
+  return fmadd(scale, fmadd(_mm512_mul_pd(r, r), poly(r, wide::kExpShort), r), scale);
+}
+RL_STEP D exp(D x) {
+  D power;
+  const D y = exp_parts(_mm512_min_pd(all(711.0), _mm512_max_pd(all(-747.0), x)), power);
+  return _mm512_scalef_pd(y, power);
 }
 // 1 / (1 + e^-x), or e^x / (1 + e^x) below 0, so that nothing overflows; the quotient from an estimate of 1 / (1 + e).
 RL_STEP F sigmoid(F x) {

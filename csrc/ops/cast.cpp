@@ -91,6 +91,15 @@ bool channels_last(const Tensor& t) {
   }
   return true;
 }
+Tensor empty_ordered(const Ints& sizes, DType dtype, Device device, bool channels_last) {
+  if (!channels_last || (sizes.size() != 4 && sizes.size() != 5)) return empty(sizes, dtype, device);
+  Ints strides(sizes.size());
+  strides[1] = 1;
+  int64_t step = std::max<int64_t>(sizes[1], 1);
+  for (int64_t d = sizes.size() - 1; d >= 0; --d)
+    if (d != 1) strides[d] = step, step = checked_mul(step, std::max<int64_t>(sizes[d], 1));
+  return empty_strided(sizes, strides, dtype, device);
+}
 Tensor ordered(Tensor y, bool channels_last) {
   if (!channels_last || (y.dim() != 4 && y.dim() != 5)) return y;
   auto format = y.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;

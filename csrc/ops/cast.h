@@ -12,6 +12,8 @@ Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::Conti
 // Whether a batch of pictures or volumes has its channels last by choice: where sizes of 1 leave the order open, it is
 // row-major. What layers make of such an input has them last, too.
 bool channels_last(const Tensor& t);
+// Memory for a result, in that order if it is wanted (of pictures and volumes).
+Tensor empty_ordered(const Ints& sizes, DType dtype, Device device, bool channels_last);
 // A new result, not recorded yet, with its channels last in memory if that is wanted.
 Tensor ordered(Tensor y, bool channels_last);
 // Raw: writes src (broadcast) into dst without history and without counting the write.

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "backend/backend.h"
+#include "ops/number.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 
@@ -67,6 +68,29 @@ static ConvShape with_workspace(const Geometry& g, DType dtype, ConvPass pass, T
   return shape;
 }
 
+// Note [Filters of one tap]
+// Pictures with their channels last are rows of channels, and filters of one tap a matrix for them: y = x @ w^T. That
+// is one product, on the memory as it is.
+static bool one_tap(const Geometry& g) {
+  const ConvShape& s = g.shape;
+  bool plain = s.groups == 1 && s.taps() == 1;
+  for (int d = 0; d < 3; ++d) plain = plain && s.stride[d] == 1 && s.padding[d] == 0;
+  return plain;
+}
+static MemoryFormat last_of(const Tensor& t) {
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
+// A contiguous matrix, or memory seen as one.
+struct Matrix {
+  int64_t sizes[2], strides[2];
+  View view;
+  Matrix(const Tensor& t, int64_t rows, int64_t columns, bool turned = false)
+      : sizes{turned ? columns : rows, turned ? rows : columns},
+        strides{turned ? 1 : columns, turned ? columns : 1},
+        view{t.data(), sizes, strides, 2, t.dtype()} {}
+  Matrix(const Matrix&) = delete;
+};
+
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
 static Tensor channel_sums(const Tensor& dy) {
   Ints kept(dy.dim(), 1);
@@ -106,15 +130,29 @@ struct ConvolutionBackward : Node {
 };
 static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
                           bool channels_last) {
-  Tensor y = empty(g.y, x.dtype(), x.device());
-  if (!skipped(y)) {
+  const bool rows = channels_last && one_tap(g) && x.numel();
+  Tensor y = empty_ordered(g.y, x.dtype(), x.device(), rows);
+  if (rows && !skipped(y)) {  // Note [Filters of one tap]
+    NoGrad raw;
+    const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = y.numel() / to;
+    Tensor a = contiguous(x, last_of(x)), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
+    Matrix out(y, count, to), in(a, count, from), filters(b, to, from, true), shift(c ? c : b, count, to);
+    shift.strides[0] = 0;
+    if (c) {
+      LoopScalar one;
+      write_compute(one, Scalar(1), x.dtype());
+      g_cpu->matmul->addmm(out.view, in.view, filters.view, {one, one, &shift.view});
+    } else {
+      g_cpu->matmul->matmul(out.view, in.view, filters.view);
+    }
+  } else if (!skipped(y)) {
     Tensor a = contiguous(x), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
     View shift = c ? c.view() : View();
     Tensor memory;
     g_cpu->conv->forward(with_workspace(g, x.dtype(), ConvPass::Forward, memory), y.view(), a.view(), b.view(),
                          c ? &shift : nullptr);
   }
-  y = ordered(std::move(y), channels_last);
+  if (!rows) y = ordered(std::move(y), channels_last);
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(x);
     if (n.needs(0)) n.weight = save(w);
@@ -152,8 +190,15 @@ struct ConvolutionInputBackward : Node {
 };
 static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g,
                                    bool channels_last) {
-  Tensor dx = empty(g.x, dy.dtype(), dy.device());
-  if (!skipped(dx)) {
+  const bool rows = !bias && one_tap(g) && dy.numel() && ops::channels_last(dy);
+  Tensor dx = empty_ordered(g.x, dy.dtype(), dy.device(), rows);
+  if (rows && !skipped(dx)) {  // Note [Filters of one tap]
+    NoGrad raw;
+    const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;
+    Tensor a = contiguous(dy, last_of(dy)), b = contiguous(w);
+    Matrix out(dx, count, to), in(a, count, from), filters(b, from, to);
+    g_cpu->matmul->matmul(out.view, in.view, filters.view);
+  } else if (!skipped(dx)) {
     NoGrad raw;
     Tensor a = contiguous(dy), b = contiguous(w);
     Tensor memory;
@@ -164,7 +209,7 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
       dx = add(dx, reshape(bias, shape));
     }
   }
-  dx = ordered(std::move(dx), channels_last);
+  if (!rows) dx = ordered(std::move(dx), channels_last);
   return record<ConvolutionInputBackward>(dx, {dy, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(dy);
     if (n.needs(0)) n.weight = save(w);
@@ -202,7 +247,13 @@ struct ConvolutionWeightBackward : Node {
 };
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) {
   Tensor dw = empty(g.w, dy.dtype(), dy.device());
-  if (!skipped(dw)) {
+  if (!skipped(dw) && one_tap(g) && dy.numel() && x.numel() && channels_last(dy) && channels_last(x)) {
+    NoGrad raw;  // Note [Filters of one tap]
+    const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = dy.numel() / to;
+    Tensor a = contiguous(dy, last_of(dy)), b = contiguous(x, last_of(x));
+    Matrix out(dw, to, from), up(a, count, to, true), in(b, count, from);
+    g_cpu->matmul->matmul(out.view, up.view, in.view);
+  } else if (!skipped(dw)) {
     Tensor a = contiguous(dy), b = contiguous(x);
     Tensor memory;
     g_cpu->conv->weight(with_workspace(g, dy.dtype(), ConvPass::Weight, memory), dw.view(), a.view(), b.view());

@@ -1,41 +1,42 @@
+#include "ops/embedding.h"
+
+#include "autograd/engine.h"
 #include "backend/backend.h"
 #include "ops/cast.h"
-#include "ops/gather.h"
+#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 
 namespace rl::ops {
 
-namespace {
+Grads EmbeddingBackward::backward(const Grads& dy) {
+  Tensor given = given_in_ == run ? std::exchange(given_, Tensor()) : Tensor();
+  if (!dy[0].defined()) return {given};
+  Tensor own =
+      embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq);
+  return {given.defined() ? add(own, given) : own};
+}
+Grads EmbeddingBackward::stacked(const Grads& dy) {
+  if (!dy[0].defined()) return {Tensor()};
+  if (scale_grad_by_freq) return backward_by_rows(*this, dy);
+  Tensor at = indices.unpack(*this), g = dy[0];
+  if (padding_idx >= 0)
+    g = masked_fill(g, unsqueeze(binary("eq", Pointwise::Eq, at, Scalar(padding_idx), {.rule = Rule::Bool}), -1), 0);
+  int64_t width = g.sizes()[g.dim() - 1];
+  Tensor like = zeros(led(g, Ints{weight_sym_argsize_0, width}), g.dtype(), g.device());
+  return {index_add(like, 1, reshape(at, {at.numel()}), reshape(g, led(g, Ints{at.numel(), width})))};
+}
+bool EmbeddingBackward::takes_sums() const {
+  return run && run == current_backward() && !captured && !hooks && !released && !scale_grad_by_freq &&
+         !indices.packed_;
+}
+void EmbeddingBackward::add_sums(const Tensor& sums, const Tensor& at) {
+  Tensor more = embedding_dense_backward(sums, at, weight_sym_argsize_0, padding_idx, false);
+  given_ = given_in_ == run && given_.defined() ? add(given_, more) : more;
+  given_in_ = run;
+}
 
-Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
-                                bool scale_grad_by_freq);
-
-}  // namespace
-
-// embedding: y = the rows of weight at indices        dweight = zeros with the rows of dy added, none at padding_idx;
-//   scale_grad_by_freq divides each row by how often it was read
-struct EmbeddingBackward : Node {
-  static constexpr const char* kName = "EmbeddingBackward0";
-  Saved indices;
-  int64_t weight_sym_argsize_0 = 0, padding_idx = -1;
-  bool scale_grad_by_freq = false;
-  Grads backward(const Grads& dy) {
-    return {
-        embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq)};
-  }
-  Grads stacked(const Grads& dy) {
-    if (scale_grad_by_freq) return backward_by_rows(*this, dy);
-    Tensor at = indices.unpack(*this), g = dy[0];
-    if (padding_idx >= 0)
-      g = masked_fill(g, unsqueeze(binary("eq", Pointwise::Eq, at, Scalar(padding_idx), {.rule = Rule::Bool}), -1), 0);
-    int64_t width = g.sizes()[g.dim() - 1];
-    Tensor like = zeros(led(g, Ints{weight_sym_argsize_0, width}), g.dtype(), g.device());
-    return {index_add(like, 1, reshape(at, {at.numel()}), reshape(g, led(g, Ints{at.numel(), width})))};
-  }
-  FIELDS(indices, padding_idx, scale_grad_by_freq, weight_sym_argsize_0)
-};
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
   CHECK(weight.dim() == 2, Runtime, "'weight' must be 2-D, got shape ", to_text(weight.sizes()));
   CHECK(
@@ -73,10 +74,8 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
   });
 }
 
-namespace {
-
 // Where indices are not padding, as a column to multiply rows with; undefined when there is no padding.
-Tensor not_padding(const Tensor& indices, int64_t padding_idx) {
+static Tensor not_padding(const Tensor& indices, int64_t padding_idx) {
   if (padding_idx < 0) return {};
   return unsqueeze(binary("ne", Pointwise::Ne, indices, Scalar(padding_idx), {.rule = Rule::Bool}), -1);
 }
@@ -100,8 +99,6 @@ Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t
   return index_add(zeros({num_weights, width}, dy.dtype(), dy.device()), 0, flat,
                    reshape(rows, {indices.numel(), width}));
 }
-
-}  // namespace
 
 static Tensor embedding_op(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq,
                            bool) {

@@ -254,8 +254,10 @@ struct BatchNormBackward : Node {
       if (d[0]) d[0] = reshape(d[0], led(dy[0], x.sizes()));
     } else {
       DType compute = compute_dtype(x.dtype());
-      Tensor xc = contiguous(x), g = contiguous(dy[0]), wc = raw_param("batch_norm", "weight", w, x);
-      if (needs(0)) d[0] = empty(x.sizes(), x.dtype(), x.device());
+      const MemoryFormat order = order_of(x);
+      if (order != MemoryFormat::Contiguous) s = {s.batch * s.inner, s.channels, 1};
+      Tensor xc = contiguous(x, order), g = contiguous(dy[0], order), wc = raw_param("batch_norm", "weight", w, x);
+      if (needs(0)) d[0] = empty_strided(x.sizes(), strides_for(x, order), x.dtype(), x.device());
       if (needs(1)) d[1] = empty(Ints{s.channels}, compute, x.device());
       if (needs(2)) d[2] = empty(Ints{s.channels}, compute, x.device());
       if (!x.device().is_meta())
@@ -265,6 +267,11 @@ struct BatchNormBackward : Node {
     for (int i = 1; i < 3; ++i)
       if (d[i]) d[i] = reshape(d[i], led(dy[0], Ints{s.channels}));
     return d;
+  }
+  // Pictures with their channels last are rows of channels as they are.
+  static MemoryFormat order_of(const Tensor& x) {
+    if (!channels_last(x)) return MemoryFormat::Contiguous;
+    return x.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
   }
   static NormChannels channels_of(const Tensor& x) {
     int64_t inner = 1;
@@ -300,11 +307,13 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
   CHECK(training || (running_mean && running_var), Runtime, running_mean ? "running_var" : "running_mean",
         " must be defined in evaluation mode");
   DType compute = compute_dtype(input.dtype());
-  Tensor y = empty(input.sizes(), input.dtype(), input.device());
+  const MemoryFormat order = BatchNormBackward::order_of(input);
+  Tensor y = empty_strided(input.sizes(), strides_for(input, order), input.dtype(), input.device());
   Tensor w = raw_param("batch_norm", "weight", weight, input), b = raw_param("batch_norm", "bias", bias, input), mean,
          var, rstd;
   bool runs = !input.device().is_meta() && input.numel() > 0;
-  Tensor x = contiguous(input);
+  Tensor x = contiguous(input, order);
+  if (order != MemoryFormat::Contiguous) s = {s.batch * s.inner, s.channels, 1};
   {
     NoGrad raw;
     if (training) {
@@ -322,7 +331,7 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
     rstd = contiguous(inverse_root(add(var, eps)));
   }
   if (runs) g_cpu->norm->channels(s, y.view(), x.view(), mean.view(), rstd.view(), OptView(w).get(), OptView(b).get());
-  y = record<BatchNormBackward>(ordered(std::move(y), channels_last(input)), {input, weight, bias}, [&](auto& n) {
+  y = record<BatchNormBackward>(std::move(y), {input, weight, bias}, [&](auto& n) {
     n.input = save(input);
     if (weight) n.weight = save(weight);
     n.result1 = save(mean);

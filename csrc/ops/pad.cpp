@@ -36,7 +36,7 @@ static Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& v
     to[d] = std::max<int64_t>(before, 0);
     length[d] = std::max<int64_t>(0, input.sizes()[d] - from[d] - std::max<int64_t>(-after, 0));
   }
-  Tensor y = ordered(empty(sizes, input.dtype(), input.device()), channels_last(input));
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), channels_last(input));
   if (std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p > 0; })) fill_raw(y, value);
   bool any = true;
   int64_t source = input->offset, target = y->offset;

@@ -15,10 +15,16 @@ struct Windows {
   int64_t dilation[3] = {1, 1, 1};
   double divisor = 0;
 
-  PoolWindows table(int64_t planes) const {
-    PoolWindows w{
-        planes, {in[0], in[1], in[2]}, {out[0], out[1], out[2]}, {}, {}, {}, {dilation[0], dilation[1], dilation[2]},
-        divisor};
+  PoolWindows table(int64_t planes, int64_t channels = 1) const {
+    PoolWindows w{planes,
+                  {in[0], in[1], in[2]},
+                  {out[0], out[1], out[2]},
+                  {},
+                  {},
+                  {},
+                  {dilation[0], dilation[1], dilation[2]},
+                  divisor,
+                  channels};
     for (int d = 0; d < 3; ++d) w.start[d] = start[d].data(), w.end[d] = end[d].data(), w.share[d] = share[d].data();
     return w;
   }
@@ -38,6 +44,13 @@ static int64_t planes_of(const Tensor& x, int64_t n) {
   return planes;
 }
 
+// Whether pictures or volumes are worked on with their channels last, as they are.
+static bool works_last(const Tensor& x, int64_t n) {
+  return x.dim() == n + 2 && n >= 2 && is_float(x.dtype()) && x.numel() && x.sizes()[1] > 1 && channels_last(x);
+}
+static MemoryFormat order_for(int64_t n, bool last) {
+  return !last ? MemoryFormat::Contiguous : n == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
 // Note [Pairs of adjoint maps]
 // Max pooling's gradient puts dy at the places of the maxima; the derivative of that picks values at the places, and so
 // on: put and pick are each other's derivative. The same holds for averaging and its spreading of dy.
@@ -62,9 +75,9 @@ struct PoolPickBackward : Node {
 static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
   Tensor y = empty(places.sizes(), x.dtype(), x.device());
   if (!skipped(y)) {
-    Tensor from = contiguous(x);
+    Tensor from = contiguous(x), indices = contiguous(places);
     int64_t planes = planes_of(x, n), in = x.numel() / planes, out = places.numel() / planes, item = x.item_size();
-    const int64_t* at = places.data<int64_t>();
+    const int64_t* at = indices.data<int64_t>();
     const char* src = static_cast<const char*>(from.data());
     char* dst = static_cast<char*>(y.data());
     for (int64_t p = 0; p < planes; ++p)
@@ -100,15 +113,45 @@ static void add_at(T* dx, const T* dy, const int64_t* places, int64_t planes, in
     }
   });
 }
+// The same with channels last, some of them at a time.
+template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* places, int64_t samples, int64_t channels,
+                                           int64_t in, int64_t out) {
+  constexpr int64_t kSome = 64;
+  const int64_t parts = (channels + kSome - 1) / kSome;
+  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, in * kSome));
+  parallel_for(0, samples * parts, grain, [&](int64_t first, int64_t last) {
+    for (int64_t task = first; task < last; ++task) {
+      const int64_t c0 = task % parts * kSome, n = std::min(kSome, channels - c0);
+      T* to = dx + task / parts * in * channels + c0;
+      const int64_t from = task / parts * out * channels + c0;
+      for (int64_t i = 0; i < in; ++i) std::fill(to + i * channels, to + i * channels + n, T(0));
+      for (int64_t i = 0; i < out; ++i)
+        for (int64_t c = 0; c < n; ++c) {
+          T& at = to[places[from + i * channels + c] * channels + c];
+          at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(dy[from + i * channels + c]));
+        }
+    }
+  });
+}
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n) {
   bool adds = dy.numel() && is_float(dy.dtype()) && !dy.device().is_meta();  // into memory that it clears itself
-  Tensor dx = adds ? empty(sizes, dy.dtype(), dy.device()) : zeros(sizes, dy.dtype(), dy.device());
-  if (adds && dx.numel()) {
-    Tensor from = contiguous(dy);
+  const bool last = adds && works_last(dy, n) && channels_last(places);
+  Tensor dx = adds ? empty_ordered(sizes, dy.dtype(), dy.device(), last) : zeros(sizes, dy.dtype(), dy.device());
+  if (last && dx.numel()) {
+    Tensor from = contiguous(dy, order_for(n, true)), indices = contiguous(places, order_for(n, true));
+    const int64_t samples = sizes[0], channels = sizes[1], each = samples * channels;
+    visit_compute(dy.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (is_floating_v<T>)
+        add_at_last<T>(dx.data<T>(), from.data<T>(), indices.data<int64_t>(), samples, channels, dx.numel() / each,
+                       dy.numel() / each);
+    });
+  } else if (adds && dx.numel()) {
+    Tensor from = contiguous(dy), indices = contiguous(places);
     int64_t planes = planes_of(dx, n), in = dx.numel() / planes, out = dy.numel() / planes;
     visit_compute(dy.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (is_floating_v<T>) add_at<T>(dx.data<T>(), from.data<T>(), places.data<int64_t>(), planes, in, out);
+      if constexpr (is_floating_v<T>) add_at<T>(dx.data<T>(), from.data<T>(), indices.data<int64_t>(), planes, in, out);
     });
   }
   return record<PoolPutBackward>(dx, {dy}, [&](auto& node) {
@@ -131,18 +174,21 @@ struct MaxPoolBackward : Node {
 };
 static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n) {
   Ints sizes = result_sizes(input, w, n);
-  Tensor y = empty(sizes, input.dtype(), input.device()), places = empty(sizes, DType::Int64, input.device());
+  const bool last = works_last(input, n);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last),
+         places = empty_ordered(sizes, DType::Int64, input.device(), last);
   if (!skipped(y)) {
-    Tensor x = contiguous(input);
-    g_cpu->pool->max(w.table(planes_of(x, n)), y.view(), places.view(), x.view());
+    Tensor x = contiguous(input, order_for(n, last));
+    g_cpu->pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places.view(), x.view());
   }
-  const bool last = input.dim() == n + 2 && channels_last(input);
-  y = record<MaxPoolBackward>(ordered(std::move(y), last), {input}, [&](auto& node) {
+  if (!last && input.dim() == n + 2 && channels_last(input))
+    y = ordered(std::move(y), true), places = ordered(std::move(places), true);
+  y = record<MaxPoolBackward>(std::move(y), {input}, [&](auto& node) {
     node.result1 = save(places);
     node.sizes = Ints(input.sizes());
     node.n = n;
   });
-  return {y, ordered(std::move(places), last)};
+  return {y, places};
 }
 
 static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n);
@@ -157,12 +203,14 @@ struct AvgPoolBackward : Node {
   Grads backward(const Grads& dy) { return {spread(dy[0], windows, led(dy[0], sizes), n)}; }
 };
 static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
-  Tensor y = empty(result_sizes(input, w, n), input.dtype(), input.device());
+  const bool last = n == 2 && works_last(input, n);  // of volumes, PyTorch's are row-major
+  const Ints sizes = result_sizes(input, w, n);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last);
   if (!skipped(y)) {
-    Tensor x = contiguous(input);
-    g_cpu->pool->average(w.table(planes_of(x, n)), y.view(), x.view());
+    Tensor x = contiguous(input, order_for(n, last));
+    g_cpu->pool->average(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), x.view());
   }
-  y = ordered(std::move(y), n == 2 && input.dim() == 4 && channels_last(input));  // of volumes, PyTorch's are row-major
+  if (!last) y = ordered(std::move(y), n == 2 && input.dim() == 4 && channels_last(input));
   return record<AvgPoolBackward>(y, {input}, [&](auto& node) {
     node.windows = w;
     node.sizes = Ints(input.sizes());
@@ -178,10 +226,11 @@ struct SpreadBackward : Node {
   Grads backward(const Grads& dy) { return {average(dy[0], windows, n)}; }
 };
 static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n) {
-  Tensor dx = empty(sizes, dy.dtype(), dy.device());
+  const bool last = n == 2 && works_last(dy, n);
+  Tensor dx = empty_ordered(sizes, dy.dtype(), dy.device(), last);
   if (!skipped(dx)) {
-    Tensor from = contiguous(dy);
-    g_cpu->pool->average_grad(w.table(planes_of(dx, n)), dx.view(), from.view());
+    Tensor from = contiguous(dy, order_for(n, last));
+    g_cpu->pool->average_grad(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(dx, n)), dx.view(), from.view());
   }
   return record<SpreadBackward>(dx, {dy}, [&](auto& node) {
     node.windows = w;

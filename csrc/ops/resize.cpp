@@ -77,14 +77,15 @@ struct Resize {
         places.push_back(std::clamp<int64_t>(static_cast<int64_t>(whole) + k, 0, n_in - 1));
     }
   }
-  // run(table) for a tensor whose dimension `dim` has n_in or n_out elements.
-  template <class Run> void with_table(const Tensor& t, int64_t dim, Run run) const {
+  // run(table) for a tensor whose dimension `dim` has n_in or n_out elements. last: channels are last in its memory.
+  template <class Run> void with_table(const Tensor& t, int64_t dim, bool last, Run run) const {
     std::vector<int64_t> places;
     std::vector<double> weights;
     if (t.dtype() == DType::Float64 || t.dtype() == DType::UInt8) fill<double>(places, weights);
     else fill<float>(places, weights);
     ResizeTable s{1, n_in, n_out, 1, taps, places.data(), weights.data()};
-    for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? s.outer : s.inner) *= d == dim ? 1 : t.sizes()[d];
+    for (int64_t d = 0; d < t.dim(); ++d)
+      (d < dim && !(last && d == 1) ? s.outer : s.inner) *= d == dim ? 1 : t.sizes()[d];
     run(s);
   }
 };
@@ -92,6 +93,9 @@ struct Resize {
 }  // namespace
 
 static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r);
+static MemoryFormat order_of(const Tensor& t, bool last) {
+  return !last ? MemoryFormat::Contiguous : t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
 
 // resize_dim: y[j] = sum over k of w[j, k] x[place[j, k]] along dim        dx: dy times the weights, put at the places
 struct ResizeBackward : Node {
@@ -105,12 +109,12 @@ struct ResizeBackward : Node {
 static Tensor resized(const Tensor& x, int64_t dim, const Resize& r) {
   Ints sizes(x.sizes());
   sizes[dim] = r.n_out;
-  Tensor y = empty(sizes, x.dtype(), x.device());
+  const bool last = dim >= 2 && channels_last(x);
+  Tensor y = empty_ordered(sizes, x.dtype(), x.device(), last);
   if (!x.device().is_meta() && y.numel()) {
-    Tensor from = contiguous(x);
-    r.with_table(y, dim, [&](const ResizeTable& s) { g_cpu->resample->resize(s, y.view(), from.view()); });
+    Tensor from = contiguous(x, order_of(x, last));
+    r.with_table(y, dim, last, [&](const ResizeTable& s) { g_cpu->resample->resize(s, y.view(), from.view()); });
   }
-  y = ordered(std::move(y), channels_last(x));
   return record<ResizeBackward>(y, {x}, [&](auto& n) {
     n.dim = dim;
     n.how = r;
@@ -128,10 +132,11 @@ struct ResizeGradBackward : Node {
 static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {
   Ints sizes(dy.sizes());
   sizes[dim] = r.n_in;
-  Tensor dx = empty(sizes, dy.dtype(), dy.device());
+  const bool last = dim >= 2 && channels_last(dy);
+  Tensor dx = empty_ordered(sizes, dy.dtype(), dy.device(), last);
   if (!dy.device().is_meta() && dx.numel()) {
-    Tensor from = contiguous(dy);
-    r.with_table(dx, dim, [&](const ResizeTable& s) { g_cpu->resample->resize_grad(s, dx.view(), from.view()); });
+    Tensor from = contiguous(dy, order_of(dy, last));
+    r.with_table(dx, dim, last, [&](const ResizeTable& s) { g_cpu->resample->resize_grad(s, dx.view(), from.view()); });
   }
   return record<ResizeGradBackward>(dx, {dy}, [&](auto& n) {
     n.dim = dim;

@@ -1,8 +1,11 @@
 // A layer of a recurrent network, in one direction, as one op.
+#include <cstring>
+
 #include "autograd/engine.h"
 #include "backend/backend.h"
+#include "ops/cast.h"
 #include "ops/elementwise.h"
-#include "ops/gather.h"
+#include "ops/embedding.h"
 #include "ops/matmul.h"
 #include "ops/ops.h"
 #include "ops/reduce.h"
@@ -70,6 +73,13 @@ struct EqualRows {
   Tensor first;  // (groups), Int64: where each of them comes first
 
   bool found() const { return group.defined(); }
+  // Whether rows are equal only where `at` (L) is.
+  bool within(const Tensor& at) const {
+    const int64_t *to = group.view().as<int64_t>(), *head = first.view().as<int64_t>(), *key = at.view().as<int64_t>();
+    for (int64_t r = 0; r < group.numel(); ++r)
+      if (key[r] != key[head[to[r]]]) return false;
+    return true;
+  }
 };
 static EqualRows equal_rows(const Tensor& rows) {
   constexpr int64_t kFew = 128;  // rows that are too few to look
@@ -81,6 +91,37 @@ static EqualRows equal_rows(const Tensor& rows) {
   return {group, narrow(first, 0, 0, groups)};
 }
 
+static bool all_zero(const Tensor& contiguous) {
+  if (contiguous.device().is_meta()) return false;
+  const char* bytes = contiguous.view().as<char>();
+  auto count = static_cast<size_t>(contiguous.numel() * contiguous.item_size());
+  return count == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
+// Products with the states before each step, of a layer that is not packed. These are the results one step on: one row
+// further where sequences are whole, one batch where steps are. What stands before the first step is h0.
+struct StatesBefore {
+  Tensor first, own, deltas, states;  // own: the state before the first step, undefined if zero
+
+  // The gradients of the first step are zero afterwards if sequences are whole: another sequence's end is before them.
+  StatesBefore(const RnnShape& s, const Tensor& dgates, const Tensor& out, const Tensor& h0) {
+    int64_t rows = dgates.sizes()[0], width = dgates.sizes()[1], back = s.batch_first ? 1 : s.rows;
+    int64_t t = s.reverse ? s.steps - 1 : 0;
+    first =
+        s.batch_first ? select(reshape(dgates, {s.rows, s.steps, width}), 1, t) : narrow(dgates, 0, t * s.rows, s.rows);
+    deltas = narrow(dgates, 0, s.reverse ? 0 : back, rows - back);
+    states = narrow(reshape(out, {rows, s.hidden}), 0, s.reverse ? back : 0, rows - back);
+    Tensor here = first;
+    if (!all_zero(h0)) own = h0, first = clone(here);
+    if (s.batch_first) fill_raw(here, 0);
+  }
+  // Of columns from..from + count of the gradients, transposed.
+  Tensor product(int64_t from, int64_t count) const {
+    Tensor all = mm(t(narrow(deltas, 1, from, count)), states);
+    return own.defined() ? add(all, mm(t(narrow(first, 1, from, count)), own)) : all;
+  }
+};
+
 // rnn_layer: h_t = cell(x_t, h_t-1) for all steps. Its backward goes through the steps once for the gradients of the
 // gates' sums; those of the weights and of the input are then products over all steps.
 struct RnnLayerBackward : Node {
@@ -90,6 +131,7 @@ struct RnnLayerBackward : Node {
   SmallVector<Saved, 2> weights;
   RnnCall call;
   EqualRows equal;
+  bool by_rows = false;  // a stack of gradients, one after the other
 
   RnnTensors saved() {
     auto maybe = [&](const Saved& s) { return s.defined() ? s.unpack(*this) : Tensor(); };
@@ -99,6 +141,14 @@ struct RnnLayerBackward : Node {
   Grads backward(const Grads& dy) {
     RnnTensors x = saved();
     return grad_enabled() ? again(x, dy) : fused(x, dy);
+  }
+
+  Grads stacked(const Grads& dy) {
+    struct Marked {
+      bool& mark;
+      ~Marked() { mark = false; }
+    } marked{by_rows = true};
+    return backward_by_rows(*this, dy);
   }
 
   // Runs the composed form on stand-ins of the inputs and differentiates that.
@@ -127,6 +177,19 @@ struct RnnLayerBackward : Node {
     return dx;
   }
 
+  // The table whose rows the input is, and where they are, if the table takes the gradients of equal rows together.
+  EmbeddingBackward* reader_of(Tensor& at) {
+    Node* to = edges[0].node;
+    if (!equal.found() || !needs(0) || by_rows || to->type != &NodeTypeOf<EmbeddingBackward>::type ||
+        (hooks && hooks->post))
+      return nullptr;
+    auto* table = static_cast<EmbeddingBackward*>(to);
+    if (!table->takes_sums()) return nullptr;
+    at = contiguous(cast(table->indices.unpack(*table), DType::Int64));
+    at = reshape(at, {at.numel()});
+    return equal.within(at) ? table : nullptr;
+  }
+
   Grads fused(const RnnTensors& x, const Grads& dy) {
     Tensor in = contiguous(x.input), h0 = contiguous(x.h0), w_hh = contiguous(x.w_hh), out = result.unpack(*this);
     RnnShape shape = call.shape(in, h0);
@@ -136,9 +199,11 @@ struct RnnLayerBackward : Node {
     Tensor dgates = empty(Ints{rows, deltas * h}, in.dtype(), in.device()), dh0 = needs(1) ? empty_like(h0) : Tensor(),
            dc0 = lstm ? empty_like(h0) : Tensor();
     Tensor kept = workspace.defined() ? workspace.unpack(*this) : Tensor();
+    Tensor at;  // of each row of the input, where the table it was read from takes its gradient
+    EmbeddingBackward* table = reader_of(at);
     constexpr int64_t kCached = 1 << 20;  // bytes
-    bool cached = x.w_ih.numel() * in.item_size() <= kCached;
-    Tensor din = needs(0) && cached ? empty(x.input.sizes(), in.dtype(), in.device()) : Tensor(),
+    bool input_grad = needs(0) && !table, cached = x.w_ih.numel() * in.item_size() <= kCached;
+    Tensor din = input_grad && cached ? empty(x.input.sizes(), in.dtype(), in.device()) : Tensor(),
            w_ih = din.defined() ? contiguous(x.w_ih) : Tensor();
     if (!in.device().is_meta()) {
       Tensor given[3];
@@ -156,34 +221,41 @@ struct RnnLayerBackward : Node {
     dx[1] = dh0;
     if (needs(2)) dx[2] = dc0;
     // A GRU's sums of the input have gradients 0, 1, 2, its products with the state 0, 1, 3.
-    bool gru = call.cell == RnnCell::Gru, meta = in.device().is_meta();
-    if (needs(0) && !cached) din = reshape(mm(gru ? narrow(dgates, 1, 0, 3 * h) : dgates, x.w_ih), x.input.sizes());
+    bool gru = call.cell == RnnCell::Gru;
+    auto of_input = [&](const Tensor& deltas) { return gru ? narrow(deltas, 1, 0, 3 * h) : deltas; };
+    if (input_grad && !cached) din = reshape(mm(of_input(dgates), x.w_ih), x.input.sizes());
     dx[0] = din;
-    Tensor sums_by_row;
-    if (equal.found() && (needs(3) || needs(5) || needs(6)))
+    Tensor sums_by_row, flat = reshape(in, {rows, shape.input});
+    if (equal.found() && (table || needs(3) || needs(5) || needs(6)))
       sums_by_row =
           index_add(zeros({equal.first.numel(), deltas * h}, in.dtype(), in.device()), 0, equal.group, dgates);
-    if (equal.found() && needs(3))
-      dx[3] = mm(t(gru ? narrow(sums_by_row, 1, 0, 3 * h) : sums_by_row),
-                 index_select(reshape(in, {rows, shape.input}), 0, equal.first));
-    if (equal.found()) shape.input = 0;  // its part is done: what is joined below are the states alone
-    if ((needs(3) && !equal.found()) || needs(4)) {
-      Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
-      if (!meta) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
-      // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
-      Tensor both = mm(t(gru ? narrow(dgates, 1, 0, 3 * h) : dgates), joined);
-      if (needs(3) && !equal.found()) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
-      if (needs(4) && gru)
-        dx[4] = cat({narrow(narrow(both, 0, 0, 2 * h), 1, shape.input, h),
-                     mm(t(narrow(dgates, 1, 3 * h, h)), narrow(joined, 1, shape.input, h))},
-                    0);
-      else if (needs(4)) dx[4] = contiguous(narrow(both, 1, shape.input, h));
-    }
+    if (table) table->add_sums(mm(of_input(sums_by_row), x.w_ih), index_select(at, 0, equal.first));
     if (needs(5) || needs(6)) {
       Tensor sums = sum(equal.found() ? sums_by_row : dgates, Ints{0});
       if (needs(5)) dx[5] = gru ? clone(narrow(sums, 0, 0, 3 * h)) : sums;
       if (needs(6)) dx[6] = gru ? cat({narrow(sums, 0, 0, 2 * h), narrow(sums, 0, 3 * h, h)}, 0) : clone(sums);
     }
+    if (equal.found() && needs(3)) dx[3] = mm(t(of_input(sums_by_row)), index_select(flat, 0, equal.first));
+    else if (needs(3) && !needs(4)) dx[3] = mm(t(of_input(dgates)), flat);
+    if (!needs(4)) return dx;
+    bool apart = equal.found() || !needs(3);  // the product with the input
+    // Rows that count nothing are multiplied by zero there, which only bounded states survive.
+    if (apart && !call.packed() && call.cell != RnnCell::Relu) {
+      const StatesBefore states(shape, dgates, out, h0);
+      dx[4] = gru ? cat({states.product(0, 2 * h), states.product(3 * h, h)}, 0) : states.product(0, deltas * h);
+      return dx;
+    }
+    // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
+    if (apart) shape.input = 0;
+    Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
+    if (!in.device().is_meta()) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
+    Tensor both = mm(t(of_input(dgates)), joined);
+    if (!apart) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
+    if (gru)
+      dx[4] = cat({narrow(narrow(both, 0, 0, 2 * h), 1, shape.input, h),
+                   mm(t(narrow(dgates, 1, 3 * h, h)), narrow(joined, 1, shape.input, h))},
+                  0);
+    else dx[4] = apart ? both : contiguous(narrow(both, 1, shape.input, h));
     return dx;
   }
   FIELDS(input, hx, cx, weights, workspace, result)

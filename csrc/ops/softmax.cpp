@@ -11,6 +11,16 @@
 
 namespace rl::ops {
 
+// The tensor itself if its elements follow one another along the last dimension, as those of the row-major result do;
+// else a copy: the kernel's ways for rows and for columns both read neighbours together.
+static Tensor with_neighbours(const Tensor& x) {
+  int last = static_cast<int>(x.dim()) - 1;
+  while (last >= 0 && x.sizes()[last] == 1) --last;
+  if (last < 0 || x.strides()[last] == 1) return x;
+  NoGrad raw;
+  return contiguous(x);
+}
+
 // The fused gradient, or the same formula in ops when it will itself be differentiated.
 static Tensor softmax_gradient(bool log, const Tensor& dy, const Tensor& y, int64_t dim) {
   if (will_record({dy, y}) || dy.dtype() != y.dtype() || !(dy.sizes() == y.sizes())) {
@@ -19,14 +29,16 @@ static Tensor softmax_gradient(bool log, const Tensor& dy, const Tensor& y, int6
   }
   Tensor dx = empty_like(y);
   if (!y.device().is_meta())
-    backend(y.device()).reduce->softmax_grad(log, dx.view(), dy.view(), y.view(), static_cast<int>(dim));
+    backend(y.device())
+        .reduce->softmax_grad(log, dx.view(), with_neighbours(dy).view(), y.view(), static_cast<int>(dim));
   return dx;
 }
 static Tensor softmax_raw(bool log, const char* name, const Tensor& x, int64_t dim) {
   CHECK(x.is_float(), NotImplemented, "\"", name, "_lastdim_kernel_impl\" not implemented for '",
         info(x.dtype()).legacy, "'");
   Tensor y = empty(x.sizes(), x.dtype(), x.device());  // row-major, whatever the input's order
-  if (!x.device().is_meta()) backend(x.device()).reduce->softmax(log, y.view(), x.view(), static_cast<int>(dim));
+  if (!x.device().is_meta())
+    backend(x.device()).reduce->softmax(log, y.view(), with_neighbours(x).view(), static_cast<int>(dim));
   return y;
 }
 

@@ -82,6 +82,10 @@ def _importing(frame):
 
 def no_name(module, name, depth=2):
     """The error for a name that a module of ours lacks: AttributeError, or ImportError for `from module import name`."""
+    if (
+        name[:2] == "__" == name[-2:]
+    ):  # asked for by Python: `from module import name` looks for __path__, each time
+        return AttributeError(f"module '{module}' has no attribute '{name}'", name=name)
     known = vars(sys.modules[module]) if module in sys.modules else ()
     base = _path(module) if "." in module else ""
     message = explain(f"{base}.{name}" if base else name, known)
@@ -96,6 +100,8 @@ def teach(module, helpers=None):
     """
 
     def __getattr__(name):
+        if name[:2] == "__" == name[-2:]:
+            raise no_name(module, name)
         import importlib
 
         from rushlight._stand_ins import MODULES

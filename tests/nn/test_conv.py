@@ -91,7 +91,10 @@ def test_channels_last_inputs(name):
     x, w, b, g = tensors(op, xs, ws, arguments)
     turned = [t.to(memory_format=rl.channels_last) for t in (x, w)]
     for got, one in zip(run(op, *turned, b, g, arguments), run(op, x, w, b, g, arguments), strict=True):
-        assert rl.equal(got.contiguous(), one)
+        if name == "1x1":  # a product of rows, which adds in another order
+            rl.testing.assert_close(got.contiguous(), one, rtol=1e-5, atol=1e-5)
+        else:
+            assert rl.equal(got.contiguous(), one)
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e30, -3e38])

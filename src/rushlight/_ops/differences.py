@@ -91,6 +91,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         return square.masked_fill(together, 1).sqrt().masked_fill(together, 0)
     if x1.dtype != x2.dtype or x1.dtype not in (_C.float32, _C.float64):
         return _pair_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
+    if x1.dim() == 3 and x2.dim() == 3 and x1.shape[0] == x2.shape[0]:
+        return _ops["_distances"](x1, x2, float(p))
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2]) if x1.dim() > 2 or x2.dim() > 2 else ()
     rows = [x.expand(*batch, *x.shape[-2:]).reshape(prod(batch), *x.shape[-2:]) for x in (x1, x2)]
     return _ops["_distances"](*rows, float(p)).reshape(*batch, x1.shape[-2], x2.shape[-2])

@@ -165,9 +165,9 @@ class SafeHooks:
 
     def spend(self, values):
         """Counts what is copied: a short pickle could ask for the same long list a million times."""
-        self.spent += sum(
-            len(v) for v in values if isinstance(v, (str, bytes, bytearray, list, tuple, dict, set))
-        )
+        for value in values:
+            if isinstance(value, (str, bytes, bytearray, list, tuple, dict, set)):
+                self.spent += len(value)
         if self.spent > 2 * self.size + 65536:
             raise UnpicklingError("the pickle copies more than it holds, as no checkpoint does")
 

@@ -138,10 +138,11 @@ def storages_of(archive, reader, mapped=None, folder="data"):
     loaded = {}
 
     def read(entry, length, item):
-        place = archive.place(entry)
-        # Entries of an archive that was packed again may begin anywhere; elements must be aligned.
-        if mapped is not None and place is not None and place % 8 == 0 and length and not swap:
-            return rl.from_numpy(mapped[place : place + length])
+        if mapped is not None and length and not swap:
+            place = archive.place(entry)
+            # Entries of an archive that was packed again may begin anywhere; elements must be aligned.
+            if place is not None and place % 8 == 0:
+                return rl.from_numpy(mapped[place : place + length])
         data = rl.empty(length, dtype=rl.uint8)
         if length:
             archive.read_into(entry, data)

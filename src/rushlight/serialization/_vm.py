@@ -26,41 +26,49 @@ def shown(value):
 
 def scan(data, pos=0):
     """Yields (opcode, argument, end) of the pickle at data[pos:], up to and including its STOP."""
-    size = len(data)
+    size, readers = len(data), _READERS
     while True:
-        if pos >= size:
-            raise UnpicklingError("the pickle ends too early: the file is truncated")
         op = data[pos : pos + 1]
+        reader = readers.get(op)
         pos += 1
-        kind = _ARGUMENTS.get(op)
-        if kind is None:
+        if reader is None:
+            if not op:
+                raise _truncated()
             raise UnpicklingError(f"opcode {op!r} at byte {pos - 1} is not one that data needs")
-        if kind == "":
+        unpack, width, counted = reader
+        if unpack is None:
             value = None
-        elif kind == "line":
-            end = data.find(b"\n", pos)
-            if end < 0:
-                raise UnpicklingError("the pickle ends too early: the file is truncated")
-            value, pos = bytes(data[pos:end]), end + 1
-        elif kind == "two lines":
-            first = data.find(b"\n", pos)
-            end = data.find(b"\n", first + 1)
-            if first < 0 or end < 0:
-                raise UnpicklingError("the pickle ends too early: the file is truncated")
-            value, pos = (_text(data[pos:first]), _text(data[first + 1 : end])), end + 1
-        else:
-            width = struct.calcsize(kind)
+        elif width:
             if pos + width > size:
-                raise UnpicklingError("the pickle ends too early: the file is truncated")
-            (value,) = struct.unpack_from(kind, data, pos)
+                raise _truncated()
+            (value,) = unpack(data, pos)
             pos += width
-            if op in _COUNTED:
+            if counted:
                 if value < 0 or pos + value > size:
-                    raise UnpicklingError("the pickle ends too early: the file is truncated")
+                    raise _truncated()
                 value, pos = bytes(data[pos : pos + value]), pos + value
+        else:
+            value, pos = unpack(data, pos)
         yield op, value, pos
         if op == b".":
             return
+
+
+def _truncated():
+    return UnpicklingError("the pickle ends too early: the file is truncated")
+
+
+def _line(data, pos):
+    end = data.find(b"\n", pos)
+    if end < 0:
+        raise _truncated()
+    return bytes(data[pos:end]), end + 1
+
+
+def _two_lines(data, pos):
+    first, pos = _line(data, pos)
+    second, pos = _line(data, pos)
+    return (_text(first), _text(second)), pos
 
 
 _ARGUMENTS = {
@@ -82,6 +90,18 @@ _ARGUMENTS = {
     b"c": "two lines", b"i": "two lines", b"o": "", b"\x93": "", b"R": "", b"\x81": "", b"\x92": "", b"b": "", b"Q": "", b"P": "line",
 }  # fmt: skip
 _COUNTED = frozenset((b"X", b"\x8c", b"\x8d", b"U", b"T", b"C", b"B", b"\x8e", b"\x96", b"\x8a", b"\x8b"))
+
+
+def _reader(op, kind):
+    """(how the argument is read, its bytes if they are a number's, whether that counts the bytes that follow)"""
+    if kind in ("line", "two lines"):
+        return (_line if kind == "line" else _two_lines), 0, False
+    return (
+        (struct.Struct(kind).unpack_from, struct.calcsize(kind), op in _COUNTED) if kind else (None, 0, False)
+    )
+
+
+_READERS = {op: _reader(op, kind) for op, kind in _ARGUMENTS.items()}
 
 
 def _text(raw):

@@ -3,6 +3,7 @@ bytes.
 """
 
 import io
+import os
 import struct
 import zipfile
 import zlib
@@ -98,6 +99,7 @@ class ZipReader:
 
     def __init__(self, f, name):
         self.f, self.name = f, name
+        self.descriptor = f.fileno() if _is_plain_file(f) else None
         try:
             self.archive = zipfile.ZipFile(f)
             infos = self.archive.infolist()
@@ -176,8 +178,11 @@ class ZipReader:
             return None
         if not 0 <= info.header_offset < self.size:
             raise self._damaged(f"entry {shown(entry)} begins outside of the file")
-        self.f.seek(info.header_offset)
-        head = self.f.read(30)
+        if self.descriptor is None:
+            self.f.seek(info.header_offset)
+            head = self.f.read(30)
+        else:
+            head = os.pread(self.descriptor, 30, info.header_offset)
         if len(head) < 30 or head[:4] != b"PK\3\4":
             raise self._damaged(f"entry {shown(entry)} has no header")
         name_length, extra_length = struct.unpack_from("<2H", head, 26)
@@ -190,9 +195,9 @@ class ZipReader:
         """Reads a whole entry into a tensor of bytes of its length, and checks its sum."""
         info, at = self._info(entry), self.place(entry)
         sums = bool(info.CRC) and _options.get_crc32_options()  # zero means that the writer left sums out
-        if at is not None and len(tensor) >= _LARGE and _is_plain_file(self.f):
+        if at is not None and self.descriptor is not None:
             try:
-                found = _read_file(tensor, self.f.fileno(), at, sums)
+                found = _read_file(tensor, self.descriptor, at, sums)
             except RuntimeError as e:
                 raise self._damaged(f"entry {shown(entry)}: {e}") from None
         else:

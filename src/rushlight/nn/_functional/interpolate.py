@@ -9,7 +9,7 @@ import warnings
 import rushlight as rl
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
-from rushlight.nn._functional.vision import in_order_of
+from rushlight.nn._functional.vision import in_order_of, last_order
 
 
 def _step(n_in, n_out, align_corners, factor):
@@ -116,6 +116,12 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
     filtered_bytes = antialias and input.dtype == rl.uint8
     as_it_is = mode.startswith("nearest") or input.is_floating_point() or filtered_bytes
     x = input if as_it_is else input.to(rl.float32)
+    if mode.startswith("nearest") and list(out) != list(input.shape[2:]) and last_order(input) is not None:
+        # As they are in memory, where the channels are one more dimension behind.
+        x = x.movedim(1, -1)
+        for dim in range(n, 0, -1):
+            x = _nearest(x, dim, out[dim - 1], None if factors is None else factors[dim - 1], exact)
+        return x.movedim(-1, 1)
     for i in range(n):
         # The last dimension first, where rows are shortest; of long filters last, as it costs most. Bytes are rounded
         # in between, so that the order shows: it is PyTorch's.

@@ -5,14 +5,16 @@ from rushlight import _C
 from rushlight.nn.modules.utils import _pair
 
 
+def last_order(input):
+    """The memory format of (N, C, ...) with its channels last, if that is input's; else None."""
+    order = None if input.is_contiguous() else {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
+    return order if order is not None and input.is_contiguous(memory_format=order) else None
+
+
 def in_order_of(input, result):
     """The result of (N, C, ...), with its channels last in memory where the input has them there."""
-    if input.is_contiguous():
-        return result
-    order = {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
-    if order is None or not input.is_contiguous(memory_format=order):
-        return result
-    return result.contiguous(memory_format=order)
+    order = last_order(input)
+    return result if order is None else result.contiguous(memory_format=order)
 
 
 def pad(input, pad, mode="constant", value=None):
