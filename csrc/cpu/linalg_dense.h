@@ -33,11 +33,12 @@ template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, in
 template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                         const T* tau, T* c, int64_t ldc);
 
-// The largest and the smallest singular value of an upper triangle, as estimates; no numbers where it is singular.
+// The largest and the smallest singular value of an upper triangle, as estimates; a smallest one of 0 where numbers
+// overflow.
 template <class T> struct Extremes {
   T largest, smallest;
 };
-template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld);
+template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld, int turns);
 // A with its columns in `order`, counted from 1, = Q R: the diagonal of R descends.
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order);
 // The lower half of a symmetric matrix becomes reflections Q, each from the row below the diagonal on, with
