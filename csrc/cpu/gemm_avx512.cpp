@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 
 #include "backend/matmul.h"
@@ -83,6 +84,9 @@ template <class T> void narrow(const Gemm<T>& g) {
 }
 
 constexpr int64_t kMostRows = 2048;                         // of a tile
+constexpr int64_t kKept = 1 << 20;                          // bytes of b that a thread packs once
+constexpr int64_t kTurns = 8;                               // in which a thread's part of the rows is handed out
+constexpr double kTurnMacs = 2e6;                           // of a turn at least
 constexpr double kLargeResult = 1 << 18;                    // numbers
 constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
 
@@ -143,6 +147,9 @@ template <class T> struct Blocked {
     const int64_t most = (macs >= kLargeResult * static_cast<double>(g.k) ? 2048 : 1024) / sizeof(T);
     const int64_t slices = std::max<int64_t>(1, (g.k + most - 1) / most), slice = (g.k + slices - 1) / slices;
     const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs);
+    const int64_t wide = (g.n + kPanel - 1) / kPanel * kPanel;
+    if (tile.across == 1 && tile.down > 1 && wide * g.k <= kKept / static_cast<int64_t>(sizeof(T)))
+      return run_by_rows(tile, slice, wide, macs);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
       Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup));
       T *panels = packed.get(), *blocks = panels + slice * kGroup;
@@ -156,16 +163,61 @@ template <class T> struct Blocked {
           for (int64_t group = j0; group < j1; group += kGroup) {
             const int64_t end = std::min(j1, group + kGroup);
             if (packs_b) pack_b(group, end, p, len, panels);
-            for (int64_t i = i0; i < i1; i += kBlockRows) {
-              const T* a = packs_a ? blocks + (i - i0) * len : nullptr;
-              for (int64_t j = group; j < end; j += kPanel)
-                multiply(i, std::min<int64_t>(kBlockRows, i1 - i), j, panel_width(end - j), p, len, a,
-                         packs_b ? panels + (j - group) * len : nullptr, add);
-            }
+            meet(i0, i1, group, end, p, len, packs_a ? blocks : nullptr, packs_b ? panels : nullptr, add);
           }
         }
       }
     });
+  }
+  // Blocks of rows [i0, i1) by panels of columns [j0, j1).
+  void meet(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t len, const T* blocks, const T* panels,
+            bool add) const {
+    for (int64_t i = i0; i < i1; i += kBlockRows)
+      for (int64_t j = j0; j < j1; j += kPanel)
+        multiply(i, std::min<int64_t>(kBlockRows, i1 - i), j, panel_width(j1 - j), p, len,
+                 blocks ? blocks + (i - i0) * len : nullptr, panels ? panels + (j - j0) * len : nullptr, add);
+  }
+  // Each thread packs all of b, then takes a few rows at a time, of its own part first: where cores differ in speed,
+  // the faster one does more.
+  void run_by_rows(const Tiles& tile, int64_t slice, int64_t wide, double macs) const {
+    const int64_t parts = tile.down;
+    const auto least = static_cast<int64_t>(kTurnMacs * static_cast<double>(g.m) / macs) + 1;
+    const int64_t height = (std::max(least, tile.rows / kTurns) + kBlockRows - 1) / kBlockRows * kBlockRows;
+    struct alignas(64) Next {
+      std::atomic<int64_t> row;
+    };
+    Scratch<Next> next(parts);
+    for (int64_t i = 0; i < parts; ++i) next[i].row.store(i * tile.rows, std::memory_order_relaxed);
+    parallel_for(0, parts, 1, [&](int64_t own, int64_t) {
+      Scratch<T> packed;
+      for (int64_t q = 0; q < parts; ++q) {
+        const int64_t part = (own + q) % parts, end = std::min(g.m, (part + 1) * tile.rows);
+        while (true) {
+          const int64_t i0 = next[part].row.fetch_add(height, std::memory_order_relaxed),
+                        i1 = std::min(end, i0 + height);
+          if (i0 >= end) break;
+          if (!packed.get()) {
+            packed.reset((packs_b ? g.k * wide : 0) + (packs_a ? slice * height : 0));
+            for (int64_t p = 0; packs_b && p < g.k; p += slice)
+              for (int64_t group = 0; group < g.n; group += kGroup)
+                pack_b(group, std::min(g.n, group + kGroup), p, std::min(slice, g.k - p),
+                       panels_at(packed.get(), p, group, slice, wide));
+          }
+          T* blocks = packed.get() + (packs_b ? g.k * wide : 0);
+          bool add = !bias && prepare(g, i0, i1 - i0, 0, g.n);
+          for (int64_t p = 0; p < g.k; p += slice, add = true) {
+            const int64_t len = std::min(slice, g.k - p);
+            if (packs_a) pack_a(i0, i1, p, len, blocks);
+            for (int64_t group = 0; group < g.n; group += kGroup)
+              meet(i0, i1, group, std::min(g.n, group + kGroup), p, len, packs_a ? blocks : nullptr,
+                   packs_b ? panels_at(packed.get(), p, group, slice, wide) : nullptr, add);
+          }
+        }
+      }
+    });
+  }
+  T* panels_at(T* packed, int64_t p, int64_t group, int64_t slice, int64_t wide) const {
+    return packed + p * wide + group * std::min(slice, g.k - p);
   }
 };
 

@@ -79,6 +79,16 @@ void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const
               } else
                 for (int64_t c = 0; c < s.classes; ++c)
                   out[c] = static_cast<T>(by * exp(static_cast<C>(in[c]) - shift));
+            } else if constexpr (is_half_v<T>) {
+              C part[kPart];
+              for (int64_t c = 0; c < s.classes; ++c)
+                for (int64_t i = 0; i < s.inner; i += kPart) {
+                  const int64_t count = std::min(kPart, s.inner - i);
+                  widen(in + c * s.inner + i, part, count);
+                  for (int64_t k = 0; k < count; ++k)
+                    part[k] = f[i + k] == 0 ? C(0) : f[i + k] * exp(part[k] - log_sum[i + k]);
+                  narrow(part, out + c * s.inner + i, count);
+                }
             } else {
               for (int64_t c = 0; c < s.classes; ++c)
                 for (int64_t i = 0; i < s.inner; ++i)

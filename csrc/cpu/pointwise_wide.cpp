@@ -34,7 +34,8 @@ RL_STEP F erfc(F x) {
   const F square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
   F power;
   const F e = _mm512_mul_ps(exp_parts(_mm512_sub_ps(_mm512_setzero_ps(), square), power), g);
-  const F tail = _mm512_scalef_ps(_mm512_fnmadd_ps(e, lost, e), power);
+  const __mmask16 some = _mm512_cmp_ps_mask(a, all(10.06f), _CMP_NGT_UQ);  // further out it is 0
+  const F tail = _mm512_maskz_scalef_ps(some, _mm512_fnmadd_ps(e, lost, e), power);
   return _mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), all(2.0f), tail);
 }
 RL_STEP D erfc(D x) {
@@ -44,7 +45,8 @@ RL_STEP D erfc(D x) {
   const D square = _mm512_mul_pd(a, a), lost = _mm512_fmsub_pd(a, a, square);
   D power;
   const D e = _mm512_mul_pd(exp_parts(_mm512_sub_pd(_mm512_setzero_pd(), square), power), g);
-  const D tail = _mm512_scalef_pd(_mm512_fnmadd_pd(e, lost, e), power);
+  const __mmask8 some = _mm512_cmp_pd_mask(a, all(27.24), _CMP_NGT_UQ);
+  const D tail = _mm512_maskz_scalef_pd(some, _mm512_fnmadd_pd(e, lost, e), power);
   return _mm512_mask_sub_pd(tail, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_LT_OQ), all(2.0), tail);
 }
 

@@ -25,6 +25,16 @@ bool reduce_int(Reduce op, const View& out, const View& in) {
   auto finish = [&](int64_t* acc, int64_t n, char* to, int64_t stride) {
     store_integer(out.dtype, acc, n, to, stride);
   };
+  if (in.dtype == DType::Bool && op == Reduce::Sum) return reduce_truth(Reduce::CountNonzero, out, in);
+  if (in.dtype == DType::Int32 && out.dtype == DType::Int32 && (op == Reduce::Min || op == Reduce::Max)) {
+    const Source<int32_t> own{static_cast<const char*>(in.data), sizeof(int32_t), nullptr, nullptr};
+    auto store = [](int32_t* acc, int64_t n, char* to, int64_t stride) {
+      store_as<int32_t, int32_t>(acc, n, to, stride);
+    };
+    if (op == Reduce::Min) reduce_into(MinOp<int32_t>{}, out, in, own, store);
+    else reduce_into(MaxOp<int32_t>{}, out, in, own, store);
+    return true;
+  }
   Source<int64_t> source = int_source(in);
   switch (op) {
     case Reduce::Sum: return reduce_into(SumOp<int64_t>{}, out, in, source, finish), true;

@@ -79,10 +79,13 @@ void each_digits(const From& from, int64_t n, int low, int64_t chunks, const Wor
 // those with the same next digit as the one looked for are kept.
 template <class Item, class From> Item item_of_rank(const From& from, int64_t n, int64_t k, int shift) {
   if (n <= kFewItems) {
-    auto items = room_for<Item>(n);
-    from.load(n, items.get());
-    std::nth_element(items.get(), items.get() + k, items.get() + n);
-    return items[static_cast<size_t>(k)];
+    constexpr int64_t kOnStack = 64;
+    Item few[kOnStack] = {};
+    auto more = n > kOnStack ? room_for<Item>(n) : nullptr;
+    Item* items = more ? more.get() : few;
+    from.load(n, items);
+    std::nth_element(items, items + k, items + n);
+    return items[k];
   }
   if (shift == 0) return from.item(k);  // equal keys
   const int low = std::max(0, shift - kDigitBits);

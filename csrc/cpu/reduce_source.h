@@ -33,7 +33,11 @@ template <class C> struct Source {
       x = at(offset);
     } else {
       const C* p = at(offset);
-      for (int64_t i = 0; i < n; ++i) buffer[i] = p[i * stride];
+      if (stride == 2) {  // every second one, in vectors
+        for (int64_t i = 0; i < n; ++i) buffer[i] = p[2 * i];
+      } else {
+        for (int64_t i = 0; i < n; ++i) buffer[i] = p[i * stride];
+      }
     }
     if (map) map(x, buffer, n, power), x = buffer;
     return x;

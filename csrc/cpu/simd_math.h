@@ -17,7 +17,7 @@ template <> struct FloatTraits<float> {
   static constexpr int kMantissa = 23;
   static constexpr Bits kOne = 0x3f800000u, kSqrtHalf = 0x3f3504f3u, kSign = 0x80000000u;
   static constexpr float kMagic = 0x1.8p23f;  // adding it leaves the rounded integer in the low bits
-  static constexpr float kExpHigh = 90.0f, kExpLow = -104.0f;
+  static constexpr float kExpHigh = 90.0f, kExpLow = -106.0f;
   static constexpr float kLn2Hi = 0x1.62e4p-1f, kLn2Lo = 0x1.7f7d1cp-20f;
   // (e^r - 1 - r) / r^2 on |r| <= ln(2)/2
   static constexpr float kExp[] = {0x1p-1f, 0x1.555486p-3f, 0x1.555454p-5f, 0x1.124148p-7f, 0x1.6dbc34p-10f};
@@ -27,7 +27,7 @@ template <> struct FloatTraits<double> {
   static constexpr int kMantissa = 52;
   static constexpr Bits kOne = 0x3ff0000000000000u, kSqrtHalf = 0x3fe6a09e667f3bcdu, kSign = 0x8000000000000000u;
   static constexpr double kMagic = 0x1.8p52;
-  static constexpr double kExpHigh = 711.0, kExpLow = -746.0;
+  static constexpr double kExpHigh = 711.0, kExpLow = -748.0;
   static constexpr double kLn2Hi = 0x1.62e42fee00000p-1, kLn2Lo = 0x1.a39ef35793c76p-33;
   static constexpr double kExp[] = {0x1.0000000000000p-1,  0x1.555555555555cp-3,  0x1.555555555555fp-5,
                                     0x1.111111110e8a2p-7,  0x1.6c16c16c130dbp-10, 0x1.a01a01b4ed4b1p-13,
@@ -95,12 +95,15 @@ template <class T> RL_INLINE ExpSplit<T> exp_split(T x) {
   T r = fma(-n, F::kLn2Lo, fma(-n, F::kLn2Hi, c));
   return {n, r};
 }
-// p * 2^n, right also where 2^n itself over- or underflows.
+// p * 2^n of p near 1, right also where 2^n itself over- or underflows. What is smaller than every number is 0 by a
+// factor of 0: the processor would take long over it.
 template <class T> RL_INLINE T scale2(T p, T n) {
   using F = FloatTraits<T>;
+  constexpr T kNone = sizeof(T) == 4 ? T(-151) : T(-1076);
   T half = fma(n, T(0.5), F::kMagic);
   T rest = (n - (half - F::kMagic)) + F::kMagic;
-  return p * pow2_of(half) * pow2_of(rest);
+  const T last = n < kNone ? T(0) : pow2_of(rest);
+  return p * pow2_of(half) * last;
 }
 template <class T> RL_INLINE T exp_of_rest(T r) { return fma(r * r, poly(r, FloatTraits<T>::kExp), r) + T(1); }
 

@@ -421,12 +421,22 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
       for (int64_t r = 0; r < rows; ++r) out.as<T>()[o + r * plan.kout[0]] = static_cast<T>(kNegInf<C>);
     });
   }
-  if constexpr (!is_half_v<T>) {
-    if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1)
-      return for_units(plan, 6, [&](const ReducePlan::Unit& u) {
+  if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1)
+    return for_units(plan, 6, [&](const ReducePlan::Unit& u) {
+      if constexpr (is_half_v<T>) {  // as floats beside them
+        thread_local Scratch<C> scratch;
+        const int64_t most = std::max<int64_t>(16, 65536 / n);
+        for (int64_t j = 0; j < u.n; j += most) {
+          const int64_t wide = std::min(most, u.n - j);
+          C *block = scratch.get((n + 1) * wide), *results = block + n * wide;
+          for (int64_t r = 0; r < n; ++r) widen(in.as<T>() + u.in + r * apart + j, block + r * wide, wide);
+          logsumexp_columns(block, wide, results, wide, n);
+          narrow(results, out.as<T>() + u.out + j, wide);
+        }
+      } else {
         logsumexp_columns(in.as<T>() + u.in, apart, out.as<T>() + u.out, u.n, n);
-      });
-  }
+      }
+    });
   for_rows(plan, 6, [&](int64_t i, int64_t o, int64_t, int64_t rows) {
     const T* p = in.as<T>() + i;
     C results[kRowsAtOnce];

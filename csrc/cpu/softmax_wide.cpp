@@ -35,8 +35,7 @@ RL_STEP double largest(D v) { return _mm512_reduce_max_pd(v); }
 RL_STEP float total_of(F v) { return _mm512_reduce_add_ps(v); }
 RL_STEP double total_of(D v) { return _mm512_reduce_add_pd(v); }
 
-// e^x of x <= 0. Of floats, what would not be a normal number is 0. Lanes that are 0 are left out: the processor takes
-// long over what is too small. NaN stays.
+// e^x of x <= 0. Of floats, what would not be a normal number is 0. NaN stays.
 RL_STEP F exp_below_one(F x) {
   F power;
   const F e = exp_parts(x, power);
@@ -46,8 +45,7 @@ RL_STEP F exp_below_one(F x) {
 RL_STEP D exp_below_one(D x) {
   D power;
   const D e = exp_parts(x, power);
-  const __mmask8 some = _mm512_cmp_pd_mask(x, all(-745.2), _CMP_NLT_UQ);
-  return _mm512_maskz_scalef_pd(some, e, power);
+  return _mm512_maskz_scalef_pd(some_exp(x), e, power);
 }
 
 // A row that fits V registers.

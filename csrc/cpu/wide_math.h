@@ -62,6 +62,9 @@ RL_STEP F exp_parts(F x, F& power) {
   for (int i = 3; i >= 0; --i) y = fmadd(y, r, all(Traits::kExp[i]));
   return _mm512_add_ps(fmadd(_mm512_mul_ps(r, r), y, r), all(1.0f));
 }
+// Lanes whose e^x is 0 are left out of scaling: the processor takes long over what is smaller than every number.
+RL_STEP __mmask16 some_exp(F x) { return _mm512_cmp_ps_mask(x, all(-103.98f), _CMP_NLT_UQ); }
+RL_STEP __mmask8 some_exp(D x) { return _mm512_cmp_pd_mask(x, all(-745.2), _CMP_NLT_UQ); }
 // Of c between -104 and 89. 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
 RL_STEP F exp_within(F c) {
   using Traits = FloatTraits<float>;
@@ -69,7 +72,7 @@ RL_STEP F exp_within(F c) {
   const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
   const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
   const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
-  return _mm512_scalef_ps(fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
+  return _mm512_maskz_scalef_ps(some_exp(c), fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
 }
 RL_STEP F exp(F x) { return exp_within(_mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x))); }
 // e^x = 2^(k / 16) e^r without the power of two of whole k / 16, which is `power`; x is moderate.
@@ -83,13 +86,13 @@ RL_STEP D exp_parts(D x, D& power) {
 RL_STEP D exp(D x) {
   D power;
   const D y = exp_parts(_mm512_min_pd(all(711.0), _mm512_max_pd(all(-747.0), x)), power);
-  return _mm512_scalef_pd(y, power);
+  return _mm512_maskz_scalef_pd(some_exp(x), y, power);
 }
 // 1 / (1 + e^-x), or e^x / (1 + e^x) below 0, so that nothing overflows; the quotient from an estimate of 1 / (1 + e).
 RL_STEP F sigmoid(F x) {
   F power;
-  const F part = exp_parts(_mm512_max_ps(all(-104.0f), _mm512_or_ps(x, all(-0.0f))), power);
-  const F e = _mm512_scalef_ps(part, power), bottom = _mm512_add_ps(e, all(1.0f));
+  const F below = _mm512_or_ps(x, all(-0.0f)), part = exp_parts(_mm512_max_ps(all(-104.0f), below), power);
+  const F e = _mm512_maskz_scalef_ps(some_exp(below), part, power), bottom = _mm512_add_ps(e, all(1.0f));
   const F top = _mm512_mask_mov_ps(all(1.0f), _mm512_movepi32_mask(_mm512_castps_si512(x)), e);
   F y = _mm512_rcp14_ps(bottom);
   y = fmadd(_mm512_fnmadd_ps(bottom, y, all(1.0f)), y, y);
