@@ -29,6 +29,12 @@ FAMILIES = {
     "sort": {"sort": "x.sort()", "argsort": "x.argsort()", "topk": "x.topk(k)", "unique": "c.unique()",
              "searchsorted": "T.searchsorted(s, x)", "sort_ints": "c.sort()", "kthvalue": "x.kthvalue(k)"},
     "matmul": {"mm": "a @ b", "mm_t": "a @ b.t()", "mv": "a @ v", "bmm": "q @ q", "addmm": "T.addmm(v, a, b)", "dot": "x.dot(y)"},
+    "linalg": {
+        "solve": "T.linalg.solve(a, b)", "inv": "T.linalg.inv(a)", "lu_factor": "T.linalg.lu_factor(a)", "det": "T.linalg.det(a)",
+        "cholesky": "T.linalg.cholesky(spd)", "eigh": "T.linalg.eigh(spd)", "eigvalsh": "T.linalg.eigvalsh(spd)",
+        "svd": "T.linalg.svd(a)", "svdvals": "T.linalg.svdvals(a)", "qr": "T.linalg.qr(a)", "lstsq": "T.linalg.lstsq(a, b)",
+        "inv_batch": "T.linalg.inv(q)", "qr_batch": "T.linalg.qr(q)",
+    },
     "random": {"rand": "T.rand(n)", "randn": "T.randn(n)", "randint": "T.randint(0, 1000, (n,))", "randperm": "T.randperm(n)",
                "bernoulli": "T.bernoulli(h)", "uniform_": "z.uniform_()", "normal_": "z.normal_()"},
     "backward": {"chain": "(x * g + g).tanh().sum().backward()"},
@@ -41,11 +47,12 @@ def prepare(T, n):
     m = max(1, min(side, 1024))
     q = max(1, min(64, int((n / 4) ** 0.5)))
     x = T.randn(n)
+    a = T.randn(m, m)
     return {
         "T": T, "n": n, "x": x, "y": T.randn(n), "p": T.rand(n) + 0.5, "z": T.zeros(n), "h": T.rand(n),
         "m": T.randn(side, side), "row": T.randn(side), "mask": T.rand(n) < 0.5, "i": T.randint(0, n, (n,)),
         "rows": T.randint(0, side, (side,)), "c": T.randint(0, 1000, (n,)), "s": T.randn(n).sort()[0], "k": max(1, n // 100),
-        "a": T.randn(m, m), "b": T.randn(m, m), "v": T.randn(m), "q": T.randn(max(1, n // (q * q)), q, q),
+        "a": a, "spd": a @ a.t() / m + T.eye(m), "b": T.randn(m, m), "v": T.randn(m), "q": T.randn(max(1, n // (q * q)), q, q),
         "g": T.randn(n, requires_grad=True),
     }  # fmt: skip
 

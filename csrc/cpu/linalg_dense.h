@@ -33,16 +33,20 @@ template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, in
 template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                         const T* tau, T* c, int64_t ldc);
 
-// The largest and the smallest singular value of an upper triangle, as estimates; no numbers where it is singular.
+// The largest and the smallest singular value of an upper triangle, as estimates; a smallest one of 0 where numbers
+// overflow.
 template <class T> struct Extremes {
   T largest, smallest;
 };
-template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld);
+template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld, int turns);
 // A with its columns in `order`, counted from 1, = Q R: the diagonal of R descends.
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order);
 // The lower half of a symmetric matrix becomes reflections Q, each from the row below the diagonal on, with
 // Q^T A Q = the three diagonals (e, d, e). Here and below, ld is line_ld's, and what is between n and it zero.
 template <class T> void tridiagonal_columns(int64_t n, T* a, int64_t ld, T* d, T* e, T* tau);
+// Eigenvalues, ascending, in place of d, and eigenvectors z (n, n), of the three diagonals (e, d, e). Returns LAPACK's
+// code, 0 for success; e is overwritten.
+template <class T> int divide_columns(int64_t n, T* d, T* e, T* z, int64_t ldz);
 // A (m, n), m >= n, becomes reflections Q, and u (n, n) P, each from the row below the diagonal on, with Q^T A P = the
 // diagonals d and, above it, e.
 template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/parallel.h"
 #include "cpu/linalg_dense.h"
 #include "cpu/scratch.h"
 
@@ -57,8 +58,12 @@ template <class T> struct ReflectionBlock {
       to[j] = T(1);
       std::copy_n(a + j * ld + j + 1, m - j - 1, to + j + 1);
     }
-    Scratch<T> inner(k * k);  // V^T V
-    product(k, k, m, T(1), v.get(), m, int64_t{1}, v.get(), int64_t{1}, m, T(0), inner.get(), k);
+    // V^T V, above the diagonal. T, and with it the right angles in Q, is as exact as these sums are: they are taken by
+    // lanes, where a product would add up long ones number by number.
+    Scratch<T> inner(k * k);
+    parallel_for(0, k, std::max<int64_t>(4, 131072 / (m * k)), [&](int64_t first, int64_t last) {
+      for (int64_t j = first; j < last; ++j) inner_products(m, j + 1, v.get(), m, v.get() + j * m, inner.get() + j * k);
+    });
     std::fill_n(t.get(), k * k, T(0));
     fill_triangle(0, k, tau, inner.get());
   }

@@ -169,9 +169,8 @@ template <class T> void sketched(int64_t m, int64_t n, T* a, int64_t ld, T* tau,
 }
 
 // The largest and the smallest singular value of a triangle R, from the directions that R^T R, and its inverse, turn a
-// vector into: the first is found too small, the second too large, by little after so many turns.
-template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
-  constexpr int kTurns = 8;
+// vector into: the first is found too small, the second too large, by little after eight turns.
+template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld, int turns) {
   Scratch<T> x(n), y(n);
   auto start = [&] {
     for (int64_t i = 0; i < n; ++i) x[i] = T(1) + static_cast<T>(i * 7919 % 1009) / 1009;
@@ -184,7 +183,7 @@ template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
   };
   Extremes<T> found{0, 0};
   start();
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     normalize(x.get());
     std::fill_n(y.get(), n, T(0));
     for (int64_t j = 0; j < n; ++j) add_scaled(j + 1, x[j], r + j * ld, y.get());
@@ -192,7 +191,7 @@ template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
     for (int64_t j = 0; j < n; ++j) inner_products(j + 1, int64_t{1}, r + j * ld, ld, y.get(), x.get() + j);
   }
   start();
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     normalize(x.get());
     for (int64_t j = 0; j < n; ++j) {  // R^T y = x
       T sum;
@@ -200,7 +199,10 @@ template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
       y[j] = (x[j] - sum) / r[j * ld + j];
     }
     std::copy_n(y.get(), n, x.get());
-    found.smallest = T(1) / std::sqrt(sum_of_squares(n, y.get()));
+    const T length = std::sqrt(sum_of_squares(n, y.get()));
+    if (!(length > T(0) && length <= std::numeric_limits<T>::max()))
+      return {found.largest, T(0)};  // as good as singular
+    found.smallest = turn == 0 ? T(1) / length : std::min(found.smallest, T(1) / length);
     for (int64_t j = n - 1; j >= 0; --j) {  // R x = y
       x[j] /= r[j * ld + j];
       add_scaled(j, -x[j], r + j * ld, x.get());
@@ -211,19 +213,21 @@ template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld) {
 
 }  // namespace
 
-template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld) { return extremes(n, r, ld); }
+template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld, int turns) {
+  return extremes(n, r, ld, turns);
+}
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
   std::min(m, n) < kSketched ? Pivoted<T>(m, n, a, ld, tau, order).run() : sketched(m, n, a, ld, tau, order);
 }
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
-template <class T> Extremes<T> triangle_extremes(int64_t, const T*, int64_t) { return {0, 0}; }
+template <class T> Extremes<T> triangle_extremes(int64_t, const T*, int64_t, int) { return {0, 0}; }
 template <class T> void pivoted_qr_columns(int64_t, int64_t, T*, int64_t, T*, int*) {}
 #endif
 
-template Extremes<float> triangle_extremes(int64_t, const float*, int64_t);
-template Extremes<double> triangle_extremes(int64_t, const double*, int64_t);
+template Extremes<float> triangle_extremes(int64_t, const float*, int64_t, int);
+template Extremes<double> triangle_extremes(int64_t, const double*, int64_t, int);
 template void pivoted_qr_columns(int64_t, int64_t, float*, int64_t, float*, int*);
 template void pivoted_qr_columns(int64_t, int64_t, double*, int64_t, double*, int*);
 

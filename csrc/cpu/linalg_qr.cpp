@@ -6,6 +6,8 @@
 namespace rl::cpu {
 namespace {
 
+constexpr int kReflected = 2;  // reflections pay at half the size that other decompositions do
+
 // A small matrix (m, n) of a batch and its taus.
 template <class T> struct TinyQr {
   T *a, *tau;
@@ -53,7 +55,7 @@ void geqrf(const View& a, const View& tau) {
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Write);
       if constexpr (!lapack::is_complex<T>) {
-        if (is_dense<T>(std::min(m, n))) return qr_columns(m, n, x.data(), x.ld(), t.data());
+        if (is_dense<T>(kReflected * std::min(m, n))) return qr_columns(m, n, x.data(), x.ld(), t.data());
       }
       int code = 0;
       with_work<T>([&](T* work, int size) { lapack::geqrf<T>(m, n, x.data(), x.ld(), t.data(), work, size, &code); });
@@ -72,7 +74,7 @@ void orgqr(const View& a, const View& tau) {
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Read);
       if constexpr (!lapack::is_complex<T>) {
-        if (is_dense<T>(k)) return expand_columns(m, n, k, x.data(), x.ld(), t.data());
+        if (is_dense<T>(kReflected * k)) return expand_columns(m, n, k, x.data(), x.ld(), t.data());
       }
       int code = 0;
       with_work<T>(

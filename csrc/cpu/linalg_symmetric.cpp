@@ -51,12 +51,7 @@ template <class T> int eigh_condensed(int n, const ColMajor<T>& x, T* values, bo
     lapack::sterf<T>(n, values, e.get(), &code);
     return code;
   }
-  T query;
-  int iquery;
-  lapack::stedc<T>('I', n, values, e.get(), x.data(), x.ld(), &query, -1, &iquery, -1, &code);
-  Scratch<T> work(work_size(query));
-  Scratch<int> iwork(iquery);
-  lapack::stedc<T>('I', n, values, e.get(), x.data(), x.ld(), work.get(), work_size(query), iwork.get(), iquery, &code);
+  if ((code = divide_columns(n, values, e.get(), x.data(), x.ld()))) return code;
   reflect_columns(false, n - 1, n, n - 1, a.get() + 1, ld, tau.get(), x.data() + 1, x.ld());
   return code;
 }
