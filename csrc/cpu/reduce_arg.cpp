@@ -92,6 +92,35 @@ void place_in_narrow(const Source<C>& in, int64_t offset, int64_t n, int64_t r0,
     if (better<largest>(all[j].value, out[j].value)) out[j] = all[j];
 }
 
+// Lines of a few rows (see ReducePlan::short_lines), as reduce_lines takes them: values and places of `lines` * n.
+template <bool largest, class C, class I> void place_in_lines(const C* p, int64_t lines, int64_t safe, int64_t line,
+                                                              int64_t n, int64_t rows, int64_t apart, C* values,
+                                                              I* places) {
+  constexpr int64_t L = kLanes<C>;
+  int64_t l = 0;
+  for (; l < (n >= L ? lines : safe); ++l, p += line, values += n, places += n)
+    line_registers<L>(n, [&](int64_t j) __attribute__((always_inline)) {
+      const C* x = p + j;
+      Vec<C> best = load_vec(x);
+      Vec<I> place = {};
+      for (int64_t r = 1; r < rows; ++r) {
+        const Vec<C> here = load_vec(x += apart);
+        auto take = largest ? here > best : here < best;
+        if constexpr (is_real_float<C>) take |= (here != here) & (best == best);
+        best = take ? here : best;
+        place = take ? Vec<I>{} + static_cast<I>(r) : place;
+      }
+      store_vec(values + j, best);
+      store_vec(places + j, place);
+    });
+  for (; l < lines; ++l, p += line, values += n, places += n)
+    for (int64_t j = 0; j < n; ++j) {
+      values[j] = p[j], places[j] = 0;
+      for (int64_t r = 1; r < rows; ++r)
+        if (better<largest>(p[r * apart + j], values[j])) values[j] = p[r * apart + j], places[j] = static_cast<I>(r);
+    }
+}
+
 template <bool largest, class C>
 void extremum_of(const View* values, const View& indices, const View& in, const Source<C>& source) {
   ReducePlan plan(indices, in, values);
@@ -114,6 +143,31 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
       }
     });
   };
+  auto store_values = [&](const C* from, int64_t n, int64_t to) {
+    visit_compute(values->dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (!is_complex_v<T>) {
+        T* v = values->as<T>() + to;
+        for (int64_t j = 0; j < n; ++j) v[j] = static_cast<T>(from[j]);
+      }
+    });
+  };
+  if (plan.short_lines() && (!values || (plan.kout2[0] == 1 && (plan.kept == 1 || plan.kout2[1] == plan.ksize[0])))) {
+    const bool direct = source.direct();
+    const ShortLines cut(plan, !direct);
+    if (cut.fits())
+      return cut.each(kLanes<C>, [&](int64_t from, int64_t to, int64_t lines, int64_t n, int64_t safe) {
+        using I = std::conditional_t<sizeof(C) == 4, int32_t, int64_t>;
+        alignas(64) C value[kWidth];
+        alignas(64) I place[kWidth];
+        RunBuffer<C> buffer;
+        const C* p = direct ? source.at(from) : source.run(from, 1, lines * cut.line, buffer.get());
+        place_in_lines<largest>(p, lines, direct ? safe : lines, cut.line, n, cut.rows, stride, value, place);
+        int64_t* o = indices.as<int64_t>() + to;
+        for (int64_t j = 0; j < lines * n; ++j) o[j] = place[j];
+        if (values) store_values(value, lines * n, to);
+      });
+  }
   int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
   if (chunks == 1) {
     int64_t work = std::max<int64_t>(1, plan.outputs * plan.count / units);

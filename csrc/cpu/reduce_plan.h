@@ -127,12 +127,49 @@ struct ReducePlan {
     return columns && reduced == 1 && kin[0] == 1 && rin[0] == n && n < 32 && rows >= 4 * rows_in_group(n);
   }
 
+  // Lines of outputs, each of a few rows one after the other: a small dimension in the middle or in front. Not so if
+  // the outputs do not follow each other.
+  bool short_lines() const {
+    if (!columns || kept > 2 || reduced > 1 || count > 32 || kin[0] != 1 || kout[0] != 1 || rin[0] < ksize[0])
+      return false;
+    return kept == 1 || (kout[1] == ksize[0] && kin[1] >= (count - 1) * rin[0] + ksize[0]);
+  }
+
   // How the work is cut: by outputs, and when there are few of them also by reduced elements.
   int64_t lines() const { return ksize[0] ? outputs / ksize[0] : 0; }
   int64_t chunks(int64_t units) const {
     int64_t total = outputs * count;
     if (units >= 16 || total <= 2 * kPieceWork) return 1;
     return std::max<int64_t>(1, std::min({total / units / kPieceWork, kMaxChunks, count}));
+  }
+};
+
+// The cut of short lines: some of them at once, or pieces of one. f(in, out, lines, columns, safe) gets offsets, and
+// how many of its lines may be read a register beyond their end because the input goes on there.
+struct ShortLines {
+  static constexpr int64_t kMost = kWidth - 64;  // so many results, and room for a register
+  int64_t n, rows, lines, line, group, width;
+  // `dense`: what a unit reads must lie in one run of at most kBlock, room for a register included.
+  ShortLines(const ReducePlan& plan, bool dense)
+      : n(plan.ksize[0]),
+        rows(plan.count),
+        lines(plan.kept == 2 ? plan.ksize[1] : 1),
+        line(plan.kept == 2 ? plan.kin[1] : n * rows),
+        width(std::min(n, kMost)) {
+    group = dense ? std::min(kMost / width, (kBlock - 64) / (n * rows)) : kMost / width;
+    if (dense && (plan.rin[0] != n || line != n * rows)) group = 0;
+  }
+  bool fits() const { return group > 0; }
+  template <class F> void each(int lanes, const F& f) const {
+    const int64_t pieces = (n + width - 1) / width, beyond = (std::max<int64_t>(0, lanes - n) + line - 1) / line;
+    const int64_t units = (lines + group - 1) / group * pieces;
+    parallel_for(0, units, std::max<int64_t>(1, kPieceWork / (group * width * rows)), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t l = i / pieces * group, j = i % pieces * width, some = std::min(group, lines - l);
+        const int64_t safe = std::clamp<int64_t>(lines - beyond - l, 0, some);
+        f(l * line + j, l * n + j, some, std::min(width, n - j), pieces == 1 ? safe : 0);
+      }
+    });
   }
 };
 

@@ -280,11 +280,63 @@ template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in,
     acc[j] = r1 > r0 ? reduce_row(op, in, u.in + j * plan.kin[0], plan, r0, r1) : op.empty();
 }
 
+// f(column, last) for each register of a line of n; the last one lies back over the one before it, and where a line is
+// less than a register, it goes beyond.
+template <int64_t kStep, class F> [[gnu::always_inline]] inline void line_registers(int64_t n, const F& f) {
+  int64_t j = 0;
+  for (; j + kStep <= n; j += kStep) f(j);
+  if (j < n) f(j ? n - kStep : 0);
+}
+// `lines` lines of n outputs, each of `rows` rows `apart`. The first `safe` lines may be read and written a register
+// beyond their end: what follows is there, and its results come later.
+template <class Op, class C> void reduce_lines(const Op& op, const C* p, int64_t lines, int64_t safe, int64_t line,
+                                               int64_t n, int64_t rows, int64_t apart, typename Op::Acc* acc) {
+  using A = typename Op::Acc;
+  int64_t l = 0;
+  if constexpr (Op::kVector && std::is_same_v<A, C>) {
+    constexpr int64_t L = kLanes<C>;
+    for (; l < (n >= L ? lines : safe); ++l, p += line, acc += n)
+      line_registers<L>(n, [&](int64_t j) __attribute__((always_inline)) {
+        const C* x = p + j;
+        Vec<C> sum = op.map(load_vec(x));
+        for (int64_t r = 1; r < rows; ++r) sum = op.merge(sum, op.map(load_vec(x += apart)));
+        store_vec(acc + j, sum);
+      });
+  }
+  for (; l < lines; ++l, p += line, acc += n) {
+    for (int64_t j = 0; j < n; ++j) {
+      A sum = static_cast<A>(op.map(p[j]));
+      for (int64_t r = 1; r < rows; ++r) sum = op.merge(sum, static_cast<A>(op.map(p[r * apart + j])));
+      acc[j] = sum;
+    }
+  }
+}
+
+// Many lines at once (see ReducePlan::short_lines); false where it is not so.
+template <class Op, class C>
+bool reduce_short_lines(const Op& op, const Source<C>& in, const ReducePlan& plan,
+                        FunctionRef<void(const ReducePlan::Unit&, typename Op::Acc*)> store) {
+  using A = typename Op::Acc;
+  if (!plan.short_lines()) return false;
+  const bool direct = in.direct();
+  const ShortLines cut(plan, !direct);
+  if (!cut.fits()) return false;
+  cut.each(kLanes<C>, [&](int64_t from, int64_t to, int64_t lines, int64_t n, int64_t safe) {
+    alignas(64) char memory[kWidth * sizeof(A)];
+    A* acc = reinterpret_cast<A*>(memory);
+    RunBuffer<C> buffer;
+    const C* p = direct ? in.at(from) : in.run(from, 1, lines * cut.line, buffer.get());
+    reduce_lines(op, p, lines, direct ? safe : lines, cut.line, n, cut.rows, plan.rin[0], acc);
+    store({0, to, 0, lines * n}, acc);
+  });
+  return true;
+}
+
 // store(unit, acc) writes the unit's results.
 template <class Op, class C> void reduce_run(const Op& op, const Source<C>& in, const ReducePlan& plan,
                                              FunctionRef<void(const ReducePlan::Unit&, typename Op::Acc*)> store) {
   using A = typename Op::Acc;
-  if (plan.outputs == 0) return;
+  if (plan.outputs == 0 || reduce_short_lines(op, in, plan, store)) return;
   int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
   int64_t work = std::max<int64_t>(1, plan.outputs * std::max<int64_t>(plan.count, 1) / units);
   if (chunks == 1) {
