@@ -246,6 +246,55 @@ template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
   put_half<&loop3<F, float>, 3, true>(t, op);
 }
 
+#ifdef RL_HAS_WIDE
+// bfloat16 of cheap operations: widened, computed and narrowed in registers, as the way through blocks of floats takes
+// longer than the operation. Its bits are spelled out: the compiler makes vectors of whole numbers.
+RL_INLINE uint16_t brain_of(float x) {
+  const uint32_t u = __builtin_bit_cast(uint32_t, x);
+  const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1)) >> 16;
+  return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
+}
+RL_INLINE float of_brain(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
+template <auto F> RL_WIDE [[gnu::flatten, gnu::noinline]] void brain_flat1(char* const* data, int64_t n) {
+  auto* out = reinterpret_cast<uint16_t*>(data[0]);
+  auto* a = reinterpret_cast<const uint16_t*>(data[1]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = brain_of(F(of_brain(a[i])));
+}
+template <auto F, unsigned kScalars>
+RL_WIDE [[gnu::flatten, gnu::noinline]] void brain_flat2(char* const* data, int64_t n) {
+  auto* out = reinterpret_cast<uint16_t*>(data[0]);
+  auto* a = reinterpret_cast<const uint16_t*>(data[1]);
+  auto* b = reinterpret_cast<const uint16_t*>(data[2]);
+  const float a0 = of_brain(*a), b0 = of_brain(*b);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i)
+    out[i] = brain_of(F(kScalars & 1 ? a0 : of_brain(a[i]), kScalars & 2 ? b0 : of_brain(b[i])));
+}
+template <auto F> void brain_loop1(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (strides[0] == 2 && strides[1] == 2) return brain_flat1<F>(data, n);
+  run_half(&loop1<F, float>, true, true, 1, data, strides, n, params);
+}
+template <auto F> void brain_loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1) return;
+  const bool out = strides[0] == 2, a = strides[1] == 2, b = strides[2] == 2;
+  if (out && a && b) return brain_flat2<F, 0>(data, n);
+  if (out && a && strides[2] == 0) return brain_flat2<F, 2>(data, n);
+  if (out && b && strides[1] == 0) return brain_flat2<F, 1>(data, n);
+  run_half(&loop2<F, float>, true, true, 2, data, strides, n, params);
+}
+#endif
+template <auto F> void unary_brain([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
+#ifdef RL_HAS_WIDE
+  if (has_wide()) t.at(op, DType::BFloat16) = &brain_loop1<F>;
+#endif
+}
+template <auto F> void binary_brain([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
+#ifdef RL_HAS_WIDE
+  if (has_wide()) t.at(op, DType::BFloat16) = &brain_loop2<F>;
+#endif
+}
+
 // complex64, complex128 and complex32
 template <auto F> void unary_complex(LoopTable& t, Pointwise op) {
   using C = std::complex<float>;

@@ -24,6 +24,13 @@ void scaled_loop(char* const* data, const int64_t* strides, int64_t n, const Loo
   if (params.s0.get<T>() == T(1)) return loop2<Plain, T>(data, strides, n, params);
   loop2<Scaled, T>(data, strides, n, params);
 }
+#ifdef RL_HAS_WIDE
+template <auto Plain, auto Scaled>
+void scaled_brain(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (params.s0.get<float>() == 1.0f) return brain_loop2<Plain>(data, strides, n, params);
+  run_half(&loop2<Scaled, float>, true, true, 2, data, strides, n, params);
+}
+#endif
 template <auto Plain, auto Scaled> void put_scaled(LoopTable& t, Pointwise op) {
   t.at(op, DType::UInt8) = t.at(op, DType::Int8) = &scaled_loop<Plain, Scaled, uint8_t>;
   t.at(op, DType::Int16) = t.at(op, DType::UInt16) = &scaled_loop<Plain, Scaled, uint16_t>;
@@ -35,6 +42,9 @@ template <auto Plain, auto Scaled> void put_scaled(LoopTable& t, Pointwise op) {
   t.at(op, DType::Complex128) = &scaled_loop<Plain, Scaled, c128>;
   t.at(op, DType::Complex32) = &loop_complex_half<&scaled_loop<Plain, Scaled, c64>, 2, 2>;
   put_half<&scaled_loop<Plain, Scaled, float>, 2, true>(t, op);
+#ifdef RL_HAS_WIDE
+  if (has_wide()) t.at(op, DType::BFloat16) = &scaled_brain<Plain, Scaled>;
+#endif
 }
 // Operations that do not care about the sign of an integer are made once per width.
 template <auto F> void binary_integers(LoopTable& t, Pointwise op) {
@@ -93,13 +103,16 @@ void put_arith(LoopTable& t) {
 
   binary_integers<kMul>(t, Mul);
   binary_floats<kMul>(t, Mul);
+  binary_brain<kMul>(t, Mul);
   binary_complex<kMul, true>(t, Mul);
   constexpr auto kAnd = [](auto x, auto y) { return static_cast<decltype(x)>(x & y); };
   constexpr auto kOr = [](auto x, auto y) { return static_cast<decltype(x)>(x | y); };
   constexpr auto kXor = [](auto x, auto y) { return static_cast<decltype(x)>(x ^ y); };
   t.at(Mul, DType::Bool) = &loop2<kAnd, uint8_t>;
 
-  binary_floats<[](auto x, auto y) { return x / y; }>(t, Div);
+  constexpr auto kDiv = [](auto x, auto y) { return x / y; };
+  binary_floats<kDiv>(t, Div);
+  binary_brain<kDiv>(t, Div);
   binary_complex<[](auto x, auto y) { return div_(x, y); }, true>(t, Div);
 
   binary_integers<kAnd>(t, BitwiseAnd);
@@ -139,10 +152,14 @@ void put_arith(LoopTable& t) {
   constexpr auto kClear = [](auto x) { return static_cast<decltype(x)>(x & 0x7fff); };
   t.at(Neg, DType::Float16) = t.at(Neg, DType::BFloat16) = &loop1<kFlip, int16_t>;
   t.at(Abs, DType::Float16) = t.at(Abs, DType::BFloat16) = &loop1<kClear, int16_t>;
-  unary_floats<[](auto x) { return x * x; }>(t, Square);
+  constexpr auto kSquare = [](auto x) { return x * x; };
+  unary_floats<kSquare>(t, Square);
+  unary_brain<kSquare>(t, Square);
   unary_complex<[](auto x) { return mul_(x, x); }>(t, Square);
   unary_integers<[](auto x) { return mul_(x, x); }>(t, Square);
-  unary_floats<[](auto x) { return 1 / x; }>(t, Reciprocal);
+  constexpr auto kReciprocal = [](auto x) { return 1 / x; };
+  unary_floats<kReciprocal>(t, Reciprocal);
+  unary_brain<kReciprocal>(t, Reciprocal);
   unary_complex<[](auto x) { return div_(decltype(x)(1), x); }>(t, Reciprocal);
 
   constexpr auto kSign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };

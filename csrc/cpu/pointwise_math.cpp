@@ -65,7 +65,11 @@ void put_math(LoopTable& t) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
   if (has_wide()) t.at(Sqrt, DType::Float32) = &sqrt_loop;
 #endif
-  unary_wide<[](auto x) { return 1 / sqrt_(x); }>(t, Rsqrt);
+  constexpr auto kSqrt = [](auto x) { return sqrt_(x); };
+  constexpr auto kRsqrt = [](auto x) { return 1 / sqrt_(x); };
+  unary_brain<kSqrt>(t, Sqrt);
+  unary_wide<kRsqrt>(t, Rsqrt);
+  unary_brain<kRsqrt>(t, Rsqrt);
   guarded_floats<[](auto x) { return exp_is_near(x); }, [](auto x) { return exp_near(x); },
                  [](auto x) { return exp(x); }, false>(t, Exp);
   unary_wide<[](auto x) { return exp2(x); }>(t, Exp2);
