@@ -862,3 +862,62 @@ def test_many_tiny_products(m, n, dtype):
     a[0, 0, 0] = np.inf
     assert np.isinf((rl.tensor(a) @ rl.tensor(np.abs(b) + 1))[0, 0]).all()
     assert np.isfinite((rl.tensor(a) @ rl.tensor(b))[0, 1:]).all()
+
+
+# Lines shorter than a register, as long, longer, longer than a unit; lines that stop at the end of their memory.
+@pytest.mark.parametrize(
+    "shape", [(7, 3, 5), (1, 2, 1), (300, 2, 2), (9, 32, 8), (9, 33, 8), (3, 2, 449), (2, 3, 1000)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.float16])
+@pytest.mark.parametrize("part", [np.s_[:], np.s_[1:], np.s_[:, :, 1:], np.s_[:, 1:]])
+def test_reductions_of_a_small_middle_dimension(shape, dtype, part):
+    a = (4 * array(*shape)).astype(dtype)
+    if a.dtype.kind == "f" and a.size > 2:
+        a[shape[0] // 2, 0, -1] = math.nan
+    x, a = rl.tensor(a)[part], a[part]
+    if a.size == 0:
+        return
+    wide = a.astype(np.float64)
+    close = dict(rtol=1e-2, atol=1e-2) if dtype == np.float16 else dict(rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(x.sum(1).double().numpy(), wide.sum(1), **close)
+    np.testing.assert_array_equal(x.amax(1).numpy(), a.max(1))
+    np.testing.assert_array_equal(x.amin(1).numpy(), a.min(1))
+    np.testing.assert_array_equal((x > 0).any(1).numpy(), (a > 0).any(1))
+    np.testing.assert_array_equal(x.count_nonzero(1).numpy(), np.count_nonzero(a, 1))
+    values, places = x.max(1)
+    np.testing.assert_array_equal(values.numpy(), a.max(1))
+    np.testing.assert_array_equal(places.numpy(), a.argmax(1))
+    np.testing.assert_array_equal(x.argmin(1).numpy(), a.argmin(1))
+
+
+def test_bfloat16_arithmetic_rounds_once_for_every_number():
+    bits = np.arange(65536, dtype=np.uint32)
+    x = rl.tensor(bits.astype(np.uint16).view(np.int16)).view(rl.bfloat16)
+    y = x[rl.randperm(65536, generator=rl.Generator().manual_seed(0))]
+    checks = [(f, (x,)) for f in (rl.sqrt, rl.rsqrt, rl.reciprocal, rl.square)]
+    checks += [(f, (x, y)) for f in (rl.add, rl.sub, rl.mul, rl.div)]
+    checks += [(f, (x, rl.tensor(3.0, dtype=rl.bfloat16).expand(65536))) for f in (rl.add, rl.div)]
+    for f, inputs in checks:
+        expected = f(*(t.float() for t in inputs)).bfloat16()
+        assert rl.equal(f(*inputs).view(rl.int16), expected.view(rl.int16)), f
+        assert rl.equal(f(*(t[1::3] for t in inputs)).view(rl.int16), expected[1::3].view(rl.int16)), f
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@pytest.mark.parametrize("channels", [1, 3, 17])
+@pytest.mark.parametrize("pad", [(1, 2, 3, 0), (0, 0, 1, 2), (2, 1, 0, 0), (0, 0, 0, 0)])
+def test_frames_around_channels_last(mode, channels, pad):
+    a = array(2, channels, 5, 4)
+    frame = ((0, 0), (0, 0), pad[2:], pad[:2])
+    expected = np.pad(a, frame, mode="edge" if mode == "replicate" else "reflect")
+    x = rl.tensor(a).contiguous(memory_format=rl.channels_last)
+    y = F.pad(x, pad, mode=mode)
+    np.testing.assert_array_equal(y.numpy(), expected)
+    assert y.is_contiguous(memory_format=rl.channels_last)
+    part = F.pad(x[:, :, 1:], pad[:2] + (0, 0), mode=mode)  # not dense
+    same = F.pad(rl.tensor(a[:, :, 1:].copy()), pad[:2] + (0, 0), mode=mode)
+    assert rl.equal(part, same)
+    volume = rl.tensor(array(2, channels, 3, 5, 4)).contiguous(memory_format=rl.channels_last_3d)
+    assert rl.equal(
+        F.pad(volume, (*pad, 1, 1), mode=mode), F.pad(volume.contiguous(), (*pad, 1, 1), mode=mode)
+    )

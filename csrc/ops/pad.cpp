@@ -158,8 +158,30 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
       if (places[i].defined()) y = index_select(y, ndim - 1 - i, places[i]);
     return y;
   }
-  Tensor y = empty(sizes, input.dtype(), input.device());
-  if (y.numel() && !y.device().is_meta()) {
+  // Channels last: the frame stands around whole pixels.
+  const bool last = n <= ndim - 2 && kind != Frame::Circular && channels_last(input);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last);
+  if (last && y.numel() && !y.device().is_meta()) {
+    NoGrad raw;
+    const int64_t* pixels[kMaxDims] = {lists[0]};
+    for (int64_t d = 2; d < ndim; ++d) pixels[d - 1] = lists[d];
+    Tensor to = movedim(y, Ints{1}, Ints{ndim - 1}), from = contiguous(movedim(input, Ints{1}, Ints{ndim - 1}));
+    const int64_t channels = sizes[1], width = sizes[ndim - 1];
+    Tensor numbers;
+    if (channels < 16) {  // pixels of a few numbers: a line of them is one run of its numbers
+      to = flatten(to, ndim - 2, ndim - 1), from = flatten(from, ndim - 2, ndim - 1);
+      if (const int64_t* places = lists[ndim - 1]) {
+        numbers = empty(Ints{width * channels}, DType::Int64);
+        int64_t* p = numbers.data<int64_t>();
+        for (int64_t i = 0; i < width; ++i)
+          for (int64_t c = 0; c < channels; ++c) p[i * channels + c] = places[i] * channels + c;
+        pixels[ndim - 2] = p;
+      }
+      g_cpu->copy->spread(to.view(), from.view(), pixels, pad[0] * channels, input.sizes()[ndim - 1] * channels);
+    } else {
+      g_cpu->copy->spread(to.view(), from.view(), pixels, 0, channels);
+    }
+  } else if (y.numel() && !y.device().is_meta()) {
     NoGrad raw;
     g_cpu->copy->spread(y.view(), contiguous(input).view(), lists, pad[0], input.sizes()[ndim - 1]);
   }
