@@ -921,3 +921,25 @@ def test_frames_around_channels_last(mode, channels, pad):
     assert rl.equal(
         F.pad(volume, (*pad, 1, 1), mode=mode), F.pad(volume.contiguous(), (*pad, 1, 1), mode=mode)
     )
+
+
+# Products that the first cache holds, any of the operands turned; the last columns and the last of the sum are few.
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(5, 7, 5), (17, 33, 17), (13, 1, 18), (32, 32, 32), (12, 128, 49), (64, 70, 66)]
+)
+def test_batches_of_small_products(m, k, n, dtype):
+    a, b = array(6, m, k, dtype=dtype), array(6, k, n, seed=1, dtype=dtype)
+    start = array(6, m, n, seed=2, dtype=dtype)
+    exact, tolerance = a.astype(np.float64) @ b.astype(np.float64), 1e-4 if dtype == np.float32 else 1e-12
+    turned = [x.swapaxes(1, 2).copy() for x in (a, b)]
+    for x, y in itertools.product(
+        (rl.tensor(a), rl.tensor(turned[0]).mT), (rl.tensor(b), rl.tensor(turned[1]).mT)
+    ):
+        np.testing.assert_allclose((x @ y).numpy(), exact, rtol=tolerance, atol=tolerance)
+        both = rl.baddbmm(rl.tensor(start), x, y, beta=0.5, alpha=-2)
+        np.testing.assert_allclose(both.numpy(), 0.5 * start - 2 * exact, rtol=tolerance, atol=2 * tolerance)
+        np.testing.assert_allclose((x[0] @ y[0]).numpy(), exact[0], rtol=tolerance, atol=tolerance)
+        into = rl.zeros(6, n, m, dtype=x.dtype).mT
+        assert rl.equal(rl.bmm(x, y, out=into), into)
+        np.testing.assert_allclose(into.numpy(), exact, rtol=tolerance, atol=tolerance)

@@ -221,9 +221,34 @@ template <class T> struct Blocked {
   }
 };
 
+// Products that the first cache holds: nothing is cut, and only a b that stands along the sum is packed. A batch of
+// them takes no memory from the heap.
+constexpr double kSmallMacs = 3e5;
+template <class T> bool is_small(const Gemm<T>& g) {
+  return g.m > 4 && g.n > 4 && g.k <= 1024 / static_cast<int64_t>(sizeof(T)) && (g.acs == 1 || g.ars == 1) &&
+         static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) < kSmallMacs;
+}
+template <class T> void small(const Gemm<T>& g) {
+  constexpr int64_t W = Vec<T>::W, kPanel = 2 * W;
+  alignas(64) T panel[1024 / sizeof(T) * kPanel];
+  const bool add = prepare(g, 0, g.m, 0, g.n), along = g.acs == 1, packs = g.bcs != 1;
+  for (int64_t j = 0; j < g.n; j += kPanel) {
+    const int64_t cols = std::min(kPanel, g.n - j), width = cols > W ? kPanel : W;
+    if (packs) pack_panel(g.b + j * g.bcs, g.bcs, g.brs, g.k, cols, width, width, panel);
+    const auto last = first_lanes<T>(cols - (width - W));
+    const bool masked = !packs && cols < width;
+    const BlockFn<T>* blocks = width > W ? blocks_of<T, 2>(masked, along) : blocks_of<T, 1>(masked, along);
+    for (int64_t i = 0; i < g.m; i += kBlockRows)
+      blocks[std::min<int64_t>(kBlockRows, g.m - i)](g.k, g.a + i * g.ars, along ? g.ars : g.acs,
+                                                     packs ? panel : g.b + j, packs ? width : g.brs,
+                                                     g.c + i * g.crs + j, g.crs, g.alpha, add, nullptr, last);
+  }
+}
+
 constexpr int64_t kThin = 12, kNarrow = 64, kFewCols = 24;
 
 template <class T> void run(const Gemm<T>& g) {
+  if (is_small(g)) return small(g);
   bool few_rows = g.m <= kNarrow && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kFewCols && g.acs == 1 && g.ars != 1;
   if (g.k < 32 || !(few_rows || few_cols)) return Blocked<T>(g).run();
   Gemm<T> t = g;

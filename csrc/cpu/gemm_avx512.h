@@ -123,6 +123,18 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
     for (int64_t j = 0; j < padded; j += W) {
       auto out = first_lanes<T>(padded - j);
       int64_t p = 0;
+      // What is left of rows or of the sum, number by number: turning registers for it would take longer.
+      const int64_t some = count - j < W ? count - j : W;
+      auto one_by_one = [&](int64_t from) {
+        for (int64_t q = from; q < k; ++q) {
+          if (some < W) V::store(dst + q * width + j, V::zero(), out);
+          for (int64_t i = 0; i < some; ++i) dst[q * width + j + i] = src[(j + i) * js + q];
+        }
+      };
+      if (some <= 2) {
+        one_by_one(0);
+        continue;
+      }
       if constexpr (W == 16) {
         const bool collide = js % 1024 == 0;  // in the first cache: whole lines are read at once, below
         if (collide) p = 0;
@@ -130,6 +142,10 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
         else if (count - j >= 16) p = pack_quarters<4>(src + j * js, js, k, width, dst + j);
       }
       for (; p < k; p += W) {
+        if (k - p <= 2) {
+          one_by_one(p);
+          break;
+        }
         typename V::Reg r[W];
         auto in = first_lanes<T>(k - p);
         for (int i = 0; i < W; ++i) r[i] = j + i < count ? V::load(src + (j + i) * js + p, in) : V::zero();

@@ -130,13 +130,17 @@ template <class T> void scaled_copy(const Matrix<T>& c, const T* d, int64_t drs,
   }
 }
 
-// Whether our own product is the faster one: OpenBLAS is better at small ones without a transposed b.
-template <class T> bool own_product(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b) {
+// Whether our own product is the faster one: OpenBLAS is better at small ones without a transposed b, unless they are
+// one of `many` that the first cache holds.
+template <class T> bool own_product(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, bool many = false) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     if (c.cs != 1 && c.cols > 1) return false;
     bool small = static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < 9e5;
     bool plain = row_major(b) && (row_major(a) || row_major(a.transposed()));
-    return !(small && plain) && cpu::gemm_available();
+    const double cached = 3e5;
+    many = many && c.rows > 4 && c.cols > 4 && a.cols <= 128 &&
+           static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < cached;
+    return (many || !(small && plain)) && cpu::gemm_available();
   }
   return false;
 }
@@ -377,7 +381,7 @@ template <class T> void product(const View& out, const View& va, const View& vb,
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= 131072 &&
       along(n == 1 ? p.a : p.b.transposed()) && own_product(p.c, p.a, p.b))
     line = false;
-  if (!line && own_product(p.c, p.a, p.b) && !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
+  if (!line && own_product(p.c, p.a, p.b, batch.count > 1) && !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
     double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     auto body = [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
@@ -391,7 +395,7 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     };
     // A few large products are cut up one after the other, many small ones are dealt out whole.
     if (batch.count == 1 || macs > 3e7) body(0, batch.count);
-    else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(1e6 / macs)), body);
+    else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(1e6 / (macs + 2000))), body);
     return;
   }
   auto readable = [](const Matrix<T>& x) { return row_major(x) || row_major(x.transposed()); };
