@@ -943,3 +943,59 @@ def test_batches_of_small_products(m, k, n, dtype):
         into = rl.zeros(6, n, m, dtype=x.dtype).mT
         assert rl.equal(rl.bmm(x, y, out=into), into)
         np.testing.assert_allclose(into.numpy(), exact, rtol=tolerance, atol=tolerance)
+
+
+# A few long rows go along the rows, others side by side; gradients come from the rows, or from their differences where
+# they are recorded.
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize(
+    ("rows", "others", "m"), [(5, 7, 64), (70, 12, 17), (3, 90, 16), (4, 5, 3), (0, 3, 20)]
+)
+def test_distances_and_their_gradients(p, rows, others, m):
+    a, b = array(2, rows, m, dtype=np.float64), array(2, others, m, seed=1, dtype=np.float64)
+    if rows:
+        b[0, 1] = a[0, 2]  # no distance: the gradient is 0
+    differences = np.abs(a[:, :, None] - b[:, None])
+    x, y = rl.tensor(a, requires_grad=True), rl.tensor(b, requires_grad=True)
+    d = rl.cdist(x, y, p, "donot_use_mm_for_euclid_dist")
+    if rows:
+        np.testing.assert_allclose(
+            d.detach().numpy(), np.linalg.norm(differences, p, -1), rtol=1e-10, atol=1e-10
+        )
+    g = rl.tensor(array(2, others, rows, seed=2, dtype=np.float64)).mT
+    for here, there in zip(
+        rl.autograd.grad(d, (x, y), g, retain_graph=True),
+        rl.autograd.grad(d, (x, y), g, create_graph=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(here.numpy(), there.detach().numpy(), rtol=1e-10, atol=1e-12)
+    if rows:
+        pairs = F.pdist(x[0], p)
+        g = rl.tensor(array(rows * (rows - 1) // 2, seed=3, dtype=np.float64))
+        (here,) = rl.autograd.grad(pairs, x, g, retain_graph=True)
+        (there,) = rl.autograd.grad(pairs, x, g, create_graph=True)
+        np.testing.assert_allclose(here.numpy(), there.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("place", [0, 33])
+def test_distances_hand_nan_on(p, place):
+    a = array(2, 3, 34)
+    a[1, 1, place] = math.nan
+    d = rl.cdist(rl.tensor(a), rl.zeros(2, 4, 34), p)
+    assert d.isnan().nonzero().tolist() == [[1, 1, j] for j in range(4)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_frexp_of_every_kind_of_number(dtype):
+    info = np.finfo(dtype)
+    ends = [0.0, -0.0, info.max, -info.max, info.tiny, info.smallest_subnormal, -3 * info.smallest_subnormal]
+    x = np.concatenate(
+        [np.array([*ends, 1, 0.5, -2, math.inf, -math.inf], dtype), array(100, dtype=dtype) * 1e-3]
+    )
+    mantissa, exponent = rl.frexp(rl.tensor(x))
+    expected = np.frexp(x)
+    np.testing.assert_array_equal(mantissa.numpy(), expected[0])
+    assert (np.signbit(mantissa.numpy()) == np.signbit(x)).all()
+    np.testing.assert_array_equal(exponent.numpy(), expected[1])
+    assert rl.frexp(rl.tensor(math.nan, dtype=mantissa.dtype))[0].isnan()

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/scratch.h"
 #include "cpu/simd_math.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -29,7 +32,7 @@ template <Kind kKind, class T> RL_INLINE T finished(T sum, T p) {
   return kKind == Kind::Powers ? exp(log(sum) / p) : sum;
 }
 
-template <class T> inline constexpr int64_t kLanes = 128 / sizeof(T);  // distances that run side by side
+template <class T> inline constexpr int64_t kSide = 128 / sizeof(T);  // distances that run side by side
 
 // out[0 .. n) = the distances of row a (m numbers) from the first W columns of b, whose rows lie `step` apart.
 template <int64_t W, Kind kKind, class T> [[gnu::always_inline]] inline void some_distances(const T* a, const T* b,
@@ -44,10 +47,10 @@ template <int64_t W, Kind kKind, class T> [[gnu::always_inline]] inline void som
   if (n == W) std::copy(sum, sum + W, out);
   else std::copy(sum, sum + n, out);
 }
-// out[j] = the distance of row a from column j of b; n of them, and room to read kLanes more.
+// out[j] = the distance of row a from column j of b; n of them, and room to read kSide more.
 template <Kind kKind, class T>
 [[gnu::flatten]] void distances_from(const T* a, const T* b, int64_t step, int64_t m, int64_t n, T p, T* out) {
-  constexpr int64_t W = kLanes<T>;
+  constexpr int64_t W = kSide<T>;
   int64_t j = 0;
   for (; j + W <= n; j += W) some_distances<W, kKind>(a, b + j, step, m, W, p, out + j);
   const int64_t left = n - j;
@@ -57,20 +60,73 @@ template <Kind kKind, class T>
   else some_distances<W / 4, kKind>(a, b + j, step, m, left, p, out + j);
 }
 
+// The distance of two rows of m numbers, along them: for a few rows, which would not fill registers side by side.
+template <Kind kKind, class T> T distance_along(const T* a, const T* b, int64_t m, T p) {
+  constexpr int64_t W = kLanes<T>;
+  using V = Vec<T>;
+  V sum{}, more{};
+  decltype(V{} == V{}) odd{};
+  auto join = [&](V& to, const V& x, const V& y) __attribute__((always_inline)) {
+    const V d = x - y, size = d < 0 ? -d : d;
+    if constexpr (kKind == Kind::Count) to += size != V{} ? V{} + T(1) : V{};
+    else if constexpr (kKind == Kind::Sum) to += size;
+    else if constexpr (kKind == Kind::Squares) to += d * d;
+    else if constexpr (kKind == Kind::Largest) to = size > to ? size : to, odd |= size != size;
+    else
+      for (int64_t l = 0; l < W; ++l) to[l] += exp(p * log(size[l]));
+  };
+  int64_t k = 0;
+  for (; k + 2 * W <= m; k += 2 * W) {
+    join(sum, load_vec(a + k), load_vec(b + k));
+    join(more, load_vec(a + k + W), load_vec(b + k + W));
+  }
+  for (; k < m; k += W) {  // the last ones beside zeros, which add nothing
+    T x[W] = {}, y[W] = {};
+    const int64_t left = std::min(W, m - k);
+    std::copy(a + k, a + k + left, x);
+    std::copy(b + k, b + k + left, y);
+    join(sum, load_vec(x), load_vec(y));
+  }
+  if constexpr (kKind == Kind::Largest) sum = more > sum ? more : sum;
+  else sum += more;
+  T total = sum[0];
+  for (int64_t l = 1; l < W; ++l) {
+    if constexpr (kKind == Kind::Largest) total = sum[l] > total ? sum[l] : total;
+    else total += sum[l];
+  }
+  if (kKind == Kind::Largest && lane_bits(odd)) return std::numeric_limits<T>::quiet_NaN();
+  return finished<kKind>(total, p);
+}
+template <Kind kKind, class T>
+void distances_along(const T* a, const T* b, int64_t step, int64_t m, int64_t n, T p, T* out) {
+  for (int64_t j = 0; j < n; ++j) out[j] = distance_along<kKind>(a, b + j * step, m, p);
+}
+constexpr int64_t kFewRows = 12, kLongRow = 16;
+
 template <class T> void distances_of(const View& out, const View& a, const View& b, double p, bool upper) {
   const int64_t batch = a.sizes[0], rows = a.sizes[1], m = a.sizes[2], n = b.sizes[1];
-  const int64_t step = (n + kLanes<T> - 1) / kLanes<T> * kLanes<T> + kLanes<T>;
-  auto* from = p == 0          ? &distances_from<Kind::Count, T>
-               : p == 1        ? &distances_from<Kind::Sum, T>
-               : p == 2        ? &distances_from<Kind::Squares, T>
-               : p == HUGE_VAL ? &distances_from<Kind::Largest, T>
-                               : &distances_from<Kind::Powers, T>;
+  const int64_t step = (n + kSide<T> - 1) / kSide<T> * kSide<T> + kSide<T>;
+  const bool along = !upper && n <= kFewRows && m >= kLongRow;
+  auto pick = [&](auto kind) {
+    constexpr Kind K = decltype(kind)::value;
+    return along ? &distances_along<K, T> : &distances_from<K, T>;
+  };
+  auto* from = p == 0          ? pick(std::integral_constant<Kind, Kind::Count>{})
+               : p == 1        ? pick(std::integral_constant<Kind, Kind::Sum>{})
+               : p == 2        ? pick(std::integral_constant<Kind, Kind::Squares>{})
+               : p == HUGE_VAL ? pick(std::integral_constant<Kind, Kind::Largest>{})
+                               : pick(std::integral_constant<Kind, Kind::Powers>{});
   const int64_t work = std::max<int64_t>(1, n * (m + 1) / (p == 0 || p == 1 || p == 2 || p == HUGE_VAL ? 8 : 1));
   const int64_t grain = std::max<int64_t>(1, 16384 / work), batches = 16384 / std::max<int64_t>(1, work * rows);
   parallel_for(0, batch, std::max<int64_t>(1, batches), [&](int64_t first, int64_t last) {
-    Scratch<T> turned(m * step);
+    Scratch<T> turned(along ? 0 : m * step);
     for (int64_t s = first; s < last; ++s) {
       const T *x = a.as<T>() + s * rows * m, *y = b.as<T>() + s * n * m;
+      if (along) {
+        for (int64_t i = 0; i < rows; ++i)
+          from(x + i * m, y, m, m, n, static_cast<T>(p), out.as<T>() + (s * rows + i) * n);
+        continue;
+      }
       for (int64_t k = 0; k < m; ++k) {
         T* row = turned.get() + k * step;
         for (int64_t j = 0; j < n; ++j) row[j] = y[j * m + k];
@@ -93,9 +149,66 @@ void distances(const View& out, const View& a, const View& b, double p, bool upp
   else distances_of<double>(out, a, b, p, upper);
 }
 
+// sum += dy times the derivative of the distance y of the rows x and o by x.
+template <Kind kKind, class T>
+[[gnu::flatten]] void add_gradient(const T* x, const T* o, int64_t m, T y, T dy, T* __restrict sum) {
+  T factor = dy;
+  if (kKind == Kind::Squares) factor = y == T(0) ? dy * T(0) : dy / y;
+  if (kKind == Kind::Largest) {  // shared by those that reach it
+    int32_t count = 0;
+    for (int64_t k = 0; k < m; ++k) count += abs_(x[k] - o[k]) == y ? 1 : 0;
+    factor = dy / static_cast<T>(count);
+  }
+#pragma GCC ivdep
+  for (int64_t k = 0; k < m; ++k) {
+    const T d = x[k] - o[k], sign = (d > T(0) ? T(1) : T(0)) - (d < T(0) ? T(1) : T(0));
+    if (kKind == Kind::Squares) sum[k] += factor * d;
+    else if (kKind == Kind::Sum) sum[k] += factor * sign;
+    else sum[k] += sign * (abs_(d) == y ? T(1) : T(0)) * factor;
+  }
+}
+template <Kind kKind, class T>
+void gradient_of(const View& da, const View& a, const View& b, const View& y, const View& dy, bool turned, bool upper) {
+  constexpr int64_t kSome = 64;  // rows that are summed by themselves: rounding errors grow with their number
+  const int64_t rows = a.sizes[1], m = a.sizes[2], n = b.sizes[1];
+  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n * (m + 8)));
+  parallel_for(0, a.sizes[0] * rows, grain, [&](int64_t first, int64_t last) {
+    Scratch<T> part(m);
+    for (int64_t r = first; r < last; ++r) {
+      const int64_t s = r / rows, i = r % rows;
+      const T *x = a.as<T>() + r * m, *others = b.as<T>() + s * n * m;
+      T* to = da.as<T>() + r * m;
+      std::fill(to, to + m, T(0));
+      for (int64_t from = 0; from < n; from += kSome) {
+        std::fill(part.get(), part.get() + m, T(0));
+        for (int64_t j = from; j < std::min(n, from + kSome); ++j) {
+          if (upper && i == j) continue;
+          const int64_t low = std::min(i, j), high = std::max(i, j);
+          const int64_t at = upper    ? low * n - low * (low + 1) / 2 + high - low - 1
+                             : turned ? (s * n + j) * rows + i
+                                      : r * n + j;
+          add_gradient<kKind>(x, others + j * m, m, y.as<T>()[at], dy.as<T>()[at], part.get());
+        }
+        for (int64_t k = 0; k < m; ++k) to[k] += part[k];
+      }
+    }
+  });
+}
+template <class T> void gradient_as(const View& da, const View& a, const View& b, const View& y, const View& dy,
+                                    double p, bool turned, bool upper) {
+  if (p == 1) gradient_of<Kind::Sum, T>(da, a, b, y, dy, turned, upper);
+  else if (p == 2) gradient_of<Kind::Squares, T>(da, a, b, y, dy, turned, upper);
+  else gradient_of<Kind::Largest, T>(da, a, b, y, dy, turned, upper);
+}
+void gradient(const View& da, const View& a, const View& b, const View& y, const View& dy, double p, bool turned,
+              bool upper) {
+  if (da.dtype == DType::Float32) gradient_as<float>(da, a, b, y, dy, p, turned, upper);
+  else gradient_as<double>(da, a, b, y, dy, p, turned, upper);
+}
+
 }  // namespace
 
 extern const DistanceKernels distance_kernels;
-const DistanceKernels distance_kernels = {distances};
+const DistanceKernels distance_kernels = {distances, gradient};
 
 }  // namespace rl::RL_ISA

@@ -99,6 +99,11 @@ static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDi
 }
 
 // distances: y = the norms of a_i - b_j        as of the norms of their differences
+// Where nothing is recorded, straight from the rows: the differences of all pairs take long to write and to read.
+static bool has_distance_kernel(const Tensor& dy, const Tensor& rows, int64_t lead, double p) {
+  return !grad_enabled() && !lead && !dy.device().is_meta() &&
+         (p == 1 || p == 2 || (std::isinf(p) && rows.sizes()[rows.dim() - 1] >= 8));
+}
 struct DistancesBackward : Node {
   static constexpr const char* kName = "CdistBackward0";
   static constexpr bool kStacks = true;
@@ -106,6 +111,18 @@ struct DistancesBackward : Node {
   double p = 2;
   Grads backward(const Grads& dy) {
     const int64_t first = lead(dy[0]);
+    if (has_distance_kernel(dy[0], self.unpack(*this), first, p)) {
+      const Tensor x = contiguous(self.unpack(*this)), o = contiguous(other.unpack(*this)), g = contiguous(dy[0]);
+      const Tensor y = contiguous(result.unpack(*this));
+      auto gradient = [&](const Tensor& rows, const Tensor& others, bool turned) {
+        Tensor d = empty(rows.sizes(), rows.dtype(), rows.device());
+        if (d.numel())
+          distance_kernels(d.device())
+              .gradient(d.view(), rows.view(), others.view(), y.view(), g.view(), p, turned, false);
+        return d;
+      };
+      return {needs(0) ? gradient(x, o, false) : Tensor(), needs(1) ? gradient(o, x, true) : Tensor()};
+    }
     Tensor a = unsqueeze(self.unpack(*this), 2), b = unsqueeze(other.unpack(*this), 1), d = sub(a, b);
     Tensor g = p == 0 ? zeros(led(dy[0], d.sizes()), d.dtype(), d.device())
                       : norm_grad(d, unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], -1), {3}, p);
@@ -133,6 +150,14 @@ struct PairDistancesBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     const int64_t n = x.sizes()[0];
+    if (has_distance_kernel(dy[0], x, lead(dy[0]), p)) {
+      const Tensor rows = unsqueeze(contiguous(x), 0), g = contiguous(dy[0]), d = contiguous(y);
+      Tensor dx = empty(x.sizes(), x.dtype(), x.device());
+      if (dx.numel())
+        distance_kernels(dx.device())
+            .gradient(unsqueeze(dx, 0).view(), rows.view(), rows.view(), d.view(), g.view(), p, false, true);
+      return {dx};
+    }
     Tensor first = empty({y.numel()}, DType::Int64, x.device()), second = empty_like(first);
     if (!x.device().is_meta()) {
       auto *i = static_cast<int64_t*>(first.data()), *j = static_cast<int64_t*>(second.data());
