@@ -1,7 +1,5 @@
 """Joining, cutting and broadcasting, composed of views and cat."""
 
-import itertools
-
 from .. import _C
 from .._C import Tensor
 from .._compose import op
@@ -158,7 +156,7 @@ def cartesian_prod(*tensors):
 @op
 def combinations(input, r=2, with_replacement=False):
     """All ways to choose r elements of a vector, as rows."""
-    from .. import tensor, zeros
+    from .. import zeros
 
     if input.dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
@@ -166,12 +164,20 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return zeros(0, dtype=input.dtype)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.shape[0]), r))
-    if not rows:
+    n = input.shape[0]
+    if n == 0 or (r > n and not with_replacement):
         return input.new_empty((0, r)) + input.sum() * 0 if input.requires_grad else input.new_empty((0, r))
-    index = tensor(rows, dtype=_C.int64)
-    return input.index_select(0, index.flatten()).reshape(index.shape)
+    if r == 1:
+        return input.unsqueeze(1).clone()
+    first = 0 if with_replacement else 1
+    index = _ops["triu_indices"](n, n, first).mT  # pairs are a triangle
+    for _ in range(r - 2):  # each row is followed by all that may stand behind its last place
+        after = index[:, -1] + first
+        count = n - after
+        rows = _ops["repeat_interleave"](count)
+        place = _ops["arange"](rows.numel()) + (after - count.cumsum(0) + count).index_select(0, rows)
+        index = _ops["cat"]((index.index_select(0, rows), place.unsqueeze(1)), 1)
+    return input.index_select(0, index.reshape(-1)).reshape(-1, r)
 
 
 @op(method=True, out="exact")
