@@ -1,5 +1,7 @@
 // Tests on one element, bounds, mixtures of two and three operands.
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "cpu/arith.h"
 #include "cpu/isa.h"
@@ -150,6 +152,25 @@ void put_bounds(LoopTable& t) {
   }
 }
 
+// x = mantissa 2^exponent, from its bits; the least numbers are made larger first. What has no such parts is its own
+// mantissa.
+template <class T, class B> struct FrexpParts {
+  T mantissa;
+  B exponent;
+};
+template <class T> RL_INLINE auto frexp_parts(T x) {
+  using B = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  constexpr int kDigits = std::numeric_limits<T>::digits - 1, kRaised = kDigits + 2;
+  constexpr B kBias = std::numeric_limits<T>::max_exponent - 1, kField = 2 * kBias + 1;
+  const bool tiny = abs_(x) < std::numeric_limits<T>::min();
+  const T y = tiny ? x * static_cast<T>(B{1} << kRaised) : x;
+  const B bits = std::bit_cast<B>(y), field = (bits >> kDigits) & kField;
+  const bool none = (x == T(0)) | (field == kField);
+  const T mantissa = std::bit_cast<T>((bits & ~(kField << kDigits)) | ((kBias - 1) << kDigits));
+  const B exponent = field - (kBias - 1) - (tiny ? B{kRaised} : B{0});
+  return FrexpParts<T, B>{none ? x : mantissa, none ? B{0} : exponent};
+}
+
 }  // namespace
 
 void put_misc(LoopTable& t) {
@@ -165,15 +186,8 @@ void put_misc(LoopTable& t) {
   binary<[](auto x, auto y) { return next_after(x, y); }, float, double>(t, Nextafter);
   t.at(Nextafter, DType::Float16) = &loop2<[](auto x, auto y) { return next_half<0x7c00>(x, y); }, uint16_t, false>;
   t.at(Nextafter, DType::BFloat16) = &loop2<[](auto x, auto y) { return next_half<0x7f80>(x, y); }, uint16_t, false>;
-  unary_floats<[](auto x) {
-    int exponent;
-    return std::frexp(x, &exponent);
-  }>(t, FrexpMantissa);
-  unary_floats<[](auto x) {
-    int exponent = 0;
-    (void)std::frexp(x, &exponent);
-    return static_cast<decltype(x)>(exponent);
-  }>(t, FrexpExponent);
+  unary_wide<[](auto x) { return frexp_parts(x).mantissa; }>(t, FrexpMantissa);
+  unary_wide<[](auto x) { return static_cast<decltype(x)>(frexp_parts(x).exponent); }>(t, FrexpExponent);
   constexpr auto kHeaviside = [](auto x, auto y) {
     using T = decltype(x);
     return x == 0 ? y : T((x > 0) ? 1 : 0);
