@@ -999,3 +999,29 @@ def test_frexp_of_every_kind_of_number(dtype):
     assert (np.signbit(mantissa.numpy()) == np.signbit(x)).all()
     np.testing.assert_array_equal(exponent.numpy(), expected[1])
     assert rl.frexp(rl.tensor(math.nan, dtype=mantissa.dtype))[0].isnan()
+
+
+# A handful of elements is ranked, short rows and long ones are sorted: at the sizes where the ways part.
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 17, 32, 33, 48, 49, 64, 65])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_order_of_short_rows(n, dtype):
+    a = np.round(2 * array(90, n)).astype(dtype)
+    if dtype != np.int64:
+        a[1::7, n // 2] = math.nan
+    x, places = rl.tensor(a), np.argsort(a, 1, kind="stable")
+    values, indices = x.sort(dim=1, stable=True)
+    np.testing.assert_array_equal(indices.numpy(), places)
+    np.testing.assert_array_equal(values.numpy(), np.sort(a, 1))
+    for k in {1, (n + 1) // 2, n}:
+        np.testing.assert_array_equal(x.kthvalue(k, 1).values.numpy(), np.sort(a, 1)[:, k - 1])
+        top = x.topk(k, 1)
+        np.testing.assert_array_equal(top.values.numpy(), np.sort(a, 1)[:, ::-1][:, :k])
+        np.testing.assert_array_equal(x.gather(1, top.indices).numpy(), top.values.numpy())
+    running, where = x.cummax(1)
+    np.testing.assert_array_equal(running.numpy(), np.maximum.accumulate(a, 1))
+    np.testing.assert_array_equal(x.gather(1, where).numpy(), running.numpy())
+    whole = np.nan_to_num(a, nan=5)
+    most = rl.tensor(whole).mode(1).values.numpy()
+    for row, value in zip(whole, most, strict=True):
+        numbers, counts = np.unique(row, return_counts=True)
+        assert value == numbers[counts.argmax()]

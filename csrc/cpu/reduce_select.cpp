@@ -78,6 +78,13 @@ void each_digits(const From& from, int64_t n, int low, int64_t chunks, const Wor
 // Of n items the one that has rank k by key and place; all share the digits from `shift` up. Where they are many, only
 // those with the same next digit as the one looked for are kept.
 template <class Item, class From> Item item_of_rank(const From& from, int64_t n, int64_t k, int shift) {
+  if (n <= kHandful) {
+    Item items[kHandful] = {};
+    from.load(n, items);
+    Item found = items[0];
+    for (int64_t i = 1; i < n; ++i) found = rank_of(items, n, i) == k ? items[i] : found;
+    return found;
+  }
   if (n <= kFewItems) {
     constexpr int64_t kOnStack = 64;
     Item few[kOnStack] = {};
@@ -134,9 +141,12 @@ template <class Item, class From> Item item_of_rank(const From& from, int64_t n,
 // The place in its row of what is asked for.
 template <class T, class Item> int64_t place_of(Select what, int64_t k, const T* x, int64_t stride, int64_t n) {
   if (what == Select::Mode) {
-    auto items = room_for<Item>(2 * n);
-    load_items<Item>(x, stride, 0, n, false, items.get());
-    return mode_place<T>(items.get(), items.get() + n, n);
+    constexpr int64_t kOnStack = 64;
+    Item few[2 * kOnStack];
+    auto more = n > kOnStack ? room_for<Item>(2 * n) : nullptr;
+    Item* items = more ? more.get() : few;
+    load_items<Item>(x, stride, 0, n, false, items);
+    return mode_place<T>(items, items + n, n);
   }
   if (what != Select::Kth) {
     int64_t nans = 0;
@@ -166,7 +176,7 @@ void select_of(Select what, int64_t k, const View* values, const View* indices, 
     if (values) values->as<T>()[at[1]] = x[place * rows.apart[0]];
     if (indices) indices->as<int64_t>()[at[2]] = place;
   };
-  rows.each(4096 / n, row);
+  rows.each(4096 / (n + 5), row);  // a row costs something of its own
 }
 
 template <class T> void histogram_of(const View& out, const View& in, const View* weights, double low, double high) {

@@ -200,17 +200,25 @@ template <bool largest, class T> void extremum_of(const View& values, const View
   Rows<3> rows(views, dim);
   int64_t n = rows.length[0];
   if (n == 0) return;
-  rows.each(kScanWork / n, [&](const int64_t* at) {
+  rows.each(kScanWork / (n + 8), [&](const int64_t* at) {
     const T* x = in.as<T>() + at[0];
     T* v = values.as<T>() + at[1];
     int64_t* p = indices.as<int64_t>() + at[2];
     C best = static_cast<C>(x[0]);
     int64_t place = 0;
+    // A long row's extremum changes ever more seldom; that of a short one at any place, which no jump foresees.
+    const bool jumps = n > 48;
     for (int64_t i = 0; i < n; ++i) {
-      C c = static_cast<C>(x[i * rows.apart[0]]);
+      const C c = static_cast<C>(x[i * rows.apart[0]]);
       bool take = largest ? c >= best : c <= best;
-      if constexpr (is_floating_v<T>) take = (take && best == best) || c != c;
-      if (take) best = c, place = i;
+      if constexpr (is_floating_v<T>) take = (take & (best == best)) | (c != c);
+      if (jumps) {
+        if (take) best = c, place = i;
+      } else {
+        best = take ? c : best;
+        const int64_t mask = -static_cast<int64_t>(take);
+        place = (i & mask) | (place & ~mask);
+      }
       v[i * rows.apart[1]] = static_cast<T>(best);
       p[i * rows.apart[2]] = place;
     }

@@ -17,6 +17,7 @@ namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kSortWork = 4096;  // elements of short rows worth a piece
+constexpr int64_t kRowCost = 5;      // elements that a row's own costs are worth
 
 // Memory for items, without clearing it.
 template <class Item> std::unique_ptr<Item[]> items_for(int64_t n) {
@@ -89,7 +90,7 @@ template <class T> void sort_of(const View* values, const View* indices, const V
   };
   with_item<T>(n, [&](auto tag) {
     using Item = typename decltype(tag)::type;
-    rows.each(kSortWork / n, [&](const int64_t* at) {
+    rows.each(kSortWork / (n + kRowCost), [&](const int64_t* at) {
       if constexpr (sizeof(T) == 8) {
         if (n >= kNarrowFrom && n <= UINT32_MAX) {
           auto items = items_for<PackedItem>(2 * n);
@@ -190,16 +191,16 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
   if (k == 0 || n == 0) return;
   with_item<T>(n, [&](auto tag) {
     using Item = typename decltype(tag)::type;
-    rows.each(kSortWork / n, [&](const int64_t* at) {
+    rows.each(kSortWork / (n + kRowCost), [&](const int64_t* at) {
       const T* x = in.as<T>() + at[0];
       std::unique_ptr<Item[]> memory;
-      Item small[kFew];
+      Item small[2 * kFew];
       Item* best = small;
       int key_bits = 8 * static_cast<int>(sizeof(T));
       if (k > n / 4) {
-        memory = items_for<Item>(2 * n);
-        load_items<Item>(x, rows.apart[0], 0, n, largest, memory.get());
-        best = sort_items(memory.get(), memory.get() + n, n, key_bits);
+        if (n > kFew) memory = items_for<Item>(2 * n), best = memory.get();
+        load_items<Item>(x, rows.apart[0], 0, n, largest, best);
+        best = sort_items(best, best + n, n, key_bits);
       } else if (k <= kFew) {
         smallest_few<Item>(x, rows.apart[0], n, k, largest, best);
       } else {

@@ -76,6 +76,10 @@ template <int kDigitsOfKey, class Item> Item* radix_sort_small(Item* items, Item
 }
 
 template <class Item> Item* sort_any(Item* items, Item* room, int64_t n, int key_bits) {
+  if (n <= kHandful) {
+    for (int64_t i = 0; i < n; ++i) room[rank_of(items, n, i)] = items[i];
+    return room;
+  }
   if (n <= 16) {
     for (int64_t i = 1; i < n; ++i) {
       Item x = items[i];
