@@ -21,6 +21,17 @@ template <class T> [[gnu::always_inline]] inline Lanes<T> get(const T* p) {
 template <class T> [[gnu::always_inline]] inline void put(T* p, Lanes<T> x) {
   *reinterpret_cast<typename LaneOf<T>::loose*>(p) = x;
 }
+// Past the caches, to a place of whole lines, so that they go on holding the weights. settle() before another thread
+// may read it.
+#if RL_RNN_BYTES == 64
+template <class T> [[gnu::always_inline]] inline void put_away(T* p, Lanes<T> x) {
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(x));
+}
+inline void settle() { _mm_sfence(); }
+#else
+template <class T> [[gnu::always_inline]] inline void put_away(T* p, Lanes<T> x) { put(p, x); }
+inline void settle() {}
+#endif
 inline constexpr int kSumRegisters = kBytes == 64 ? 24 : 12;  // of a tile
 inline constexpr int kPadding = 16;  // elements between rows, so that they differ in cache sets
 

@@ -103,6 +103,8 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
   auto kept_at = [&](int64_t t, int64_t r, int64_t p) {
     return f.workspace ? f.workspace->as<T>() + walk.kept_row(t, r) * kept_row + p * C::kKept * W<T> : nullptr;
   };
+  // More than the caches hold until backward comes.
+  const bool away = f.workspace && f.workspace->sizes[0] * kept_row * static_cast<int64_t>(sizeof(T)) > (4 << 20);
   auto step = [&](int64_t s, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
     int64_t t = walk.forward(s);
     const T* read = states.get() + (s & 1) * n * ld;
@@ -113,7 +115,7 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
         alignas(64) T sums[kRows * kWidth];
         alignas(64) T state_sums[kApart ? kRows * kWidth : 1];
         for (int64_t i = 0; i < rows; ++i) {
-          if (T* kept = kept_at(t, r + i, p)) fetch(kept, C::kKept * W<T>);
+          if (T* kept = kept_at(t, r + i, p); kept && !away) fetch(kept, C::kKept * W<T>);
           fetch(f.out.as<T>() + walk.row(t, r + i) * hidden + unit, kUnits);
           if (f.x) {
             __builtin_memcpy(sums + i * kWidth, bx.get() + p * kWidth, kWidth * sizeof(T));
@@ -141,7 +143,8 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
           T* kept = kept_at(t, r + i, p);
           auto keep = [&](auto... values) {
             int at = 0;
-            if (kept) (put(kept + W<T> * at++, values), ...);
+            if (away) (put_away(kept + W<T> * at++, values), ...);
+            else if (kept) (put(kept + W<T> * at++, values), ...);
           };
           if constexpr (kCell == RnnCell::Lstm) {
             T* c = cells.get() + (r + i) * ld + unit;
@@ -170,6 +173,7 @@ template <RnnCell kCell, class T> void layer_of(const RnnShape& shape, const Rnn
         }
       });
     }
+    if (away) settle();
   };
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
   run_steps(walk, Sharing(walk, panels, depth * C::kGates * hidden, panels * depth * kWidth * kSize, hidden * kSize),
