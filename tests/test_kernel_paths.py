@@ -917,6 +917,12 @@ def test_frames_around_channels_last(mode, channels, pad):
     part = F.pad(x[:, :, 1:], pad[:2] + (0, 0), mode=mode)  # not dense
     same = F.pad(rl.tensor(a[:, :, 1:].copy()), pad[:2] + (0, 0), mode=mode)
     assert rl.equal(part, same)
+    wide = rl.tensor(array(2, channels, 3, 20)).contiguous(
+        memory_format=rl.channels_last
+    )  # little frame, much inside
+    assert rl.equal(
+        F.pad(wide, (*pad[:2], 1, 2), mode=mode), F.pad(wide.contiguous(), (*pad[:2], 1, 2), mode=mode)
+    )
     volume = rl.tensor(array(2, channels, 3, 5, 4)).contiguous(memory_format=rl.channels_last_3d)
     assert rl.equal(
         F.pad(volume, (*pad, 1, 1), mode=mode), F.pad(volume.contiguous(), (*pad, 1, 1), mode=mode)

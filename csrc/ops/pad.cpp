@@ -168,7 +168,8 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
     Tensor to = movedim(y, Ints{1}, Ints{ndim - 1}), from = contiguous(movedim(input, Ints{1}, Ints{ndim - 1}));
     const int64_t channels = sizes[1], width = sizes[ndim - 1];
     Tensor numbers;
-    if (channels < 16) {  // pixels of a few numbers: a line of them is one run of its numbers
+    // Pixels of a few numbers, or few of them in the frame: a line of pixels is one run of its numbers.
+    if (channels < 16 || 4 * (pad[0] + pad[1]) <= width) {
       to = flatten(to, ndim - 2, ndim - 1), from = flatten(from, ndim - 2, ndim - 1);
       if (const int64_t* places = lists[ndim - 1]) {
         numbers = empty(Ints{width * channels}, DType::Int64);
