@@ -23,7 +23,7 @@ bool solve_by_qr(const View& a, int64_t index, const ColMajor<T>& y, int64_t k, 
   const int64_t m = rows_of(a), n = cols_of(a);
   if (m < n || !is_dense<T>(n)) return false;
   // Conditions of many times n are common where A is square: little is to be hoped for if those are too large.
-  if (ranked && m < 2 * n && rcond * static_cast<double>(n) > 0.05) return false;
+  if (ranked && m < 2 * n && rcond * static_cast<double>(n) > 0.2) return false;
   ColMajor<T> x(a, index, Access::Read, true);
   Scratch<T> tau(n);
   qr_columns(m, n, x.data(), x.ld(), tau.get());
