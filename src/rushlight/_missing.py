@@ -82,9 +82,8 @@ def _importing(frame):
 
 def no_name(module, name, depth=2):
     """The error for a name that a module of ours lacks: AttributeError, or ImportError for `from module import name`."""
-    if (
-        name[:2] == "__" == name[-2:]
-    ):  # asked for by Python: `from module import name` looks for __path__, each time
+    # Asked for by Python: `from module import name` looks for __path__, each time.
+    if name[:2] == "__" == name[-2:]:
         return AttributeError(f"module '{module}' has no attribute '{name}'", name=name)
     known = vars(sys.modules[module]) if module in sys.modules else ()
     base = _path(module) if "." in module else ""
