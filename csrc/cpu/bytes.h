@@ -1,5 +1,5 @@
-// Copies of bytes: of few, whose length is not known to the compiler (a call of memcpy would cost more than they do), and
-// of elements that lie apart.
+// Copies of bytes: of few, whose length is not known to the compiler (a call of memcpy would cost more than they do),
+// and of elements that lie apart.
 #pragma once
 #include <cstdint>
 #include <cstring>
