@@ -133,7 +133,9 @@ def test_version_passes_usual_checks():
 
 
 def pages():
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.split()
     return [page for page in listed if not page.startswith("docs/")] or ["ARCHITECTURE.md"]
 
 
