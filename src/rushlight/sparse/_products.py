@@ -42,7 +42,7 @@ def mm(a, b, reduce="sum"):
         return compress(product, type(a)) if isinstance(a, SparseCompressedTensor) else product
     dtype = rl.promote_types(a.dtype, b.dtype)
     sorted_rows = _by_rows(a)
-    if sorted_rows is not None and reduce == "sum" and b.dim() == 2 and dtype.is_floating_point and a._nnz():
+    if sorted_rows is not None and reduce == "sum" and b.dim() == 2 and dtype in (rl.float32, rl.float64):
         starts, columns, entries = sorted_rows
         return _bag_sum(b.to(dtype), columns, starts, entries.to(dtype))
     rows, columns = a._places
