@@ -47,6 +47,8 @@ HOMES = {
     "cond": "_rare",
     "dequantize": "_rare",
     "eig": "_rare",
+    "fake_quantize_per_channel_affine": "_quantize",
+    "fake_quantize_per_tensor_affine": "_quantize",
     "finfo": "_type_info",
     "from_file": "_rare",
     "get_autocast_cpu_dtype": "amp.autocast_mode",
