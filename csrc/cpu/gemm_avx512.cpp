@@ -163,10 +163,11 @@ template <class T> struct Blocked {
     // Sums of sums are more exact than one long sum; but where c is large, its way to memory and back is long too.
     const int64_t most = (macs >= kLargeResult * static_cast<double>(g.k) ? 2048 : 1024) / sizeof(T);
     const int64_t slices = std::max<int64_t>(1, (g.k + most - 1) / most), slice = (g.k + slices - 1) / slices;
-    const int64_t wide = (g.n + kPanel - 1) / kPanel * kPanel;
-    const bool kept = wide * g.k <= kKept / static_cast<int64_t>(sizeof(T));
-    const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs,
-                     kept && g.bcs == 1 ? kOwnRows / 4 : kOwnRows);
+    const int64_t wide = (g.n + kPanel - 1) / kPanel * kPanel, bytes = wide * g.k * static_cast<int64_t>(sizeof(T));
+    const bool kept = bytes <= kKept;
+    // Packing a small b once more costs a thread little, and next to nothing where its first rows do it.
+    const int64_t own_rows = kept && g.bcs == 1 ? kOwnRows / 4 : bytes <= kKept / 2 ? kOwnRows / 2 : kOwnRows;
+    const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs, own_rows);
     if (tile.across == 1 && tile.down > 1 && kept) return run_by_rows(tile, slice, wide, macs);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
       Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup));
