@@ -67,3 +67,28 @@ def test_reductions_of_views(view, dtype, dim):
     assert (x.amax(over).numpy() == want.max(dim)).all()
     assert (x.amin(over).numpy() == want.min(dim)).all()
     assert (x.sum(over).numpy() == want.sum(dim, dtype="float64" if dtype == "float64" else "int64")).all()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "bfloat16", "float16", "int64", "int32", "int16", "uint8"]
+)
+@pytest.mark.parametrize("size", [1, 63, 64, 200])
+def test_truth_of_numbers(dtype, size):
+    values = [0.0, -0.0, 1.0, -1.0, 256.0, 0.5, 96.0]
+    if "float" in dtype:
+        values += [float("nan"), float("inf"), -float("inf"), 1e-7]
+    x = torch.tensor((values * 40)[:size], dtype=torch.float64).to(getattr(torch, dtype))
+    assert x.bool().tolist() == [bool(v) for v in x.tolist()]
+    assert x[::3].bool().tolist() == [bool(v) for v in x[::3].tolist()]
+    high = torch.tensor([1 << 40, 1 << 63 - 1, 0] * 30)
+    assert high.bool().tolist() == [True, True, False] * 30
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "uint8", "int8"])
+def test_squares_of_integers(dtype):
+    a = np.arange(-128, 128).astype(dtype)
+    x = torch.from_numpy(a)
+    assert (x**2).dtype == x.dtype
+    assert ((x**2).numpy() == a * a).all()
+    assert (x**2.0).dtype == torch.float32
+    assert (x.clone().pow_(2).numpy() == a * a).all()
