@@ -1,4 +1,4 @@
-// Special functions. They are computed in double for float as well; few are short enough for SIMD to matter.
+// Special functions, computed in double for float as well. See also pointwise_gamma.cpp.
 #include <cmath>
 
 #include "cpu/isa.h"

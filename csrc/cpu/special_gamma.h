@@ -186,6 +186,8 @@ inline double zeta(double x, double q) {
 template <class T> RL_INLINE double power(double x, double y) {
 #ifdef __FMA__
   if constexpr (sizeof(T) == 8) return rl::RL_ISA::pow(x, y);
+#else
+  if constexpr (sizeof(T) == 8) return std::pow(x, y);
 #endif
   return rl::RL_ISA::exp(y * rl::RL_ISA::log(x));
 }
