@@ -101,6 +101,29 @@ template <class F> void each_line(const Lines& lines, F f) {
   }
 }
 
+// Short lines next to each other in memory, number by number or line by line. False where they are neither.
+template <class T> bool short_pass(const cpu::FftShort<T>& plan, const Lines& lines, const T* src, int64_t is, T* dst,
+                                   int64_t os, bool forward, T scale) {
+  if (plan.n == 0) return false;
+  const int last = lines.ndim - 1;
+  const int64_t width = last < 0 ? 1 : lines.sizes[last];
+  const int64_t from = last < 0 ? 0 : 2 * lines.from[last], to = last < 0 ? 0 : 2 * lines.to[last];
+  const bool beside = from == 2 && to == 2 && width > 1;
+  if (!(is == 1 && os == 1) && !beside) return false;
+  // In pieces of the lines of the last dimension, some multiples of a register's.
+  const int64_t piece = std::max<int64_t>(8, 8192 / plan.n / 8 * 8), per_width = (width + piece - 1) / piece;
+  parallel_for(0, lines.count / width * per_width, std::max<int64_t>(1, piece / width), [&](int64_t g, int64_t end) {
+    for (; g < end; ++g) {
+      const int64_t first = g % per_width * piece, count = std::min(piece, width - first);
+      int64_t in, out;
+      lines.start(g / per_width * width + first, in, out);
+      if (beside) cpu::fft_short_rows(plan, src + 2 * in, 2 * is, dst + 2 * out, 2 * os, count, forward, scale);
+      else cpu::fft_short_lines(plan, src + 2 * in, from, dst + 2 * out, to, count, forward, scale);
+    }
+  });
+  return true;
+}
+
 template <class T> void c2c_pass(const View& out, const View& in, int dim, bool forward, T scale) {
   int64_t n = out.sizes[dim], is = in.strides[dim], os = out.strides[dim];
   auto plan = fft_plan<T>(n);
@@ -109,6 +132,8 @@ template <class T> void c2c_pass(const View& out, const View& in, int dim, bool 
   if (plan->is_long())
     return each_line(
         lines, [&](int64_t from, int64_t to) { long_line<T>(*plan, src + from, is, dst + to, os, forward, scale); });
+  if (short_pass(plan->few, lines, reinterpret_cast<const T*>(src), is, reinterpret_cast<T*>(dst), os, forward, scale))
+    return;
   int64_t rows = plan->rows();
   for_lines<T>(lines, rows, is == 1 && os == 1,
                [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {

@@ -33,6 +33,14 @@ struct Lines {
     for (int i = 1; i < ndim; ++i)
       for (int j = i; j > 0 && to[j] > to[j - 1]; --j)
         std::swap(to[j], to[j - 1]), std::swap(from[j], from[j - 1]), std::swap(sizes[j], sizes[j - 1]);
+    // Dimensions that go on where the next one ends are one with it.
+    int kept = 0;
+    for (int i = 1; i < ndim; ++i) {
+      if (from[kept] == from[i] * sizes[i] && to[kept] == to[i] * sizes[i]) sizes[kept] *= sizes[i];
+      else sizes[++kept] = sizes[i];
+      from[kept] = from[i], to[kept] = to[i];
+    }
+    if (ndim) ndim = kept + 1;
   }
   void start(int64_t line, int64_t& in, int64_t& out) const {
     in = out = 0;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "cpu/fft_short.h"
 #include "cpu/isa.h"
 
 namespace rl::RL_ISA {
@@ -38,6 +39,8 @@ template <class T> struct FftPlan {
     const Root &a = coarse[static_cast<size_t>(k / kFine)], &b = fine[static_cast<size_t>(k % kFine)];
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
   }
+
+  cpu::FftShort<T> few;  // short lines, complex ones
 
   // Lines that are transformed one by one, each by all threads: as a matrix, or by a chirp whose transforms are.
   bool is_long() const { return first || (chirp && chirp->first); }

@@ -18,17 +18,17 @@ template <class V, class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
 }
 template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
 
-// The transforms of length R: v[u] = sum over t of v[t] exp(-2 pi i t u / R)
-template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(Cx<T>* v) {
+// The transforms of length R: v[u] = sum over t of v[t] exp(-2 pi i t u / R). C is Cx or has what it has.
+template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(C* v) {
   if constexpr (R == 2) {
-    Cx<T> a = v[0];
+    C a = v[0];
     v[0] = a + v[1];
     v[1] = a - v[1];
   } else if constexpr (R == 4) {
-    Cx<T> a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = minus_i(v[1] - v[3]);
+    C a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = minus_i(v[1] - v[3]);
     v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
   } else if constexpr (R == 8) {
-    Cx<T> a[] = {v[0], v[2], v[4], v[6]}, b[] = {v[1], v[3], v[5], v[7]};
+    C a[] = {v[0], v[2], v[4], v[6]}, b[] = {v[1], v[3], v[5], v[7]};
     butterfly<4, S>(a);
     butterfly<4, S>(b);
     constexpr S kHalf = S(0.70710678118654752440);  // the eighth root is (1 - i) kHalf
@@ -48,15 +48,15 @@ template <int R, class S, class T> [[gnu::always_inline]] inline void butterfly(
                                    {0.86602540378443864676},
                                    {0.95105651629515357212, 0.58778525229247312917},
                                    {0.78183148246802980871, 0.97492791218182360702, 0.43388373911755812048}};
-    Cx<T> sum[H], diff[H], total = v[0];
+    C sum[H], diff[H], total = v[0];
     for (int t = 0; t < H; ++t) {
       sum[t] = v[t + 1] + v[R - 1 - t];
       diff[t] = minus_i(v[t + 1] - v[R - 1 - t]);
       total = total + sum[t];
     }
-    Cx<T> first = v[0];
+    C first = v[0];
     for (int u = 1; u <= H; ++u) {
-      Cx<T> even = first, odd = {};
+      C even = first, odd = {};
       for (int t = 1; t <= H; ++t) {
         int k = t * u % R;
         bool back = k > H;

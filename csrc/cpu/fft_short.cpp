@@ -1,0 +1,273 @@
+#include "cpu/fft_short.h"
+
+#include <algorithm>
+
+#include "cpu/instructions.h"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
+#pragma GCC optimize("O3")  // loops over registers must be unrolled
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/fft_pairs512.h"
+
+namespace rl::cpu {
+namespace {
+
+using fft::First;
+using fft::Pairs;
+
+// The transform backwards is the conjugate of that of conjugates.
+template <class T> struct Ends {
+  Pairs<T> sign, scale;
+  Ends(bool forward, T s)
+      : sign(fft::alternating(T(0), forward ? T(0) : T(-0.0))), scale(fft::alternating(s, forward ? s : -s)) {}
+};
+
+constexpr int kMost = 16;
+constexpr bool is_one(int n) { return n >= 2 && n <= kMost && n != 11 && n != 13; }
+
+// `times` transforms of length N of registers that are `step` apart, the next ones `next` on; distances in numbers T.
+template <class T> struct Work {
+  const T* in;
+  int64_t in_step, in_next;
+  T* out;
+  int64_t out_step, out_next;
+  int64_t times, n;
+  First part;
+  Ends<T> ends;
+  const T* turns;
+};
+
+// The first transforms of lines: their results, multiplied by turns, go to memory of our own.
+template <int N, class T> [[gnu::flatten]] void columns(const Work<T>& w) {
+  for (int64_t i = 0; i < w.times; ++i) {
+    const T* in = w.in + i * w.in_next;
+    T* out = w.out + i * w.out_next;
+    const T *re = w.turns + 2 * i, *im = re + 2 * w.n;
+    Pairs<T> v[N];
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t) v[t] = flipped(fft::load(in + t * w.in_step, w.part), w.ends.sign);
+    fft::transform<N>(v);
+    fft::store(out, v[0]);
+#pragma GCC unroll 16
+    for (int u = 1; u < N; ++u)
+      fft::store(out + u * w.out_step, turned(v[u], fft::all(re[2 * w.times * u]), fft::all(im[2 * w.times * u])));
+  }
+}
+// The last ones, or only ones.
+template <int N, class T> [[gnu::flatten]] void rows(const Work<T>& w) {
+  const bool whole = w.part.bits == ~0u;
+  for (int64_t i = 0; i < w.times; ++i) {
+    const T* in = w.in + i * w.in_next;
+    T* out = w.out + i * w.out_next;
+    Pairs<T> v[N];
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t) v[t] = flipped(fft::load(in + t * w.in_step, w.part), w.ends.sign);
+    fft::transform<N>(v);
+#pragma GCC unroll 16
+    for (int u = 0; u < N; ++u) v[u].v *= w.ends.scale.v;
+    if (whole) {  // what is masked cannot be read again at once
+#pragma GCC unroll 16
+      for (int u = 0; u < N; ++u) fft::store(out + u * w.out_step, v[u]);
+    } else {
+#pragma GCC unroll 16
+      for (int u = 0; u < N; ++u) fft::store(out + u * w.out_step, w.part, v[u]);
+    }
+  }
+}
+
+// Runs f with a constant N.
+template <class F> [[gnu::always_inline]] inline void with_length(int n, F f) {
+  switch (n) {
+    case 2: return f.template operator()<2>();
+    case 3: return f.template operator()<3>();
+    case 4: return f.template operator()<4>();
+    case 5: return f.template operator()<5>();
+    case 6: return f.template operator()<6>();
+    case 7: return f.template operator()<7>();
+    case 8: return f.template operator()<8>();
+    case 9: return f.template operator()<9>();
+    case 10: return f.template operator()<10>();
+    case 12: return f.template operator()<12>();
+    case 14: return f.template operator()<14>();
+    case 15: return f.template operator()<15>();
+    default: return f.template operator()<16>();
+  }
+}
+
+// Up to W lines side by side.
+template <class T> void side_by_side(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                     First part, const Ends<T>& ends) {
+  const int a = plan.first, b = plan.second;
+  if (b == 1) {
+    const Work<T> only{in, in_step, 0, out, out_step, 0, 1, plan.n, part, ends, nullptr};
+    return with_length(a, [&]<int N> { rows<N>(only); });
+  }
+  constexpr int64_t kRow = 2 * Pairs<T>::W;
+  alignas(64) T middle[kMost * kMost * kRow];
+  const Work<T> first{in, b * in_step, in_step, middle, b * kRow, kRow, b, plan.n, part, ends, plan.turns.data()};
+  with_length(a, [&]<int N> { columns<N>(first); });
+  const Work<T> second{middle, kRow, b * kRow, out, a * out_step, out_step, a, plan.n, part, {true, T(1)}, nullptr};
+  Work<T> last = second;
+  last.ends.scale = ends.scale;
+  with_length(b, [&]<int N> { rows<N>(last); });
+}
+
+// W lines of at most W numbers, or as many as there are: each is a register, and turned they lie side by side.
+template <int N, class T> [[gnu::flatten]] void tiny_lines(const T* in, int64_t in_step, T* out, int64_t out_step,
+                                                           int64_t count, const Ends<T>& ends) {
+  constexpr int W = Pairs<T>::W;
+  const First line(2 * N);
+  for (int64_t i = 0; i < count; i += W) {
+    Pairs<T> v[W];
+#pragma GCC unroll 8
+    for (int l = 0; l < W; ++l)
+      v[l] = flipped(fft::load(in + (i + l) * in_step, i + l < count ? line : First(0)), ends.sign);
+    turn(v);
+    fft::transform<N>(v);
+#pragma GCC unroll 8
+    for (int k = 0; k < N; ++k) v[k].v *= ends.scale.v;
+    turn(v);
+#pragma GCC unroll 8
+    for (int l = 0; l < W; ++l) fft::store(out + (i + l) * out_step, i + l < count ? line : First(0), v[l]);
+  }
+}
+
+// Lines of A W numbers, each the rows of a matrix of A registers. Of small A, W / A lines at once.
+template <int A, class T> [[gnu::flatten]] void whole_lines(const FftShort<T>& plan, const T* in, int64_t in_step,
+                                                            T* out, int64_t out_step, int64_t count,
+                                                            const Ends<T>& ends) {
+  constexpr int W = Pairs<T>::W, L = A < W ? W / A : 1, R = A < W ? W : A;
+  const T *re = plan.turns.data(), *im = re + 2 * plan.n;
+  for (int64_t i = 0; i < count; i += L) {
+    Pairs<T> v[R];
+#pragma GCC unroll 16
+    for (int l = 0; l < L; ++l) {
+      // past the end: the last line once more, which is not written
+      const T* line = in + std::min(i + l, count - 1) * in_step;
+#pragma GCC unroll 16
+      for (int u = 0; u < A; ++u) v[l * A + u] = flipped(fft::load(line + 2 * W * u), ends.sign);
+      fft::transform<A>(v + l * A);
+#pragma GCC unroll 16
+      for (int u = 1; u < A; ++u)
+        v[l * A + u] = turned(v[l * A + u], fft::load(re + 2 * W * u), fft::load(im + 2 * W * u));
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < R; g += W) {
+      turn(v + g);
+      fft::transform<W>(v + g);
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < R; ++k) v[k].v *= ends.scale.v;
+    if constexpr (L == 1) {
+#pragma GCC unroll 16
+      for (int k = 0; k < R; ++k) fft::store(out + i * out_step + 2 * (k / W * W + k % W * A), v[k]);
+    } else {
+      // Register k has numbers A k .. A k + A - 1 of each line.
+#pragma GCC unroll 8
+      for (int j = 0; j < A; ++j) {
+        if constexpr (L == 2) turn_halves(v + L * j);
+        else turn_quarters(v + L * j);
+#pragma GCC unroll 4
+        for (int l = 0; l < L; ++l)
+          if (i + l < count) fft::store(out + (i + l) * out_step + 2 * W * j, v[L * j + l]);
+      }
+    }
+  }
+}
+
+// Any others: turned, W at a time, into memory of our own, where they lie side by side, and back.
+template <class T> void turned_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                     int64_t count, const Ends<T>& ends) {
+  constexpr int64_t W = Pairs<T>::W, kRow = 2 * W;
+  alignas(64) T buffer[kMost * kMost * kRow];
+  const int64_t n = plan.n;
+  for (int64_t i = 0; i < count; i += W) {
+    for (int64_t k = 0; k < n; k += W) {
+      const First part(2 * (n - k));
+      Pairs<T> v[W];
+#pragma GCC unroll 8
+      for (int l = 0; l < W; ++l) v[l] = fft::load(in + (i + l) * in_step + 2 * k, i + l < count ? part : First(0));
+      turn(v);
+#pragma GCC unroll 8
+      for (int l = 0; l < W; ++l)
+        if (k + l < n) fft::store(buffer + (k + l) * kRow, v[l]);
+    }
+    side_by_side(plan, buffer, kRow, buffer, kRow, First(32), ends);
+    for (int64_t k = 0; k < n; k += W) {
+      const First part(2 * (n - k));
+      Pairs<T> v[W];
+#pragma GCC unroll 8
+      for (int l = 0; l < W; ++l) v[l] = fft::load(buffer + std::min(k + l, n - 1) * kRow);
+      turn(v);
+#pragma GCC unroll 8
+      for (int l = 0; l < W; ++l) fft::store(out + (i + l) * out_step + 2 * k, i + l < count ? part : First(0), v[l]);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T> bool fft_short_shape(int64_t n, int& first, int& second) {
+  if (!has_avx512() || n < 2 || n > kMost * kMost) return false;
+  const int W = Pairs<T>::W, m = static_cast<int>(n);
+  for (int a : {16, 8, 4, 2})
+    if (m == a * W) return first = a, second = W, true;
+  if (is_one(m)) return first = m, second = 1, true;
+  for (int a = 4; a <= kMost; ++a)  // the flattest matrix
+    if (m % a == 0 && a * a >= m && is_one(a) && is_one(m / a)) return first = a, second = m / a, true;
+  return false;
+}
+
+template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                        int64_t count, bool forward, T scale) {
+  constexpr int W = Pairs<T>::W;
+  const Ends<T> ends(forward, scale);
+  if (plan.second == W) switch (plan.first) {
+      case 2: return whole_lines<2>(plan, in, in_step, out, out_step, count, ends);
+      case 4: return whole_lines<4>(plan, in, in_step, out, out_step, count, ends);
+      case 8: return whole_lines<8>(plan, in, in_step, out, out_step, count, ends);
+      case 16: return whole_lines<16>(plan, in, in_step, out, out_step, count, ends);
+      default: break;
+    }
+  if (plan.n <= W)
+    return with_length(static_cast<int>(plan.n), [&]<int N> {
+      if constexpr (N <= W) tiny_lines<N>(in, in_step, out, out_step, count, ends);
+    });
+  turned_lines(plan, in, in_step, out, out_step, count, ends);
+}
+
+template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                       int64_t count, bool forward, T scale) {
+  constexpr int64_t W = Pairs<T>::W;
+  const Ends<T> ends(forward, scale);
+  for (int64_t i = 0; i < count; i += W)
+    side_by_side(plan, in + 2 * i, in_step, out + 2 * i, out_step, count - i >= W ? First(32) : First(2 * (count - i)),
+                 ends);
+}
+
+template bool fft_short_shape<float>(int64_t, int&, int&);
+template bool fft_short_shape<double>(int64_t, int&, int&);
+template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
+template void fft_short_lines(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
+template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
+template void fft_short_rows(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
+
+}  // namespace rl::cpu
+#pragma GCC pop_options
+#else
+namespace rl::cpu {
+template <class T> bool fft_short_shape(int64_t, int&, int&) { return false; }
+template <class T> void fft_short_lines(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
+template <class T> void fft_short_rows(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
+template bool fft_short_shape<float>(int64_t, int&, int&);
+template bool fft_short_shape<double>(int64_t, int&, int&);
+template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
+template void fft_short_lines(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
+template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
+template void fft_short_rows(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
+}  // namespace rl::cpu
+#endif

@@ -1,0 +1,28 @@
+// Transforms of short lines, for processors with AVX-512: a line is a matrix of first x second numbers, and the
+// transforms of its columns and rows stay in registers. Complex numbers are kept as they are in memory, pairs (re, im),
+// so that nothing is split or joined.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace rl::cpu {
+
+template <class T> struct FftShort {
+  int64_t n = 0;              // 0: there is none for this length
+  int first = 0, second = 0;  // second is 1 where one transform does it all
+  std::vector<T> turns;       // exp(-2 pi i u p / n) at (u, p): all real parts twice each, then the imaginary ones
+};
+
+// Whether lines of n have a short transform, and the matrix it makes of them.
+template <class T> bool fft_short_shape(int64_t n, int& first, int& second);
+
+// `count` lines of n numbers next to each other, which start in_step and out_step numbers T apart. The lines may be
+// transformed in place. forward and scale as in FftKernels.
+template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                        int64_t count, bool forward, T scale);
+
+// `count` lines side by side: a row has one number of each, rows are in_step and out_step numbers T apart.
+template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                       int64_t count, bool forward, T scale);
+
+}  // namespace rl::cpu
