@@ -2,6 +2,7 @@
 #include "backend/fft.h"
 
 #include "cpu/fft_complex.h"
+#include "cpu/fft_parts.h"
 #include "cpu/fft_real.h"
 
 namespace rl::RL_ISA {
@@ -63,41 +64,54 @@ template <class T> void fill_mirrored(const View& out, const int* dims, int ndim
   });
 }
 
-void r2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale);
+template <class T>
+void r2c_passes(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+  r2c_pass<T>(out, in, dims[ndims - 1], forward, ndims == 1 ? static_cast<T>(scale) : T(1));
+  if (ndims > 1) c2c_passes<T>(out, out, dims, ndims - 1, forward, scale);
+}
+
+template <class T>
+void c2r_passes(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+  if (ndims == 1) return c2r_pass<T>(out, in, dims[0], forward, static_cast<T>(scale));
+  // the other dimensions first, in complex scratch memory
+  int64_t strides[kMaxDims], total = 1;
+  for (int d = in.ndim - 1; d >= 0; --d) strides[d] = total, total = checked_mul(total, in.sizes[d]);
+  Scratch<std::complex<T>> scratch(total);
+  View middle{scratch.get(), in.sizes, strides, in.ndim, in.dtype};
+  c2c_passes<T>(middle, in, dims, ndims - 1, forward, 1.0);
+  c2r_pass<T>(out, middle, dims[ndims - 1], forward, static_cast<T>(scale));
+}
 
 void c2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
   if (out.numel() == 0) return;
-  if (!is_complex(in.dtype)) {
-    int64_t sizes[kMaxDims];
-    for (int d = 0; d < out.ndim; ++d) sizes[d] = out.sizes[d];
-    sizes[dims[ndims - 1]] = sizes[dims[ndims - 1]] / 2 + 1;
-    r2c(View{out.data, sizes, out.strides, out.ndim, out.dtype}, in, dims, ndims, forward, scale);
-    return visit_real(out.dtype, [&](auto x) { fill_mirrored<decltype(x)>(out, dims, ndims); });
-  }
-  visit_real(out.dtype, [&](auto x) { c2c_passes<decltype(x)>(out, in, dims, ndims, forward, scale); });
+  visit_real(out.dtype, [&](auto x) {
+    using T = decltype(x);
+    for_parts(out, in, dims, ndims, [&](const View& to, const View& from) {
+      if (is_complex(in.dtype)) return c2c_passes<T>(to, from, dims, ndims, forward, scale);
+      int64_t sizes[kMaxDims];
+      for (int d = 0; d < to.ndim; ++d) sizes[d] = to.sizes[d];
+      sizes[dims[ndims - 1]] = sizes[dims[ndims - 1]] / 2 + 1;
+      r2c_passes<T>(View{to.data, sizes, to.strides, to.ndim, to.dtype}, from, dims, ndims, forward, scale);
+      fill_mirrored<T>(to, dims, ndims);
+    });
+  });
 }
 
 void r2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
   if (out.numel() == 0) return;
   visit_real(out.dtype, [&](auto x) {
-    using T = decltype(x);
-    r2c_pass<T>(out, in, dims[ndims - 1], forward, ndims == 1 ? static_cast<T>(scale) : T(1));
-    if (ndims > 1) c2c_passes<T>(out, out, dims, ndims - 1, forward, scale);
+    for_parts(out, in, dims, ndims, [&](const View& to, const View& from) {
+      r2c_passes<decltype(x)>(to, from, dims, ndims, forward, scale);
+    });
   });
 }
 
 void c2r(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
   if (out.numel() == 0) return;
   visit_real(out.dtype, [&](auto x) {
-    using T = decltype(x);
-    if (ndims == 1) return c2r_pass<T>(out, in, dims[0], forward, static_cast<T>(scale));
-    // the other dimensions first, in complex scratch memory
-    int64_t strides[kMaxDims], total = 1;
-    for (int d = in.ndim - 1; d >= 0; --d) strides[d] = total, total = checked_mul(total, in.sizes[d]);
-    Scratch<std::complex<T>> scratch(total);
-    View middle{scratch.get(), in.sizes, strides, in.ndim, in.dtype};
-    c2c_passes<T>(middle, in, dims, ndims - 1, forward, 1.0);
-    c2r_pass<T>(out, middle, dims[ndims - 1], forward, static_cast<T>(scale));
+    for_parts(out, in, dims, ndims, [&](const View& to, const View& from) {
+      c2r_passes<decltype(x)>(to, from, dims, ndims, forward, scale);
+    });
   });
 }
 

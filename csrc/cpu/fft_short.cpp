@@ -50,6 +50,8 @@ template <int N, class T> [[gnu::flatten]] void columns(const Work<T>& w) {
     Pairs<T> v[N];
 #pragma GCC unroll 16
     for (int t = 0; t < N; ++t) v[t] = flipped(fft::load(in + t * w.in_step, w.part), w.ends.sign);
+#pragma GCC unroll 16
+    for (int t = 0; t < N; ++t) __builtin_prefetch(in + t * w.in_step + 2 * Pairs<T>::W);
     fft::transform<N>(v);
     fft::store(out, v[0]);
 #pragma GCC unroll 16
