@@ -61,6 +61,24 @@ template <class T> inline Pairs<T> load(const T* p) {
 }
 template <class T> inline void store(T* p, Pairs<T> x) { __builtin_memcpy(p, &x, sizeof x); }
 
+// The numbers at p, p - 1, .. of pairs, `count` of them, or as many as there is room for; the others are zero.
+inline Pairs<float> load_back(const float* p, int64_t count) {
+  const uint32_t bits = count >= 8 ? 0xffffu : ~0u << (16 - 2 * count);
+  const __m512 x = _mm512_maskz_loadu_ps(static_cast<__mmask16>(bits), p - 14);
+  const __m512i back = _mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+  return {reinterpret_cast<__m512>(_mm512_permutexvar_pd(back, reinterpret_cast<__m512d>(x)))};
+}
+inline Pairs<double> load_back(const double* p, int64_t count) {
+  const uint32_t bits = count >= 4 ? 0xffu : ~0u << (8 - 2 * count);
+  const __m512d x = _mm512_maskz_loadu_pd(static_cast<__mmask8>(bits), p - 6);
+  return {_mm512_shuffle_f64x2(x, x, 0x1b)};
+}
+// Each part of a factor twice.
+inline Pairs<float> real_parts(Pairs<float> a) { return {_mm512_moveldup_ps(a.v)}; }
+inline Pairs<float> imag_parts(Pairs<float> a) { return {_mm512_movehdup_ps(a.v)}; }
+inline Pairs<double> real_parts(Pairs<double> a) { return {_mm512_movedup_pd(a.v)}; }
+inline Pairs<double> imag_parts(Pairs<double> a) { return {_mm512_permute_pd(a.v, 0xff)}; }
+
 // Four registers as a matrix of quarters, turned.
 template <class T> inline void turn_quarters(Pairs<T>* r) {
   auto a = reinterpret_cast<__m512d>(r[0].v), b = reinterpret_cast<__m512d>(r[1].v);

@@ -73,6 +73,56 @@ template <class T> void long_c2r(const FftPlan<T>& plan, const std::complex<T>* 
   });
 }
 
+// Short real lines, each contiguous: some of them at a time as complex ones, in memory of our own on the way.
+// step(line, pairs) is called for each line before or after their transforms.
+template <class T, class F> void short_real_pass(const FftPlan<T>& plan, const Lines& lines, F body) {
+  const int64_t n = plan.n, pitch = (n + 8) / 8 * 8;
+  constexpr int64_t kTogether = 8;
+  const int64_t groups = (lines.count + kTogether - 1) / kTogether;
+  parallel_for(0, groups, std::max<int64_t>(1, 8192 / (n * kTogether)), [&](int64_t g, int64_t end) {
+    Scratch<T> z(2 * pitch * kTogether);
+    for (; g < end; ++g) {
+      int64_t from[kTogether], to[kTogether];
+      const int64_t count = std::min(kTogether, lines.count - g * kTogether);
+      lines.starts(g * kTogether, count, from, to);
+      body(from, to, count, z.get(), 2 * pitch);
+    }
+  });
+}
+// Whether places are all as far apart as the first two.
+inline bool evenly_spaced(const int64_t* at, int64_t count) {
+  for (int64_t l = 2; l < count; ++l)
+    if (at[l] - at[l - 1] != at[1] - at[0]) return false;
+  return true;
+}
+template <class T>
+void short_r2c(const FftPlan<T>& plan, const Lines& lines, const T* src, T* dst, bool forward, T scale) {
+  short_real_pass(plan, lines, [&](const int64_t* from, const int64_t* to, int64_t count, T* z, int64_t pitch) {
+    if (evenly_spaced(from, count)) {
+      cpu::fft_short_lines(plan.few, src + from[0], count > 1 ? from[1] - from[0] : 0, z, pitch, count, true, T(1));
+    } else {
+      for (int64_t l = 0; l < count; ++l)
+        cpu::fft_short_lines(plan.few, src + from[l], 0, z + l * pitch, pitch, 1, true, T(1));
+    }
+    for (int64_t l = 0; l < count; ++l) {
+      T* pairs = z + l * pitch;
+      pairs[2 * plan.n] = pairs[0], pairs[2 * plan.n + 1] = pairs[1];
+      cpu::fft_half_from(pairs, plan.n, plan.half_turns.data(), dst + 2 * to[l], forward, scale);
+    }
+  });
+}
+template <class T>
+void short_c2r(const FftPlan<T>& plan, const Lines& lines, const T* src, T* dst, bool forward, T scale) {
+  short_real_pass(plan, lines, [&](const int64_t* from, const int64_t* to, int64_t count, T* z, int64_t pitch) {
+    for (int64_t l = 0; l < count; ++l)
+      cpu::fft_half_into(src + 2 * from[l], plan.n, plan.half_turns.data(), z + l * pitch, forward);
+    if (evenly_spaced(to, count))
+      return cpu::fft_short_lines(plan.few, z, pitch, dst + to[0], count > 1 ? to[1] - to[0] : 0, count, false, scale);
+    for (int64_t l = 0; l < count; ++l)
+      cpu::fft_short_lines(plan.few, z + l * pitch, pitch, dst + to[l], 0, 1, false, scale);
+  });
+}
+
 template <class T> void r2c_pass(const View& out, const View& in, int dim, bool forward, T scale) {
   int64_t n = in.sizes[dim], h = n / 2, kept = h + 1, is = in.strides[dim], os = out.strides[dim];
   bool even = n % 2 == 0;
@@ -83,6 +133,8 @@ template <class T> void r2c_pass(const View& out, const View& in, int dim, bool 
   if (plan->is_long())
     return each_line(
         lines, [&](int64_t from, int64_t to) { long_r2c<T>(*plan, src + from, is, n, dst + to, os, forward, scale); });
+  if (even && plan->few.n && is == 1 && os == 1)
+    return short_r2c(*plan, lines, src, reinterpret_cast<T*>(dst), forward, scale);
   int64_t rows = std::max(plan->rows(), kept);
   for_lines<T>(lines, rows, is == 1 && os == 1,
                [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {
@@ -139,6 +191,8 @@ template <class T> void c2r_pass(const View& out, const View& in, int dim, bool 
   if (plan->is_long())
     return each_line(
         lines, [&](int64_t from, int64_t to) { long_c2r<T>(*plan, src + from, is, n, dst + to, os, forward, scale); });
+  if (even && plan->few.n && is == 1 && os == 1)
+    return short_c2r(*plan, lines, reinterpret_cast<const T*>(src), dst, forward, scale);
   int64_t rows = std::max(plan->rows(), h + 1);
   for_lines<T>(lines, rows, is == 1 && os == 1,
                [&](int64_t lanes, int64_t count, const int64_t* from, const int64_t* to, T* x, T* y) {

@@ -50,6 +50,7 @@ template <int N, class T> [[gnu::flatten]] void columns(const Work<T>& w) {
     Pairs<T> v[N];
 #pragma GCC unroll 16
     for (int t = 0; t < N; ++t) v[t] = flipped(fft::load(in + t * w.in_step, w.part), w.ends.sign);
+    // Lines are often far apart, which no processor foresees: those of the next register.
 #pragma GCC unroll 16
     for (int t = 0; t < N; ++t) __builtin_prefetch(in + t * w.in_step + 2 * Pairs<T>::W);
     fft::transform<N>(v);
@@ -181,6 +182,39 @@ template <int A, class T> [[gnu::flatten]] void whole_lines(const FftShort<T>& p
   }
 }
 
+// Lines of A x B numbers, both multiples of W, through memory of our own.
+template <int A, int B, class T> [[gnu::flatten]] void matrix_lines(const FftShort<T>& plan, const T* in,
+                                                                    int64_t in_step, T* out, int64_t out_step,
+                                                                    int64_t count, const Ends<T>& ends) {
+  constexpr int W = Pairs<T>::W;
+  alignas(64) T middle[2 * A * B];  // (B, A)
+  const T *re = plan.turns.data(), *im = re + 2 * plan.n;
+  for (int64_t i = 0; i < count; ++i) {
+    for (int p = 0; p < 2 * B; p += 2 * W) {
+      Pairs<T> v[A];
+#pragma GCC unroll 16
+      for (int u = 0; u < A; ++u) v[u] = flipped(fft::load(in + i * in_step + 2 * B * u + p), ends.sign);
+      fft::transform<A>(v);
+#pragma GCC unroll 16
+      for (int u = 1; u < A; ++u) v[u] = turned(v[u], fft::load(re + 2 * B * u + p), fft::load(im + 2 * B * u + p));
+#pragma GCC unroll 4
+      for (int g = 0; g < A; g += W) {
+        turn(v + g);
+#pragma GCC unroll 8
+        for (int l = 0; l < W; ++l) fft::store(middle + (p + 2 * l) * A + 2 * g, v[g + l]);
+      }
+    }
+    for (int u = 0; u < 2 * A; u += 2 * W) {
+      Pairs<T> v[B];
+#pragma GCC unroll 16
+      for (int p = 0; p < B; ++p) v[p] = fft::load(middle + 2 * A * p + u);
+      fft::transform<B>(v);
+#pragma GCC unroll 16
+      for (int w = 0; w < B; ++w) fft::store(out + i * out_step + 2 * A * w + u, Pairs<T>{v[w].v * ends.scale.v});
+    }
+  }
+}
+
 // Any others: turned, W at a time, into memory of our own, where they lie side by side, and back.
 template <class T> void turned_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
                                      int64_t count, const Ends<T>& ends) {
@@ -235,6 +269,8 @@ template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, in
       case 16: return whole_lines<16>(plan, in, in_step, out, out_step, count, ends);
       default: break;
     }
+  if (plan.first == 16 && plan.second == 16) return matrix_lines<16, 16>(plan, in, in_step, out, out_step, count, ends);
+  if (plan.first == 16 && plan.second == 8) return matrix_lines<16, 8>(plan, in, in_step, out, out_step, count, ends);
   if (plan.n <= W)
     return with_length(static_cast<int>(plan.n), [&]<int N> {
       if constexpr (N <= W) tiny_lines<N>(in, in_step, out, out_step, count, ends);
@@ -251,6 +287,40 @@ template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int
                  ends);
 }
 
+// X_k = (Z_k + conj Z_{n-k}) / 2 - i w^k (Z_k - conj Z_{n-k}) / 2
+template <class T> void fft_half_from(const T* z, int64_t n, const T* half_turns, T* out, bool forward, T scale) {
+  constexpr int W = Pairs<T>::W;
+  const Pairs<T> by = fft::alternating(scale / 2, forward ? scale / 2 : -scale / 2);
+  const Pairs<T> conjugate = fft::alternating(T(0), T(-0.0));
+  for (int64_t k = 0; k <= n; k += W) {
+    const First part(2 * (n + 1 - k));
+    const Pairs<T> a = fft::load(z + 2 * k, part), w = fft::load(half_turns + 2 * k, part);
+    const Pairs<T> b = flipped(fft::load_back(z + 2 * (n - k), n - k + 1), conjugate);
+    const Pairs<T> x = (a + b) + minus_i(turned(a - b, real_parts(w), imag_parts(w)));
+    fft::store(out + 2 * k, part, {x.v * by.v});
+  }
+}
+// Z_k = X_k + conj X_{n-k} + i w^-k (X_k - conj X_{n-k}). A real result leaves no room for the imaginary parts of the
+// first and the last number.
+template <class T> void fft_half_into(const T* in, int64_t n, const T* half_turns, T* z, bool forward) {
+  constexpr int W = Pairs<T>::W;
+  const Pairs<T> conjugate = fft::alternating(T(0), T(-0.0));
+  const Pairs<T> here = forward ? conjugate : Pairs<T>{}, there = forward ? Pairs<T>{} : conjugate;
+  for (int64_t k = 0; k < n; k += W) {
+    const First part(2 * (n - k));
+    Pairs<T> a = flipped(fft::load(in + 2 * k, part), here);
+    const Pairs<T> w = flipped(fft::load(half_turns + 2 * k, part), conjugate);
+    Pairs<T> b = flipped(fft::load_back(in + 2 * (n - k), n - k), there);
+    if (k == 0) a.v[1] = b.v[1] = T(0);
+    const Pairs<T> z_k = (a + b) - minus_i(turned(a - b, real_parts(w), imag_parts(w)));
+    fft::store(z + 2 * k, part, z_k);
+  }
+}
+
+template void fft_half_from(const float*, int64_t, const float*, float*, bool, float);
+template void fft_half_from(const double*, int64_t, const double*, double*, bool, double);
+template void fft_half_into(const float*, int64_t, const float*, float*, bool);
+template void fft_half_into(const double*, int64_t, const double*, double*, bool);
 template bool fft_short_shape<float>(int64_t, int&, int&);
 template bool fft_short_shape<double>(int64_t, int&, int&);
 template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
@@ -265,6 +335,12 @@ namespace rl::cpu {
 template <class T> bool fft_short_shape(int64_t, int&, int&) { return false; }
 template <class T> void fft_short_lines(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
 template <class T> void fft_short_rows(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
+template <class T> void fft_half_from(const T*, int64_t, const T*, T*, bool, T) {}
+template <class T> void fft_half_into(const T*, int64_t, const T*, T*, bool) {}
+template void fft_half_from(const float*, int64_t, const float*, float*, bool, float);
+template void fft_half_from(const double*, int64_t, const double*, double*, bool, double);
+template void fft_half_into(const float*, int64_t, const float*, float*, bool);
+template void fft_half_into(const double*, int64_t, const double*, double*, bool);
 template bool fft_short_shape<float>(int64_t, int&, int&);
 template bool fft_short_shape<double>(int64_t, int&, int&);
 template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);

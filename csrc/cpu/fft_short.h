@@ -25,4 +25,10 @@ template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, in
 template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
                                        int64_t count, bool forward, T scale);
 
+// Real lines of length 2 n as complex ones of length n. half_turns: exp(-2 pi i k / (2 n)) for k up to n.
+// n + 1 numbers of the half spectrum from the transform z of n pairs, with z[n] = z[0], and back: from half a spectrum
+// to what its transform backwards turns into pairs. forward: as in FftKernels' r2c and c2r.
+template <class T> void fft_half_from(const T* z, int64_t n, const T* half_turns, T* out, bool forward, T scale);
+template <class T> void fft_half_into(const T* in, int64_t n, const T* half_turns, T* z, bool forward);
+
 }  // namespace rl::cpu
