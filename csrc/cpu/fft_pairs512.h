@@ -26,13 +26,13 @@ inline Pairs<double> swapped(Pairs<double> a) { return {_mm512_permute_pd(a.v, 0
 // Conjugates where `sign` has the sign of odd numbers set, the same where it is zero.
 inline Pairs<float> flipped(Pairs<float> a, Pairs<float> sign) { return {_mm512_xor_ps(a.v, sign.v)}; }
 inline Pairs<double> flipped(Pairs<double> a, Pairs<double> sign) { return {_mm512_xor_pd(a.v, sign.v)}; }
-template <class T> inline Pairs<T> alternating(T even, T odd) {
-  Pairs<T> x;
-#pragma GCC unroll 16
-  for (int i = 0; i < 2 * Pairs<T>::W; ++i) x.v[i] = i % 2 ? odd : even;
-  return x;
+inline Pairs<float> alternating(float even, float odd) {
+  return {_mm512_mask_blend_ps(0xaaaa, _mm512_set1_ps(even), _mm512_set1_ps(odd))};
 }
-template <class T> inline Pairs<T> minus_i(Pairs<T> a) { return flipped(swapped(a), alternating<T>(T(0), T(-0.0))); }
+inline Pairs<double> alternating(double even, double odd) {
+  return {_mm512_mask_blend_pd(0xaa, _mm512_set1_pd(even), _mm512_set1_pd(odd))};
+}
+template <class T> inline Pairs<T> minus_i(Pairs<T> a) { return flipped(swapped(a), alternating(T(0), T(-0.0))); }
 
 // a (re + i im), each part of the factor given twice
 inline Pairs<float> turned(Pairs<float> a, Pairs<float> re, Pairs<float> im) {

@@ -73,53 +73,49 @@ template <class T> void long_c2r(const FftPlan<T>& plan, const std::complex<T>* 
   });
 }
 
-// Short real lines, each contiguous: some of them at a time as complex ones, in memory of our own on the way.
-// step(line, pairs) is called for each line before or after their transforms.
+// Short real lines, each contiguous: as complex ones, some at a time, in memory of our own on the way. What is written
+// there has left the processor's buffers when it is read again. body(from, to, count, z, pitch)
 template <class T, class F> void short_real_pass(const FftPlan<T>& plan, const Lines& lines, F body) {
-  const int64_t n = plan.n, pitch = (n + 8) / 8 * 8;
-  constexpr int64_t kTogether = 8;
-  const int64_t groups = (lines.count + kTogether - 1) / kTogether;
-  parallel_for(0, groups, std::max<int64_t>(1, 8192 / (n * kTogether)), [&](int64_t g, int64_t end) {
-    Scratch<T> z(2 * pitch * kTogether);
+  constexpr int64_t kMost = 64;
+  const int64_t n = plan.n, pitch = 2 * ((n + 16) / 8 * 8), together = std::clamp<int64_t>(1024 / n, 4, kMost);
+  const int64_t groups = (lines.count + together - 1) / together;
+  parallel_for(0, groups, std::max<int64_t>(1, 8192 / (n * together)), [&](int64_t g, int64_t end) {
+    Scratch<T> z(pitch * together);
     for (; g < end; ++g) {
-      int64_t from[kTogether], to[kTogether];
-      const int64_t count = std::min(kTogether, lines.count - g * kTogether);
-      lines.starts(g * kTogether, count, from, to);
-      body(from, to, count, z.get(), 2 * pitch);
+      int64_t from[kMost], to[kMost];
+      const int64_t count = std::min(together, lines.count - g * together);
+      lines.starts(g * together, count, from, to);
+      body(from, to, count, z.get(), pitch);
     }
   });
 }
-// Whether places are all as far apart as the first two.
-inline bool evenly_spaced(const int64_t* at, int64_t count) {
-  for (int64_t l = 2; l < count; ++l)
-    if (at[l] - at[l - 1] != at[1] - at[0]) return false;
-  return true;
+// f(first, count, step) for runs of places that are evenly spaced.
+template <class F> void for_runs(const int64_t* at, int64_t count, F f) {
+  for (int64_t l = 0; l < count;) {
+    int64_t end = std::min(l + 2, count);
+    while (end < count && at[end] - at[end - 1] == at[l + 1] - at[l]) ++end;
+    f(l, end - l, end - l > 1 ? at[l + 1] - at[l] : 0);
+    l = end;
+  }
 }
 template <class T>
 void short_r2c(const FftPlan<T>& plan, const Lines& lines, const T* src, T* dst, bool forward, T scale) {
-  short_real_pass(plan, lines, [&](const int64_t* from, const int64_t* to, int64_t count, T* z, int64_t pitch) {
-    if (evenly_spaced(from, count)) {
-      cpu::fft_short_lines(plan.few, src + from[0], count > 1 ? from[1] - from[0] : 0, z, pitch, count, true, T(1));
-    } else {
-      for (int64_t l = 0; l < count; ++l)
-        cpu::fft_short_lines(plan.few, src + from[l], 0, z + l * pitch, pitch, 1, true, T(1));
-    }
-    for (int64_t l = 0; l < count; ++l) {
-      T* pairs = z + l * pitch;
-      pairs[2 * plan.n] = pairs[0], pairs[2 * plan.n + 1] = pairs[1];
-      cpu::fft_half_from(pairs, plan.n, plan.half_turns.data(), dst + 2 * to[l], forward, scale);
-    }
+  short_real_pass(plan, lines, [&](const int64_t* from, int64_t* to, int64_t count, T* z, int64_t pitch) {
+    for_runs(from, count, [&](int64_t l, int64_t some, int64_t step) {
+      cpu::fft_short_lines(plan.few, src + from[l], step, z + l * pitch, pitch, some, true, T(1));
+    });
+    for (int64_t l = 0; l < count; ++l) to[l] *= 2;
+    cpu::fft_half_from(z, pitch, count, plan.n, plan.half_turns.data(), dst, to, forward, scale);
   });
 }
 template <class T>
 void short_c2r(const FftPlan<T>& plan, const Lines& lines, const T* src, T* dst, bool forward, T scale) {
-  short_real_pass(plan, lines, [&](const int64_t* from, const int64_t* to, int64_t count, T* z, int64_t pitch) {
-    for (int64_t l = 0; l < count; ++l)
-      cpu::fft_half_into(src + 2 * from[l], plan.n, plan.half_turns.data(), z + l * pitch, forward);
-    if (evenly_spaced(to, count))
-      return cpu::fft_short_lines(plan.few, z, pitch, dst + to[0], count > 1 ? to[1] - to[0] : 0, count, false, scale);
-    for (int64_t l = 0; l < count; ++l)
-      cpu::fft_short_lines(plan.few, z + l * pitch, pitch, dst + to[l], 0, 1, false, scale);
+  short_real_pass(plan, lines, [&](int64_t* from, const int64_t* to, int64_t count, T* z, int64_t pitch) {
+    for (int64_t l = 0; l < count; ++l) from[l] *= 2;
+    cpu::fft_half_into(src, from, count, plan.n, plan.half_turns.data(), z, pitch, forward);
+    for_runs(to, count, [&](int64_t l, int64_t some, int64_t step) {
+      cpu::fft_short_lines(plan.few, z + l * pitch, pitch, dst + to[l], step, some, false, scale);
+    });
   });
 }
 

@@ -288,39 +288,49 @@ template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int
 }
 
 // X_k = (Z_k + conj Z_{n-k}) / 2 - i w^k (Z_k - conj Z_{n-k}) / 2
-template <class T> void fft_half_from(const T* z, int64_t n, const T* half_turns, T* out, bool forward, T scale) {
+template <class T> void fft_half_from(T* z, int64_t pitch, int64_t count, int64_t n, const T* half_turns, T* out,
+                                      const int64_t* at, bool forward, T scale) {
   constexpr int W = Pairs<T>::W;
   const Pairs<T> by = fft::alternating(scale / 2, forward ? scale / 2 : -scale / 2);
   const Pairs<T> conjugate = fft::alternating(T(0), T(-0.0));
-  for (int64_t k = 0; k <= n; k += W) {
-    const First part(2 * (n + 1 - k));
-    const Pairs<T> a = fft::load(z + 2 * k, part), w = fft::load(half_turns + 2 * k, part);
-    const Pairs<T> b = flipped(fft::load_back(z + 2 * (n - k), n - k + 1), conjugate);
-    const Pairs<T> x = (a + b) + minus_i(turned(a - b, real_parts(w), imag_parts(w)));
-    fft::store(out + 2 * k, part, {x.v * by.v});
+  for (int64_t l = 0; l < count; ++l) __builtin_memcpy(z + l * pitch + 2 * n, z + l * pitch, 2 * sizeof(T));
+  for (int64_t l = 0; l < count; ++l, z += pitch) {
+    T* line = out + at[l];
+    for (int64_t k = 0; k < n; k += W) {
+      const First part(2 * (n - k));
+      const Pairs<T> a = fft::load(z + 2 * k, part), w = fft::load(half_turns + 2 * k, part);
+      const Pairs<T> b = flipped(fft::load_back(z + 2 * (n - k), n - k + 1), conjugate);
+      const Pairs<T> x = (a + b) + minus_i(turned(a - b, real_parts(w), imag_parts(w)));
+      fft::store(line + 2 * k, part, {x.v * by.v});
+    }
+    line[2 * n] = (z[0] - z[1]) * scale, line[2 * n + 1] = T(0);
   }
 }
 // Z_k = X_k + conj X_{n-k} + i w^-k (X_k - conj X_{n-k}). A real result leaves no room for the imaginary parts of the
 // first and the last number.
-template <class T> void fft_half_into(const T* in, int64_t n, const T* half_turns, T* z, bool forward) {
+template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_turns,
+                                      T* z, int64_t pitch, bool forward) {
   constexpr int W = Pairs<T>::W;
   const Pairs<T> conjugate = fft::alternating(T(0), T(-0.0));
   const Pairs<T> here = forward ? conjugate : Pairs<T>{}, there = forward ? Pairs<T>{} : conjugate;
-  for (int64_t k = 0; k < n; k += W) {
-    const First part(2 * (n - k));
-    Pairs<T> a = flipped(fft::load(in + 2 * k, part), here);
-    const Pairs<T> w = flipped(fft::load(half_turns + 2 * k, part), conjugate);
-    Pairs<T> b = flipped(fft::load_back(in + 2 * (n - k), n - k), there);
-    if (k == 0) a.v[1] = b.v[1] = T(0);
-    const Pairs<T> z_k = (a + b) - minus_i(turned(a - b, real_parts(w), imag_parts(w)));
-    fft::store(z + 2 * k, part, z_k);
+  for (int64_t l = 0; l < count; ++l, z += pitch) {
+    const T* line = in + at[l];
+    for (int64_t k = 0; k < n; k += W) {
+      const First part(2 * (n - k));
+      const Pairs<T> a = flipped(fft::load(line + 2 * k, part), here);
+      const Pairs<T> b = flipped(fft::load_back(line + 2 * (n - k), n - k), there);
+      const Pairs<T> w = flipped(fft::load(half_turns + 2 * k, part), conjugate);
+      const Pairs<T> x = (a + b) - minus_i(turned(a - b, real_parts(w), imag_parts(w)));
+      fft::store(z + 2 * k, x);
+    }
+    z[0] = line[0] + line[2 * n], z[1] = line[0] - line[2 * n];
   }
 }
 
-template void fft_half_from(const float*, int64_t, const float*, float*, bool, float);
-template void fft_half_from(const double*, int64_t, const double*, double*, bool, double);
-template void fft_half_into(const float*, int64_t, const float*, float*, bool);
-template void fft_half_into(const double*, int64_t, const double*, double*, bool);
+template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, float*, const int64_t*, bool, float);
+template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
+template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
+template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
 template bool fft_short_shape<float>(int64_t, int&, int&);
 template bool fft_short_shape<double>(int64_t, int&, int&);
 template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
@@ -335,12 +345,12 @@ namespace rl::cpu {
 template <class T> bool fft_short_shape(int64_t, int&, int&) { return false; }
 template <class T> void fft_short_lines(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
 template <class T> void fft_short_rows(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
-template <class T> void fft_half_from(const T*, int64_t, const T*, T*, bool, T) {}
-template <class T> void fft_half_into(const T*, int64_t, const T*, T*, bool) {}
-template void fft_half_from(const float*, int64_t, const float*, float*, bool, float);
-template void fft_half_from(const double*, int64_t, const double*, double*, bool, double);
-template void fft_half_into(const float*, int64_t, const float*, float*, bool);
-template void fft_half_into(const double*, int64_t, const double*, double*, bool);
+template <class T> void fft_half_from(T*, int64_t, int64_t, int64_t, const T*, T*, const int64_t*, bool, T) {}
+template <class T> void fft_half_into(const T*, const int64_t*, int64_t, int64_t, const T*, T*, int64_t, bool) {}
+template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, float*, const int64_t*, bool, float);
+template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
+template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
+template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
 template bool fft_short_shape<float>(int64_t, int&, int&);
 template bool fft_short_shape<double>(int64_t, int&, int&);
 template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);

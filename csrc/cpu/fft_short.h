@@ -26,9 +26,12 @@ template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int
                                        int64_t count, bool forward, T scale);
 
 // Real lines of length 2 n as complex ones of length n. half_turns: exp(-2 pi i k / (2 n)) for k up to n.
-// n + 1 numbers of the half spectrum from the transform z of n pairs, with z[n] = z[0], and back: from half a spectrum
-// to what its transform backwards turns into pairs. forward: as in FftKernels' r2c and c2r.
-template <class T> void fft_half_from(const T* z, int64_t n, const T* half_turns, T* out, bool forward, T scale);
-template <class T> void fft_half_into(const T* in, int64_t n, const T* half_turns, T* z, bool forward);
+// The half spectra, n + 1 numbers each, from the transforms of `count` lines of n pairs, which lie `pitch` numbers T
+// apart with room for one more pair; and from half spectra what their transforms backwards turn into pairs. Line l of
+// the spectra is at out + at[l], or in + at[l]. forward and scale as in FftKernels' r2c and c2r.
+template <class T> void fft_half_from(T* z, int64_t pitch, int64_t count, int64_t n, const T* half_turns, T* out,
+                                      const int64_t* at, bool forward, T scale);
+template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_turns,
+                                      T* z, int64_t pitch, bool forward);
 
 }  // namespace rl::cpu
