@@ -108,10 +108,11 @@ template <class T> bool short_pass(const cpu::FftShort<T>& plan, const Lines& li
   const int last = lines.ndim - 1;
   const int64_t width = last < 0 ? 1 : lines.sizes[last];
   const int64_t from = last < 0 ? 0 : 2 * lines.from[last], to = last < 0 ? 0 : 2 * lines.to[last];
-  const bool beside = from == 2 && to == 2 && width > 1;
+  const bool beside = from == 2 && to == 2 && width > 1 && plan.outer == 1;
   if (!(is == 1 && os == 1) && !beside) return false;
   // In pieces of the lines of the last dimension, some multiples of a register's.
-  const int64_t piece = std::max<int64_t>(8, 8192 / plan.n / 8 * 8), per_width = (width + piece - 1) / piece;
+  const int64_t piece = std::max<int64_t>(plan.outer == 1 ? 8 : 1, 8192 / plan.length() / 8 * 8),
+                per_width = (width + piece - 1) / piece;
   parallel_for(0, lines.count / width * per_width, std::max<int64_t>(1, piece / width), [&](int64_t g, int64_t end) {
     for (; g < end; ++g) {
       const int64_t first = g % per_width * piece, count = std::min(piece, width - first);

@@ -168,6 +168,21 @@ template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
     }
 }
 
+// turns: those of twice the length
+template <class T> void make_short(cpu::FftShort<T>& few, const Roots& turns) {
+  const int64_t n = few.n;
+  few.turns.resize(4 * static_cast<size_t>(n));
+  for (int64_t at = 0; at < n; ++at) {
+    const Root r = turns(2 * static_cast<uint64_t>(few.outer * (at / few.second) * (at % few.second)));
+    T *re = &few.turns[2 * at], *im = re + 2 * n;
+    re[0] = re[1] = static_cast<T>(r.re);
+    im[0] = im[1] = static_cast<T>(-r.im);
+  }
+  if (few.outer == 1) return;
+  for (int64_t at = 0; at < few.length(); ++at)
+    push_root(few.outer_turns, turns, 2 * static_cast<uint64_t>(at / n * (at % n)));
+}
+
 template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, bool half) {
   auto plan = std::make_shared<FftPlan<T>>();
   plan->n = n;
@@ -176,16 +191,7 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
   const Roots turns(2 * static_cast<uint64_t>(n));
   if (half)
     for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, turns, k);
-  if (whole && has_wide() && cpu::fft_short_shape<T>(n, plan->few.first, plan->few.second)) {
-    plan->few.n = n;
-    plan->few.turns.resize(4 * static_cast<size_t>(n));
-    for (int64_t at = 0; at < n; ++at) {
-      const Root r = turns(2 * static_cast<uint64_t>(at / plan->few.second * (at % plan->few.second)));
-      T *re = &plan->few.turns[2 * at], *im = re + 2 * n;
-      re[0] = re[1] = static_cast<T>(r.re);
-      im[0] = im[1] = static_cast<T>(-r.im);
-    }
-  }
+  if (whole && has_wide() && plan->few.shape(n)) make_short(plan->few, turns);
   if (whole && n >= FftPlan<T>::kLong) {
     const int64_t rows = plan->radices.empty() ? middle_divisor(n) : middle_factor(n, plan->radices);
     if (rows > 1) {
@@ -229,7 +235,7 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
 
 template <class T> size_t FftPlan<T>::bytes() const {
   return sizeof(T) * (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size() +
-                      side_turns.size() + few.turns.size()) +
+                      side_turns.size() + few.turns.size() + few.outer_turns.size()) +
          sizeof(Root) * (coarse.size() + fine.size()) + (first ? first->bytes() + second->bytes() : 0) +
          (chirp ? chirp->bytes() : 0);
 }

@@ -77,7 +77,7 @@ template <class T> void long_c2r(const FftPlan<T>& plan, const std::complex<T>* 
 // there has left the processor's buffers when it is read again. body(from, to, count, z, pitch)
 template <class T, class F> void short_real_pass(const FftPlan<T>& plan, const Lines& lines, F body) {
   constexpr int64_t kMost = 64;
-  const int64_t n = plan.n, pitch = 2 * ((n + 16) / 8 * 8), together = std::clamp<int64_t>(1024 / n, 4, kMost);
+  const int64_t n = plan.n, pitch = 2 * ((n + 16) / 8 * 8), together = std::clamp<int64_t>(1024 / n, 1, kMost);
   const int64_t groups = (lines.count + together - 1) / together;
   parallel_for(0, groups, std::max<int64_t>(1, 8192 / (n * together)), [&](int64_t g, int64_t end) {
     Scratch<T> z(pitch * together);

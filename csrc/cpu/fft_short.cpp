@@ -119,23 +119,31 @@ template <class T> void side_by_side(const FftShort<T>& plan, const T* in, int64
   with_length(b, [&]<int N> { rows<N>(last); });
 }
 
-// W lines of at most W numbers, or as many as there are: each is a register, and turned they lie side by side.
+// W lines of up to kMost numbers, or as many as there are: turned, they lie side by side in registers.
 template <int N, class T> [[gnu::flatten]] void tiny_lines(const T* in, int64_t in_step, T* out, int64_t out_step,
                                                            int64_t count, const Ends<T>& ends) {
-  constexpr int W = Pairs<T>::W;
-  const First line(2 * N);
+  constexpr int W = Pairs<T>::W, R = (N + W - 1) / W * W;
   for (int64_t i = 0; i < count; i += W) {
-    Pairs<T> v[W];
+    Pairs<T> v[R];
+#pragma GCC unroll 4
+    for (int g = 0; g < R; g += W) {
+      const First part(2 * (N - g));
 #pragma GCC unroll 8
-    for (int l = 0; l < W; ++l)
-      v[l] = flipped(fft::load(in + (i + l) * in_step, i + l < count ? line : First(0)), ends.sign);
-    turn(v);
+      for (int l = 0; l < W; ++l)
+        v[g + l] = flipped(fft::load(in + (i + l) * in_step + 2 * g, i + l < count ? part : First(0)), ends.sign);
+      turn(v + g);
+    }
     fft::transform<N>(v);
+#pragma GCC unroll 4
+    for (int g = 0; g < R; g += W) {
+      const First part(2 * (N - g));
 #pragma GCC unroll 8
-    for (int k = 0; k < N; ++k) v[k].v *= ends.scale.v;
-    turn(v);
+      for (int l = 0; l < W; ++l) v[g + l].v *= ends.scale.v;
+      turn(v + g);
 #pragma GCC unroll 8
-    for (int l = 0; l < W; ++l) fft::store(out + (i + l) * out_step, i + l < count ? line : First(0), v[l]);
+      for (int l = 0; l < W; ++l)
+        fft::store(out + (i + l) * out_step + 2 * g, i + l < count ? part : First(0), v[g + l]);
+    }
   }
 }
 
@@ -247,21 +255,33 @@ template <class T> void turned_lines(const FftShort<T>& plan, const T* in, int64
 
 }  // namespace
 
-template <class T> bool fft_short_shape(int64_t n, int& first, int& second) {
-  if (!has_avx512() || n < 2 || n > kMost * kMost) return false;
-  const int W = Pairs<T>::W, m = static_cast<int>(n);
-  for (int a : {16, 8, 4, 2})
-    if (m == a * W) return first = a, second = W, true;
-  if (is_one(m)) return first = m, second = 1, true;
-  for (int a = 4; a <= kMost; ++a)  // the flattest matrix
-    if (m % a == 0 && a * a >= m && is_one(a) && is_one(m / a)) return first = a, second = m / a, true;
+template <class T> bool FftShort<T>::shape(int64_t length) {
+  constexpr int W = Pairs<T>::W;
+  if (!has_avx512() || length < 2 || length > kMost * kMost * kMost) return false;
+  auto inner = [&](int64_t m) {
+    n = m;
+    for (int a : {16, 8, 4, 2})
+      if (m == a * W) return first = a, second = W, true;
+    if (m <= kMost && is_one(static_cast<int>(m))) return first = static_cast<int>(m), second = 1, true;
+    for (int a = 4; a <= kMost; ++a)  // the flattest matrix
+      if (m % a == 0 && m / a <= a && is_one(a) && is_one(static_cast<int>(m / a)))
+        return first = a, second = static_cast<int>(m / a), true;
+    return n = 0, false;
+  };
+  if (inner(length)) return true;
+  // Rows that stay in registers are best.
+  for (int a : {8, 16})
+    if (length % a == 0 && length / a <= 16 * W && inner(length / a)) return outer = a, true;
+  for (int a : {8, 16})
+    if (length % a == 0 && inner(length / a)) return outer = a, true;
   return false;
 }
 
-template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
-                                        int64_t count, bool forward, T scale) {
+namespace {
+
+template <class T> void inner_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                    int64_t count, const Ends<T>& ends) {
   constexpr int W = Pairs<T>::W;
-  const Ends<T> ends(forward, scale);
   if (plan.second == W) switch (plan.first) {
       case 2: return whole_lines<2>(plan, in, in_step, out, out_step, count, ends);
       case 4: return whole_lines<4>(plan, in, in_step, out, out_step, count, ends);
@@ -271,11 +291,55 @@ template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, in
     }
   if (plan.first == 16 && plan.second == 16) return matrix_lines<16, 16>(plan, in, in_step, out, out_step, count, ends);
   if (plan.first == 16 && plan.second == 8) return matrix_lines<16, 8>(plan, in, in_step, out, out_step, count, ends);
-  if (plan.n <= W)
-    return with_length(static_cast<int>(plan.n), [&]<int N> {
-      if constexpr (N <= W) tiny_lines<N>(in, in_step, out, out_step, count, ends);
-    });
+  if (plan.second == 1)
+    return with_length(plan.first, [&]<int N> { tiny_lines<N>(in, in_step, out, out_step, count, ends); });
   turned_lines(plan, in, in_step, out, out_step, count, ends);
+}
+
+// A line of A n numbers: its columns, the rows of what they gave, and those turned.
+template <int A, class T>
+void outer_line(const FftShort<T>& plan, const T* in, T* out, const Ends<T>& ends, const Ends<T>& none) {
+  constexpr int W = Pairs<T>::W;
+  alignas(64) T middle[2 * A * (kMost * kMost + W)];
+  const int64_t n = plan.n, pitch = 2 * ((n + W - 1) / W * W + W);
+  for (int64_t p = 0; p < n; p += W) {
+    const First part(2 * (n - p));
+    Pairs<T> v[A];
+#pragma GCC unroll 16
+    for (int u = 0; u < A; ++u) v[u] = flipped(fft::load(in + 2 * (n * u + p), part), ends.sign);
+    fft::transform<A>(v);
+    fft::store(middle + 2 * p, v[0]);
+#pragma GCC unroll 16
+    for (int u = 1; u < A; ++u) {
+      const Pairs<T> w = fft::load(plan.outer_turns.data() + 2 * (n * u + p), part);
+      fft::store(middle + pitch * u + 2 * p, turned(v[u], real_parts(w), imag_parts(w)));
+    }
+  }
+  inner_lines(plan, middle, pitch, middle, pitch, A, none);
+  for (int64_t w = 0; w < n; w += W) {
+#pragma GCC unroll 4
+    for (int g = 0; g < A; g += W) {
+      Pairs<T> v[W];
+#pragma GCC unroll 8
+      for (int l = 0; l < W; ++l) v[l].v = fft::load(middle + pitch * (g + l) + 2 * w).v * ends.scale.v;
+      turn(v);
+#pragma GCC unroll 8
+      for (int l = 0; l < W; ++l)
+        if (w + l < n) fft::store(out + 2 * (A * (w + l) + g), v[l]);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
+                                        int64_t count, bool forward, T scale) {
+  const Ends<T> ends(forward, scale), none(true, T(1));
+  if (plan.outer == 1) return inner_lines(plan, in, in_step, out, out_step, count, ends);
+  for (int64_t i = 0; i < count; ++i) {
+    if (plan.outer == 8) outer_line<8>(plan, in + i * in_step, out + i * out_step, ends, none);
+    else outer_line<16>(plan, in + i * in_step, out + i * out_step, ends, none);
+  }
 }
 
 template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
@@ -331,8 +395,8 @@ template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, flo
 template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
 template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
 template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
-template bool fft_short_shape<float>(int64_t, int&, int&);
-template bool fft_short_shape<double>(int64_t, int&, int&);
+template struct FftShort<float>;
+template struct FftShort<double>;
 template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
 template void fft_short_lines(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
 template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
@@ -342,7 +406,7 @@ template void fft_short_rows(const FftShort<double>&, const double*, int64_t, do
 #pragma GCC pop_options
 #else
 namespace rl::cpu {
-template <class T> bool fft_short_shape(int64_t, int&, int&) { return false; }
+template <class T> bool FftShort<T>::shape(int64_t) { return false; }
 template <class T> void fft_short_lines(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
 template <class T> void fft_short_rows(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
 template <class T> void fft_half_from(T*, int64_t, int64_t, int64_t, const T*, T*, const int64_t*, bool, T) {}
@@ -351,8 +415,8 @@ template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, flo
 template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
 template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
 template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
-template bool fft_short_shape<float>(int64_t, int&, int&);
-template bool fft_short_shape<double>(int64_t, int&, int&);
+template struct FftShort<float>;
+template struct FftShort<double>;
 template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
 template void fft_short_lines(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
 template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);

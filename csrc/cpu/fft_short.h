@@ -11,17 +11,22 @@ template <class T> struct FftShort {
   int64_t n = 0;              // 0: there is none for this length
   int first = 0, second = 0;  // second is 1 where one transform does it all
   std::vector<T> turns;       // exp(-2 pi i u p / n) at (u, p): all real parts twice each, then the imaginary ones
-};
+  // Lines of outer * n numbers, if it is not 1: again a matrix, whose rows are the short lines.
+  int outer = 1;
+  std::vector<T> outer_turns;  // exp(-2 pi i u p / (outer n)) at (u, p), pairs
 
-// Whether lines of n have a short transform, and the matrix it makes of them.
-template <class T> bool fft_short_shape(int64_t n, int& first, int& second);
+  // Whether a line has a short transform, and the matrices it makes of it; the turns are left to the caller.
+  bool shape(int64_t length);
+  int64_t length() const { return outer * n; }
+};
 
 // `count` lines of n numbers next to each other, which start in_step and out_step numbers T apart. The lines may be
 // transformed in place. forward and scale as in FftKernels.
 template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
                                         int64_t count, bool forward, T scale);
 
-// `count` lines side by side: a row has one number of each, rows are in_step and out_step numbers T apart.
+// Only where outer is 1: `count` lines side by side. A row has one number of each; rows are in_step and out_step
+// numbers T apart.
 template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
                                        int64_t count, bool forward, T scale);
 
