@@ -34,6 +34,25 @@ inline Pairs<double> alternating(double even, double odd) {
 }
 template <class T> inline Pairs<T> minus_i(Pairs<T> a) { return flipped(swapped(a), alternating(T(0), T(-0.0))); }
 
+inline Pairs<float> less_i(Pairs<float> a, Pairs<float> b) {
+  return {_mm512_fmsubadd_ps(a.v, _mm512_set1_ps(1), swapped(b).v)};
+}
+inline Pairs<float> plus_i(Pairs<float> a, Pairs<float> b) {
+  return {_mm512_fmaddsub_ps(a.v, _mm512_set1_ps(1), swapped(b).v)};
+}
+inline Pairs<float> plus_times(Pairs<float> a, float s, Pairs<float> b) {
+  return {_mm512_fmadd_ps(b.v, _mm512_set1_ps(s), a.v)};
+}
+inline Pairs<double> less_i(Pairs<double> a, Pairs<double> b) {
+  return {_mm512_fmsubadd_pd(a.v, _mm512_set1_pd(1), swapped(b).v)};
+}
+inline Pairs<double> plus_i(Pairs<double> a, Pairs<double> b) {
+  return {_mm512_fmaddsub_pd(a.v, _mm512_set1_pd(1), swapped(b).v)};
+}
+inline Pairs<double> plus_times(Pairs<double> a, double s, Pairs<double> b) {
+  return {_mm512_fmadd_pd(b.v, _mm512_set1_pd(s), a.v)};
+}
+
 // a (re + i im), each part of the factor given twice
 inline Pairs<float> turned(Pairs<float> a, Pairs<float> re, Pairs<float> im) {
   return {_mm512_fmaddsub_ps(a.v, re.v, swapped(a).v * im.v)};

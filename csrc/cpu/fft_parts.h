@@ -23,8 +23,7 @@ template <class F> void for_parts(const View& out, const View& in, const int* di
     cut[at] = d;
   }
   const int64_t total = std::max(out.numel(), in.numel());
-  // A part and its result fit the second cache; less is not worth a thread's while.
-  const int64_t most = std::clamp<int64_t>(total / 16, 8192, 65536);
+  constexpr int64_t most = 2048;             // numbers of a part, where one image has fewer: they fit the first cache
   int64_t left = total, parts = 1, run = 1;  // numbers in one index of the cut dimensions, `run` of the last together
   int used = 0;
   while (used < count && left > most) {
@@ -33,7 +32,7 @@ template <class F> void for_parts(const View& out, const View& in, const int* di
     run = std::clamp<int64_t>(most / std::max<int64_t>(left, 1), 1, size);
     parts *= (size + run - 1) / run;
   }
-  constexpr int64_t kCached = 131072;
+  constexpr int64_t kCached = 131072;  // numbers of a part that stay in the second cache
   if (ndims == 1 || parts < 2 * num_threads() || left > kCached) return body(out, in);
   parallel_for(0, parts, 1, [&](int64_t part, int64_t end) {
     for (; part < end; ++part) {

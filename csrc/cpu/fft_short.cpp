@@ -21,9 +21,27 @@ using fft::Pairs;
 
 // The transform backwards is the conjugate of that of conjugates.
 template <class T> struct Ends {
-  Pairs<T> sign, scale;
+  bool conjugate, plain;
+  Pairs<T> scale;
   Ends(bool forward, T s)
-      : sign(fft::alternating(T(0), forward ? T(0) : T(-0.0))), scale(fft::alternating(s, forward ? s : -s)) {}
+      : conjugate(!forward), plain(forward && s == T(1)), scale(fft::alternating(s, forward ? s : -s)) {}
+  // the last of several steps, where the first one has these ends
+  Ends last() const {
+    Ends x = *this;
+    x.conjugate = false;
+    return x;
+  }
+  template <int N> [[gnu::always_inline]] void enter(Pairs<T>* v) const {
+    if (!conjugate) return;
+    const Pairs<T> sign = fft::alternating(T(0), T(-0.0));
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) v[i] = flipped(v[i], sign);
+  }
+  template <int N> [[gnu::always_inline]] void leave(Pairs<T>* v) const {
+    if (plain) return;
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) v[i].v *= scale.v;
+  }
 };
 
 constexpr int kMost = 16;
@@ -49,7 +67,8 @@ template <int N, class T> [[gnu::flatten]] void columns(const Work<T>& w) {
     const T *re = w.turns + 2 * i, *im = re + 2 * w.n;
     Pairs<T> v[N];
 #pragma GCC unroll 16
-    for (int t = 0; t < N; ++t) v[t] = flipped(fft::load(in + t * w.in_step, w.part), w.ends.sign);
+    for (int t = 0; t < N; ++t) v[t] = fft::load(in + t * w.in_step, w.part);
+    w.ends.template enter<N>(v);
     // Lines are often far apart, which no processor foresees: those of the next register.
 #pragma GCC unroll 16
     for (int t = 0; t < N; ++t) __builtin_prefetch(in + t * w.in_step + 2 * Pairs<T>::W);
@@ -68,10 +87,10 @@ template <int N, class T> [[gnu::flatten]] void rows(const Work<T>& w) {
     T* out = w.out + i * w.out_next;
     Pairs<T> v[N];
 #pragma GCC unroll 16
-    for (int t = 0; t < N; ++t) v[t] = flipped(fft::load(in + t * w.in_step, w.part), w.ends.sign);
+    for (int t = 0; t < N; ++t) v[t] = fft::load(in + t * w.in_step, w.part);
+    w.ends.template enter<N>(v);
     fft::transform<N>(v);
-#pragma GCC unroll 16
-    for (int u = 0; u < N; ++u) v[u].v *= w.ends.scale.v;
+    w.ends.template leave<N>(v);
     if (whole) {  // what is masked cannot be read again at once
 #pragma GCC unroll 16
       for (int u = 0; u < N; ++u) fft::store(out + u * w.out_step, v[u]);
@@ -113,9 +132,7 @@ template <class T> void side_by_side(const FftShort<T>& plan, const T* in, int64
   alignas(64) T middle[kMost * kMost * kRow];
   const Work<T> first{in, b * in_step, in_step, middle, b * kRow, kRow, b, plan.n, part, ends, plan.turns.data()};
   with_length(a, [&]<int N> { columns<N>(first); });
-  const Work<T> second{middle, kRow, b * kRow, out, a * out_step, out_step, a, plan.n, part, {true, T(1)}, nullptr};
-  Work<T> last = second;
-  last.ends.scale = ends.scale;
+  const Work<T> last{middle, kRow, b * kRow, out, a * out_step, out_step, a, plan.n, part, ends.last(), nullptr};
   with_length(b, [&]<int N> { rows<N>(last); });
 }
 
@@ -129,16 +146,15 @@ template <int N, class T> [[gnu::flatten]] void tiny_lines(const T* in, int64_t 
     for (int g = 0; g < R; g += W) {
       const First part(2 * (N - g));
 #pragma GCC unroll 8
-      for (int l = 0; l < W; ++l)
-        v[g + l] = flipped(fft::load(in + (i + l) * in_step + 2 * g, i + l < count ? part : First(0)), ends.sign);
+      for (int l = 0; l < W; ++l) v[g + l] = fft::load(in + (i + l) * in_step + 2 * g, i + l < count ? part : First(0));
       turn(v + g);
     }
+    ends.template enter<N>(v);
     fft::transform<N>(v);
+    ends.template leave<N>(v);
 #pragma GCC unroll 4
     for (int g = 0; g < R; g += W) {
       const First part(2 * (N - g));
-#pragma GCC unroll 8
-      for (int l = 0; l < W; ++l) v[g + l].v *= ends.scale.v;
       turn(v + g);
 #pragma GCC unroll 8
       for (int l = 0; l < W; ++l)
@@ -160,7 +176,8 @@ template <int A, class T> [[gnu::flatten]] void whole_lines(const FftShort<T>& p
       // past the end: the last line once more, which is not written
       const T* line = in + std::min(i + l, count - 1) * in_step;
 #pragma GCC unroll 16
-      for (int u = 0; u < A; ++u) v[l * A + u] = flipped(fft::load(line + 2 * W * u), ends.sign);
+      for (int u = 0; u < A; ++u) v[l * A + u] = fft::load(line + 2 * W * u);
+      ends.template enter<A>(v + l * A);
       fft::transform<A>(v + l * A);
 #pragma GCC unroll 16
       for (int u = 1; u < A; ++u)
@@ -171,8 +188,7 @@ template <int A, class T> [[gnu::flatten]] void whole_lines(const FftShort<T>& p
       turn(v + g);
       fft::transform<W>(v + g);
     }
-#pragma GCC unroll 16
-    for (int k = 0; k < R; ++k) v[k].v *= ends.scale.v;
+    ends.template leave<R>(v);
     if constexpr (L == 1) {
 #pragma GCC unroll 16
       for (int k = 0; k < R; ++k) fft::store(out + i * out_step + 2 * (k / W * W + k % W * A), v[k]);
@@ -201,7 +217,8 @@ template <int A, int B, class T> [[gnu::flatten]] void matrix_lines(const FftSho
     for (int p = 0; p < 2 * B; p += 2 * W) {
       Pairs<T> v[A];
 #pragma GCC unroll 16
-      for (int u = 0; u < A; ++u) v[u] = flipped(fft::load(in + i * in_step + 2 * B * u + p), ends.sign);
+      for (int u = 0; u < A; ++u) v[u] = fft::load(in + i * in_step + 2 * B * u + p);
+      ends.template enter<A>(v);
       fft::transform<A>(v);
 #pragma GCC unroll 16
       for (int u = 1; u < A; ++u) v[u] = turned(v[u], fft::load(re + 2 * B * u + p), fft::load(im + 2 * B * u + p));
@@ -217,8 +234,9 @@ template <int A, int B, class T> [[gnu::flatten]] void matrix_lines(const FftSho
 #pragma GCC unroll 16
       for (int p = 0; p < B; ++p) v[p] = fft::load(middle + 2 * A * p + u);
       fft::transform<B>(v);
+      ends.template leave<B>(v);
 #pragma GCC unroll 16
-      for (int w = 0; w < B; ++w) fft::store(out + i * out_step + 2 * A * w + u, Pairs<T>{v[w].v * ends.scale.v});
+      for (int w = 0; w < B; ++w) fft::store(out + i * out_step + 2 * A * w + u, v[w]);
     }
   }
 }
@@ -269,11 +287,11 @@ template <class T> bool FftShort<T>::shape(int64_t length) {
     return n = 0, false;
   };
   if (inner(length)) return true;
-  // Rows that stay in registers are best.
+  // Rows that fill registers, and are short, are best.
   for (int a : {8, 16})
-    if (length % a == 0 && length / a <= 16 * W && inner(length / a)) return outer = a, true;
+    if (length % (a * W) == 0 && length / a <= 16 * W && inner(length / a)) return outer = a, true;
   for (int a : {8, 16})
-    if (length % a == 0 && inner(length / a)) return outer = a, true;
+    if (length % (a * W) == 0 && inner(length / a)) return outer = a, true;
   return false;
 }
 
@@ -296,49 +314,43 @@ template <class T> void inner_lines(const FftShort<T>& plan, const T* in, int64_
   turned_lines(plan, in, in_step, out, out_step, count, ends);
 }
 
-// A line of A n numbers: its columns, the rows of what they gave, and those turned.
-template <int A, class T>
-void outer_line(const FftShort<T>& plan, const T* in, T* out, const Ends<T>& ends, const Ends<T>& none) {
+// A line of A n numbers: of its columns' transforms, turned, the rows lie side by side, and so do their results.
+template <int A, class T> void outer_line(const FftShort<T>& plan, const T* in, T* out, const Ends<T>& ends) {
   constexpr int W = Pairs<T>::W;
-  alignas(64) T middle[2 * A * (kMost * kMost + W)];
-  const int64_t n = plan.n, pitch = 2 * ((n + W - 1) / W * W + W);
+  alignas(64) T middle[2 * A * kMost * kMost];  // (n, A)
+  const int64_t n = plan.n;
   for (int64_t p = 0; p < n; p += W) {
     const First part(2 * (n - p));
     Pairs<T> v[A];
 #pragma GCC unroll 16
-    for (int u = 0; u < A; ++u) v[u] = flipped(fft::load(in + 2 * (n * u + p), part), ends.sign);
+    for (int u = 0; u < A; ++u) v[u] = fft::load(in + 2 * (n * u + p), part);
+    ends.template enter<A>(v);
     fft::transform<A>(v);
-    fft::store(middle + 2 * p, v[0]);
 #pragma GCC unroll 16
     for (int u = 1; u < A; ++u) {
       const Pairs<T> w = fft::load(plan.outer_turns.data() + 2 * (n * u + p), part);
-      fft::store(middle + pitch * u + 2 * p, turned(v[u], real_parts(w), imag_parts(w)));
+      v[u] = turned(v[u], real_parts(w), imag_parts(w));
     }
-  }
-  inner_lines(plan, middle, pitch, middle, pitch, A, none);
-  for (int64_t w = 0; w < n; w += W) {
 #pragma GCC unroll 4
     for (int g = 0; g < A; g += W) {
-      Pairs<T> v[W];
-#pragma GCC unroll 8
-      for (int l = 0; l < W; ++l) v[l].v = fft::load(middle + pitch * (g + l) + 2 * w).v * ends.scale.v;
-      turn(v);
+      turn(v + g);
 #pragma GCC unroll 8
       for (int l = 0; l < W; ++l)
-        if (w + l < n) fft::store(out + 2 * (A * (w + l) + g), v[l]);
+        if (p + l < n) fft::store(middle + 2 * (A * (p + l) + g), v[g + l]);
     }
   }
+  for (int g = 0; g < A; g += W) side_by_side(plan, middle + 2 * g, 2 * A, out + 2 * g, 2 * A, First(32), ends.last());
 }
 
 }  // namespace
 
 template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
                                         int64_t count, bool forward, T scale) {
-  const Ends<T> ends(forward, scale), none(true, T(1));
+  const Ends<T> ends(forward, scale);
   if (plan.outer == 1) return inner_lines(plan, in, in_step, out, out_step, count, ends);
   for (int64_t i = 0; i < count; ++i) {
-    if (plan.outer == 8) outer_line<8>(plan, in + i * in_step, out + i * out_step, ends, none);
-    else outer_line<16>(plan, in + i * in_step, out + i * out_step, ends, none);
+    if (plan.outer == 8) outer_line<8>(plan, in + i * in_step, out + i * out_step, ends);
+    else outer_line<16>(plan, in + i * in_step, out + i * out_step, ends);
   }
 }
 

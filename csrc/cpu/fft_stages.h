@@ -17,6 +17,10 @@ template <class V, class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
   return {V::mul_add(a.re, wr, -(a.im * wi)), V::mul_add(a.re, wi, a.im * wr)};
 }
 template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
+// a - i b, a + i b and a + s b, which some registers have instructions for
+template <class T> inline Cx<T> less_i(Cx<T> a, Cx<T> b) { return {a.re + b.im, a.im - b.re}; }
+template <class T> inline Cx<T> plus_i(Cx<T> a, Cx<T> b) { return {a.re - b.im, a.im + b.re}; }
+template <class S, class T> inline Cx<T> plus_times(Cx<T> a, S s, Cx<T> b) { return a + times(s, b); }
 
 // The transforms of length R: v[u] = sum over t of v[t] exp(-2 pi i t u / R). C is Cx or has what it has.
 template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(C* v) {
@@ -25,18 +29,18 @@ template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(
     v[0] = a + v[1];
     v[1] = a - v[1];
   } else if constexpr (R == 4) {
-    C a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = minus_i(v[1] - v[3]);
-    v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
+    C a = v[0] + v[2], b = v[0] - v[2], c = v[1] + v[3], d = v[1] - v[3];
+    v[0] = a + c, v[1] = less_i(b, d), v[2] = a - c, v[3] = plus_i(b, d);
   } else if constexpr (R == 8) {
     C a[] = {v[0], v[2], v[4], v[6]}, b[] = {v[1], v[3], v[5], v[7]};
     butterfly<4, S>(a);
     butterfly<4, S>(b);
     constexpr S kHalf = S(0.70710678118654752440);  // the eighth root is (1 - i) kHalf
-    b[1] = times(kHalf, b[1] + minus_i(b[1]));
-    b[2] = minus_i(b[2]);
-    b[3] = times(kHalf, minus_i(b[3]) - b[3]);
-#pragma GCC unroll 4
-    for (int u = 0; u < 4; ++u) v[u] = a[u] + b[u], v[u + 4] = a[u] - b[u];
+    const C c = less_i(b[1], b[1]), d = plus_i(b[3], b[3]);
+    v[0] = a[0] + b[0], v[4] = a[0] - b[0];
+    v[1] = plus_times(a[1], kHalf, c), v[5] = plus_times(a[1], -kHalf, c);
+    v[2] = less_i(a[2], b[2]), v[6] = plus_i(a[2], b[2]);
+    v[3] = plus_times(a[3], -kHalf, d), v[7] = plus_times(a[3], kHalf, d);
   } else {
     // Odd lengths: pairs t and R - t share their products.
     constexpr int H = R / 2;
@@ -51,7 +55,7 @@ template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(
     C sum[H], diff[H], total = v[0];
     for (int t = 0; t < H; ++t) {
       sum[t] = v[t + 1] + v[R - 1 - t];
-      diff[t] = minus_i(v[t + 1] - v[R - 1 - t]);
+      diff[t] = v[t + 1] - v[R - 1 - t];
       total = total + sum[t];
     }
     C first = v[0];
@@ -61,11 +65,11 @@ template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(
         int k = t * u % R;
         bool back = k > H;
         S c = S(kCos[H][(back ? R - k : k) - 1]), s = S(kSin[H][(back ? R - k : k) - 1]);
-        even = even + times(c, sum[t - 1]);
-        odd = odd + times(back ? -s : s, diff[t - 1]);
+        even = plus_times(even, c, sum[t - 1]);
+        odd = t == 1 ? times(s, diff[0]) : plus_times(odd, back ? -s : s, diff[t - 1]);
       }
-      v[u] = even + odd;
-      v[R - u] = even - odd;
+      v[u] = less_i(even, odd);
+      v[R - u] = plus_i(even, odd);
     }
     v[0] = total;
   }
