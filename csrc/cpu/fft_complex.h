@@ -111,9 +111,9 @@ template <class T> bool short_pass(const cpu::FftShort<T>& plan, const Lines& li
   const bool beside = from == 2 && to == 2 && width > 1 && plan.outer == 1;
   if (!(is == 1 && os == 1) && !beside) return false;
   // In pieces of the lines of the last dimension, some multiples of a register's.
-  const int64_t piece = std::max<int64_t>(plan.outer == 1 ? 8 : 1, 8192 / plan.length() / 8 * 8),
-                per_width = (width + piece - 1) / piece;
-  parallel_for(0, lines.count / width * per_width, std::max<int64_t>(1, piece / width), [&](int64_t g, int64_t end) {
+  const int64_t piece = std::max<int64_t>(plan.outer == 1 ? 8 : 1, 4096 / plan.length() / 8 * 8);
+  const int64_t per_width = (width + piece - 1) / piece, pieces = lines.count / width * per_width;
+  parallel_for(0, pieces, short_grain(pieces, std::min(piece, width) * plan.length()), [&](int64_t g, int64_t end) {
     for (; g < end; ++g) {
       const int64_t first = g % per_width * piece, count = std::min(piece, width - first);
       int64_t in, out;

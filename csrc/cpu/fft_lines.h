@@ -73,6 +73,14 @@ struct Lines {
 
 inline constexpr int64_t kMostLanes = 16;
 
+// A grain for `count` items of `size` numbers each: pieces of about 4096 numbers, that few threads have equal shares
+// of.
+inline int64_t short_grain(int64_t count, int64_t size) {
+  int64_t pieces = count * size / 4096;
+  if (pieces > 1) pieces = (pieces + 3) / 4 * 4;
+  return pieces > 1 ? (count + pieces - 1) / pieces : std::max<int64_t>(count, 1);
+}
+
 // Rows that nearly fill vectors are filled up.
 template <class T> int64_t whole_lanes(int64_t count) {
   return count > kLanes<T> / 2 ? (count + kLanes<T> - 1) / kLanes<T> * kLanes<T> : count;

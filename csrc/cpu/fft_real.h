@@ -76,10 +76,10 @@ template <class T> void long_c2r(const FftPlan<T>& plan, const std::complex<T>* 
 // Short real lines, each contiguous: as complex ones, some at a time, in memory of our own on the way. What is written
 // there has left the processor's buffers when it is read again. body(from, to, count, z, pitch)
 template <class T, class F> void short_real_pass(const FftPlan<T>& plan, const Lines& lines, F body) {
-  constexpr int64_t kMost = 64;
+  constexpr int64_t kMost = 32;
   const int64_t n = plan.n, pitch = 2 * ((n + 16) / 8 * 8), together = std::clamp<int64_t>(1024 / n, 1, kMost);
   const int64_t groups = (lines.count + together - 1) / together;
-  parallel_for(0, groups, std::max<int64_t>(1, 8192 / (n * together)), [&](int64_t g, int64_t end) {
+  parallel_for(0, groups, short_grain(groups, n * together), [&](int64_t g, int64_t end) {
     Scratch<T> z(pitch * together);
     for (; g < end; ++g) {
       int64_t from[kMost], to[kMost];
