@@ -304,6 +304,7 @@ namespace {
 
 constexpr size_t kStoreBytes = size_t{64} << 20;
 constexpr size_t kStoreCount = 64;
+constexpr size_t kRecentBytes = size_t{64} << 10;
 
 // The most recently used plans, newest first.
 template <class T> struct Store {
@@ -315,9 +316,7 @@ template <class T> Store<T>& store() {
   return *s;
 }
 
-}  // namespace
-
-template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
+template <class T> std::shared_ptr<const FftPlan<T>> stored_plan(int64_t n) {
   CHECK(n <= (int64_t{1} << 40), Runtime, "fft: a line of ", n, " values is too long");
   Store<T>& kept = store<T>();
   {
@@ -336,6 +335,18 @@ template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
   for (; keep < kept.plans.size() && keep < kStoreCount && total + kept.plans[keep]->bytes() <= kStoreBytes; ++keep)
     total += kept.plans[keep]->bytes();
   kept.plans.resize(std::max<size_t>(keep, 1));
+  return plan;
+}
+
+}  // namespace
+
+template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
+  // Threads that transform many small parts do not wait for one another: each keeps the small plans it used last.
+  thread_local std::shared_ptr<const FftPlan<T>> recent[8];
+  auto& mine = recent[static_cast<uint64_t>(n) * 0x9e3779b97f4a7c15u >> 61];
+  if (mine && mine->n == n) return mine;
+  auto plan = stored_plan<T>(n);
+  if (plan->bytes() <= kRecentBytes) mine = plan;
   return plan;
 }
 
