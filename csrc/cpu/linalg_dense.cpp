@@ -9,6 +9,7 @@
 #if defined(__x86_64__)
 #include "cpu/avx512_begin.h"
 #include "cpu/linalg_triangles.h"
+#include "cpu/linalg_vectors.h"
 
 namespace rl::cpu {
 namespace {
@@ -43,10 +44,40 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
   });
 }
 
-// Columns of the right side know nothing of each other: slabs of them are the pieces.
+// One right side: the numbers of a triangle are read once, in the order they have in memory, along rows or columns.
+template <class T> void solve_vector(bool upper, bool unit, int64_t n, const T* a, int64_t ars, int64_t acs, T* x) {
+  constexpr int64_t W = Vec<T>::W;
+  T sums[W];
+  for (int64_t s = 0; s < n; s += W) {
+    const int64_t w = std::min(W, n - s), i0 = upper ? n - s - w : s, i1 = i0 + w;
+    if (acs == 1) {  // what the solved ones are in these rows
+      const int64_t first = upper ? i1 : 0;
+      inner_products(s, w, a + i0 * ars + first, ars, x + first, sums);
+      for (int64_t r = 0; r < w; ++r) x[i0 + r] -= sums[r];
+    }
+    for (int64_t q = 0; q < w; ++q) {
+      const int64_t j = upper ? i1 - 1 - q : i0 + q;
+      if (!unit) x[j] /= a[j * (ars + acs)];
+      for (int64_t i = upper ? i0 : j + 1; i < (upper ? j : i1); ++i) x[i] -= a[i * ars + j * acs] * x[j];
+    }
+    if (acs != 1) {  // what these are in the rows to come
+      const int64_t first = upper ? 0 : i1;
+      add_columns(n - s - w, w, a + first + i0 * acs, acs, x + i0, int64_t{1}, T(-1), x + first);
+    }
+  }
+}
+// Columns of the right side know nothing of each other: slabs of them are the pieces, of triangles that are not too
+// large to be read by each; those are solved in halves.
 template <class T>
 void solve(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
-  constexpr int64_t kSlab = 4 * Vec<T>::W;
+  constexpr int64_t kSlab = 4 * Vec<T>::W, kRead = 192;
+  if (k == 1 && ld == 1 && (ars == 1 || acs == 1)) return solve_vector(upper, unit, n, a, ars, acs, b);
+  if (n > kRead && k >= kSlab) {
+    solve_halves(upper, n, k, a, ars, acs, b, ld, [&](int64_t some, const T* corner, T* rows) {
+      solve(upper, unit, some, k, corner, ars, acs, rows, ld);
+    });
+    return;
+  }
   const int64_t slabs = (k + kSlab - 1) / kSlab, grain = std::max<int64_t>(1, 100000 / (n * n * kSlab));
   parallel_for(0, slabs, grain, [&](int64_t first, int64_t last) {
     const int64_t j0 = first * kSlab, j1 = std::min(k, last * kSlab);

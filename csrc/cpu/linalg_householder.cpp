@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kFew = 16;  // columns that are reflected one by one
 // Those whose reflections are one product, of a matrix of so many columns.
 constexpr int64_t block_of(int64_t n) { return n < 512 ? 64 : 128; }
+constexpr int64_t kApart = 4;  // columns for which blocks do not pay
 
 // Up to N columns of c, reflected: c -= tau v (v^T c)
 template <int N, class T> void reflect_few(int64_t n, const T* v, T tau, T* c, int64_t ld) {
@@ -43,6 +44,14 @@ template <int N, class T> void reflect_few(int64_t n, const T* v, T tau, T* c, i
 #pragma GCC unroll 8
     for (int q = 0; q < N; ++q) V::store(c + q * ld + i, V::fma(by[q], x, V::load(c + q * ld + i, mask)), mask);
   }
+}
+
+// The same for k columns.
+template <class T> void reflect_each(int64_t n, const T* v, T tau, int64_t k, T* c, int64_t ld) {
+  if (tau == T(0)) return;
+  int64_t j = 0;
+  for (; j + 4 <= k; j += 4) reflect_few<4>(n, v, tau, c + j * ld, ld);
+  for (; j < k; ++j) reflect_few<1>(n, v, tau, c + j * ld, ld);
 }
 
 // k reflections of m numbers as I - V T V^T.
@@ -110,21 +119,27 @@ template <class T> void factor(int64_t m, int64_t n, T* a, int64_t ld, T* tau) {
   for (int64_t j = 0; j < n; ++j) {
     T* x = a + j * ld + j;
     tau[j] = reflect(m - j, x);
-    if (tau[j] == T(0)) continue;
-    int64_t c = 1;
-    for (; c + 4 <= n - j; c += 4) reflect_few<4>(m - j, x, tau[j], x + c * ld, ld);
-    for (; c < n - j; ++c) reflect_few<1>(m - j, x, tau[j], x + c * ld, ld);
+    reflect_each(m - j, x, tau[j], n - j - 1, x + ld, ld);
   }
 }
 
-template <class T> void qr(int64_t m, int64_t n, T* a, int64_t ld, T* tau) {
-  const int64_t k = std::min(m, n), most = block_of(k);
+template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
+                                    const T* tau, T* c, int64_t ldc) {
+  const int64_t most = n <= kApart ? 1 : block_of(k), blocks = (k + most - 1) / most;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t j = (adjoint ? b : blocks - 1 - b) * most;
+    const T* corner = a + j * lda + j;
+    if (most == 1) reflect_each(m - j, corner, tau[j], n, c + j, ldc);
+    else ReflectionBlock<T>(m - j, std::min(most, k - j), corner, lda, tau + j).apply(adjoint, n, c + j, ldc);
+  }
+}
+template <class T> void qr(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, T* tau) {
+  const int64_t most = block_of(k);
   for (int64_t j = 0; j < k; j += most) {
     const int64_t count = std::min(most, k - j);
     T* corner = a + j * ld + j;
     factor(m - j, count, corner, ld, tau + j);
-    if (j + count < n)
-      ReflectionBlock<T>(m - j, count, corner, ld, tau + j).apply(true, n - j - count, corner + count * ld, ld);
+    reflect_all(true, m - j, n - j - count, count, corner, ld, tau + j, corner + count * ld, ld);
   }
 }
 template <class T> void expand(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, const T* tau) {
@@ -143,19 +158,12 @@ template <class T> void expand(int64_t m, int64_t n, int64_t k, T* a, int64_t ld
     block.apply(false, n - j, a + j * ld + j, ld);
   }
 }
-template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
-                                    const T* tau, T* c, int64_t ldc) {
-  const int64_t most = block_of(k), blocks = (k + most - 1) / most;
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t j = (adjoint ? b : blocks - 1 - b) * most;
-    const ReflectionBlock<T> block(m - j, std::min(most, k - j), a + j * lda + j, lda, tau + j);
-    block.apply(adjoint, n, c + j, ldc);
-  }
-}
 
 }  // namespace
 
-template <class T> void qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau) { qr(m, n, a, ld, tau); }
+template <class T> void qr_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, T* tau) {
+  qr(m, n, k, a, ld, tau);
+}
 template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, const T* tau) {
   expand(m, n, k, a, ld, tau);
 }
@@ -166,13 +174,13 @@ template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int6
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
-template <class T> void qr_columns(int64_t, int64_t, T*, int64_t, T*) {}
+template <class T> void qr_columns(int64_t, int64_t, int64_t, T*, int64_t, T*) {}
 template <class T> void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*) {}
 template <class T> void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t) {}
 #endif
 
 #define RL_INSTANTIATE(T)                                                         \
-  template void qr_columns(int64_t, int64_t, T*, int64_t, T*);                    \
+  template void qr_columns(int64_t, int64_t, int64_t, T*, int64_t, T*);           \
   template void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*); \
   template void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t);
 RL_INSTANTIATE(float)

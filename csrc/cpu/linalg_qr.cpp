@@ -55,7 +55,8 @@ void geqrf(const View& a, const View& tau) {
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Write);
       if constexpr (!lapack::is_complex<T>) {
-        if (is_dense<T>(kReflected * std::min(m, n))) return qr_columns(m, n, x.data(), x.ld(), t.data());
+        if (is_dense<T>(kReflected * std::min(m, n)))
+          return qr_columns(m, n, std::min(m, n), x.data(), x.ld(), t.data());
       }
       int code = 0;
       with_work<T>([&](T* work, int size) { lapack::geqrf<T>(m, n, x.data(), x.ld(), t.data(), work, size, &code); });

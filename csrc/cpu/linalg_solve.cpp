@@ -27,8 +27,6 @@ template <class T> int lu_unpivoted(const ColMajor<T>& a, int m, int n) {
   return info;
 }
 
-constexpr int kManyColumns = 8;  // of a right side, for which products pay
-
 }  // namespace
 
 bool by_rows(DType dtype, int64_t m, int64_t n) {
@@ -93,7 +91,7 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
               p.data()[j]);
       if constexpr (!lapack::is_complex<T>)
-        if ((k >= kManyColumns || lu.strides[lu.ndim - 1] == 1) && is_dense<T>(n)) {
+        if (is_dense<T>(n)) {
           RowMajor<T> y(b, i);
           const T* packed = lu.as<T>() + batch_offset(lu, i, 2);
           const int64_t rs = lu.strides[lu.ndim - 2], cs = lu.strides[lu.ndim - 1];
@@ -168,7 +166,7 @@ void triangular_solve(const View& a, const View& b, bool left, bool upper, char 
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 1.0 * m * n * (left ? m : n), [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
-        if ((left ? n : m) >= kManyColumns && is_dense<T>(left ? m : n)) {
+        if (is_dense<T>(left ? m : n)) {
           // X A = B is A^T X^T = B^T.
           RowMajor<T> y(left ? b : Turned(b).view, i);
           int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];

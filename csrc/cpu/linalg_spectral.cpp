@@ -104,7 +104,7 @@ template <class T> struct Svd {
     Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
     if constexpr (!lapack::is_complex<T>)
       if (is_dense<T>(n)) {
-        qr_columns(m, n, a, lda, tau.get());
+        qr_columns(m, n, n, a, lda, tau.get());
         solve_triangle(r.get(), small.get());
         if (job == 'N' || code) return;
         expand_left(small.get());

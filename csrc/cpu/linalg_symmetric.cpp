@@ -146,7 +146,7 @@ void cholesky_solve(const View& factor, const View& b, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
-        if (k >= 8 && is_dense<T>(n)) {
+        if (is_dense<T>(n)) {
           RowMajor<T> y(b, i);
           const T* l = factor.as<T>() + batch_offset(factor, i, 2);
           int64_t rs = factor.strides[factor.ndim - 2], cs = factor.strides[factor.ndim - 1];
