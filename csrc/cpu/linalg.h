@@ -18,6 +18,8 @@ void ldl_factor(const View& a, const View& pivots, const View& info, bool hermit
 void ldl_solve(const View& ld, const View& pivots, const View& b, bool hermitian);
 void eigh(const View& a, const View& values, const View& info, bool upper, bool vectors);
 // linalg_qr.cpp
+bool is_tall(DType dtype, int64_t m, int64_t n);
+void qr_tall(const View& a, const View* q, const View& r);
 void geqrf(const View& a, const View& tau);
 void orgqr(const View& a, const View& tau);
 void ormqr(const View& a, const View& tau, const View& c, bool left, bool adjoint);

@@ -21,25 +21,36 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
   constexpr int64_t W = V::W;
   if (tcs != 1 && trs == 1) return move(cols, rows, from, fcs, frs, to, tcs, trs);
   const bool turned = tcs == 1 && frs == 1, along = tcs == 1 && fcs == 1;
-  parallel_for(0, (rows + W - 1) / W, std::max<int64_t>(1, 65536 / (W * (cols + 1))), [&](int64_t first, int64_t last) {
+  parallel_for(0, (rows + W - 1) / W, std::max<int64_t>(1, 20480 / (W * (cols + 1))), [&](int64_t first, int64_t last) {
     for (int64_t band = first; band < last; ++band) {
       const int64_t i0 = band * W, i1 = std::min(rows, i0 + W);
-      int64_t j = 0;
       if (along) {
         for (int64_t i = i0; i < i1; ++i) std::copy_n(from + i * frs, cols, to + i * trs);
         continue;
       }
-      if (turned && i1 - i0 == W)
-        for (; j + W <= cols; j += W) {
+      if (turned) {
+        const auto down = first_lanes<T>(i1 - i0);
+        for (int64_t j = 0; j < cols; j += W) {
           typename V::Reg r[W];
+          const T* source = from + i0 + j * fcs;
+          T* target = to + i0 * trs + j;
+          if (i1 - i0 == W && j + W <= cols) {
 #pragma GCC unroll 16
-          for (int64_t c = 0; c < W; ++c) r[c] = V::load(from + i0 + (j + c) * fcs);
+            for (int64_t c = 0; c < W; ++c) r[c] = V::load(source + c * fcs);
+            V::transpose(r);
+#pragma GCC unroll 16
+            for (int64_t c = 0; c < W; ++c) V::store(target + c * trs, r[c]);
+            continue;
+          }
+          const auto across = first_lanes<T>(cols - j);
+          for (int64_t c = 0; c < W; ++c) r[c] = j + c < cols ? V::load(source + c * fcs, down) : V::zero();
           V::transpose(r);
-#pragma GCC unroll 16
-          for (int64_t c = 0; c < W; ++c) V::store(to + (i0 + c) * trs + j, r[c]);
+          for (int64_t c = 0; c < i1 - i0; ++c) V::store(target + c * trs, r[c], across);
         }
+        continue;
+      }
       for (int64_t i = i0; i < i1; ++i)
-        for (int64_t c = j; c < cols; ++c) to[i * trs + c * tcs] = from[i * frs + c * fcs];
+        for (int64_t j = 0; j < cols; ++j) to[i * trs + j * tcs] = from[i * frs + j * fcs];
     }
   });
 }

@@ -69,9 +69,18 @@ template <class T> struct ReflectionBlock {
     }
     // V^T V, above the diagonal. T, and with it the right angles in Q, is as exact as these sums are: they are taken by
     // lanes, where a product would add up long ones number by number.
+    // Long columns part by part, all of them while a part is in the cache.
+    constexpr int64_t kPart = 512;
     Scratch<T> inner(k * k);
     parallel_for(0, k, std::max<int64_t>(4, 131072 / (m * k)), [&](int64_t first, int64_t last) {
-      for (int64_t j = first; j < last; ++j) inner_products(m, j + 1, v.get(), m, v.get() + j * m, inner.get() + j * k);
+      Scratch<T> sums(k);
+      std::fill(inner.get() + first * k, inner.get() + last * k, T(0));
+      for (int64_t i = 0; i < m; i += kPart)
+        for (int64_t j = first; j < last; ++j) {
+          const T* part = v.get() + i;
+          inner_products(std::min(kPart, m - i), j + 1, part, m, part + j * m, sums.get());
+          add_scaled(j + 1, T(1), sums.get(), inner.get() + j * k);
+        }
     });
     std::fill_n(t.get(), k * k, T(0));
     fill_triangle(0, k, tau, inner.get());

@@ -155,9 +155,11 @@ template <class T> class RowMajor {
   bool in_place_;
   Scratch<T> data_;
 };
-// Whether a matrix of this size and type goes to them.
-template <class T> bool is_dense(int64_t n) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= 48 && gemm_available();
+constexpr int64_t kDense = 48;      // columns from which on decompositions by products pay
+constexpr int64_t kEliminated = 9;  // the same of elimination, whose small blocks stay in registers
+// Whether a matrix of n columns goes to them, of which those from `from` on should.
+template <class T> bool is_dense(int64_t n, int64_t from = kDense) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= from && gemm_available();
   return false;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cpu/linalg_layout.h"
 #include "cpu/linalg_lstsq.h"
+#include "cpu/linalg_tall.h"
 
 namespace rl::cpu {
 namespace {
@@ -147,35 +148,11 @@ template <class T> bool solve_tall(LeastSquares<T>& p) {
   return finish(p, x.get(), ld);
 }
 
-// Very tall matrices are pieces of rows, each of which becomes a triangle in a cache; these, one below the other, are a
-// matrix of far fewer rows.
-template <class T> bool solve_pieces(LeastSquares<T>& p, int64_t height) {
-  const int64_t m = p.m, n = p.n, k = p.k, width = n + k, count = m / height;
-  const int64_t stacked = count * n, lds = line_ld<T>(stacked);
-  Scratch<T> stack(checked_mul(lds, width)), tau(n);
-  const int64_t grain = std::max<int64_t>(1, 40000 / (height * n * width));
-  parallel_for(0, count, grain, [&](int64_t first, int64_t last) {
-    const int64_t ld = line_ld<T>(2 * height);
-    Scratch<T> x(checked_mul(ld, width)), factors(n);
-    for (int64_t piece = first; piece < last; ++piece) {
-      const int64_t i = piece * height, rows = piece + 1 < count ? height : m - i;  // the last one has the rest
-      T *right = x.get() + n * ld, *b = p.y + i, *to = stack.get() + piece * n;
-      move_matrix(rows, n, p.a + i * p.rs, p.rs, p.cs, x.get(), 1, ld);
-      move_matrix(rows, k, b, 1, p.ldy, right, 1, ld);
-      qr_columns(rows, width, n, x.get(), ld, factors.get());
-      for (int64_t j = 0; j < width; ++j) {
-        const int64_t used = std::min(j + 1, n);
-        std::copy_n(x.get() + j * ld, used, to + j * lds);
-        std::fill(to + j * lds + used, to + j * lds + n, T(0));
-      }
-      if (!p.ranked) move_matrix(rows - n, k, right + n, 1, ld, b + n, 1, p.ldy);
-    }
-  });
-  qr_columns(stacked, width, n, stack.get(), lds, tau.get());
-  if (!p.ranked)
-    for (int64_t piece = 1; piece < count; ++piece)
-      move_matrix(n, k, stack.get() + n * lds + piece * n, 1, lds, p.y + piece * height, 1, p.ldy);
-  return finish(p, stack.get(), lds);
+// See Note [Pieces of rows].
+template <class T> bool solve_pieces(LeastSquares<T>& p) {
+  TallQr<T> qr(p.m, p.n, p.a, p.rs, p.cs);
+  qr.reflect(p.y, p.k, p.ldy, !p.ranked);
+  return finish(p, qr.triangle(), qr.ld());
 }
 
 // The shortest solution of a wide system, from A^T = Q R: X = Q R^-T B.
@@ -194,8 +171,7 @@ template <class T> bool solve_wide(LeastSquares<T>& p) {
   return true;
 }
 
-constexpr int64_t kPiece = 256;   // rows of a piece at least
-constexpr int64_t kMuch = 16384;  // numbers of a matrix from which on few columns are no obstacle
+constexpr int64_t kMuch = 16384;  // numbers of a wide matrix from which on few rows are no obstacle
 
 }  // namespace
 
@@ -203,8 +179,7 @@ template <class T> bool solve_least_squares(LeastSquares<T>& p) {
   const int64_t least = std::min(p.m, p.n);
   if (p.k == 0 || !gemm_available()) return false;
   if (p.m < p.n) return (is_dense<T>(least) || (p.n >= 16 * p.m && p.m * p.n >= kMuch)) && solve_wide(p);
-  const int64_t height = std::max(kPiece, 8 * p.n);
-  if (p.m >= 2 * height && p.m * p.n >= kMuch) return solve_pieces(p, height);
+  if (TallQr<T>::fits(p.m, p.n)) return solve_pieces(p);
   return is_dense<T>(least) && solve_tall(p);
 }
 template bool solve_least_squares(LeastSquares<float>&);

@@ -3,9 +3,12 @@
 
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tall.h"
 
 namespace rl::cpu {
 namespace {
+
+constexpr int64_t kTallDense = 8;  // columns of a tall matrix from which on a QR of our own pays
 
 template <class T> struct Svd {
   using R = lapack::real_t<T>;
@@ -102,24 +105,32 @@ template <class T> struct Svd {
   // Tall matrices by their QR first: A = Q R, R = U' S V^H, U = Q U'.
   void tall() {
     Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
-    if constexpr (!lapack::is_complex<T>)
-      if (is_dense<T>(n)) {
+    if constexpr (!lapack::is_complex<T>) {
+      if (job != 'A' && TallQr<T>::fits(m, n)) {
+        TallQr<T> qr(m, n, a, 1, lda);
+        job == 'N' ? qr.reflect() : qr.decompose();
+        solve_triangle(qr.triangle(), qr.ld(), r.get(), small.get());
+        if (job == 'S' && code == 0) qr.expand(small.get(), n, n, u, ldu);
+        return;
+      }
+      if (is_dense<T>(n, kTallDense)) {
         qr_columns(m, n, n, a, lda, tau.get());
-        solve_triangle(r.get(), small.get());
+        solve_triangle(a, lda, r.get(), small.get());
         if (job == 'N' || code) return;
         expand_left(small.get());
         return reflect_columns(false, m, job == 'A' ? m : n, n, a, lda, tau.get(), u, ldu);
       }
+    }
     run([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
-    solve_triangle(r.get(), small.get());
+    solve_triangle(a, lda, r.get(), small.get());
     expand_left(small.get());
     int width = job == 'A' ? m : n;
     run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
   }
-  // s, vh and the small u of the triangle in a's corner, which becomes r.
-  void solve_triangle(T* r, T* small) {
+  // s, vh and the small u of a triangle, which becomes r.
+  void solve_triangle(const T* from, int64_t ld, T* r, T* small) {
     for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? a[j * lda + i] : T(0);
+      for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? from[j * ld + i] : T(0);
     Svd<T> inner{n, n, 0, job == 'N' ? 'N' : 'S', r, small, vh, n, n, ldvh, s};
     inner.by_shape();
     code = inner.code;
@@ -143,9 +154,11 @@ template <class T> struct Svd {
   }
   void by_shape() {
     int64_t least = std::min(m, n), most = std::max(m, n), threshold = least * 11 / 6;
-    if constexpr (!lapack::is_complex<T>)
+    if constexpr (!lapack::is_complex<T>) {
       if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate())
         return 2 * int64_t{m} >= 3 * int64_t{n} ? tall() : condensed();
+      if (is_dense<T>(n, kTallDense) && m >= 4 * n && moderate()) return tall();
+    }
     if (job == 'N' || lapack::is_complex<T>) divide_and_conquer();
     else if (n > m && most >= threshold && most < 16 * least && moderate()) wide();
     else if (m > n && 2 * most >= 3 * least && most < threshold && moderate()) tall();

@@ -77,7 +77,7 @@ void cholesky(const View& a, const View& info, bool upper) {
         });
       }
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(n)) {
+        if (is_dense<T>(n, kEliminated)) {
           // L column by column is U row by row.
           T* at = a.as<T>() + batch_offset(a, i, 2);
           const int64_t rs = a.strides[a.ndim - (upper ? 2 : 1)], cs = a.strides[a.ndim - (upper ? 1 : 2)];
@@ -112,7 +112,7 @@ void cholesky_inverse(const View& a, const View& info, bool upper) {
     for_batch(batch_count(a, 2), n * 1.0 * n * n, [&](int64_t i) {
       int code = 0;
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(n)) {
+        if (is_dense<T>(n, 1)) {
           // The inverse of L L^T by two systems, if no element of the diagonal is zero.
           RowMajor<T> x(a, i);
           const T* l = x.data();
@@ -146,7 +146,7 @@ void cholesky_solve(const View& factor, const View& b, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(n)) {
+        if (is_dense<T>(n, 1)) {
           RowMajor<T> y(b, i);
           const T* l = factor.as<T>() + batch_offset(factor, i, 2);
           int64_t rs = factor.strides[factor.ndim - 2], cs = factor.strides[factor.ndim - 1];

@@ -12,7 +12,8 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int64_t kSmall = 96;  // triangles that are solved without products
+// Triangles that are solved without products, by the width of right sides.
+template <class T> int64_t small_triangle(int64_t k) { return k <= Vec<T>::W ? 512 : 96; }
 
 // c -= a b
 template <class T> void subtract(int64_t m, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b,
@@ -34,7 +35,7 @@ template <int R, int N, class T> void solve_few(int64_t i, bool unit, const T* a
     return v + 1 < N ? V::load(from + v * V::W) : V::load(from + v * V::W, last);
   };
   typename V::Reg acc[R][N];
-#pragma GCC unroll 6
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < N; ++v) acc[r][v] = load(b + (i + r) * ld, v);
@@ -43,7 +44,7 @@ template <int R, int N, class T> void solve_few(int64_t i, bool unit, const T* a
     typename V::Reg x[N];
 #pragma GCC unroll 4
     for (int v = 0; v < N; ++v) x[v] = load(b + p * ld, v);
-#pragma GCC unroll 6
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const auto by = V::all(rows[r * ars + p * acs]);
 #pragma GCC unroll 4
@@ -51,9 +52,9 @@ template <int R, int N, class T> void solve_few(int64_t i, bool unit, const T* a
     }
   }
   const T* corner = rows + i * acs;
-#pragma GCC unroll 6
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 6
+#pragma GCC unroll 16
     for (int q = 0; q < r; ++q) {
       const auto by = V::all(corner[r * ars + q * acs]);
 #pragma GCC unroll 4
@@ -79,6 +80,8 @@ void solve_small(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_
   auto some = [&](auto vectors, T* right, typename Vec<T>::Mask last) {
     constexpr int N = decltype(vectors)::value;
     int64_t i = 0;
+    if constexpr (N == 1)  // as many rows as a cache line has, if the triangle is column by column
+      for (; i + 16 <= n; i += 16) solve_few<16, N>(i, unit, a, ars, acs, right, ld, last);
     for (; i + 6 <= n; i += 6) solve_few<6, N>(i, unit, a, ars, acs, right, ld, last);
     if (i + 4 <= n) solve_few<4, N>(i, unit, a, ars, acs, right, ld, last), i += 4;
     if (i + 2 <= n) solve_few<2, N>(i, unit, a, ars, acs, right, ld, last), i += 2;
@@ -114,7 +117,7 @@ void solve_halves(bool upper, int64_t n, int64_t k, const T* a, int64_t ars, int
 // On this thread, as far as products are small.
 template <class T>
 void solve_slab(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
-  if (n <= kSmall) return solve_small(upper, unit, n, k, a, ars, acs, b, ld);
+  if (n <= small_triangle<T>(k)) return solve_small(upper, unit, n, k, a, ars, acs, b, ld);
   solve_halves(upper, n, k, a, ars, acs, b, ld, [&](int64_t some, const T* corner, T* rows) {
     solve_slab(upper, unit, some, k, corner, ars, acs, rows, ld);
   });
