@@ -2,6 +2,7 @@
 #include "cpu/linalg_dense.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/parallel.h"
 #include "cpu/scratch.h"
@@ -13,6 +14,26 @@
 
 namespace rl::cpu {
 namespace {
+
+// Sizes, as whole numbers, are in the order of their bits, and NaN is above all.
+inline float largest(int64_t n, const float* x) {
+  __m512i most = _mm512_setzero_si512();
+  const __m512i size = _mm512_set1_epi32(0x7fffffff);
+  for (int64_t i = 0; i < n; i += 16) {
+    const auto y = Vec<float>::load(x + i, first_lanes<float>(n - i));
+    most = _mm512_max_epu32(most, _mm512_and_si512(_mm512_castps_si512(y), size));
+  }
+  return std::bit_cast<float>(static_cast<uint32_t>(_mm512_reduce_max_epu32(most)));
+}
+inline double largest(int64_t n, const double* x) {
+  __m512i most = _mm512_setzero_si512();
+  const __m512i size = _mm512_set1_epi64(0x7fffffffffffffff);
+  for (int64_t i = 0; i < n; i += 8) {
+    const auto y = Vec<double>::load(x + i, first_lanes<double>(n - i));
+    most = _mm512_max_epu64(most, _mm512_and_si512(_mm512_castpd_si512(y), size));
+  }
+  return std::bit_cast<double>(static_cast<uint64_t>(_mm512_reduce_max_epu64(most)));
+}
 
 // Bands of rows of what is written are the pieces.
 template <class T>
@@ -98,6 +119,7 @@ void solve(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars,
 
 }  // namespace
 
+template <class T> T largest_of(int64_t n, const T* x) { return largest(n, x); }
 template <class T>
 void solve_rows(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
   solve(upper, unit, n, k, a, ars, acs, b, ld);
@@ -109,11 +131,13 @@ void move_matrix(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
+template <class T> T largest_of(int64_t, const T*) { return 0; }
 template <class T> void solve_rows(bool, bool, int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t) {}
 template <class T> void move_matrix(int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t, int64_t) {}
 #endif
 
 #define RL_INSTANTIATE(T)                                                                          \
+  template T largest_of(int64_t, const T*);                                                        \
   template void solve_rows(bool, bool, int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t); \
   template void move_matrix(int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t, int64_t);
 RL_INSTANTIATE(float)

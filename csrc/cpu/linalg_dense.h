@@ -15,6 +15,8 @@ template <class T> int64_t line_ld(int64_t n) {
   return ld * static_cast<int64_t>(sizeof(T)) % 1024 == 0 ? ld + line : ld;
 }
 
+// The largest size of n numbers; NaN if one of them is.
+template <class T> T largest_of(int64_t n, const T* x);
 // A X = B for a triangle A (n, n) of any strides; B (n, k) becomes X. A unit triangle's diagonal is not read.
 template <class T>
 void solve_rows(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld);

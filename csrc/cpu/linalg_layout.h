@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "backend/linalg.h"
@@ -161,6 +162,29 @@ constexpr int64_t kEliminated = 9;  // the same of elimination, whose small bloc
 template <class T> bool is_dense(int64_t n, int64_t from = kDense) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= from && gemm_available();
   return false;
+}
+
+// Whether numbers (m, n), column by column, can be reflected as they are: finite, and with squares that a T holds.
+// Those above the diagonal do not count if only the `lower` half is asked about.
+template <class T> bool moderate(int64_t m, int64_t n, const T* a, int64_t ld, bool lower = false) {
+  using R = lapack::real_t<T>;
+  R largest = 0;
+  bool finite = true;
+  auto look = [&](R size) {
+    finite &= size <= std::numeric_limits<R>::max();
+    largest = std::max(largest, size);
+  };
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t first = lower ? j : 0;
+    if constexpr (!lapack::is_complex<T>)
+      if (gemm_available()) {
+        look(largest_of(m - first, a + j * ld + first));
+        continue;
+      }
+    for (int64_t i = first; i < m; ++i) look(std::abs(a[j * ld + i]));
+  }
+  const R limit = sizeof(R) == 4 ? R(1e12) : R(1e120);
+  return finite && largest < limit && largest > 1 / limit;
 }
 
 template <class T> T& item(const View& v, int64_t index) { return v.as<T>()[batch_offset(v, index, 0)]; }

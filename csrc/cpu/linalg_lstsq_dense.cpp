@@ -4,8 +4,6 @@
 // Note [A and B side by side]
 // Reflections that make a triangle of A are wanted of B, too: as further columns of A it has them at the price of a
 // wider product. Of A = Q R and C = Q^T B, min |R X - C| is the same problem, of n rows.
-#include <limits>
-
 #include "cpu/linalg_layout.h"
 #include "cpu/linalg_lstsq.h"
 #include "cpu/linalg_tall.h"
@@ -33,20 +31,6 @@ template <class T> int first_zero(int64_t n, const T* r, int64_t ld) {
     if (r[i * (ld + 1)] == T(0)) return static_cast<int>(i) + 1;
   return 0;
 }
-// Whether numbers (m, n) are finite and such that gelsy would not scale them.
-template <class T> bool moderate(int64_t m, int64_t n, const T* a, int64_t ld) {
-  T largest = 0;
-  bool finite = true;
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = 0; i < m; ++i) {
-      const T size = std::fabs(a[j * ld + i]);
-      finite &= size <= std::numeric_limits<T>::max();
-      largest = std::max(largest, size);
-    }
-  const T limit = sizeof(T) == 4 ? T(1e12) : T(1e120);
-  return finite && largest < limit && largest > 1 / limit;
-}
-
 // How many columns of the triangle have a condition below 1 / rcond, told from column to column as gelsy tells it.
 template <class T> int64_t rank_of(int64_t n, const T* r, int64_t ld, T rcond) {
   Scratch<T> low(n), high(n);

@@ -140,28 +140,16 @@ template <class T> struct Svd {
     for (int64_t j = 0; j < width; ++j)
       for (int64_t i = 0; i < m; ++i) u[j * ldu + i] = i < n && j < n ? small[j * n + i] : T(i == j ? 1 : 0);
   }
-  // Numbers that need no scaling before: neither tiny nor huge, and finite.
-  bool moderate() const {
-    R largest = 0;
-    for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = 0; i < m; ++i) {
-        R x = std::abs(a[j * lda + i]);
-        if (!(x <= std::numeric_limits<R>::max())) return false;
-        largest = std::max(largest, x);
-      }
-    R limit = sizeof(R) == 4 ? R(1e12) : R(1e120);
-    return largest < limit && largest > 1 / limit;
-  }
   void by_shape() {
     int64_t least = std::min(m, n), most = std::max(m, n), threshold = least * 11 / 6;
     if constexpr (!lapack::is_complex<T>) {
-      if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate())
+      if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate(m, n, a, lda))
         return 2 * int64_t{m} >= 3 * int64_t{n} ? tall() : condensed();
-      if (is_dense<T>(n, kTallDense) && m >= 4 * n && moderate()) return tall();
+      if (is_dense<T>(n, kTallDense) && m >= 4 * n && moderate(m, n, a, lda)) return tall();
     }
     if (job == 'N' || lapack::is_complex<T>) divide_and_conquer();
-    else if (n > m && most >= threshold && most < 16 * least && moderate()) wide();
-    else if (m > n && 2 * most >= 3 * least && most < threshold && moderate()) tall();
+    else if (n > m && most >= threshold && most < 16 * least && moderate(m, n, a, lda)) wide();
+    else if (m > n && 2 * most >= 3 * least && most < threshold && moderate(m, n, a, lda)) tall();
     else divide_and_conquer();
   }
   template <class F> void run(F f) {

@@ -20,20 +20,6 @@ template <class F> void each_row(int64_t n, F f) {
   });
 }
 
-// Whether numbers can be reflected as they are: finite, and with squares that a T holds.
-template <class T> bool moderate(int64_t n, const T* a, int64_t ld) {
-  T largest = 0;
-  bool finite = true;
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = j; i < n; ++i) {
-      const T x = std::fabs(a[j * ld + i]);
-      finite &= x <= std::numeric_limits<T>::max();
-      largest = x > largest ? x : largest;
-    }
-  const T limit = sizeof(T) == 4 ? T(1e12) : T(1e120);
-  return finite && largest < limit && largest > 1 / limit;
-}
-
 // Eigenvalues of the lower half of x by way of three diagonals, and eigenvectors where wanted: those of the diagonals,
 // reflected back.
 template <class T> int eigh_condensed(int n, const ColMajor<T>& x, T* values, bool vectors) {
@@ -222,7 +208,7 @@ void eigh(const View& a, const View& values, const View& info, bool upper, bool 
         ColMajor<T> x(a, i, Access::ReadWrite);
         Column<R> w(values, i, Access::Write);
         if constexpr (!lapack::is_complex<T>)
-          if (!upper && is_dense<T>(n) && moderate(n, x.data(), x.ld())) {
+          if (!upper && is_dense<T>(n) && moderate(n, n, x.data(), x.ld(), true)) {
             item<int>(info, i) = eigh_condensed(n, x, w.data(), vectors);
             return;
           }
