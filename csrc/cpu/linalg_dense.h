@@ -36,6 +36,11 @@ template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, in
 template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                         const T* tau, T* c, int64_t ldc);
 
+// c (k, k) becomes the first k rows of Q (c above zeros), for k reflections of m numbers.
+template <class T> void reflect_top(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau, T* c, int64_t ldc);
+// The signs that reflections of whole columns would give the rows of R, from the first n rows of another Q: elimination
+// finds in them, and overwrites them with, what each reflection would have met on the diagonal.
+template <class T> void reflection_signs(int64_t n, T* q, int64_t ld, T* signs);
 // Whether the condition of an upper triangle is certain to be less than 1 / rcond.
 template <class T> bool well_conditioned(int64_t n, const T* r, int64_t ld, double rcond);
 // A with its columns in `order`, counted from 1, = Q R: the diagonal of R descends.

@@ -70,6 +70,13 @@ template <class T> struct ReflectionBlock {
   }
   // c (m, n) becomes Q c, or Q^T c.
   void apply(bool adjoint, int64_t n, T* c, int64_t ld) const { apply(0, k, adjoint, n, c, ld); }
+  // c (k, k) becomes the first k rows of Q (c above zeros).
+  void apply_top(T* c, int64_t ld) const {
+    Scratch<T> w(k * k), tw(k * k);
+    product(k, k, k, T(1), v.get(), m, int64_t{1}, c, int64_t{1}, ld, T(0), w.get(), k);
+    product(k, k, k, T(1), t.get(), int64_t{1}, k, w.get(), int64_t{1}, k, T(0), tw.get(), k);
+    product(k, k, k, T(-1), v.get(), int64_t{1}, m, tw.get(), int64_t{1}, k, T(1), c, ld);
+  }
 
  private:
   ReflectionBlock(int64_t rows, int64_t count) : m(rows), k(count), v(rows * count), t(count * count) {
@@ -193,8 +200,22 @@ template <class T> void expand(int64_t m, int64_t n, int64_t k, T* a, int64_t ld
   }
 }
 
+template <class T> void find_signs(int64_t n, T* q, int64_t ld, T* signs) {
+  for (int64_t j = 0; j < n; ++j) {
+    T* column = q + j * (ld + 1);
+    signs[j] = column[0] < T(0) ? T(1) : T(-1);
+    column[0] -= signs[j];
+    for (int64_t c = 1; c < n - j; ++c)
+      add_scaled(n - j - 1, -column[c * ld] / column[0], column + 1, column + c * ld + 1);
+  }
+}
+
 }  // namespace
 
+template <class T> void reflect_top(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau, T* c, int64_t ldc) {
+  ReflectionBlock<T>(m, k, a, lda, tau).apply_top(c, ldc);
+}
+template <class T> void reflection_signs(int64_t n, T* q, int64_t ld, T* signs) { find_signs(n, q, ld, signs); }
 template <class T> void qr_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, T* tau) {
   qr(m, n, k, a, ld, tau);
 }
@@ -208,14 +229,18 @@ template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int6
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
+template <class T> void reflect_top(int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t) {}
+template <class T> void reflection_signs(int64_t, T*, int64_t, T*) {}
 template <class T> void qr_columns(int64_t, int64_t, int64_t, T*, int64_t, T*) {}
 template <class T> void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*) {}
 template <class T> void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t) {}
 #endif
 
-#define RL_INSTANTIATE(T)                                                         \
-  template void qr_columns(int64_t, int64_t, int64_t, T*, int64_t, T*);           \
-  template void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*); \
+#define RL_INSTANTIATE(T)                                                                \
+  template void reflect_top(int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t); \
+  template void reflection_signs(int64_t, T*, int64_t, T*);                              \
+  template void qr_columns(int64_t, int64_t, int64_t, T*, int64_t, T*);                  \
+  template void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*);        \
   template void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t);
 RL_INSTANTIATE(float)
 RL_INSTANTIATE(double)

@@ -106,13 +106,6 @@ template <class T> struct Svd {
   void tall() {
     Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
     if constexpr (!lapack::is_complex<T>) {
-      if (job != 'A' && TallQr<T>::fits(m, n)) {
-        TallQr<T> qr(m, n, a, 1, lda);
-        job == 'N' ? qr.reflect() : qr.decompose();
-        solve_triangle(qr.triangle(), qr.ld(), r.get(), small.get());
-        if (job == 'S' && code == 0) qr.expand(small.get(), n, n, u, ldu);
-        return;
-      }
       if (is_dense<T>(n, kTallDense)) {
         qr_columns(m, n, n, a, lda, tau.get());
         solve_triangle(a, lda, r.get(), small.get());
@@ -126,6 +119,20 @@ template <class T> struct Svd {
     expand_left(small.get());
     int width = job == 'A' ? m : n;
     run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
+  }
+  // Whether A, of any strides, is tall enough for its own way, and has numbers for it.
+  bool by_pieces(const T* from, int64_t rs, int64_t cs) {
+    if constexpr (lapack::is_complex<T>) return false;
+    else {
+      if (job == 'A' || !TallQr<T>::fits(m, n)) return false;
+      TallQr<T> qr(m, n, from, rs, cs);
+      job == 'N' ? qr.reflect() : qr.decompose();
+      if (!moderate(n, n, qr.triangle(), qr.ld())) return false;
+      Scratch<T> r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
+      solve_triangle(qr.triangle(), qr.ld(), r.get(), small.get());
+      if (job == 'S' && code == 0) qr.expand(small.get(), n, n, u, ldu);
+      return true;
+    }
   }
   // s, vh and the small u of a triangle, which becomes r.
   void solve_triangle(const T* from, int64_t ld, T* r, T* small) {
@@ -186,10 +193,14 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
     for_batch(batch_count(a, 2), (u ? 20.0 : 4.0) * m * n * least, [&](int64_t i) {
-      ColMajor<T> x(a, i, Access::Read, true);
       Column<R> values(s, i, Access::Write);
-      Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', x.data(), nullptr, nullptr, x.ld(), 1, 1, values.data()};
+      Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', nullptr, nullptr, nullptr, 1, 1, 1, values.data()};
       auto solve = [&] {
+        if (driver != SvdDriver::QrIteration &&
+            job.by_pieces(a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]))
+          return;
+        ColMajor<T> x(a, i, Access::Read, true);
+        job.a = x.data(), job.lda = x.ld();
         if (driver == SvdDriver::QrIteration) job.qr_iteration();
         else job.by_shape();
       };

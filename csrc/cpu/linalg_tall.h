@@ -38,21 +38,21 @@ template <class T> class TallQr {
   // R, with the signs that reflections of whole columns would give its rows, and Q, for `expand`.
   void decompose() {
     factor(nullptr, 0, 0, false, true);
-    Scratch<T> unit(checked_mul(n_, n_)), top(checked_mul(n_, n_));
-    std::fill_n(unit.get(), n_ * n_, T(0));
-    for (int64_t j = 0; j < n_; ++j) unit[j * (n_ + 1)] = T(1);
+    Scratch<T> top(checked_mul(n_, n_));
+    std::fill_n(top.get(), n_ * n_, T(0));
+    for (int64_t j = 0; j < n_; ++j) top[j * (n_ + 1)] = T(1);
+    reflect_top(count_ * n_, n_, stack_.get(), lds_, stack_tau_.get(), top.get(), n_);
+    reflect_top(height_, n_, packed_.get(), ld_, tau_.get(), top.get(), n_);
     signs_.reset(n_);
-    std::fill_n(signs_.get(), n_, T(1));
-    expand(unit.get(), n_, n_, top.get(), n_, true);
-    find_signs(top.get());
+    reflection_signs(n_, top.get(), n_, signs_.get());
     for (int64_t j = 0; j < n_; ++j)
       for (int64_t i = 0; i <= j; ++i) stack_[j * lds_ + i] *= signs_[i];
   }
   T* triangle() const { return stack_.get(); }
   int64_t ld() const { return lds_; }
 
-  // to (m, k) = Q c for c (n, k), all column by column; of its rows the first piece's alone, if so wanted.
-  void expand(const T* c, int64_t k, int64_t ldc, T* to, int64_t ldt, bool first_only = false) const {
+  // to (m, k) = Q c for c (n, k), all column by column; after `decompose`.
+  void expand(const T* c, int64_t k, int64_t ldc, T* to, int64_t ldt) const {
     const int64_t stacked = count_ * n_;
     Scratch<T> tops(checked_mul(lds_, k));
     for (int64_t j = 0; j < k; ++j) {
@@ -60,7 +60,7 @@ template <class T> class TallQr {
       std::fill_n(tops.get() + j * lds_ + n_, stacked - n_, T(0));
     }
     reflect_columns(false, stacked, k, n_, stack_.get(), lds_, stack_tau_.get(), tops.get(), lds_);
-    parallel_for(0, first_only ? 1 : count_, 1, [&](int64_t first, int64_t last) {
+    parallel_for(0, count_, 1, [&](int64_t first, int64_t last) {
       Scratch<T> x(checked_mul(ld_, k));
       for (int64_t piece = first; piece < last; ++piece) {
         const int64_t rows = rows_of_piece(piece);
@@ -69,7 +69,7 @@ template <class T> class TallQr {
           std::fill_n(x.get() + j * ld_ + n_, rows - n_, T(0));
         }
         reflect_columns(false, rows, k, n_, reflections(piece), ld_, tau_.get() + piece * n_, x.get(), ld_);
-        move_matrix(first_only ? std::min(rows, n_) : rows, k, x.get(), 1, ld_, to + piece * height_, 1, ldt);
+        move_matrix(rows, k, x.get(), 1, ld_, to + piece * height_, 1, ldt);
       }
     });
   }
@@ -107,18 +107,6 @@ template <class T> class TallQr {
     qr_columns(stacked, width, n_, stack_.get(), lds_, stack_tau_.get());
     for (int64_t piece = 1; rest && piece < count_; ++piece)
       move_matrix(n_, k, stack_.get() + n_ * lds_ + piece * n_, 1, lds_, b + piece * height_, 1, ldb);
-  }
-  // Elimination finds in the first n rows of Q what each reflection would have met on the diagonal.
-  void find_signs(T* q) const {
-    for (int64_t j = 0; j < n_; ++j) {
-      T& pivot = q[j * (n_ + 1)];
-      signs_[j] = pivot < T(0) ? T(1) : T(-1);
-      pivot -= signs_[j];
-      for (int64_t c = j + 1; c < n_; ++c) {
-        const T by = q[c * n_ + j] / pivot;
-        for (int64_t i = j + 1; i < n_; ++i) q[c * n_ + i] -= by * q[j * n_ + i];
-      }
-    }
   }
   int64_t rows_of_piece(int64_t piece) const { return piece + 1 < count_ ? height_ : m_ - piece * height_; }
   T* reflections(int64_t piece) const { return packed_.get() + piece * ld_ * n_; }
