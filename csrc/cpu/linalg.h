@@ -28,6 +28,7 @@ void lstsq(const View& a, const View& b, const View* rank, const View* s, const 
            LstsqDriver driver);
 // linalg_spectral.cpp
 void svd(const View& a, const View* u, const View& s, const View* vh, const View& info, SvdDriver driver);
+// linalg_eig.cpp
 void eig(const View& a, const View& values, const View* vectors, const View& info);
 
 }  // namespace rl::cpu

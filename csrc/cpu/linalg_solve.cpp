@@ -147,11 +147,8 @@ void inverse(const View& a, const View& info) {
         Scratch<int> pivots(n);
         lapack::getrf<T>(n, n, x.data(), x.ld(), pivots.get(), &code);
         if (code == 0) {
-          T query;
-          lapack::getri<T>(n, x.data(), x.ld(), pivots.get(), &query, -1, &code);
-          int size = work_size(query);
-          Scratch<T> work(size);
-          lapack::getri<T>(n, x.data(), x.ld(), pivots.get(), work.get(), size, &code);
+          with_work<T>(
+              [&](T* work, int size) { lapack::getri<T>(n, x.data(), x.ld(), pivots.get(), work, size, &code); });
         }
       }
       item<int>(info, i) = code;

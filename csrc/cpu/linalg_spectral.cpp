@@ -1,5 +1,4 @@
-// Singular values, and eigenvalues of general matrices.
-#include <limits>
+// Singular values.
 
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
@@ -24,7 +23,7 @@ template <class T> struct Svd {
         job == 'N' ? 7 * least : std::max(5 * least * least + 5 * least, 2 * most * least + 2 * least * least + least);
     Scratch<R> rwork(lapack::is_complex<T> ? real : 1);
     Scratch<int> iwork(8 * least);
-    run([&](T* work, int size) {
+    with_work<T>([&](T* work, int size) {
       if constexpr (lapack::is_complex<T>)
         lapack::gesdd<T>(job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), iwork.get(), &code);
       else lapack::gesdd<T>(job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, iwork.get(), &code);
@@ -32,7 +31,7 @@ template <class T> struct Svd {
   }
   void qr_iteration() {
     Scratch<R> rwork(5 * static_cast<int64_t>(std::min(m, n)));
-    run([&](T* work, int size) {
+    with_work<T>([&](T* work, int size) {
       if constexpr (lapack::is_complex<T>)
         lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), &code);
       else lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, &code);
@@ -43,7 +42,8 @@ template <class T> struct Svd {
     Scratch<T> tauq(m), taup(m);
     Scratch<R> e(m), work(3 * static_cast<int64_t>(m) * m + 4 * static_cast<int64_t>(m));
     Scratch<int> iwork(8 * static_cast<int64_t>(m));
-    run([&](T* w, int size) { lapack::gebrd<T>(m, n, a, lda, s, e.get(), tauq.get(), taup.get(), w, size, &code); });
+    with_work<T>(
+        [&](T* w, int size) { lapack::gebrd<T>(m, n, a, lda, s, e.get(), tauq.get(), taup.get(), w, size, &code); });
     Scratch<R> ru(static_cast<int64_t>(m) * m), rv(static_cast<int64_t>(m) * m);
     R none;
     int inone;
@@ -56,8 +56,9 @@ template <class T> struct Svd {
       for (int64_t i = 0; i < height; ++i)
         vh[j * ldvh + i] = i < m && j < m ? T(rv[j * m + i]) : T(i >= m && i == j ? 1 : 0);
     char adjoint = lapack::is_complex<T> ? 'C' : 'T';
-    run([&](T* w, int size) { lapack::ormbr<T>('Q', 'L', 'N', m, m, n, a, lda, tauq.get(), u, ldu, w, size, &code); });
-    run([&](T* w, int size) {
+    with_work<T>(
+        [&](T* w, int size) { lapack::ormbr<T>('Q', 'L', 'N', m, m, n, a, lda, tauq.get(), u, ldu, w, size, &code); });
+    with_work<T>([&](T* w, int size) {
       lapack::ormbr<T>('P', 'R', adjoint, height, n, m, a, lda, taup.get(), vh, ldvh, w, size, &code);
     });
   }
@@ -114,11 +115,12 @@ template <class T> struct Svd {
         return reflect_columns(false, m, job == 'A' ? m : n, n, a, lda, tau.get(), u, ldu);
       }
     }
-    run([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
+    with_work<T>([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
     solve_triangle(a, lda, r.get(), small.get());
     expand_left(small.get());
     int width = job == 'A' ? m : n;
-    run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
+    with_work<T>(
+        [&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
   }
   // Whether A, of any strides, is tall enough for its own way, and has numbers for it.
   bool by_pieces(const T* from, int64_t rs, int64_t cs) {
@@ -158,13 +160,6 @@ template <class T> struct Svd {
     else if (n > m && most >= threshold && most < 16 * least && moderate(m, n, a, lda)) wide();
     else if (m > n && 2 * most >= 3 * least && most < threshold && moderate(m, n, a, lda)) tall();
     else divide_and_conquer();
-  }
-  template <class F> void run(F f) {
-    T query;
-    f(&query, -1);
-    int size = work_size(query);
-    Scratch<T> work(size);
-    f(work.get(), size);
   }
 };
 
@@ -214,68 +209,6 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
         solve();
       }
       item<int>(info, i) = job.code;
-    });
-  });
-}
-
-void eig(const View& a, const View& values, const View* vectors, const View& info) {
-  int n = rows_of(a);
-  visit_lapack(a.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using R = lapack::real_t<T>;
-    using C = std::complex<R>;
-    for_batch(batch_count(a, 2), 25.0 * n * n * n, [&](int64_t i) {
-      int code = 0;
-      if (n) {
-        ColMajor<T> x(a, i, Access::Read, true);
-        Column<C> w(values, i, Access::Write);
-        char job = vectors ? 'V' : 'N';
-        T none, query;
-        if constexpr (lapack::is_complex<T>) {
-          Scratch<R> rwork(2 * static_cast<int64_t>(n));
-          auto run = [&](T* v, int ldv) {
-            auto call = [&](T* work, int size) {
-              lapack::geev<T>('N', job, n, x.data(), x.ld(), w.data(), &none, 1, v, ldv, work, size, rwork.get(),
-                              &code);
-            };
-            call(&query, -1);
-            int size = work_size(query);
-            Scratch<T> work(size);
-            call(work.get(), size);
-          };
-          if (vectors) {
-            ColMajor<C> v(*vectors, i, Access::Write);
-            run(v.data(), v.ld());
-          } else {
-            run(&none, 1);
-          }
-        } else {
-          Scratch<R> re(n), im(n), v(vectors ? static_cast<int64_t>(n) * n : 1);
-          int ldv = vectors ? n : 1;
-          auto call = [&](T* work, int size) {
-            lapack::geev<T>('N', job, n, x.data(), x.ld(), re.get(), im.get(), &none, 1, v.get(), ldv, work, size,
-                            &code);
-          };
-          call(&query, -1);
-          int size = work_size(query);
-          Scratch<T> work(size);
-          call(work.get(), size);
-          for (int j = 0; j < n; ++j) w.data()[j] = C(re[j], im[j]);
-          if (vectors) {  // conjugate pairs share two real columns: their real and imaginary parts
-            ColMajor<C> out(*vectors, i, Access::Write);
-            for (int64_t j = 0; j < n; ++j) {
-              bool pair = im[j] != 0 && j + 1 < n;
-              for (int64_t r = 0; r < n; ++r) {
-                R x0 = v[j * n + r], x1 = pair ? v[(j + 1) * n + r] : R(0);
-                out.at(r, j) = C(x0, x1);
-                if (pair) out.at(r, j + 1) = C(x0, -x1);
-              }
-              j += pair;
-            }
-          }
-        }
-      }
-      item<int>(info, i) = code;
     });
   });
 }

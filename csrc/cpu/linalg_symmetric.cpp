@@ -1,5 +1,4 @@
 // Symmetric and Hermitian matrices: Cholesky, Bunch and Kaufman's LDL, eigenvalues.
-#include <limits>
 #include <utility>
 
 #include "cpu/linalg.h"
