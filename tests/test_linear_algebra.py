@@ -135,7 +135,9 @@ def test_triangular_systems_of_every_width(n, dtype):
         np.testing.assert_allclose(x.numpy() @ whole, b.T, atol=tolerance(dtype))
 
 
-@pytest.mark.skipif(rl.backends.cpu.get_cpu_capability() != "AVX512", reason="BLAS multiplies by inf instead")
+@pytest.mark.skipif(
+    rl.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2"), reason="BLAS multiplies by inf instead"
+)
 def test_triangular_systems_divide_by_tiny_and_huge_numbers():
     a = rl.diag(rl.tensor([1e-41, 1e38, 0.0, math.inf, 2.0]))
     b = rl.tensor([[1e-41], [1e38], [1.0], [1.0], [3.0]]).expand(5, 3).contiguous()

@@ -1,5 +1,4 @@
 // Singular values.
-
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
 #include "cpu/linalg_tall.h"
