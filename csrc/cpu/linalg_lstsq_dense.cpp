@@ -51,6 +51,16 @@ template <class T> int64_t rank_of(int64_t n, const T* r, int64_t ld, T rcond) {
   return n;
 }
 
+// Whether gelsy would find a matrix of full rank, told from the R of its plain QR. gelsy's estimates, too, are too large
+// of the smallest singular value and too small of the largest: a condition below 1 / rcond is always full rank. A little
+// beyond it the same estimates along R as it stands decide; of matrices so near the bound LAPACK's own answer changes
+// with its rounding.
+constexpr double kNear = 8;
+template <class T> bool full_rank(int64_t n, const T* r, int64_t ld, double rcond) {
+  if (well_conditioned(n, r, ld, rcond)) return true;
+  return well_conditioned(n, r, ld, rcond / kNear) && rank_of(n, r, ld, static_cast<T>(rcond)) == n;
+}
+
 // Any shape and rank, as gelsy does it: by a QR with exchanges, whose first columns are well conditioned; what of R
 // stands right of them is reflected away.
 template <class T> bool solve_pivoted(LeastSquares<T>& p) {
@@ -108,7 +118,7 @@ template <class T> bool solve_reduced(LeastSquares<T>& p, T* x, int64_t ld) {
 template <class T> bool finish(LeastSquares<T>& p, T* x, int64_t ld) {
   const int64_t n = p.n;
   const bool dense = is_dense<T>(n);
-  if (p.ranked && (!dense || !well_conditioned(n, x, ld, p.rcond))) {
+  if (p.ranked && (!dense || !full_rank(n, x, ld, p.rcond))) {
     // Where A is not much taller than R, gelsy's own columns are worth their price.
     return p.m < 2 * n ? solve_pivoted(p) : solve_reduced(p, x, ld);
   }
@@ -145,7 +155,7 @@ template <class T> bool solve_wide(LeastSquares<T>& p) {
   Scratch<T> x(checked_mul(ld, m)), tau(m);
   move_matrix(n, m, p.a, p.cs, p.rs, x.get(), 1, ld);
   qr_columns(n, m, m, x.get(), ld, tau.get());
-  if (p.ranked && !well_conditioned(m, x.get(), ld, p.rcond)) return solve_pivoted(p);
+  if (p.ranked && !full_rank(m, x.get(), ld, p.rcond)) return solve_pivoted(p);
   p.rank = static_cast<int>(m);
   p.code = p.ranked ? 0 : first_zero(m, x.get(), ld);
   if (p.code) return true;
