@@ -314,11 +314,29 @@ int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
   return winograd_serves(r) ? winograd_workspace(r) : 0;
 }
 
+bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
+  const bool wide = dtype == DType::Float64;
+  if (!wide && dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return false;
+  if (!wide && conv512::lanes_serve(s)) return true;
+  if (pass == ConvPass::Weight)
+    return !(!wide && (is_product(s) || conv512::winograd_weight_serves(s))) &&
+           conv512::rows_weight_serves(s, wide ? 8 : 16);
+  ConvShape r = s;
+  const bool input = pass == ConvPass::Input;
+  // Winograd's way is worth the copies.
+  if (!wide && (is_product(s) || ((!input || turned(s, r)) && conv512::winograd_serves(r)))) return false;
+  return conv512::rows_serve(s, input, wide ? 8 : 16);
+}
+
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
   if (y.numel() == 0) return;
   blas::single_threaded();
   with_types(y, x, w, bias, [&](auto* py, auto* px, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(py)>;
+    if constexpr (std::is_same_v<T, float>)
+      if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_forward(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (s.channels_last) return conv512::rows(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float>) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
@@ -340,31 +358,43 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
   });
 }
 
-void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
+// dx = the gradient by x, + bias where that costs nothing: then true.
+template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T* w, const T* bias) {
+  if constexpr (std::is_same_v<T, float>)
+    if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_input(s, dx, dy, w, bias), true;
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (s.channels_last) return conv512::rows_input(s, dx, dy, w, bias), true;
+  if constexpr (std::is_same_v<T, float>) {
+    int64_t k = s.in_channels * s.taps();
+    if (is_product(s)) return product(s.batch, k, s.out_channels, dy, s.out_channels, 1, w, k, 1, dx, nullptr), false;
+    ConvShape r;
+    bool fits = turned(s, r);
+    if (fits && conv512::winograd_serves(r)) {
+      if (conv512::winograd(r, dx, dy, w, bias, true)) return true;
+    } else if (fits && winograd_serves(r) && winograd(r, dx, dy, w, bias, true)) {
+      return true;
+    } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
+      return conv512::planes(r, dx, dy, w, bias, true), true;
+    }
+    if (sees_little(s)) return little_input(s, dx, dy, w), false;
+    if (conv512::direct_serves(s, true)) return conv512::direct_input(s, dx, dy, w, bias), true;
+  }
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (depthwise_serves(s)) return depthwise_input<T>(s, dx, dy, w), false;
+  Conv<T>{s}.input(dx, dy, w);
+  return false;
+}
+void input(const ConvShape& s, const View& dx, const View& dy, const View& w, const View* bias) {
   if (dx.numel() == 0) return;
   blas::single_threaded();
-  with_types(dx, dy, w, nullptr, [&](auto* px, auto* py, auto* pw, auto*) {
+  with_types(dx, dy, w, bias, [&](auto* px, auto* py, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(px)>;
-    if constexpr (std::is_same_v<T, float>) {
-      int64_t k = s.in_channels * s.taps();
-      if (is_product(s)) return product(s.batch, k, s.out_channels, py, s.out_channels, 1, pw, k, 1, px, nullptr);
-      ConvShape r;
-      bool fits = turned(s, r);
-      if (fits && conv512::winograd_serves(r)) {
-        if (conv512::winograd(r, px, py, pw, nullptr, true)) return;
-      } else if (fits && winograd_serves(r) && winograd(r, px, py, pw, nullptr, true)) {
-        return;
-      } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
-        return conv512::planes(r, px, py, pw, nullptr, true);
-      }
-    }
-    if constexpr (std::is_same_v<T, float>)
-      if (sees_little(s)) return little_input(s, px, py, pw);
-    if constexpr (std::is_same_v<T, float>)
-      if (conv512::direct_serves(s, true)) return conv512::direct_input(s, px, py, pw, nullptr);
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-      if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
-    Conv<T>{s}.input(px, py, pw);
+    if (input_of<T>(s, px, py, pw, pb) || !pb) return;
+    const int64_t plane = s.in_plane();
+    parallel_for(0, s.batch * s.in_channels, std::max<int64_t>(1, 32768 / plane), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i)
+        for (T *p = px + i * plane, *end = p + plane, shift = pb[i % s.in_channels]; p < end; ++p) *p += shift;
+    });
   });
 }
 
@@ -373,6 +403,10 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
   blas::single_threaded();
   with_types(dw, dy, x, nullptr, [&](auto* pw, auto* py, auto* px, auto*) {
     using T = std::remove_pointer_t<decltype(pw)>;
+    if constexpr (std::is_same_v<T, float>)
+      if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_weight(s, pw, py, px);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (s.channels_last) return conv512::rows_weight(s, pw, py, px);
     if constexpr (std::is_same_v<T, float>) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.out_channels, k, s.batch, py, 1, s.out_channels, px, k, 1, pw, nullptr);
@@ -391,6 +425,6 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
 }  // namespace
 
 extern const ConvKernels conv_kernels;
-const ConvKernels conv_kernels = {workspace, forward, input, weight};
+const ConvKernels conv_kernels = {takes_last, workspace, forward, input, weight};
 
 }  // namespace rl::RL_ISA
