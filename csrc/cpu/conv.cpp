@@ -3,6 +3,7 @@
 
 #include "cpu/conv512.h"
 #include "cpu/gemm.h"
+#include "cpu/transpose.h"
 #include "cpu/vec.h"
 
 namespace rl::RL_ISA {
@@ -314,6 +315,35 @@ int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
   return winograd_serves(r) ? winograd_workspace(r) : 0;
 }
 
+// (images, rows, columns) with its matrices turned.
+void turn_planes(const double* from, int64_t images, int64_t rows, int64_t columns, double* to) {
+  constexpr int64_t kSide = 16, kItem = sizeof(double);
+  const int64_t strips = (rows + kSide - 1) / kSide;
+  parallel_for(0, images * strips, std::max<int64_t>(1, 2048 / columns), [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t r = i % strips * kSide, at = i / strips * rows * columns;
+      for (int64_t c = 0; c < columns; c += kSide)
+        transpose_tile<uint64_t>(reinterpret_cast<char*>(to + at + c * rows + r), rows * kItem,
+                                 reinterpret_cast<const char*>(from + at + r * columns + c), columns * kItem,
+                                 std::min(kSide, columns - c), std::min(kSide, rows - r));
+    }
+  });
+}
+// Doubles have their channels put last for the kernels that want them so: they pass over them often.
+struct WithLast {
+  const ConvShape& s;
+  ConvShape last = s;
+  Scratch<double> x, y;
+  explicit WithLast(const ConvShape& shape) : s(shape) {
+    last.channels_last = true;
+    x.reset(s.batch * s.in_channels * s.in_plane()), y.reset(s.batch * s.out_channels * s.out_plane());
+  }
+  void take_x(const double* from) { turn_planes(from, s.batch, s.in_channels, s.in_plane(), x.get()); }
+  void take_y(const double* from) { turn_planes(from, s.batch, s.out_channels, s.out_plane(), y.get()); }
+  void give_x(double* to) { turn_planes(x.get(), s.batch, s.in_plane(), s.in_channels, to); }
+  void give_y(double* to) { turn_planes(y.get(), s.batch, s.out_plane(), s.out_channels, to); }
+};
+
 bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   const bool wide = dtype == DType::Float64;
   if (!wide && dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return false;
@@ -337,6 +367,13 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
       if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_forward(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (s.channels_last) return conv512::rows(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, double>)
+      if (!is_pointwise(s) && conv512::rows_serve(s, false, 8)) {
+        WithLast turned(s);
+        turned.take_x(px);
+        conv512::rows(turned.last, turned.y.get(), turned.x.get(), pw, pb);
+        return turned.give_y(py);
+      }
     if constexpr (std::is_same_v<T, float>) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
@@ -364,6 +401,13 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
     if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_input(s, dx, dy, w, bias), true;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (s.channels_last) return conv512::rows_input(s, dx, dy, w, bias), true;
+  if constexpr (std::is_same_v<T, double>)
+    if (!is_pointwise(s) && conv512::rows_serve(s, true, 8)) {
+      WithLast turned(s);
+      turned.take_y(dy);
+      conv512::rows_input(turned.last, turned.x.get(), turned.y.get(), w, bias);
+      return turned.give_x(dx), true;
+    }
   if constexpr (std::is_same_v<T, float>) {
     int64_t k = s.in_channels * s.taps();
     if (is_product(s)) return product(s.batch, k, s.out_channels, dy, s.out_channels, 1, w, k, 1, dx, nullptr), false;
@@ -407,6 +451,12 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
       if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_weight(s, pw, py, px);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (s.channels_last) return conv512::rows_weight(s, pw, py, px);
+    if constexpr (std::is_same_v<T, double>)
+      if (!is_pointwise(s) && conv512::rows_weight_serves(s, 8)) {
+        WithLast turned(s);
+        turned.take_x(px), turned.take_y(py);
+        return conv512::rows_weight(turned.last, pw, turned.y.get(), turned.x.get());
+      }
     if constexpr (std::is_same_v<T, float>) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.out_channels, k, s.batch, py, 1, s.out_channels, px, k, 1, pw, nullptr);

@@ -20,9 +20,9 @@
 namespace rl::cpu::conv512 {
 namespace {
 
-constexpr int kVectors = 4;       // registers of channels taken together
-constexpr int kTaps = 6;          // of a row of filters whose gradients are summed together
-constexpr int64_t kPieces = 8;    // of work that are enough
+constexpr int kVectors = 4;     // registers of channels taken together
+constexpr int kTaps = 6;        // of a row of filters whose gradients are summed together
+constexpr int64_t kPieces = 8;  // of work that are enough
 constexpr int64_t kMostTaps = 4096;
 
 // A row of taps: what the first place reads, and filters, in order; steps between taps are equal.
@@ -31,8 +31,9 @@ struct TapRow {
 };
 
 // R places of V registers. Taps [0, count) of each of `rows`, `tap` numbers apart in what is read.
-template <int R, int V> void tile(const TapRow* rows, int64_t row_count, int64_t count, int64_t tap, int64_t filter_step,
-                                  int64_t place, const float* bias, float* to, int64_t to_step, __mmask16 last) {
+template <int R, int V> void tile(const TapRow* rows, int64_t row_count, int64_t count, int64_t tap,
+                                  int64_t filter_step, int64_t place, const float* bias, float* to, int64_t to_step,
+                                  __mmask16 last) {
   Reg acc[R][V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
@@ -61,8 +62,8 @@ template <int R, int V> void tile(const TapRow* rows, int64_t row_count, int64_t
 using TileFn = void (*)(const TapRow*, int64_t, int64_t, int64_t, int64_t, int64_t, const float*, float*, int64_t,
                         __mmask16);
 constexpr int kPlaces = 6;
-template <int V> constexpr TileFn kTiles[kPlaces] = {tile<1, V>, tile<2, V>, tile<3, V>,
-                                                     tile<4, V>, tile<5, V>, tile<6, V>};
+template <int V>
+constexpr TileFn kTiles[kPlaces] = {tile<1, V>, tile<2, V>, tile<3, V>, tile<4, V>, tile<5, V>, tile<6, V>};
 constexpr const TileFn* kAllTiles[kVectors] = {kTiles<1>, kTiles<2>, kTiles<3>, kTiles<4>};
 
 struct Lanes {
@@ -108,7 +109,8 @@ struct Lanes {
           }
         kAllTiles[vectors - 1][n - 1](rows.data(), static_cast<int64_t>(rows.size()), count, step * channels,
                                       filter_step * padded, a.in_step * channels, shift,
-                                      to + (p.start + q * a.out_step) * channels + channel, a.out_step * channels, last);
+                                      to + (p.start + q * a.out_step) * channels + channel, a.out_step * channels,
+                                      last);
         q += n;
       }
   }
@@ -182,8 +184,8 @@ void lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x
   const int64_t channels = s.groups, blocks = (channels + W - 1) / W, taps = s.taps();
   const int64_t runs = std::clamp<int64_t>((kPieces + blocks - 1) / blocks, 1, s.batch);
   Scratch<float> sums(runs * blocks * taps * W);
-  const double work = static_cast<double>(s.batch * s.out_plane()) * static_cast<double>(taps * W) /
-                      static_cast<double>(runs);
+  const double work =
+      static_cast<double>(s.batch * s.out_plane()) * static_cast<double>(taps * W) / static_cast<double>(runs);
   const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(3e5 / (work + 1)));
   parallel_for(0, runs * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

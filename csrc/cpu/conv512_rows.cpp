@@ -1,10 +1,11 @@
 // Convolutions of pictures with their channels last, and their gradients by the input (Note [Rows of channels]).
+#include "cpu/conv512_rows.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/parallel.h"
 #include "cpu/conv512.h"
-#include "cpu/conv512_rows.h"
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
@@ -120,7 +121,7 @@ template <class T> struct RowConv {
 
   // Rows of what is read, of one image and group: in place, or copied.
   struct Rows {
-    const T* data;                                     // place 0 of row 0
+    const T* data;  // place 0 of row 0
     int64_t place, row, plane, low[3] = {0, 0, 0};
     const T* at(int64_t d, int64_t h, int64_t w) const {
       return data + (d - low[0]) * plane + (h - low[1]) * row + (w - low[2]) * place;
@@ -185,7 +186,8 @@ template <class T> struct RowConv {
             const int64_t id = d * axes[0].in_step + td.offset, ih = h * axes[1].in_step + th.offset;
             for (int64_t k = t.first; k < t.last;) {
               int64_t next = k + 1;
-              while (together && next < t.last && axes[2].taps[next].offset == axes[2].taps[next - 1].offset + 1) ++next;
+              while (together && next < t.last && axes[2].taps[next].offset == axes[2].taps[next - 1].offset + 1)
+                ++next;
               multiply(t.count, (next - k) * in, from.at(id, ih, t.from + axes[2].taps[k].offset),
                        axes[2].in_step * from.place, b + k * in * width, width, c, c_step, start, last, add);
               k = next;
@@ -193,7 +195,8 @@ template <class T> struct RowConv {
           }
         if (add) continue;
         for (int64_t r = 0; r < t.count; ++r)
-          for (int64_t o = 0; o < std::min(width, out - panel * kPanel); ++o) c[r * c_step + o] = start ? start[o] : T(0);
+          for (int64_t o = 0; o < std::min(width, out - panel * kPanel); ++o)
+            c[r * c_step + o] = start ? start[o] : T(0);
       }
     };
     for (const RowAxis::Phase& pd : axes[0].phases)
@@ -230,14 +233,15 @@ template <class T> struct RowConv {
         rest = rest / across / down;
         const int64_t q_d = images > 1 ? 0 : rest % deep, n0 = images > 1 ? rest * images : rest / deep,
                       n1 = std::min(batch, n0 + images);
-        const int64_t q0[3] = {q_d, q_h, q_w}, q1[3] = {images > 1 ? deep : q_d + 1, std::min(high, q_h + rows),
-                                                        std::min(wide, q_w + cols)};
+        const int64_t q0[3] = {q_d, q_h, q_w},
+                      q1[3] = {images > 1 ? deep : q_d + 1, std::min(high, q_h + rows), std::min(wide, q_w + cols)};
         tiles(q0[2], q1[2], all);
         from.clear();
         if (copies) {
           int64_t low[3], top[3];
           for (int d = 0; d < 3; ++d) axes[d].reach(q0[d], q1[d], low + d, top + d);
-          for (int d = 0; d < 2; ++d) low[d] = std::clamp<int64_t>(low[d], 0, in_size[d]), top[d] = std::clamp(top[d], low[d], in_size[d]);
+          for (int d = 0; d < 2; ++d)
+            low[d] = std::clamp<int64_t>(low[d], 0, in_size[d]), top[d] = std::clamp(top[d], low[d], in_size[d]);
           const int64_t size = copy_size(low, top);
           if (room < size * (n1 - n0)) memory.reset(room = size * (n1 - n0));
           for (int64_t n = n0; n < n1; ++n) from.push_back(copied(n, g, low, top, memory.get() + (n - n0) * size));
@@ -254,7 +258,8 @@ template <class T> struct RowConv {
 template <class T> void run_rows(const ConvShape& s, T* y, const T* x, const T* w, const T* bias, bool input) {
   RowConv<T> r{};
   r.batch = s.batch, r.groups = s.groups;
-  r.in = (input ? s.out_channels : s.in_channels) / s.groups, r.out = (input ? s.in_channels : s.out_channels) / s.groups;
+  r.in = (input ? s.out_channels : s.in_channels) / s.groups,
+  r.out = (input ? s.in_channels : s.out_channels) / s.groups;
   r.panels = (r.out + r.kPanel - 1) / r.kPanel;
   r.x = x, r.y = y, r.w = w, r.bias = bias;
   for (int d = 0; d < 3; ++d) {

@@ -1,10 +1,10 @@
 // Convolutions of pictures with their channels last, seen from what is written.
 //
 // Note [Rows of channels]
-// Where channels lie together, a tap reads rows of them: a dozen places of one output row are a dozen rows of the input,
-// equally far apart, and meet the filters like the rows of any product. Taps side by side are one longer sum, because
-// what they read lies side by side too. Taps that see nothing but the frame are left out; where only some places of a
-// dozen see a tap, the input is copied with zeros around.
+// Where channels lie together, a tap reads rows of them: a dozen places of one output row are a dozen rows of the
+// input, equally far apart, and meet the filters like the rows of any product. Taps side by side are one longer sum,
+// because what they read lies side by side too. Taps that see nothing but the frame are left out; where only some
+// places of a dozen see a tap, the input is copied with zeros around.
 #pragma once
 #include <algorithm>
 #include <cstdint>
