@@ -20,12 +20,14 @@ template <class T> struct AxisTaps {
   alignas(64) int32_t place[kMost][kPoints];
   alignas(64) T weight[kMost][kPoints], slope[kMost][kPoints];
 
-  template <int kPadding, bool kAlign> void fill(const GridShape& s, const T* grid, int d, int64_t n, int64_t size) {
+  template <int kPadding, bool kAlign>
+  RL_INLINE void fill(const GridShape& s, const T* grid, int d, int64_t n, int64_t size) {
     const T most = static_cast<T>(size - 1);
     auto put = [&](int k, int64_t q, T at, T w, T by) __attribute__((always_inline)) {
       const bool inside = at >= 0 && at <= most;
       place[k][q] = static_cast<int32_t>(inside ? at : T(0));
-      weight[k][q] = inside ? w : T(0), slope[k][q] = inside ? by : T(0);
+      // A weight that is no number stays so, as it does elsewhere, if it is cubic.
+      weight[k][q] = inside ? w : s.cubic ? w * 0 : T(0), slope[k][q] = inside ? by : T(0);
     };
     if (s.cubic) {
       constexpr T a = T(-0.75);  // Keys' weights
@@ -75,6 +77,16 @@ template <class T> struct Corners {
   alignas(64) T weight[kCorners][kPoints], slope[3][kCorners][kPoints];
 
   void fill(const GridShape& s, const T* grid, int64_t n, bool slopes) {
+    if (has_wide()) fill_wide(s, grid, n, slopes);
+    else fill_plain(s, grid, n, slopes);
+  }
+  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n, bool slopes) {
+    fill_here(s, grid, n, slopes);
+  }
+  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n, bool slopes) {
+    fill_here(s, grid, n, slopes);
+  }
+  RL_INLINE void fill_here(const GridShape& s, const T* grid, int64_t n, bool slopes) {
     const int64_t sizes[3] = {s.width, s.height, s.depth};
     count = 1;
     for (int d = 0; d < s.dims; ++d) {
@@ -107,6 +119,25 @@ template <class T> struct Corners {
   }
 };
 
+// to[q] = the sum over k of weights[k][q] from[places[k][q]]
+template <class T>
+RL_INLINE void sum_taps_here(const Corners<T>& at, const T* __restrict from, int64_t n, T* __restrict to) {
+  std::fill(to, to + n, T(0));
+  for (int k = 0; k < at.count; ++k) {
+    const T* __restrict weight = at.weight[k];
+    const int32_t* __restrict place = at.place[k];
+#pragma GCC ivdep
+    for (int64_t q = 0; q < n; ++q) to[q] += weight[q] * from[place[q]];
+  }
+}
+template <class T> RL_WIDE [[gnu::flatten]] void sum_taps_wide(const Corners<T>& at, const T* from, int64_t n, T* to) {
+  sum_taps_here(at, from, n, to);
+}
+template <class T> void sum_taps(const Corners<T>& at, const T* from, int64_t n, T* to) {
+  if (has_wide()) sum_taps_wide(at, from, n, to);
+  else sum_taps_here(at, from, n, to);
+}
+
 template <class T> struct Sampler {
   const GridShape& s;
   const T *x, *grid;
@@ -127,13 +158,8 @@ template <class T> struct Sampler {
 
   void forward(T* out) const {
     each(grain(), false, [&](const Corners<T>& at, int64_t n, int64_t q0, int64_t count) {
-      for (int64_t c = 0; c < s.channels; ++c) {
-        const T* __restrict from = x + (n * s.channels + c) * plane;
-        T* __restrict to = out + (n * s.channels + c) * s.points + q0;
-        std::fill(to, to + count, T(0));
-        for (int k = 0; k < at.count; ++k)
-          for (int64_t q = 0; q < count; ++q) to[q] += at.weight[k][q] * from[at.place[k][q]];
-      }
+      for (int64_t c = 0; c < s.channels; ++c)
+        sum_taps(at, x + (n * s.channels + c) * plane, count, out + (n * s.channels + c) * s.points + q0);
     });
   }
   void by_grid(T* dgrid, const T* dy) const {

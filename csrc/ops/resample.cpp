@@ -106,7 +106,10 @@ struct GridSampleBackward : Node {
                                   .inputs = wanted,
                                   .accumulate = false});
     for (int64_t i = 0, k = 0; i < 2; ++i)
-      if (needs(i)) dx[i] = found[k++];
+      if (needs(i)) {
+        dx[i] = found[k].defined() ? found[k] : zeros_like(*all[i]);
+        ++k;
+      }
     return dx;
   }
   FIELDS(input, grid)

@@ -12,7 +12,9 @@ _KERNEL_TYPES = (rl.float32, rl.float64, rl.bfloat16, rl.float16)
 
 def _mask_fits(mask, query):
     """Whether the kernel takes this mask."""
-    return mask is None or (mask.dtype in (rl.bool, query.dtype) and not mask.requires_grad and mask.dim() <= 4)
+    return mask is None or (
+        mask.dtype in (rl.bool, query.dtype) and not mask.requires_grad and mask.dim() <= 4
+    )
 
 
 @_autocast.low
@@ -46,8 +48,14 @@ def scaled_dot_product_attention(
         if heads % key.size(-3) or heads % value.size(-3):
             raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
         # The kernel reads a head of keys and values for all its queries, if it need not add up their gradients.
-        shared = key.dim() == value.dim() == query.dim() == 4 and key.size(1) == value.size(1) and dropout_p == 0.0
-        if not shared or any(t.requires_grad for t in (query, key, value)) or not _mask_fits(attn_mask, query):
+        shared = (
+            key.dim() == value.dim() == query.dim() == 4 and key.size(1) == value.size(1) and dropout_p == 0.0
+        )
+        if (
+            not shared
+            or any(t.requires_grad for t in (query, key, value))
+            or not _mask_fits(attn_mask, query)
+        ):
             key = key.repeat_interleave(heads // key.size(-3), -3)
             value = value.repeat_interleave(heads // value.size(-3), -3)
     if scale is None:
