@@ -78,10 +78,10 @@ class Pair:
     def best(self, request, doubt=None):
         """({number: best} of ours, the same of the rival's), or text instead of a dictionary where one failed.
 
-        doubt = (low, high): where a ratio of the two lies between after the usual rounds, both take four times as
+        doubt = (low, high): where a ratio of the two lies between after the usual rounds, both take eight times as
         many, so that one delay decides less, on either side."""
         found = {"rival": {}, "ours": {}}
-        for turn in range(4 * self.rounds if doubt else self.rounds):
+        for turn in range(8 * self.rounds if doubt else self.rounds):
             if turn == self.rounds:
                 ratios = [found["rival"][k] / found["ours"][k] for k in found["ours"]]
                 if not any(doubt[0] < r < doubt[1] for r in ratios):

@@ -1,4 +1,5 @@
-// Copies of few bytes, whose length is not known to the compiler: a call of memcpy would cost more than they do.
+// Copies of bytes: of few, whose length is not known to the compiler (a call of memcpy would cost more than they do),
+// and of elements that lie apart.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,17 @@ namespace rl::RL_ISA {
   if (n & 4) __builtin_memcpy(to, from, 4), to += 4, from += 4;
   if (n & 2) __builtin_memcpy(to, from, 2), to += 2, from += 2;
   if (n & 1) *to = *from;
+}
+
+// n elements that lie `stride` bytes apart, to one place without gaps.
+template <class T> inline void gather_items(char* to, const char* from, int64_t stride, int64_t n) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  if (stride == 2 * kSize) {  // every second one: shuffles of whole registers
+    for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * kSize, from + 2 * i * kSize, sizeof(T));
+    return;
+  }
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * kSize, from + i * stride, sizeof(T));
 }
 
 // Rows of `bytes` bytes, each as kCount chunks of which the last two may overlap.

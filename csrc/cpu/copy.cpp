@@ -30,6 +30,8 @@ template <class U> void move_run(char* out, int64_t out_step, const char* in, in
     U* __restrict o = reinterpret_cast<U*>(out);
     const U* __restrict x = reinterpret_cast<const U*>(in);
     for (int64_t i = 0; i < n; ++i) o[i] = x[-i];
+  } else if (out_step == sizeof(U)) {
+    gather_items<U>(out, in, in_step, n);
   } else {
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<U*>(out + i * out_step) = *reinterpret_cast<const U*>(in + i * in_step);

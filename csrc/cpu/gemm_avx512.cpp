@@ -90,6 +90,12 @@ constexpr double kTurnMacs = 2e6;                           // of a turn at leas
 constexpr double kLargeResult = 1 << 18;                    // numbers
 constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
 
+template <bool kInPlace, class T>
+[[gnu::noinline]] void keeping_block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int64_t ldc,
+                                     T alpha, bool add, const T* start, typename Vec<T>::Mask last, T* kept) {
+  block_of<kBlockRows, 2, false, kInPlace, true>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, kept);
+}
+
 // The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. A
 // block's rows stay in the first cache while they meet a group of panels, which stream from the second. The longer the
 // slice, the less often sums go to c and come back. Each tile packs what it reads for itself: no thread waits for, or
@@ -118,13 +124,15 @@ template <class T> struct Blocked {
     }
   }
   static int64_t panel_width(int64_t cols) { return cols > W ? kPanel : W; }
-  // The columns [j0, j1), panel after panel.
-  void pack_b(int64_t j0, int64_t j1, int64_t p, int64_t len, T* to) const {
+  // The columns [j0, j1), panel after panel; without the whole panels that the first rows' blocks leave behind while
+  // they read them.
+  bool leaves(int64_t i0, int64_t i1) const { return g.bcs == 1 && i1 - i0 >= kBlockRows; }
+  void pack_b(int64_t j0, int64_t j1, int64_t p, int64_t len, T* to, bool left) const {
     const T* from = g.b + p * g.brs;
     int64_t j = j0;
     if (g.bcs == 1) {
       j += (j1 - j0) / kPanel * kPanel;
-      pack_columns<kPanel>(from + j0, g.brs, len, j - j0, to);
+      if (!left) pack_columns<kPanel>(from + j0, g.brs, len, j - j0, to);
     }
     for (; j < j1; j += kPanel) {
       const int64_t cols = std::min(kPanel, j1 - j), width = panel_width(cols);
@@ -141,15 +149,26 @@ template <class T> struct Blocked {
                  g.c + i * g.crs + j, g.crs, g.alpha, add, p == 0 && bias ? bias + j : nullptr, last);
   }
 
+  // The same for kBlockRows rows and a whole panel of b in place, which is left in `kept`.
+  void multiply_and_keep(int64_t i, int64_t j, int64_t p, int64_t len, const T* a, T* kept, bool add) const {
+    constexpr auto kAll = static_cast<typename Vec<T>::Mask>(~0u);
+    const T *from = g.b + p * g.brs + j, *start = p == 0 && bias ? bias + j : nullptr;
+    T* to = g.c + i * g.crs + j;
+    if (a) keeping_block<false>(len, a, kBlockRows, from, g.brs, to, g.crs, g.alpha, add, start, kAll, kept);
+    else keeping_block<true>(len, g.a + i * g.ars + p, g.ars, from, g.brs, to, g.crs, g.alpha, add, start, kAll, kept);
+  }
+
   void run() const {
     const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     // Sums of sums are more exact than one long sum; but where c is large, its way to memory and back is long too.
     const int64_t most = (macs >= kLargeResult * static_cast<double>(g.k) ? 2048 : 1024) / sizeof(T);
     const int64_t slices = std::max<int64_t>(1, (g.k + most - 1) / most), slice = (g.k + slices - 1) / slices;
-    const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs);
-    const int64_t wide = (g.n + kPanel - 1) / kPanel * kPanel;
-    if (tile.across == 1 && tile.down > 1 && wide * g.k <= kKept / static_cast<int64_t>(sizeof(T)))
-      return run_by_rows(tile, slice, wide, macs);
+    const int64_t wide = (g.n + kPanel - 1) / kPanel * kPanel, bytes = wide * g.k * static_cast<int64_t>(sizeof(T));
+    const bool kept = bytes <= kKept;
+    // Packing a small b once more costs a thread little, and next to nothing where its first rows do it.
+    const int64_t own_rows = kept && g.bcs == 1 ? kOwnRows / 4 : bytes <= kKept / 2 ? kOwnRows / 2 : kOwnRows;
+    const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs, own_rows);
+    if (tile.across == 1 && tile.down > 1 && kept) return run_by_rows(tile, slice, wide, macs);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
       Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup));
       T *panels = packed.get(), *blocks = panels + slice * kGroup;
@@ -162,20 +181,25 @@ template <class T> struct Blocked {
           if (packs_a) pack_a(i0, i1, p, len, blocks);
           for (int64_t group = j0; group < j1; group += kGroup) {
             const int64_t end = std::min(j1, group + kGroup);
-            if (packs_b) pack_b(group, end, p, len, panels);
-            meet(i0, i1, group, end, p, len, packs_a ? blocks : nullptr, packs_b ? panels : nullptr, add);
+            const bool left = packs_b && leaves(i0, i1);
+            if (packs_b) pack_b(group, end, p, len, panels, left);
+            meet(i0, i1, group, end, p, len, packs_a ? blocks : nullptr, packs_b ? panels : nullptr, left, add);
           }
         }
       }
     });
   }
-  // Blocks of rows [i0, i1) by panels of columns [j0, j1).
-  void meet(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t len, const T* blocks, const T* panels,
-            bool add) const {
-    for (int64_t i = i0; i < i1; i += kBlockRows)
-      for (int64_t j = j0; j < j1; j += kPanel)
-        multiply(i, std::min<int64_t>(kBlockRows, i1 - i), j, panel_width(j1 - j), p, len,
-                 blocks ? blocks + (i - i0) * len : nullptr, panels ? panels + (j - j0) * len : nullptr, add);
+  // Blocks of rows [i0, i1) by panels of columns [j0, j1). `left`: the first of them leave whole panels behind.
+  void meet(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t len, const T* blocks, T* panels,
+            bool left, bool add) const {
+    for (int64_t i = i0; i < i1; i += kBlockRows) {
+      const T* a = blocks ? blocks + (i - i0) * len : nullptr;
+      for (int64_t j = j0; j < j1; j += kPanel) {
+        T* b = panels ? panels + (j - j0) * len : nullptr;
+        if (left && i == i0 && j1 - j >= kPanel) multiply_and_keep(i, j, p, len, a, b, add);
+        else multiply(i, std::min<int64_t>(kBlockRows, i1 - i), j, panel_width(j1 - j), p, len, a, b, add);
+      }
+    }
   }
   // Each thread packs all of b, then takes a few rows at a time, of its own part first: where cores differ in speed,
   // the faster one does more.
@@ -190,34 +214,31 @@ template <class T> struct Blocked {
     for (int64_t i = 0; i < parts; ++i) next[i].row.store(i * tile.rows, std::memory_order_relaxed);
     parallel_for(0, parts, 1, [&](int64_t own, int64_t) {
       Scratch<T> packed;
+      bool first = true;  // of the rows: b is packed
       for (int64_t q = 0; q < parts; ++q) {
         const int64_t part = (own + q) % parts, end = std::min(g.m, (part + 1) * tile.rows);
         while (true) {
           const int64_t i0 = next[part].row.fetch_add(height, std::memory_order_relaxed),
                         i1 = std::min(end, i0 + height);
           if (i0 >= end) break;
-          if (!packed.get()) {
-            packed.reset((packs_b ? g.k * wide : 0) + (packs_a ? slice * height : 0));
-            for (int64_t p = 0; packs_b && p < g.k; p += slice)
-              for (int64_t group = 0; group < g.n; group += kGroup)
-                pack_b(group, std::min(g.n, group + kGroup), p, std::min(slice, g.k - p),
-                       panels_at(packed.get(), p, group, slice, wide));
-          }
+          if (first) packed.reset((packs_b ? g.k * wide : 0) + (packs_a ? slice * height : 0));
+          const bool left = first && packs_b && leaves(i0, i1);
           T* blocks = packed.get() + (packs_b ? g.k * wide : 0);
           bool add = !bias && prepare(g, i0, i1 - i0, 0, g.n);
           for (int64_t p = 0; p < g.k; p += slice, add = true) {
             const int64_t len = std::min(slice, g.k - p);
             if (packs_a) pack_a(i0, i1, p, len, blocks);
-            for (int64_t group = 0; group < g.n; group += kGroup)
-              meet(i0, i1, group, std::min(g.n, group + kGroup), p, len, packs_a ? blocks : nullptr,
-                   packs_b ? panels_at(packed.get(), p, group, slice, wide) : nullptr, add);
+            for (int64_t group = 0; group < g.n; group += kGroup) {
+              const int64_t end = std::min(g.n, group + kGroup);
+              T* panels = packs_b ? packed.get() + p * wide + group * len : nullptr;
+              if (first && packs_b) pack_b(group, end, p, len, panels, left);
+              meet(i0, i1, group, end, p, len, packs_a ? blocks : nullptr, panels, left, add);
+            }
           }
+          first = false;
         }
       }
     });
-  }
-  T* panels_at(T* packed, int64_t p, int64_t group, int64_t slice, int64_t wide) const {
-    return packed + p * wide + group * std::min(slice, g.k - p);
   }
 };
 

@@ -186,12 +186,16 @@ template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t 
   }
 }
 
+constexpr int kRowsAhead = 24;  // of b in place: their way takes longer than the products of a few rows
+
 // MR rows by NV vectors of c, from rows of b that are ldb apart. a has unit stride along the sum and rows that are `as`
 // apart (kInPlace), or unit stride along the rows and steps of the sum that are `as` apart. The sums start from the row
-// `start`, or from zero where it is null. `last` is the mask of the last vector of columns.
-template <int MR, int NV, bool kMasked, bool kInPlace, class T>
-void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
-           const T* start, typename Vec<T>::Mask last) {
+// `start`, or from zero where it is null. `last` is the mask of the last vector of columns. With kKeeps the rows of b
+// are left in `kept`, one after another.
+template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T>
+[[gnu::always_inline]] inline void block_of(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c,
+                                            int64_t ldc, T alpha, bool add, const T* start, typename Vec<T>::Mask last,
+                                            T* kept) {
   using V = Vec<T>;
   const auto full = static_cast<typename V::Mask>(~0u);
   auto mask = [&](int v) { return v == NV - 1 ? last : full; };
@@ -215,6 +219,14 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
     typename V::Reg y[NV];
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
+    if constexpr (kKeeps) {
+#pragma GCC unroll 2
+      for (int v = 0; v < NV; ++v) {
+        _mm_prefetch(reinterpret_cast<const char*>(b + kRowsAhead * ldb + v * V::W), _MM_HINT_T1);
+        V::store(kept + v * V::W, y[v]);
+      }
+      kept += NV * V::W;
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < MR; ++r) {
       if (!kInPlace && r >= kLoaded) {
@@ -250,6 +262,13 @@ void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int
       T* to = c + r * ldc + v * V::W;
       V::store(to, add ? V::fma(acc[r][v], scale, V::load(to, mask(v))) : V::mul(acc[r][v], scale), mask(v));
     }
+}
+
+template <int MR, int NV, bool kMasked, bool kInPlace, class T>
+void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
+           const T* start, typename Vec<T>::Mask last) {
+  block_of<MR, NV, kMasked, kInPlace, false>(k, a, as, b, ldb, c, ldc, alpha, add, start, last,
+                                             static_cast<T*>(nullptr));
 }
 
 inline constexpr int kBlockRows = 12;

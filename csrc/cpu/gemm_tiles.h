@@ -37,10 +37,11 @@ struct Tiles {
 
   // Blocks have `block` rows and `panel` columns; a tile has at most most_rows rows, and at least least_cols columns if
   // there are as many.
-  Tiles(int64_t m, int64_t n, int64_t most_rows, int64_t block, int64_t panel, int64_t least_cols, double macs) {
+  Tiles(int64_t m, int64_t n, int64_t most_rows, int64_t block, int64_t panel, int64_t least_cols, double macs,
+        int64_t own_rows = kOwnRows) {
     const int64_t threads = macs < 8e5 ? 1 : num_threads();
     int64_t by_rows = threads;  // threads along the rows; the others stand side by side
-    while (by_rows > 1 && (threads % by_rows || m / by_rows < kOwnRows)) --by_rows;
+    while (by_rows > 1 && (threads % by_rows || m / by_rows < own_rows)) --by_rows;
     down = by_rows * ((m + by_rows * most_rows - 1) / (by_rows * most_rows));
     const int64_t side = threads / by_rows;
     // More tiles than threads, so that who ends early can help; but not where a narrower tile would pack a once more.

@@ -149,24 +149,6 @@ template <class T, class C> struct RowsGrad {
     }
   }
 
-  // The sums of d and of d (v - m), each in a loop of its own: together they would not become vectors.
-  static void plane_sums(const C* d, const C* v, C m, int64_t n, double* sum, double* product) {
-    *sum = *product = 0;
-    for (int64_t i = 0; i < n;) {
-      const int64_t end = n - i > 4096 ? i + 4096 : n;
-      C a[kSums] = {}, b[kSums] = {};
-      for (; i + kSums <= end; i += kSums) {
-        for (int l = 0; l < kSums; ++l) a[l] += d[i + l];
-        for (int l = 0; l < kSums; ++l) b[l] += d[i + l] * (v[i + l] - m);
-      }
-      for (int l = 0; i < end; ++i, ++l) {
-        a[l] += d[i];
-        b[l] += d[i] * (v[i] - m);
-      }
-      *sum += fold(a), *product += fold(b);
-    }
-  }
-
   // Rows made of channels with a weight each: the sums over a channel serve both.
   void planes(int64_t r, const C* d, const C* v, C* out, C* dw, C* db) const {
     int64_t n = s.length, inner = s.inner, per = n / inner, at = r % s.groups * per;
@@ -175,7 +157,12 @@ template <class T, class C> struct RowsGrad {
     for (int64_t c = 0; c < per; ++c) {
       const C *dc = d + c * inner, *vc = v + c * inner;
       double a, b;
-      plane_sums(dc, vc, m, inner, &a, &b);
+      auto add = [&](int64_t i, auto& x, auto& y) {
+        using U = std::remove_reference_t<decltype(x)>;
+        const U g = read_as<U>(dc + i);
+        x += g, y += g * (read_as<U>(vc + i) - m);
+      };
+      two_sums_of<C>(inner, add, &a, &b);
       if (dw) dw[at + c] += static_cast<C>(b * q);
       if (db) db[at + c] += static_cast<C>(a);
       double w = weight ? static_cast<double>(weight[at + c]) : 1.0;

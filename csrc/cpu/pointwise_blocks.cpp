@@ -1,5 +1,6 @@
 // The routines behind strided and half loops: blocks of operands are gathered or widened, run, and scattered or
 // narrowed again.
+#include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
@@ -14,17 +15,6 @@ namespace {
 
 constexpr int kBlock = 256;  // elements gathered at a time; with all operands well inside the first-level cache
 
-template <class T> void gather_as(char* to, const char* from, int64_t stride, int64_t n) {
-  if (stride == 2 * static_cast<int64_t>(sizeof(T))) {  // every second one: shuffles of whole registers
-    for (int64_t i = 0; i < n; ++i)
-      __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + 2 * i * static_cast<int64_t>(sizeof(T)),
-                       sizeof(T));
-    return;
-  }
-#pragma GCC unroll 8
-  for (int64_t i = 0; i < n; ++i)
-    __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + i * stride, sizeof(T));
-}
 template <class T> void scatter_as(char* to, int64_t stride, const char* from, int64_t n) {
 #pragma GCC unroll 8
   for (int64_t i = 0; i < n; ++i)
@@ -35,11 +25,11 @@ struct Bytes16 {
 };
 void gather(char* to, const char* from, int64_t stride, int64_t n, int itemsize) {
   switch (itemsize) {
-    case 1: return gather_as<uint8_t>(to, from, stride, n);
-    case 2: return gather_as<uint16_t>(to, from, stride, n);
-    case 4: return gather_as<uint32_t>(to, from, stride, n);
-    case 8: return gather_as<uint64_t>(to, from, stride, n);
-    default: return gather_as<Bytes16>(to, from, stride, n);
+    case 1: return gather_items<uint8_t>(to, from, stride, n);
+    case 2: return gather_items<uint16_t>(to, from, stride, n);
+    case 4: return gather_items<uint32_t>(to, from, stride, n);
+    case 8: return gather_items<uint64_t>(to, from, stride, n);
+    default: return gather_items<Bytes16>(to, from, stride, n);
   }
 }
 void scatter(char* to, int64_t stride, const char* from, int64_t n, int itemsize) {
