@@ -388,6 +388,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
     if constexpr (std::is_same_v<T, float>)
       if (conv512::planes_serve(s)) return conv512::planes(s, py, px, pw, pb, false);
     if constexpr (std::is_same_v<T, float>)
+      if (conv512::flat_serves(s, false)) return conv512::flat(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
@@ -420,6 +422,7 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
     } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
       return conv512::planes(r, dx, dy, w, bias, true), true;
     }
+    if (conv512::flat_serves(s, true)) return conv512::flat_input(s, dx, dy, w, bias), true;
     if (sees_little(s)) return little_input(s, dx, dy, w), false;
     if (conv512::direct_serves(s, true)) return conv512::direct_input(s, dx, dy, w, bias), true;
   }

@@ -46,6 +46,10 @@ void lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x
 // Filters of one channel: at stride 1, with w turned by 180 degrees if `flipped`; and their gradient.
 bool planes_serve(const ConvShape& s);
 void planes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
+// At other strides.
+bool flat_serves(const ConvShape& s, bool input);
+void flat(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void flat_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 bool depthwise_weight_serves(const ConvShape& s);
 void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 
