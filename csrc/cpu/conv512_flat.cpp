@@ -54,6 +54,11 @@ struct Flat {
     std::vector<FlatTap> taps;
   };
   std::vector<Share> shares;
+  // What of a plane comes from the picture.
+  struct Patch {
+    int64_t from, to, rows, count;
+  };
+  std::vector<Patch> patches;
 
   Flat(const ConvShape& s, bool input) {
     for (int i = 0; i < 2; ++i) {
@@ -82,42 +87,48 @@ struct Flat {
           }
         shares.push_back(std::move(share));
       }
-  }
-  int64_t size() const { return phases[0] * phases[1] * plane + kMost * W; }
-
-  // The places of the planes that lie in the picture; the others stay zero.
-  void fill(const float* image, float* memory) const {
     // Of `count` places first + i * step, those in [0, size).
     auto inside = [](int64_t first, int64_t step, int64_t size, int64_t count, int64_t* a, int64_t* b) {
       *a = first >= 0 ? 0 : std::min(count, (-first + step - 1) / step);
       *b = first >= size ? *a : std::clamp((size - 1 - first) / step + 1, *a, count);
     };
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const int64_t rows = axes[0].places() + reach[0], step_h = axes[0].in_step, step_w = axes[1].in_step;
     for (int64_t fh = 0; fh < phases[0]; ++fh)
-      for (int64_t fw = 0; fw < phases[1]; ++fw, memory += plane) {
+      for (int64_t fw = 0; fw < phases[1]; ++fw) {
+        const int64_t y = fh + low[0], x = fw + low[1];
         int64_t r0, r1, a, b;
-        inside(fh + low[0], step_h, in_size[0], rows, &r0, &r1);
-        inside(fw + low[1], step_w, in_size[1], pitch, &a, &b);
-        for (int64_t r = r0; r < r1 && a < b; ++r) {
-          const float* from = image + (r * step_h + fh + low[0]) * in_size[1] + a * step_w + fw + low[1];
-          float* to = memory + r * pitch + a;
-          if (step_w == 1)
-            for (int64_t i = 0; i < b - a; i += W) {
-              const __mmask16 m = lanes(b - a - i);
-              _mm512_mask_storeu_ps(to + i, m, _mm512_maskz_loadu_ps(m, from + i));
-            }
-          else if (step_w == 2)
-            for (int64_t i = 0; i < b - a; i += W) {
-              const int64_t left = 2 * (b - a - i) - 1;  // of what is read
-              const Reg x = _mm512_maskz_loadu_ps(lanes(left), from + 2 * i),
-                        y = _mm512_maskz_loadu_ps(lanes(left - W), from + 2 * i + W);
-              _mm512_mask_storeu_ps(to + i, lanes(b - a - i), _mm512_permutex2var_ps(x, even, y));
-            }
-          else
-            for (int64_t i = 0; i < b - a; ++i) to[i] = from[i * step_w];
-        }
+        inside(y, axes[0].in_step, in_size[0], axes[0].places() + reach[0], &r0, &r1);
+        inside(x, axes[1].in_step, in_size[1], pitch, &a, &b);
+        if (r0 < r1 && a < b)
+          patches.push_back({(r0 * axes[0].in_step + y) * in_size[1] + a * axes[1].in_step + x,
+                             (fh * phases[1] + fw) * plane + r0 * pitch + a, r1 - r0, b - a});
       }
+  }
+  int64_t size() const { return phases[0] * phases[1] * plane + kMost * W; }
+
+  // The places of the planes that lie in the picture; the others stay zero.
+  void fill(const float* image, float* memory) const {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const int64_t step_h = axes[0].in_step, step_w = axes[1].in_step;
+    for (const Patch& p : patches) {
+      const int64_t count = p.count;
+      const float* from = image + p.from;
+      float* to = memory + p.to;
+      for (int64_t r = 0; r < p.rows; ++r, from += step_h * in_size[1], to += pitch)
+        if (step_w == 1)
+          for (int64_t i = 0; i < count; i += W) {
+            const __mmask16 m = lanes(count - i);
+            _mm512_mask_storeu_ps(to + i, m, _mm512_maskz_loadu_ps(m, from + i));
+          }
+        else if (step_w == 2)
+          for (int64_t i = 0; i < count; i += W) {
+            const int64_t left = 2 * (count - i) - 1;  // of what is read
+            const Reg x = _mm512_maskz_loadu_ps(lanes(left), from + 2 * i),
+                      y = _mm512_maskz_loadu_ps(lanes(left - W), from + 2 * i + W);
+            _mm512_mask_storeu_ps(to + i, lanes(count - i), _mm512_permutex2var_ps(x, even, y));
+          }
+        else
+          for (int64_t i = 0; i < count; ++i) to[i] = from[i * step_w];
+    }
   }
 
   // One plane of results.
@@ -152,15 +163,20 @@ void run_flat(const ConvShape& s, float* y, const float* x, const float* w, cons
   const int64_t room = (flat.plane + W - 1) / W * W + kMost * W;
   const int64_t grain = std::max<int64_t>(1, 100000 / (per * std::max(from, to) * (s.taps() + 8) / 4 + 1));
   parallel_for(0, planes, grain, [&](int64_t first, int64_t last) {
-    Scratch<float> memory(flat.size() + room);
-    std::memset(memory.get(), 0, static_cast<size_t>(flat.size()) * sizeof(float));
-    float* results = memory.get() + flat.size();
-    for (int64_t t = first; t < last; ++t) {
-      const int64_t g = t % s.groups;
-      flat.fill(x + t * from, memory.get());
-      for (int64_t k = 0; k < per; ++k)
-        flat.compute(memory.get(), w + (g * per + k) * s.taps(), bias ? bias[g * per + k] : 0.0f, results,
-                     y + (t * per + k) * to);
+    // Of small planes several are filled before the first is read: what was just written in parts is slow to read.
+    const int64_t held = flat.size() <= 1024 ? 4 : 1;
+    Scratch<float> memory(held * flat.size() + room);
+    std::memset(memory.get(), 0, static_cast<size_t>(held * flat.size()) * sizeof(float));
+    float* results = memory.get() + held * flat.size();
+    for (int64_t t0 = first; t0 < last; t0 += held) {
+      const int64_t t1 = std::min(last, t0 + held);
+      for (int64_t t = t0; t < t1; ++t) flat.fill(x + t * from, memory.get() + (t - t0) * flat.size());
+      for (int64_t t = t0; t < t1; ++t)
+        for (int64_t k = 0; k < per; ++k) {
+          const int64_t o = t % s.groups * per + k;
+          flat.compute(memory.get() + (t - t0) * flat.size(), w + o * s.taps(), bias ? bias[o] : 0.0f, results,
+                       y + (t * per + k) * to);
+        }
     }
   });
 }
