@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/view.h"
+#include "cpu/scratch.h"  // of heads that are widened; before the pragma that attention_head.h begins with
 
 namespace rl::cpu {
 

@@ -8,8 +8,6 @@
 
 #include "backend/view.h"
 #include "cpu/attention.h"
-#include "cpu/scratch.h"
-
 #include "cpu/avx512_begin.h"
 
 namespace rl::cpu {
