@@ -45,9 +45,8 @@ class GPT(nn.Module):
         self.head = nn.Linear(width, letters, bias=False)
         self.head.weight = self.letter.weight  # one table serves reading and writing
         self.apply(self.init)
-        for (
-            block
-        ) in self.blocks:  # each block adds twice to the stream, whose size should not grow with depth
+        # Each block adds twice to the stream, whose size should not grow with depth.
+        for block in self.blocks:
             for last in (block.out, block.mlp[2]):
                 nn.init.normal_(last.weight, 0.0, 0.05 / math.sqrt(2 * layers))
 

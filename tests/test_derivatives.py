@@ -197,3 +197,15 @@ def test_the_norm_of_zeros_is_differentiated_as_in_torch(dy):
         return [*plain.tolist(), *dx.tolist(), *ddx.tolist(), dw.item()]
 
     assert derivatives(rl) == pytest.approx(derivatives(torch), nan_ok=True)
+
+
+def test_coordinates_that_reach_the_largest_difference():
+    """Each has the whole gradient, as in PyTorch, in the kernel of long rows and in the formula of short ones."""
+    for columns in (2, 9):
+        x = rl.zeros(1, columns, dtype=rl.float64, requires_grad=True)
+        y = rl.ones(1, columns, dtype=rl.float64)
+        rl.cdist(x, y, p=float("inf")).backward()
+        assert x.grad.tolist() == [[-1.0] * columns]
+        rows = rl.cat([rl.zeros(1, columns), y.float()]).requires_grad_()
+        rl.pdist(rows, float("inf")).backward()
+        assert rows.grad.tolist() == [[-1.0] * columns, [1.0] * columns]

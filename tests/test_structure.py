@@ -130,3 +130,25 @@ def test_names_of_nodes_are_unique():
 
 def test_version_passes_usual_checks():
     assert tuple(int(v) for v in rl.__version__.split("+")[0].split(".")[:2]) >= (2, 0)
+
+
+def pages():
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.split()
+    return [page for page in listed if not page.startswith("docs/")] or ["ARCHITECTURE.md"]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_pages_name_files_that_are_there(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.S)
+    folder = (ROOT / page).parent
+    for name in re.findall(r"(?<![\w./*<-])[\w./*]*\w\.(?:py|cpp|h|c|svg|png)\b(?!\()", text):
+        if name in ("script.py", "examples/NAME.py", "Python.h"):
+            continue  # the reader's own
+        if "/" in name:  # from the page, from the top, or from where #include and import begin
+            places = [folder, ROOT, ROOT / "csrc", ROOT / "src/rushlight"]
+            assert any(any(place.glob(name)) for place in places), name
+        else:
+            below = [ROOT / "csrc", ROOT / "src"] if folder == ROOT else [folder]
+            assert any(any(place.rglob(name)) for place in below), name

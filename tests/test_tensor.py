@@ -217,3 +217,21 @@ def test_tensors_that_do_not_broadcast():
         rl.broadcast_tensors(rl.ones(2), rl.ones(3))
     assert [t.shape for t in rl.broadcast_tensors(rl.ones(2, 1), rl.ones(3))] == [(2, 3), (2, 3)]
     assert [t.shape for t in rl.broadcast_tensors(rl.ones(0, 1), rl.ones(()))] == [(0, 1), (0, 1)]
+
+
+def test_storages_from_bytes_and_numbers():
+    for source in (b"\x01\xff", bytearray(b"\x01\xff"), [1, 255], np.array([1, 255], np.uint8)):
+        assert list(rl.UntypedStorage(source)) == [1, 255]
+    assert list(rl.UntypedStorage(np.array([1, 2]))) == [1, 2]  # elements, whatever they are stored as
+    assert rl.UntypedStorage(b"").nbytes() == 0 and rl.UntypedStorage(b"abc", device="meta").nbytes() == 3
+    with pytest.raises(TypeError):
+        rl.UntypedStorage(["a"])
+    rl.UntypedStorage(3).copy_(rl.UntypedStorage(3, device="meta"))  # nothing to copy, nothing to read
+
+
+def test_bytes_are_taken_whole():
+    class Counted(bytes):
+        def __getitem__(self, i):
+            raise AssertionError("byte by byte")
+
+    assert list(rl.UntypedStorage(Counted(b"\x01\x02"))) == [1, 2]

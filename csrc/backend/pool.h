@@ -24,8 +24,8 @@ struct PoolWindows {
 
 // All tensors are contiguous: (planes, places, channels). Real types for max; floats, and int64 for average.
 struct PoolKernels {
-  // The first maximum of each window (NaN wins) and its place in the plane (int64).
-  void (*max)(const PoolWindows& w, const View& y, const View& places, const View& x);
+  // The first maximum of each window (NaN wins) and its place in the plane (int64; null where nobody wants it).
+  void (*max)(const PoolWindows& w, const View& y, const View* places, const View& x);
   // y = the mean of each window, and its adjoint.
   void (*average)(const PoolWindows& w, const View& y, const View& x);
   void (*average_grad)(const PoolWindows& w, const View& dx, const View& dy);

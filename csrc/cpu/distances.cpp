@@ -154,17 +154,12 @@ template <Kind kKind, class T>
 [[gnu::flatten]] void add_gradient(const T* x, const T* o, int64_t m, T y, T dy, T* __restrict sum) {
   T factor = dy;
   if (kKind == Kind::Squares) factor = y == T(0) ? dy * T(0) : dy / y;
-  if (kKind == Kind::Largest) {  // shared by those that reach it
-    int32_t count = 0;
-    for (int64_t k = 0; k < m; ++k) count += abs_(x[k] - o[k]) == y ? 1 : 0;
-    factor = dy / static_cast<T>(count);
-  }
 #pragma GCC ivdep
   for (int64_t k = 0; k < m; ++k) {
     const T d = x[k] - o[k], sign = (d > T(0) ? T(1) : T(0)) - (d < T(0) ? T(1) : T(0));
     if (kKind == Kind::Squares) sum[k] += factor * d;
     else if (kKind == Kind::Sum) sum[k] += factor * sign;
-    else sum[k] += sign * (abs_(d) == y ? T(1) : T(0)) * factor;
+    else sum[k] += sign * (abs_(d) == y ? T(1) : T(0)) * factor;  // all of it to each that reaches the largest
   }
 }
 template <Kind kKind, class T>

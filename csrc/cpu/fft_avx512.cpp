@@ -183,6 +183,106 @@ bool fft_join_rows(float* p, int64_t stride, int64_t n, int64_t lanes, int64_t c
   return true;
 }
 
+// The same for eight lines of doubles.
+namespace {
+
+constexpr int64_t kDoubles = 8;
+
+inline __mmask8 first_doubles(int64_t count) {
+  return static_cast<__mmask8>(count >= 8 ? 0xff : count <= 0 ? 0 : (1u << count) - 1);
+}
+// 8x8
+inline void turn(__m512d* r) {
+  __m512d t[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm512_unpacklo_pd(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_pd(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const __m512d a = _mm512_shuffle_f64x2(t[i], t[2 + i], 0x88), b = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0x88);
+    const __m512d c = _mm512_shuffle_f64x2(t[i], t[2 + i], 0xdd), d = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0xdd);
+    r[i] = _mm512_shuffle_f64x2(a, b, 0x88);
+    r[4 + i] = _mm512_shuffle_f64x2(a, b, 0xdd);
+    r[2 + i] = _mm512_shuffle_f64x2(c, d, 0x88);
+    r[6 + i] = _mm512_shuffle_f64x2(c, d, 0xdd);
+  }
+}
+
+}  // namespace
+
+bool fft_split(const double* p, const int64_t* from, int64_t pairs, int64_t lanes, double* re, double* im) {
+  if (lanes != kDoubles || !has_avx512()) return false;
+  for (int64_t k = 0; k < pairs; k += 4) {
+    const int64_t count = pairs - k < 4 ? pairs - k : 4;
+    const __mmask8 mask = first_doubles(2 * count);
+    __m512d r[kDoubles];
+#pragma GCC unroll 8
+    for (int l = 0; l < kDoubles; ++l) r[l] = _mm512_maskz_loadu_pd(mask, p + from[l] + 2 * k);
+    turn(r);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      if (i >= count) break;
+      _mm512_storeu_pd(re + (k + i) * kDoubles, r[2 * i]);
+      _mm512_storeu_pd(im + (k + i) * kDoubles, r[2 * i + 1]);
+    }
+  }
+  return true;
+}
+bool fft_join(double* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const double* re,
+              const double* im, double scale) {
+  if (lanes != kDoubles || !has_avx512()) return false;
+  constexpr int64_t kRun = 32, kPitch = 2 * kRun + 8;
+  alignas(64) double runs[kDoubles * kPitch];
+  const __m512d by = _mm512_set1_pd(scale);
+  for (int64_t k0 = 0; k0 < pairs; k0 += kRun) {
+    const int64_t end = pairs - k0 < kRun ? pairs - k0 : kRun;
+    for (int64_t k = 0; k < end; k += 4) {
+      const double *a = re + (k0 + k) * kDoubles, *b = im + (k0 + k) * kDoubles;
+      __m512d r[kDoubles];
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < 4; ++i) {
+        r[2 * i] = i < end - k ? _mm512_mul_pd(_mm512_loadu_pd(a + i * kDoubles), by) : by;
+        r[2 * i + 1] = i < end - k ? _mm512_mul_pd(_mm512_loadu_pd(b + i * kDoubles), by) : by;
+      }
+      turn(r);
+#pragma GCC unroll 8
+      for (int l = 0; l < kDoubles; ++l) _mm512_store_pd(runs + l * kPitch + 2 * k, r[l]);
+    }
+    for (int64_t l = 0; l < count; ++l) {
+      double* line = p + to[l] + 2 * k0;
+      for (int64_t i = 0; i < 2 * end; i += 8)
+        _mm512_mask_storeu_pd(line + i, first_doubles(2 * end - i), _mm512_load_pd(runs + l * kPitch + i));
+    }
+  }
+  return true;
+}
+bool fft_split_rows(const double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, double* re, double* im) {
+  if (lanes > kDoubles || !has_avx512()) return false;
+  const __mmask8 low = first_doubles(2 * count), high = first_doubles(2 * count - 8), mask = first_doubles(lanes);
+  const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+  for (int64_t k = 0; k < n; ++k) {
+    const __m512d a = _mm512_maskz_loadu_pd(low, p + k * stride), b = _mm512_maskz_loadu_pd(high, p + k * stride + 8);
+    _mm512_mask_storeu_pd(re + k * lanes, mask, _mm512_permutex2var_pd(a, even, b));
+    _mm512_mask_storeu_pd(im + k * lanes, mask, _mm512_permutex2var_pd(a, odd, b));
+  }
+  return true;
+}
+bool fft_join_rows(double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const double* re,
+                   const double* im, double scale) {
+  if (lanes > kDoubles || !has_avx512()) return false;
+  const __mmask8 low = first_doubles(2 * count), high = first_doubles(2 * count - 8), mask = first_doubles(lanes);
+  const __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
+                last = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+  const __m512d by = _mm512_set1_pd(scale);
+  for (int64_t k = 0; k < n; ++k) {
+    const __m512d a = _mm512_mul_pd(_mm512_maskz_loadu_pd(mask, re + k * lanes), by);
+    const __m512d b = _mm512_mul_pd(_mm512_maskz_loadu_pd(mask, im + k * lanes), by);
+    _mm512_mask_storeu_pd(p + k * stride, low, _mm512_permutex2var_pd(a, first, b));
+    if (high) _mm512_mask_storeu_pd(p + k * stride + 8, high, _mm512_permutex2var_pd(a, last, b));
+  }
+  return true;
+}
+
 // The formulas are those of fft.cpp, rounded alike.
 bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes, const float* turns) {
   if (lanes != kSide || !has_avx512()) return false;
@@ -237,6 +337,12 @@ bool fft_split(const float*, const int64_t*, int64_t, int64_t, float*, float*) {
 bool fft_join(float*, const int64_t*, int64_t, int64_t, int64_t, const float*, const float*, float) { return false; }
 bool fft_split_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*, float*) { return false; }
 bool fft_join_rows(float*, int64_t, int64_t, int64_t, int64_t, const float*, const float*, float) { return false; }
+bool fft_split(const double*, const int64_t*, int64_t, int64_t, double*, double*) { return false; }
+bool fft_join(double*, const int64_t*, int64_t, int64_t, int64_t, const double*, const double*, double) {
+  return false;
+}
+bool fft_split_rows(const double*, int64_t, int64_t, int64_t, int64_t, double*, double*) { return false; }
+bool fft_join_rows(double*, int64_t, int64_t, int64_t, int64_t, const double*, const double*, double) { return false; }
 bool fft_to_half(const float*, const float*, float*, float*, int64_t, int64_t, const float*) { return false; }
 bool fft_from_half(const float*, const float*, float*, float*, int64_t, int64_t, const float*) { return false; }
 bool fft_mirror(float*, const float*, int64_t) { return false; }

@@ -26,6 +26,13 @@ bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t
 bool fft_split_rows(const float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, float* re, float* im);
 bool fft_join_rows(float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const float* re, const float* im,
                    float scale);
+// The same for eight lines of doubles.
+bool fft_split(const double* p, const int64_t* from, int64_t pairs, int64_t lanes, double* re, double* im);
+bool fft_join(double* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const double* re,
+              const double* im, double scale);
+bool fft_split_rows(const double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, double* re, double* im);
+bool fft_join_rows(double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const double* re,
+                   const double* im, double scale);
 // Half spectra of real lines of length 2 h from the transforms z of their pairs, and back.
 bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes, const float* turns);
 bool fft_from_half(const float* xr, const float* xi, float* zr, float* zi, int64_t h, int64_t lanes,

@@ -8,6 +8,13 @@
 #include "cpu/index.h"
 #include "cpu/nest.h"
 #include "cpu/transpose.h"
+#ifdef RL_HAS_WIDE
+#include "cpu/instructions.h"
+// GCC 12's own intrinsics start from undefined registers and warn of it.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#endif
 
 namespace rl::RL_ISA {
 
@@ -42,30 +49,61 @@ int64_t count_run(const char* bools, int64_t step, int64_t n) {
   return count;
 }
 
-// hit(i, n) for each stretch of set elements among n bools.
-template <class Hit> void for_hits(const char* bools, int64_t step, int64_t n, Hit&& hit) {
-  if (step == 0) {
-    if (*bools) hit(0, n);
-    return;
-  }
-  int64_t i = 0;
-  if (step == 1) {
-    for (; i + 8 <= n; i += 8) {
-      uint64_t word;
-      std::memcpy(&word, bools + i, 8);
-      constexpr uint64_t kOnes = 0x0101010101010101u;
-      if (word == kOnes) {
-        hit(i, 8);
-      } else if (word & ~kOnes) {  // bytes that were never written as bools
-        for (int64_t j = i; j < i + 8; ++j)
-          if (bools[j]) hit(j, 1);
-      } else {
-        for (; word; word &= word - 1) hit(i + __builtin_ctzll(word) / 8, 1);
-      }
+// Writes the places of what is set among n bools, from `base` on, and returns their number; `at` has room for n + 16.
+// Without a branch for each element: masks are often random.
+#ifdef RL_HAS_WIDE
+RL_WIDE int64_t places_wide(const char* bools, int64_t n, int32_t base, int32_t* at) {
+  const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += 64) {
+    const uint64_t inside = n - i < 64 ? (uint64_t{1} << (n - i)) - 1 : ~uint64_t{0};
+    const __m512i b = _mm512_maskz_loadu_epi8(inside, bools + i);
+    uint64_t set = _mm512_test_epi8_mask(b, b);
+    for (int64_t j = i; set; j += 16, set >>= 16) {
+      const auto some = static_cast<__mmask16>(set);
+      const __m512i place = _mm512_add_epi32(first, _mm512_set1_epi32(static_cast<int32_t>(base + j)));
+      _mm512_storeu_si512(at + count, _mm512_maskz_compress_epi32(some, place));
+      count += __builtin_popcount(some);
     }
   }
-  for (; i < n; ++i)
-    if (bools[i * step]) hit(i, 1);
+  return count;
+}
+#endif
+int64_t places_of(const char* bools, int64_t n, int32_t base, int32_t* at) {
+#ifdef RL_HAS_WIDE
+  if (cpu::has_avx512()) return places_wide(bools, n, base, at);
+#endif
+  int64_t count = 0, i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, bools + i, 8);
+    if (!word) continue;
+    for (int64_t j = i; j < i + 8; ++j) {
+      at[count] = static_cast<int32_t>(base + j);
+      count += bools[j] != 0;
+    }
+  }
+  for (; i < n; ++i) {
+    at[count] = static_cast<int32_t>(base + i);
+    count += bools[i] != 0;
+  }
+  return count;
+}
+// hit(at, count): the places of what is set among n bools, some at a time.
+template <class Hit> void for_hits(const char* bools, int64_t step, int64_t n, Hit&& hit) {
+  constexpr int64_t kSome = 1024;
+  int32_t at[kSome + 16];
+  char packed[kSome];
+  for (int64_t i = 0; i < n; i += kSome) {
+    const int64_t some = n - i < kSome ? n - i : kSome;
+    const char* from = bools + i * step;
+    if (step != 1) {
+      for (int64_t j = 0; j < some; ++j) packed[j] = from[j * step];
+      from = packed;
+    }
+    const int64_t count = places_of(from, some, static_cast<int32_t>(i), at);
+    if (count) hit(at, count);
+  }
 }
 
 // The elements [first, first + n) in row-major order as n <= kBlock bools.
@@ -134,13 +172,17 @@ void masked_fill(const View& target, const View& mask, const void* value) {
     U v;
     std::memcpy(&v, value, sizeof v);
     nest.parallel_runs(kPieceBytes / 2 / static_cast<int64_t>(sizeof(U)), [&](char* const* at, int64_t n) {
+      const U value = v;  // bytes written could be those of what is captured
       if (step[1] == 1 && step[0] == static_cast<int64_t>(sizeof(U))) {
         U* __restrict t = reinterpret_cast<U*>(at[0]);
         const uint8_t* __restrict m = reinterpret_cast<const uint8_t*>(at[1]);
-        for (int64_t i = 0; i < n; ++i) t[i] = blended(t[i], v, m[i]);
+        for (int64_t i = 0; i < n; ++i) t[i] = blended(t[i], value, m[i]);
       } else if (step[1] != 0 || *at[1]) {
-        for (int64_t i = 0; i < n; ++i)
-          if (at[1][i * step[1]]) *reinterpret_cast<U*>(at[0] + i * step[0]) = v;
+        const int64_t apart = step[0], mask_apart = step[1];
+        for (int64_t i = 0; i < n; ++i) {
+          U* t = reinterpret_cast<U*>(at[0] + i * apart);
+          *t = blended(*t, value, static_cast<uint8_t>(at[1][i * mask_apart]));
+        }
       }
     });
   });
@@ -157,10 +199,10 @@ void masked_select(const View& out, const View& in, const View& mask) {
     for_blocks(nest.total, [&](int64_t block, int64_t first, int64_t last) {
       U *o = out.as<U>() + starts[block], *end = out.as<U>() + starts[block + 1];
       nest.for_runs(first, last, [&](char* const* at, int64_t n) {
-        for_hits(at[1], mask_step, n, [&](int64_t i, int64_t count) {
-          if (o + count > end) return;
-          const char* x = at[0] + i * step;
-          for (int64_t j = 0; j < count; ++j) *o++ = *reinterpret_cast<const U*>(x + j * step);
+        for_hits(at[1], mask_step, n, [&](const int32_t* places, int64_t count) {
+          if (count > end - o) return;
+          for (int64_t j = 0; j < count; ++j) o[j] = *reinterpret_cast<const U*>(at[0] + places[j] * step);
+          o += count;
         });
       });
     });
@@ -180,10 +222,10 @@ void masked_scatter(const View& target, const View& mask, const View& source) {
     for_blocks(nest.total, [&](int64_t block, int64_t first, int64_t last) {
       const U *x = source.as<U>() + starts[block], *end = source.as<U>() + starts[block + 1];
       nest.for_runs(first, last, [&](char* const* at, int64_t n) {
-        for_hits(at[1], mask_step, n, [&](int64_t i, int64_t count) {
-          if (x + count > end) return;
-          char* o = at[0] + i * step;
-          for (int64_t j = 0; j < count; ++j) *reinterpret_cast<U*>(o + j * step) = *x++;
+        for_hits(at[1], mask_step, n, [&](const int32_t* places, int64_t count) {
+          if (count > end - x) return;
+          for (int64_t j = 0; j < count; ++j) *reinterpret_cast<U*>(at[0] + places[j] * step) = x[j];
+          x += count;
         });
       });
     });
@@ -205,14 +247,22 @@ void nonzero(const View& out, const View& in) {
     // The coordinates of the row that holds the current element; `origin` is its first element.
     int64_t outer[kMaxDims], rest = first / inner, origin = rest * inner;
     for (int d = ndim - 2; d >= 0; --d) outer[d] = rest % in.sizes[d], rest /= in.sizes[d];
-    for_hits(bools, 1, last - first, [&](int64_t i, int64_t count) {
-      for (int64_t p = first + i; count > 0 && place < stop; --count, ++p, ++place) {
-        for (; p - origin >= inner; origin += inner) {
+    for_hits(bools, 1, last - first, [&](const int32_t* places, int64_t count) {
+      count = count < stop - place ? count : stop - place;
+      int64_t* o = out.as<int64_t>() + place * row_step;
+      place += count;
+      for (int64_t j = 0; j < count;) {
+        for (; first + places[j] - origin >= inner; origin += inner) {
           for (int d = ndim - 2; d >= 0 && ++outer[d] == in.sizes[d]; --d) outer[d] = 0;
         }
-        int64_t* o = out.as<int64_t>() + place * row_step;
-        for (int d = 0; d < ndim - 1; ++d) o[d * column_step] = outer[d];
-        o[(ndim - 1) * column_step] = p - origin;
+        int64_t same = j;  // up to where they lie in this row
+        for (; same < count && first + places[same] - origin < inner; ++same) {
+          o[same * row_step + (ndim - 1) * column_step] = first + places[same] - origin;
+        }
+        for (int d = 0; d < ndim - 1; ++d) {
+          for (int64_t k = j; k < same; ++k) o[k * row_step + d * column_step] = outer[d];
+        }
+        j = same;
       }
     });
   });

@@ -323,6 +323,7 @@ void put_divide(LoopTable& t);
 void put_misc(LoopTable& t);
 void put_complex(LoopTable& t);
 void put_special(LoopTable& t);
+void put_gamma(LoopTable& t);
 void put_activation(LoopTable& t);
 void put_wide(LoopTable& t);  // the last: in place of others' where the processor has more
 

@@ -130,6 +130,12 @@ void put_arith(LoopTable& t) {
   constexpr auto kMin = [](auto x, auto y) { return minimum(x, y); };
   binary<kMax, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Maximum);
   binary<kMin, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Minimum);
+#ifdef RL_HAS_WIDE
+  if (has_wide()) {  // an instruction of its own
+    t.at(Maximum, DType::Int64) = &loop2_wide<kMax, int64_t>;
+    t.at(Minimum, DType::Int64) = &loop2_wide<kMin, int64_t>;
+  }
+#endif
   binary_floats<kMax>(t, Maximum);
   binary_floats<kMin>(t, Minimum);
   t.at(Maximum, DType::Bool) = &loop2<kOr, uint8_t>;

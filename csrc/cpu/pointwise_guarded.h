@@ -30,6 +30,35 @@ template <auto Near, auto Fast, auto Slow, class T>
 RL_WIDE [[gnu::flatten]] void guarded_flat_wide(char* const* data, int64_t n, const LoopParams&) {
   guarded_run<Near, Fast, Slow, T>(data, n);
 }
+// Functions whose general form is no loop of vectors: the short one runs over a block, then what was not moderate, by
+// its argument and by the result, is done again.
+template <auto Near, auto Fast, auto Slow, class T> RL_INLINE void patched_run(char* const* data, int64_t n) {
+  constexpr int64_t kBlock = 256;
+  auto* out = reinterpret_cast<T*>(data[0]);
+  auto* in = reinterpret_cast<const T*>(data[1]);
+  T x[kBlock];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    T* y = out + first;
+    for (int64_t i = 0; i < count; ++i) x[i] = in[first + i];
+    int far = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) y[i] = Fast(x[i]);
+    for (int64_t i = 0; i < count; ++i) far |= !Near(x[i], y[i]);
+    if (!far) continue;
+    for (int64_t i = 0; i < count; ++i) {
+      if (!Near(x[i], y[i])) y[i] = Slow(x[i]);
+    }
+  }
+}
+template <auto Near, auto Fast, auto Slow, class T>
+[[gnu::flatten]] void patched_flat(char* const* data, int64_t n, const LoopParams&) {
+  patched_run<Near, Fast, Slow, T>(data, n);
+}
+template <auto Near, auto Fast, auto Slow, class T>
+RL_WIDE [[gnu::flatten]] void patched_flat_wide(char* const* data, int64_t n, const LoopParams&) {
+  patched_run<Near, Fast, Slow, T>(data, n);
+}
 template <FlatLoop kFlat, class T>
 void guarded_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T)};
@@ -49,6 +78,14 @@ template <auto Near, auto Fast, auto Slow, bool kWide = true> void guarded_float
     if (!has_wide()) return;
     put_guarded<&guarded_flat_wide<Near, Fast, Slow, float>, &guarded_flat_wide<Near, Fast, Slow, double>>(t, op);
   }
+#endif
+}
+// As guarded_floats, for patched_run.
+template <auto Near, auto Fast, auto Slow> void patched_floats(LoopTable& t, Pointwise op) {
+  put_guarded<&patched_flat<Near, Fast, Slow, float>, &patched_flat<Near, Fast, Slow, double>>(t, op);
+#ifdef RL_HAS_WIDE
+  if (!has_wide()) return;
+  put_guarded<&patched_flat_wide<Near, Fast, Slow, float>, &patched_flat_wide<Near, Fast, Slow, double>>(t, op);
 #endif
 }
 

@@ -142,7 +142,7 @@ void put_bounds(LoopTable& t) {
   ternary<kClampTensors, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ClampTensors);
   t.at(Clamp, DType::Bool) = t.at(Clamp, DType::UInt8);
   t.at(ClampTensors, DType::Bool) = t.at(ClampTensors, DType::UInt8);
-  unary_floats<[](auto x, const auto& p) {
+  unary_wide<[](auto x, const auto& p) {
     using T = decltype(x);
     const T y = x == kInf<T> ? T(p.d1) : (x == -kInf<T> ? T(p.d2) : x);
     return x != x ? T(p.d0) : y;

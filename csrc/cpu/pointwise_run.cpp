@@ -21,6 +21,7 @@ const LoopTable& table() {
     put_misc(t);
     put_complex(t);
     put_special(t);
+    put_gamma(t);
     put_activation(t);
     put_wide(t);
     return &t;

@@ -112,6 +112,10 @@ RL_STEP F log10(F x) {
                fmadd(_mm512_add_ps(table, rest), all(0.43429448190325182765f), _mm512_mul_ps(n, all(kLow))));
 }
 
+// log(x / (1 - x)); outside [0, 1] the quotient is negative, and NaN comes of it.
+RL_STEP F logit(F x) { return log(_mm512_div_ps(x, _mm512_sub_ps(all(1.0f), x))); }
+RL_STEP D logit(D x) { return log(_mm512_div_pd(x, _mm512_sub_pd(all(1.0), x))); }
+
 // erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
 constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662,    -0.004177392875203149,
                                   -0.001252726391773229,   0.00021834938623976644, -4.9724196894547514e-06,
@@ -241,6 +245,42 @@ template <D (*kF)(D), auto Slow> RL_WIDE void wide_positive(char* const* data, i
     wide_double<kF>(at, count, params);
   }
 }
+// logit of what is brought within [d0, 1 - d0], unless d0 is negative.
+RL_WIDE void logit_float(char* const* data, int64_t n, const LoopParams& params) {
+  const auto eps = static_cast<float>(params.d0);
+  const F low = all(eps < 0 ? -kInf<float> : eps), high = all(eps < 0 ? kInf<float> : 1.0f - eps);
+  auto* out = reinterpret_cast<float*>(data[0]);
+  auto* in = reinterpret_cast<const float*>(data[1]);
+  for (int64_t i = 0; i < n; i += 16) {
+    const auto lanes = static_cast<__mmask16>(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
+    const F x = _mm512_mask_loadu_ps(all(0.5f), lanes, in + i);
+    _mm512_mask_storeu_ps(out + i, lanes, logit(_mm512_min_ps(high, _mm512_max_ps(low, x))));
+  }
+}
+// Blocks with numbers outside (0, 1), or hardly inside, go to the general logarithm.
+RL_WIDE void logit_double(char* const* data, int64_t n, const LoopParams& params) {
+  constexpr int64_t kBlock = 256;
+  const double eps = params.d0, low = eps < 0 ? -kInf<double> : eps, high = eps < 0 ? kInf<double> : 1.0 - eps;
+  auto* out = reinterpret_cast<double*>(data[0]);
+  auto* in = reinterpret_cast<const double*>(data[1]);
+  alignas(64) double x[kBlock];
+  for (int64_t first = 0; first < n; first += kBlock) {
+    const int64_t count = n - first < kBlock ? n - first : kBlock;
+    int far = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const double above = in[first + i] < low ? low : in[first + i];
+      x[i] = above > high ? high : above;
+      far |= !((x[i] >= 1e-300) & (x[i] < 1.0));
+    }
+    if (far) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[first + i] = rl::RL_ISA::log(x[i] / (1.0 - x[i]));
+      continue;
+    }
+    char* const at[] = {reinterpret_cast<char*>(out + first), reinterpret_cast<char*>(x)};
+    wide_double<&logit>(at, count, params);
+  }
+}
 template <F (*kF)(F)> void put_float(LoopTable& t, Pointwise op) {
   constexpr Loop kLoop = &guarded_loop<&wide_float<kF>, float>;
   t.at(op, DType::Float32) = kLoop;
@@ -262,6 +302,9 @@ void put_wide(LoopTable& t) {
   put_float<&exp>(t, Exp);
   put_float<&sigmoid>(t, Sigmoid);
   put_float<&log>(t, Log);
+  t.at(Logit, DType::Float32) = &guarded_loop<&logit_float, float>;
+  put_half<&guarded_loop<&logit_float, float>, 1, true>(t, Logit);
+  put_double<&logit_double>(t, Logit);
   put_float<&log2>(t, Log2);
   put_float<&log10>(t, Log10);
   put_double<&wide_double<&erf>>(t, Erf);

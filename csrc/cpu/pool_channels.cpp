@@ -104,6 +104,7 @@ template <int V, class T> [[gnu::always_inline]] inline void max_vectors(const P
       },
       [] {});
   store_channels<V>(y, best);
+  if (!places) return;
 #pragma GCC unroll 8
   for (int k = 0; k < V; ++k)
     for (int j = 0; j < kLanes<C>; ++j) places[k * kLanes<C> + j] = at[k][j];
@@ -139,7 +140,8 @@ template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* places
       const int64_t begin = (w.start[0][a] * w.in[1] + w.start[1][b]) * w.in[2] + w.start[2][c];
       int64_t c0 = 0;
       for (; c0 + kSome<C> <= w.channels; c0 += kSome<C>)
-        max_vectors<kVectors>(w, a, b, c, begin, from + c0, y + out * w.channels + c0, places + out * w.channels + c0);
+        max_vectors<kVectors>(w, a, b, c, begin, from + c0, y + out * w.channels + c0,
+                              places ? places + out * w.channels + c0 : nullptr);
       for (; c0 < w.channels; c0 += kChannels) {
         const int64_t n = std::min(kChannels, w.channels - c0);
         alignas(64) C best[kChannels], room[kChannels];
@@ -161,7 +163,7 @@ template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* places
             },
             [] {});
         write_back(best, n, y + out * w.channels + c0);
-        for (int64_t j = 0; j < n; ++j) places[out * w.channels + c0 + j] = at[j];
+        for (int64_t j = 0; places && j < n; ++j) places[out * w.channels + c0 + j] = at[j];
       }
     }
   });

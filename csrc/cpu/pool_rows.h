@@ -63,11 +63,11 @@ void max_row_rest(const T* x, int64_t width, int64_t base, int64_t c, int64_t n,
         if (!(v <= best) && best == best) best = v, place = i * width + k;
       }
     y[c] = best;
-    at[c] = base + c * S + place;
+    if (at) at[c] = base + c * S + place;
   }
 }
 // y[c] and at[c] = the first maximum (NaN wins) of KH rows, KW columns at x + c * S, `width` between rows; places are
-// counted from `base` at x. Nothing is read from `end` on.
+// counted from `base` at x, and not wanted where `at` is null. Nothing is read from `end` on.
 template <int KH, int KW, int S, class T>
 void max_row(const T* x, const T* end, int64_t width, int64_t base, int64_t n, T* y, int64_t* at) {
   constexpr int L = kLanes<T>;
@@ -105,7 +105,8 @@ void max_row(const T* x, const T* end, int64_t width, int64_t base, int64_t n, T
       }
     }
     store_vec(y + c, best);
-    for (int j = 0; j < L; ++j) at[c + j] = base + (c + j) * S + offsets[place[j]];
+    if (at)
+      for (int j = 0; j < L; ++j) at[c + j] = base + (c + j) * S + offsets[place[j]];
     if (c + L < last && c + 2 * L > last && whole) c = last - L;  // the last vector overlaps the one before
     else c += L;
   }
@@ -146,22 +147,22 @@ template <class T> SumRow<T> sum_row_of(int64_t kh, int64_t kw, int64_t step) {
   return nullptr;
 }
 
-// The windows of planes of depth 1 whose rows have such a loop.
+// The columns whose windows are evenly spaced, and the loop for them, if there is one: for planes of depth 1.
 template <class Loop> struct EvenWindows {
   Loop loop = nullptr;
-  int64_t height = 0;
+  int64_t height = 0, step = 1;
   EvenRun columns;
   template <class Find> EvenWindows(const PoolWindows& w, Find find) {
-    if (w.in[0] != 1 || w.out[0] != 1 || w.dilation[1] != 1 || w.dilation[2] != 1) return;
-    WindowSize rows = window_size(w, 1), row = window_size(w, 2);
-    loop = find(rows.size, row.size, row.step);
-    height = rows.size;
-    if (loop) columns = even_run(w, 2, row.size, row.step);
-    step = row.step;
+    const WindowSize rows = window_size(w, 1), row = window_size(w, 2);
+    columns = even_run(w, 2, row.size, row.step);
+    height = rows.size, step = row.step;
+    if (w.in[0] == 1 && w.out[0] == 1 && w.dilation[1] == 1 && w.dilation[2] == 1)
+      loop = find(rows.size, row.size, row.step);
   }
-  int64_t step = 1;
-  // Whether output row b has windows of full height.
-  bool full(const PoolWindows& w, int64_t b) const { return w.end[1][b] - w.start[1][b] == height; }
+  // Whether `loop` serves output row b: its windows have the full height.
+  bool full(const PoolWindows& w, int64_t b) const { return loop && w.end[1][b] - w.start[1][b] == height; }
+  // Whether there are vectors of outputs that lie near each other.
+  bool many(int64_t lanes) const { return step > 0 && step <= 8 && columns.end - columns.first >= lanes; }
 };
 
 }  // namespace

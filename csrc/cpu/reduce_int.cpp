@@ -19,6 +19,15 @@ template <class A> void store_integer(DType to, const A* acc, int64_t n, char* o
   }
 }
 
+// The least or greatest in the type of the elements: more of them in a register than of int64.
+template <class T> bool own_extreme(Reduce op, const View& out, const View& in) {
+  const Source<T> own{static_cast<const char*>(in.data), sizeof(T), nullptr, nullptr};
+  auto store = [](T* acc, int64_t n, char* to, int64_t stride) { store_as<T, T>(acc, n, to, stride); };
+  if (op == Reduce::Min) reduce_into(MinOp<T>{}, out, in, own, store);
+  else reduce_into(MaxOp<T>{}, out, in, own, store);
+  return true;
+}
+
 }  // namespace
 
 bool reduce_int(Reduce op, const View& out, const View& in) {
@@ -26,14 +35,10 @@ bool reduce_int(Reduce op, const View& out, const View& in) {
     store_integer(out.dtype, acc, n, to, stride);
   };
   if (in.dtype == DType::Bool && op == Reduce::Sum) return reduce_truth(Reduce::CountNonzero, out, in);
-  if (in.dtype == DType::Int32 && out.dtype == DType::Int32 && (op == Reduce::Min || op == Reduce::Max)) {
-    const Source<int32_t> own{static_cast<const char*>(in.data), sizeof(int32_t), nullptr, nullptr};
-    auto store = [](int32_t* acc, int64_t n, char* to, int64_t stride) {
-      store_as<int32_t, int32_t>(acc, n, to, stride);
-    };
-    if (op == Reduce::Min) reduce_into(MinOp<int32_t>{}, out, in, own, store);
-    else reduce_into(MaxOp<int32_t>{}, out, in, own, store);
-    return true;
+  if (op == Reduce::Min || op == Reduce::Max) {
+    if (in.dtype == DType::Int32 && out.dtype == DType::Int32) return own_extreme<int32_t>(op, out, in);
+    const bool bytes = in.dtype == DType::UInt8 || in.dtype == DType::Bool;
+    if (bytes && out.dtype == in.dtype) return own_extreme<uint8_t>(op, out, in);
   }
   Source<int64_t> source = int_source(in);
   switch (op) {

@@ -97,20 +97,23 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
   int used[kLevels + 1] = {};
   RunBuffer<C> buffer;
 
+  // Copies of n: a byte written could be one of the captured variable's.
   auto merge_into = [&](A* __restrict acc, const C* __restrict x) {
+    const int64_t m = n;
     int64_t j = 0;
     if constexpr (Op::kVector)
       for (; j + kLanes<A> <= n; j += kLanes<A>)
         store_vec(acc + j, op.merge(load_vec(acc + j), op.map(load_vec(x + j))));
 #pragma GCC ivdep
-    for (; j < n; ++j) acc[j] = op.merge(acc[j], static_cast<A>(op.map(x[j])));
+    for (; j < m; ++j) acc[j] = op.merge(acc[j], static_cast<A>(op.map(x[j])));
   };
   auto fold = [&](int l) {  // adds level l into the next one
     A* __restrict up = level[l + 1];
     const A* __restrict low = level[l];
+    const int64_t m = n;
     if (used[l + 1]++) {
 #pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) up[j] = op.merge(up[j], low[j]);
+      for (int64_t j = 0; j < m; ++j) up[j] = op.merge(up[j], low[j]);
     } else {
       std::copy(low, low + n, up);
     }
@@ -123,14 +126,16 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
     const C* x = in.run(at, step, n, buffer.get());
     A* __restrict acc = level[0];
     if (used[0]++) return merge_into(acc, x);
+    const int64_t m = n;
 #pragma GCC ivdep
-    for (int64_t j = 0; j < n; ++j) acc[j] = static_cast<A>(op.map(x[j]));
+    for (int64_t j = 0; j < m; ++j) acc[j] = static_cast<A>(op.map(x[j]));
   };
   auto four_rows = [&](const C* q, int64_t apart) {
     const C *x = q, *y = q + apart, *z = q + 2 * apart, *w = q + 3 * apart;
     A* __restrict acc = level[0];
+    const int64_t m = n;
     int64_t j = 0;
-    bool some = used[0] != 0;
+    const bool some = used[0] != 0;
     used[0] += 4;
     if constexpr (Op::kVector) {
       for (; j + kLanes<A> <= n; j += kLanes<A>) {
@@ -140,7 +145,7 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
       }
     }
 #pragma GCC ivdep
-    for (; j < n; ++j) {
+    for (; j < m; ++j) {
       A s = op.merge(op.merge(static_cast<A>(op.map(x[j])), static_cast<A>(op.map(y[j]))),
                      op.merge(static_cast<A>(op.map(z[j])), static_cast<A>(op.map(w[j]))));
       acc[j] = some ? op.merge(acc[j], s) : s;

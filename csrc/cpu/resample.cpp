@@ -210,36 +210,38 @@ void grid_sample_grad(const GridShape& s, const View* dx, const View* dgrid, con
   else sample_grad_of<float>(s, dx, dgrid, dy, x, grid);
 }
 
-// Some columns of a bag, at most kBagWidth, whose sums stay in registers while its rows go by.
-template <class T> inline constexpr int64_t kBagWidth = 8 * kLanes<T>;
-template <bool kFactors, class T> void sum_rows(T* out, int64_t columns, const T* table, int64_t width,
-                                                const int64_t* at, const T* f, int64_t first, int64_t last) {
-  if (columns == kBagWidth<T>) {
-    Vec<T> sum[8] = {};
-    for (int64_t i = first; i < last; ++i) {
-      const T* row = table + at[i] * width;
-      if (i + 2 < last) {
-        const char* next = reinterpret_cast<const char*>(table + at[i + 2] * width);
-        for (int64_t line = 0; line < static_cast<int64_t>(kBagWidth<T> * sizeof(T)); line += 64)
-          __builtin_prefetch(next + line);
-      }
-#pragma GCC unroll 8
-      for (int v = 0; v < 8; ++v) {
-        const Vec<T> x = load_vec(row + v * kLanes<T>);
-        sum[v] += kFactors ? x * f[i] : x;
-      }
-    }
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) store_vec(out + v * kLanes<T>, sum[v]);
-    return;
-  }
-  T sum[kBagWidth<T>] = {};
+// V registers of columns of a bag, whose sums stay in them while its rows go by. `known` indices may be looked at: rows
+// are asked for some time before they are added, those of the next bag too.
+template <bool kFactors, int V, class T> void sum_rows(T* out, const T* table, int64_t width, const int64_t* at,
+                                                       const T* f, int64_t first, int64_t last, int64_t known) {
+  Vec<T> sum[V] = {};
   for (int64_t i = first; i < last; ++i) {
     const T* row = table + at[i] * width;
-    const T by = kFactors ? f[i] : T(1);
-    for (int64_t j = 0; j < columns; ++j) sum[j] += kFactors ? by * row[j] : row[j];
+    if (i + 4 < known) {
+      const char* next = reinterpret_cast<const char*>(table + at[i + 4] * width);
+      for (int64_t line = 0; line < V * kVecBytes; line += 64) __builtin_prefetch(next + line);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) {
+      const Vec<T> x = load_vec(row + v * kLanes<T>);
+      sum[v] += kFactors ? x * f[i] : x;
+    }
   }
-  std::copy(sum, sum + columns, out);
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) store_vec(out + v * kLanes<T>, sum[v]);
+}
+template <bool kFactors, class T> void sum_bag(T* out, const T* table, int64_t width, const int64_t* at, const T* f,
+                                               int64_t first, int64_t last, int64_t known) {
+  int64_t j = 0;
+  for (; j + 8 * kLanes<T> <= width; j += 8 * kLanes<T>)
+    sum_rows<kFactors, 8>(out + j, table + j, width, at, f, first, last, known);
+  for (; j + 2 * kLanes<T> <= width; j += 2 * kLanes<T>)
+    sum_rows<kFactors, 2>(out + j, table + j, width, at, f, first, last, known);
+  for (; j < width; ++j) {
+    T sum = 0;
+    for (int64_t i = first; i < last; ++i) sum += kFactors ? f[i] * table[at[i] * width + j] : table[at[i] * width + j];
+    out[j] = sum;
+  }
 }
 
 template <class T>
@@ -252,15 +254,13 @@ void bag_sum_of(const View& out, const View& table, const View& indices, const V
           begin[b], " to ", begin[b + 1]);
   int64_t per_bag = std::max<int64_t>(1, count / std::max<int64_t>(1, bags) * width);
   parallel_for(0, bags, std::max<int64_t>(1, 32768 / per_bag), [&](int64_t first, int64_t last) {
+    for (int64_t i = begin[first]; i < begin[last]; ++i)
+      CHECK(at[i] >= 0 && at[i] < rows, Runtime,
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", at[i]);
+    const T* f = factors ? factors->as<T>() : nullptr;
     for (int64_t b = first; b < last; ++b) {
       T* sum = out.as<T>() + b * width;
-      for (int64_t i = begin[b]; i < begin[b + 1]; ++i)
-        CHECK(at[i] >= 0 && at[i] < rows, Runtime,
-              "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", at[i]);
-      const T* f = factors ? factors->as<T>() : nullptr;
-      for (int64_t j = 0; j < width; j += kBagWidth<T>)
-        (f ? sum_rows<true, T> : sum_rows<false, T>)(sum + j, std::min(kBagWidth<T>, width - j), table.as<T>() + j,
-                                                     width, at, f, begin[b], begin[b + 1]);
+      (f ? sum_bag<true, T> : sum_bag<false, T>)(sum, table.as<T>(), width, at, f, begin[b], begin[b + 1], begin[last]);
     }
   });
 }

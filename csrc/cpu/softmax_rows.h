@@ -1,4 +1,4 @@
-// Softmax of contiguous rows on 512-bit registers.
+// The maxima of contiguous rows and the sums of e^(x - maximum).
 #pragma once
 #include <cstdint>
 
@@ -12,6 +12,10 @@ inline constexpr int64_t kRowsAtOnce = 16;  // whose logarithms are taken togeth
 // by it are written to y unless that is null. Rows of x and y are xapart and yapart elements apart; y may be x.
 template <class T> using ExpSums = void (*)(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n,
                                             T* greatest, T* sums);
-template <class T> ExpSums<T> wide_exp_sums();  // null where the processor has no such registers
+template <class T> ExpSums<T> wide_exp_sums();  // on 512-bit registers; null where the processor has none
+
+// The same on the registers of this build, or wider ones where there are: floats and doubles.
+template <class T>
+void exp_sums(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n, T* greatest, T* sums);
 
 }  // namespace rl::RL_ISA

@@ -80,8 +80,8 @@ template <class T, int V> RL_WIDE void short_exp_sums(const T* x, int64_t xapart
   }
 }
 
-template <class T>
-RL_WIDE void exp_sums(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n, T* greatest, T* sums) {
+template <class T> RL_WIDE void sums_in_registers(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows,
+                                                  int64_t n, T* greatest, T* sums) {
   constexpr int64_t kL = kWide<T>;
   if (n > 0 && n <= 4 * kL) {
     constexpr ExpSums<T> kShort[] = {&short_exp_sums<T, 1>, &short_exp_sums<T, 2>, &short_exp_sums<T, 3>,
@@ -133,7 +133,7 @@ RL_WIDE void exp_sums(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t 
 
 }  // namespace
 
-template <class T> ExpSums<T> wide_exp_sums() { return cpu::has_avx512() ? &exp_sums<T> : nullptr; }
+template <class T> ExpSums<T> wide_exp_sums() { return cpu::has_avx512() ? &sums_in_registers<T> : nullptr; }
 template ExpSums<float> wide_exp_sums<float>();
 template ExpSums<double> wide_exp_sums<double>();
 

@@ -86,8 +86,6 @@ RL_INLINE double k1e(double x) {
   return k_edges(x, x > 2 ? far : near);
 }
 
-inline double y0(double x) { return x < 0 ? kNan<double> : x == 0 ? -kInf<double> : ::y0(x); }
-inline double y1(double x) { return x < 0 ? kNan<double> : x == 0 ? -kInf<double> : ::y1(x); }
 inline double spherical_j0(double x) {
   if (std::isinf(x)) return 0;
   return x == 0 ? 1 : std::sin(x) / x;

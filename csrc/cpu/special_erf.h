@@ -8,21 +8,48 @@
 
 namespace rl::RL_ISA::special {
 
-// e^(x^2) erfc(x)
-inline double erfcx(double x) {
-  if (x < -26.7) return kInf<double>;
-  if (x < 26) {
-    const double head = static_cast<double>(static_cast<float>(x)), tail = x - head;  // x^2 in two parts
-    return std::exp(head * head) * std::exp(tail * (x + head)) * std::erfc(x);
-  }
-  const double z = 1 / (x * x);
-  return (1 - z * (0.5 - z * (0.75 - z * (1.875 - z * 6.5625)))) / (x * 1.77245385090551602730);
+// (1 + 2 a) e^(a^2) erfc(a) from 0 on, a polynomial of (a - 3.75) / (a + 3.75)
+inline constexpr double kErfcx[] = {
+    0x1.3ccda0b5d5dc2p0,   -0x1.1f367683f89a7p-3,  0x1.d5f2948159d5cp-9,   0x1.510169d0967fep-4,
+    -0x1.bda9309a288f3p-4, 0x1.7a14188a99bbdp-4,   -0x1.e0d0fa6dfff48p-5,  0x1.d0b0037dca912p-6,
+    -0x1.3f603c33d3651p-7, 0x1.cc3a0e231627ep-10,  0x1.33fb248b98a1fp-12,  -0x1.303f9da131ea2p-12,
+    0x1.b14442355be43p-15, 0x1.778a2b8f2e752p-16,  -0x1.800839304a96cp-17, -0x1.0525b6d7eefd4p-20,
+    0x1.d6afb6f3f188ep-20, -0x1.f479469e8aafdp-25, -0x1.18678c18ad7acp-22, 0x1.a14b81d0a6468p-26,
+    0x1.5ff0ac2a59830p-25, -0x1.2da11a81e0e17p-28, -0x1.c1ceb688aadf4p-28, 0x1.2c02a9487e3c2p-31,
+    0x1.efff7805d80b9p-31, -0x1.4a219c71bb4e0p-35, -0x1.42cb7ae4cd5b5p-34};
+RL_INLINE double erfcx_above(double a) {
+  const double near = a > 1e17 ? 1e17 : a;
+  return 0.5 * poly((near - 3.75) / (near + 3.75), kErfcx) / (a + 0.5);
 }
-// log of the normal distribution function
-inline double log_ndtr(double x) {
-  constexpr double kSqrtHalf = 0.70710678118654752440;
-  const double t = x * kSqrtHalf;
-  return x < -1 ? std::log(erfcx(-t) / 2) - t * t : std::log1p(-std::erfc(t) / 2);
+// x^2 in two parts
+struct Squared {
+  double high, low;
+};
+RL_INLINE Squared squared(double x) {
+  const double inside = abs_(x) > 1e10 ? 1e10 : abs_(x), head = static_cast<double>(static_cast<float>(inside));
+  const double high = inside * inside;
+  return {high, (head * head - high) + (inside - head) * (inside + head)};
+}
+// e^(x^2) erfc(x)
+RL_INLINE double erfcx(double x) {
+  const double above = erfcx_above(abs_(x));
+  const auto [high, low] = squared(x);
+  const double e = rl::RL_ISA::exp(high), below = 2 * fma(e, low, e) - above;
+  return x < -27 ? kInf<double> : x < 0 ? below : above;
+}
+// The logarithm of the normal distribution function: below 0 log(erfcx / 2) - x^2 / 2, above log(1 - erfc / 2), whose 1
+// + v is taken apart as in log1p.
+RL_INLINE double log_ndtr(double x) {
+  using F = FloatTraits<double>;
+  const double half = 0.5 * erfcx_above(abs_(x) * 0.70710678118654752440);
+  const auto [high, low] = squared(x);
+  const double e = rl::RL_ISA::exp(-0.5 * high), v = -half * fma(e, -0.5 * low, e);
+  const bool below = x < 0;
+  const double u = below ? half : 1 + v, lost = below ? 0.0 : (v - (u - 1)) / u;
+  auto [k, f, log_f] = log_split(u);
+  const double y = fma(k, F::kLn2Hi, f + (fma(k, F::kLn2Lo, log_f) + lost)) - (below ? 0.5 * x * x : 0.0);
+  const double finite = !below & (v > -1e-30) ? v : y;
+  return x == -kInf<double> ? x : finite;
 }
 // The quantile of the normal distribution: an estimate, then Newton's steps on log(ndtr).
 inline double ndtri(double p) {

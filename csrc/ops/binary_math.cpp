@@ -60,7 +60,10 @@ struct PowTensorBackward : PowBackward {
 // makes floats of integers.
 static bool simple_power(const Value& a, const Value& b, Pointwise& op) {
   if (!a.is_tensor() || b.is_tensor() || b.number.is_complex() || a.tensor.is_complex()) return false;
-  if (!is_float(a.tensor.dtype()) && b.number.is_integral()) return false;
+  if (!is_float(a.tensor.dtype()) && b.number.is_integral()) {
+    op = Pointwise::Square;
+    return b.number.to_double() == 2 && a.tensor.dtype() != DType::Bool;
+  }
   const double e = b.number.to_double();
   op = e == 2      ? Pointwise::Square
        : e == 0.5  ? Pointwise::Sqrt
@@ -84,9 +87,10 @@ Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && a.is_tensor() && type_of(a, b) == DType::Bool)
     return b.number.to_bool() ? clone(a.tensor) : eq(a.tensor, a.tensor);  // x^1 and x^0
   Pointwise simple;
-  Tensor y = simple_power(a, b, simple)
-                 ? unary("pow", simple, a.tensor, {.rule = Rule::Float, .cost = 2})
-                 : binary("pow", Pointwise::Pow, a, a.is_tensor() ? b : in_order(b), {.cost = 16});
+  Tensor y =
+      simple_power(a, b, simple)
+          ? unary("pow", simple, a.tensor, {.rule = b.number.is_integral() ? Rule::Same : Rule::Float, .cost = 2})
+          : binary("pow", Pointwise::Pow, a, a.is_tensor() ? b : in_order(b), {.cost = 16});
   auto fill = [&](auto& n) {
     n.self = save(a);
     n.exponent = save(b);

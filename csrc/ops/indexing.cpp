@@ -248,11 +248,25 @@ static bool fills_mask(const IndexList& indices, const Tensor& values, bool accu
   }
   return mask && values.numel() == 1 && !accumulate;
 }
+// The same where the mask has the size of the tensor: places need not be known.
+static Tensor fill_under(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  Tensor y = writable(input, will_record({input, value})), own = mask;
+  if (mask.storage() == y.storage()) {
+    NoGrad raw;
+    own = clone(mask);
+  }
+  if (y.numel()) g_cpu->index->masked_fill(y.view(), own.view(), value.data());
+  return record<IndexPutBackward>(y, {input, value}, [&](auto& n) { n.indices.push_back(save(own)); });
+}
 Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& values, bool accumulate) {
   if ((input.dtype() != values.dtype() || values.dim() > 0) && fills_mask(given, values, accumulate))
     return index_put(input, given, cast(reshape(values, Ints{}), input.dtype()), accumulate);
   CHECK(input.dtype() == values.dtype(), Runtime, "Index put requires the source and destination dtypes match, got ",
         info(input.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy, " for the source.");
+  if (given.size() == 1 && values.dim() == 0 && input.dim() > 0 && given[0].defined() &&
+      given[0].sizes() == input.sizes() && input.device().is_cpu() && given[0].device().is_cpu() &&
+      values.device().is_cpu() && fills_mask(given, values, accumulate))
+    return fill_under(input, given[0], values);
   Tensor y = writable(input, will_record({input, values}));
   IndexList indices = without_masks(input, given);
   CHECK(any_defined(indices), Index, "index_put: at least one of the indices must be a tensor");

@@ -150,17 +150,25 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
   });
 }
 
+// What is not zero, as a mask in row-major order: the kernel goes over it twice, so that it is worth making one of what
+// is large.
+static Tensor as_mask(const Tensor& input) {
+  if (input.numel() < 4096 || (input.dtype() == DType::Bool && input.is_contiguous())) return input;
+  NoGrad raw;
+  return contiguous(input.dtype() == DType::Bool ? input : cast(input, DType::Bool));
+}
 // nonzero: the coordinates of the elements that are not zero, one row for each
 Tensor nonzero(const Tensor& input) {
   CHECK(!input.device().is_meta(), NotImplemented,
         "nonzero: the result's size depends on the data, which a meta tensor has not");
-  int64_t count = input.numel() ? g_cpu->index->count_nonzero(input.view()) : 0;
-  Tensor y = empty({count, input.dim()}, DType::Int64);
-  if (y.numel()) g_cpu->index->nonzero(y.view(), input.view());
+  const Tensor mask = as_mask(input);
+  int64_t count = mask.numel() ? g_cpu->index->count_nonzero(mask.view()) : 0;
+  Tensor y = empty({count, mask.dim()}, DType::Int64);
+  if (y.numel()) g_cpu->index->nonzero(y.view(), mask.view());
   return y;
 }
 static Tensors nonzero_tuple(const Tensor& input) {
-  Tensor lifted = input.dim() ? input : alias(input, {1}, {1}, input->offset);
+  Tensor lifted = input.dim() ? as_mask(input) : alias(input, {1}, {1}, input->offset);
   // Columns that are contiguous each: written transposed.
   int64_t count = lifted.numel() ? g_cpu->index->count_nonzero(lifted.view()) : 0;
   Tensor rows = empty({lifted.dim(), count}, DType::Int64);

@@ -172,17 +172,21 @@ struct MaxPoolBackward : Node {
   }
   FIELDS(result1)
 };
-static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n) {
+static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n, bool with_places) {
   Ints sizes = result_sizes(input, w, n);
   const bool last = works_last(input, n);
-  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last),
-         places = empty_ordered(sizes, DType::Int64, input.device(), last);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last), places;
+  if (with_places || will_record({input})) places = empty_ordered(sizes, DType::Int64, input.device(), last);
   if (!skipped(y)) {
     Tensor x = contiguous(input, order_for(n, last));
-    g_cpu->pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places.view(), x.view());
+    const View at = places ? places.view() : View{};
+    g_cpu->pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places ? &at : nullptr,
+                     x.view());
   }
-  if (!last && input.dim() == n + 2 && channels_last(input))
-    y = ordered(std::move(y), true), places = ordered(std::move(places), true);
+  if (!last && input.dim() == n + 2 && channels_last(input)) {
+    y = ordered(std::move(y), true);
+    if (places) places = ordered(std::move(places), true);
+  }
   y = record<MaxPoolBackward>(std::move(y), {input}, [&](auto& node) {
     node.result1 = save(places);
     node.sizes = Ints(input.sizes());
@@ -332,19 +336,24 @@ static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, In
   return w;
 }
 
-template <int N> static std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, const Ints& kernel_size,
-                                                                         const std::optional<Ints>& stride,
-                                                                         const Ints& padding, const Ints& dilation,
-                                                                         bool ceil_mode, bool) {
+template <int N> static std::tuple<Tensor, Tensor> plain_max(const Tensor& input, const Ints& kernel_size,
+                                                             const std::optional<Ints>& stride, const Ints& padding,
+                                                             const Ints& dilation, bool ceil_mode, bool with_places) {
   constexpr const char* kName = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
   return max_windows(input,
                      windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding,
                                 dilation, ceil_mode, false),
-                     N);
+                     N, with_places);
+}
+template <int N> static std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, const Ints& kernel_size,
+                                                                         const std::optional<Ints>& stride,
+                                                                         const Ints& padding, const Ints& dilation,
+                                                                         bool ceil_mode, bool) {
+  return plain_max<N>(input, kernel_size, stride, padding, dilation, ceil_mode, true);
 }
 template <int N> static Tensor max_pool(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride,
                                         const Ints& padding, const Ints& dilation, bool ceil_mode) {
-  return std::get<0>(max_pool_with_indices<N>(input, kernel_size, stride, padding, dilation, ceil_mode, false));
+  return std::get<0>(plain_max<N>(input, kernel_size, stride, padding, dilation, ceil_mode, false));
 }
 template <int N> static Tensor avg_pool(const Tensor& input, const Ints& kernel_size, const std::optional<Ints>& stride,
                                         const Ints& padding, bool ceil_mode, bool count_include_pad,
@@ -366,7 +375,7 @@ template <int N> static Tensor adaptive_avg(const Tensor& input, const Ints& out
 }
 template <int N> static std::tuple<Tensor, Tensor> adaptive_max(const Tensor& input, const Ints& output_size) {
   constexpr const char* kName = N == 1 ? "adaptive_max_pool1d" : N == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
-  return max_windows(input, adaptive_windows(kName, input, N, output_size), N);
+  return max_windows(input, adaptive_windows(kName, input, N, output_size), N, true);
 }
 
 // Fractional pooling: the windows of each plane start at pseudo-random steps, drawn by the caller.
@@ -417,20 +426,25 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     Tensor x = contiguous(input), s = contiguous(cast(samples, DType::Float64));
     int64_t in_plane = x.numel() / planes, out_plane = y.numel() / planes, one = 1;
     View vx = x.view(), vy = y.view(), vp = places.view();
-    for (int64_t p = 0; p < planes; ++p) {
-      // Of pictures, the last sample belongs to the first dimension; of volumes, the first one.
-      for (int64_t i = 0; i < N; ++i) {
-        int64_t d = 3 - N + i;
-        double sample = s.data<double>()[p * N + (N == 2 ? N - 1 - i : i)];
-        if (input.dtype() == DType::Float64)
-          fractional_starts<double>(sample, w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
-        else fractional_starts<float>(static_cast<float>(sample), w.in[d], w.out[d], kernel[d], w.start[d], w.end[d]);
+    parallel_for(0, planes, std::max<int64_t>(1, 8192 / out_plane), [&](int64_t first, int64_t last) {
+      Windows own = w;
+      for (int64_t p = first; p < last; ++p) {
+        // Of pictures, the last sample belongs to the first dimension; of volumes, the first one.
+        for (int64_t i = 0; i < N; ++i) {
+          int64_t d = 3 - N + i;
+          double sample = s.data<double>()[p * N + (N == 2 ? N - 1 - i : i)];
+          if (input.dtype() == DType::Float64)
+            fractional_starts<double>(sample, w.in[d], w.out[d], kernel[d], own.start[d], own.end[d]);
+          else
+            fractional_starts<float>(static_cast<float>(sample), w.in[d], w.out[d], kernel[d], own.start[d],
+                                     own.end[d]);
+        }
+        View px{static_cast<char*>(vx.data) + p * in_plane * x.item_size(), &in_plane, &one, 1, x.dtype()};
+        View py{static_cast<char*>(vy.data) + p * out_plane * y.item_size(), &out_plane, &one, 1, y.dtype()};
+        View pp{static_cast<char*>(vp.data) + p * out_plane * 8, &out_plane, &one, 1, DType::Int64};
+        g_cpu->pool->max(own.table(1), py, &pp, px);
       }
-      View px{static_cast<char*>(vx.data) + p * in_plane * x.item_size(), &in_plane, &one, 1, x.dtype()};
-      View py{static_cast<char*>(vy.data) + p * out_plane * y.item_size(), &out_plane, &one, 1, y.dtype()};
-      View pp{static_cast<char*>(vp.data) + p * out_plane * 8, &out_plane, &one, 1, DType::Int64};
-      g_cpu->pool->max(w.table(1), py, pp, px);
-    }
+    });
   }
   y = record<MaxPoolBackward>(y, {input}, [&](auto& node) {
     node.result1 = save(places);

@@ -18,8 +18,9 @@ static Tensor is_zero(const Tensor& x) {
 }
 
 // vector_norm: y = (sum |x|^p)^(1/p)        dx = dy x |x|^(p-2) / y^(p-1); at 0 the subgradient 0;
-// nothing for p = 0, which is not asked here
-static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSpan dim, double ord) {
+// nothing for p = 0, which is not asked here. For p = inf the elements that reach the extremum share dy, or have all of
+// it each.
+static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSpan dim, double ord, bool share = true) {
   if (ord == 1) return mul(g, sgn(x));
   if (ord == 2) {
     // Recorded, x / y is what is 0 where y is: there PyTorch's second derivative is NaN in x, and 0 in dy. Otherwise
@@ -28,9 +29,8 @@ static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSp
     return mul(where(is_zero(y), mul(g, Scalar(0)), div(g, y)), x);
   }
   if (std::isinf(ord)) {
-    // Shared by the elements that reach the extremum.
     Tensor held = cast(binary("eq", Pointwise::Eq, detach(abs(x)), detach(y), {.rule = Rule::Bool}), g.dtype());
-    return mul(mul(sgn(x), held), div(g, sum(held, Ints(dim), true)));
+    return mul(mul(sgn(x), held), share ? div(g, sum(held, Ints(dim), true)) : g);
   }
   Tensor size = abs(x), at_zero = is_zero(x);
   // |x|^(p-1) in terms of |x| / y, which neither overflows nor vanishes.
@@ -125,7 +125,7 @@ struct DistancesBackward : Node {
     }
     Tensor a = unsqueeze(self.unpack(*this), 2), b = unsqueeze(other.unpack(*this), 1), d = sub(a, b);
     Tensor g = p == 0 ? zeros(led(dy[0], d.sizes()), d.dtype(), d.device())
-                      : norm_grad(d, unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], -1), {3}, p);
+                      : norm_grad(d, unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], -1), {3}, p, false);
     return {needs(0) ? sum(g, Ints{first + 2}) : Tensor(), needs(1) ? neg(sum(g, Ints{first + 1})) : Tensor()};
   }
   FIELDS(self, other, result, p)
@@ -167,7 +167,7 @@ struct PairDistancesBackward : Node {
     Tensor difference = sub(index_select(x, 0, first), index_select(x, 0, second));
     Tensor dx = zeros(led(dy[0], x.sizes()), x.dtype(), x.device());
     if (p == 0) return {dx};
-    Tensor g = norm_grad(difference, unsqueeze(y, 1), unsqueeze(dy[0], -1), {1}, p);
+    Tensor g = norm_grad(difference, unsqueeze(y, 1), unsqueeze(dy[0], -1), {1}, p, false);
     const int64_t rows = lead(dy[0]);
     return {index_add(index_add(dx, rows, first, g), rows, second, g, Scalar(-1))};
   }

@@ -36,6 +36,20 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+// Fills a storage from bytes, a bytearray and the like; false if the object holds something else.
+bool copy_bytes(PyObject* from, Storage* s) {
+  if (!PyObject_CheckBuffer(from)) return false;
+  Py_buffer view;
+  if (PyObject_GetBuffer(from, &view, PyBUF_SIMPLE)) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool fits = view.len == s->bytes;
+  if (fits && view.len) __builtin_memcpy(s->data, view.buf, static_cast<size_t>(view.len));
+  PyBuffer_Release(&view);
+  return fits;
+}
+
 // UntypedStorage(nbytes) or UntypedStorage(sequence of bytes)
 PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
@@ -52,13 +66,14 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     Storage* s = Storage::make(bytes, d);
     PyObject* o = wrap(s);
     s->unref();
-    if (sequence)
+    if (sequence && s->data && !copy_bytes(first, s)) {
+      Owned made(o);  // dropped if an item is no number
       for (int64_t i = 0; i < bytes; ++i) {
-        PyObject* item = PySequence_GetItem(first, i);
-        int64_t v = item ? integer_from(item) : 0;
-        Py_XDECREF(item);
-        s->data[i] = static_cast<char>(v);
+        Owned item(PySequence_GetItem(first, i));
+        s->data[i] = static_cast<char>(integer_from(item.p));
       }
+      return Py_NewRef(o);
+    }
     return o;
   });
 }
@@ -116,7 +131,7 @@ PyObject* copy_(PyObject* s, PyObject* args) {
     PyErr_SetString(PyExc_RuntimeError, "size does not match");
     return nullptr;
   }
-  if (of(s)->data) __builtin_memmove(of(s)->data, of(from)->data, static_cast<size_t>(of(s)->bytes));
+  if (of(s)->data && of(from)->data) __builtin_memmove(of(s)->data, of(from)->data, static_cast<size_t>(of(s)->bytes));
   return Py_NewRef(s);
 }
 PyObject* fill_(PyObject* s, PyObject* v) {

@@ -8,13 +8,14 @@ import runpy
 import sys
 import zipfile
 
-USAGE = """usage: python -m rushlight [run] script.py [arguments ...]
-       python -m rushlight [run] -m module [arguments ...]
-       python -m rushlight [run] -c "code" [arguments ...]
-       python -m rushlight [run] - [arguments ...]      (the program is read from standard input)
-       python -m rushlight visdom [folder] [--port 8097]
-       python -m rushlight hook
-       python -m rushlight --version
+USAGE = """usage: rushlight [run] script.py [arguments ...]
+       rushlight [run] -m module [arguments ...]
+       rushlight [run] -c "code" [arguments ...]
+       rushlight [run] - [arguments ...]      (the program is read from standard input)
+       rushlight visdom [folder] [--port 8097]
+       rushlight hook
+       rushlight --version
+`python -m rushlight` is the same command.
 
 run     runs a program in which `import torch` means rushlight, in it and in the Python processes that it starts.
 visdom  shows what rushlight.visdom logged, on localhost.
@@ -83,7 +84,18 @@ def _run(code, file):
         module.__file__ = file
         module.__cached__ = None
     sys.modules["__main__"] = module
+    sys.excepthook = _show_from_the_program
     exec(compile(code, file, "exec"), module.__dict__)
+
+
+def _show_from_the_program(kind, error, trace):
+    """Shows an uncaught error as `python file` does, without the frames that lead to the program."""
+    first = trace
+    while first is not None and first.tb_frame.f_code is not _run.__code__:
+        first = first.tb_next
+    if first is not None:
+        error.__traceback__ = trace = first.tb_next
+    sys.__excepthook__(kind, error, trace)
 
 
 if __name__ == "__main__":

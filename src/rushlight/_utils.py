@@ -89,9 +89,9 @@ def _rebuild_sparse_tensor(layout, data):
         )
     compressed, plain, values, size = data
     _check_tensor(compressed), _check_tensor(plain), _check_tensor(values)
-    if layout != rl.sparse_csr:
+    if layout not in (rl.sparse_csr, rl.sparse_csc):
         raise TypeError(f"sparse tensors of layout {layout} are not supported")
-    return rl.sparse_csr_tensor(compressed, plain, values, size)
+    return rl.sparse_compressed_tensor(compressed, plain, values, size, layout=layout)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):

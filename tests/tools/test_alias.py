@@ -93,6 +93,10 @@ def test_errors_of_a_script_are_its_own(tmp_path):
     script = tmp_path / "bad.py"
     script.write_text("import torch\nraise SystemExit(7)\n")
     assert run("-m", "rushlight", str(script), check=False).returncode == 7
+    script.write_text("\n\n\ndef f():\n    return 1 / 0\n\n\nf()\n")
+    assert run("-m", "rushlight", str(script), check=False).stderr == run(str(script), check=False).stderr
+    mine, theirs = (run(*command, "-c", "1 +", check=False).stderr for command in [("-m", "rushlight"), ()])
+    assert mine == theirs
 
 
 def test_metadata():

@@ -1,16 +1,23 @@
 """From dense to sparse and back; the sparse tensor itself lives in rushlight.sparse."""
 
-from rushlight._compose import op
+from .. import _C
+from .._compose import op
 
 
 @op(method=True)
 def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The nonzero entries as a sparse tensor (COO)."""
-    from rushlight.sparse import _coo
+    """The nonzero entries as a sparse tensor: by coordinates, or in the layout that is named."""
+    from ..sparse import _compressed, _coo
 
-    if layout is not None and not str(layout).endswith("sparse_coo"):
-        raise NotImplementedError(f"to_sparse: only the layout torch.sparse_coo is supported, got {layout}")
-    return _coo.to_sparse(input, sparse_dim)
+    if layout is None or layout is _C.sparse_coo:
+        return _coo.to_sparse(input, sparse_dim)
+    return _compressed.compress(input, _compressed.class_of(layout))
+
+
+@op(method=True)
+def to_sparse_coo(input):
+    """The nonzero entries by their coordinates (COO)."""
+    return to_sparse(input)
 
 
 @op(method=True)
@@ -22,18 +29,77 @@ def to_dense(input, dtype=None, *, masked_grad=None):
 @op(method=True)
 def to_sparse_csr(input, dense_dim=None):
     """The nonzero entries of a matrix as compressed rows (CSR)."""
-    from rushlight.sparse import _csr
-
-    return _csr.to_sparse_csr(input)
+    return to_sparse(input, layout=_C.sparse_csr)
 
 
 @op(method=True)
-def is_coalesced(input):
-    """Whether no two entries of a sparse tensor have the same place."""
-    raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+def to_sparse_csc(input, dense_dim=None):
+    """The nonzero entries of a matrix as compressed columns (CSC)."""
+    return to_sparse(input, layout=_C.sparse_csc)
 
 
 @op(method=True)
-def coalesce(input):
-    """A sparse tensor whose entries at the same place are added up."""
-    raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
+def sparse_mask(input, mask):
+    """The elements at the places where a sparse tensor has entries, as a sparse tensor."""
+    if mask.layout is _C.strided:
+        raise RuntimeError("sparse_mask(): the mask must be a sparse tensor, got a dense one")
+    from ..sparse import _shape
+
+    return _shape.sparse_mask(input, mask)
+
+
+@op(method=True)
+def sparse_dim(input):
+    """How many dimensions are sparse: 0, of a dense tensor."""
+    return 0
+
+
+@op(method=True)
+def dense_dim(input):
+    """How many dimensions are dense: all, of a dense tensor."""
+    return input.dim()
+
+
+def _parts(name, layout, doc):
+    """A method that only some sparse tensors have; theirs stand in their classes."""
+
+    def part(input):
+        raise RuntimeError(f"{name} expected sparse {layout}tensor layout but got Strided")
+
+    part.__name__ = part.__qualname__ = name
+    part.__doc__ = doc
+    setattr(_C.Tensor, name, part)
+
+
+_parts("indices", "coordinate ", "(sparse dimensions, entries): where a sparse tensor has entries.")
+_parts("values", "", "The entries of a sparse tensor.")
+_parts("crow_indices", "row compressed ", "Where the entries of each row begin.")
+_parts("col_indices", "row compressed ", "The column of each entry.")
+_parts("ccol_indices", "column compressed ", "Where the entries of each column begin.")
+_parts("row_indices", "column compressed ", "The row of each entry.")
+_parts("is_coalesced", "coordinate ", "Whether no two entries of a sparse tensor have the same place.")
+_parts("coalesce", "coordinate ", "A sparse tensor whose entries at the same place are added up.")
+
+
+def _needs_sparse(name):
+    from ..sparse import _products
+
+    return getattr(_products, name)
+
+
+@op(method=True)
+def smm(input, mat):
+    """The product of a sparse and a dense matrix, sparse."""
+    return _needs_sparse("smm")(input, mat)
+
+
+@op
+def hspmm(mat1, mat2):
+    """The product of a sparse and a dense matrix, as the rows in which the sparse one has entries."""
+    return _needs_sparse("hspmm")(mat1, mat2)
+
+
+@op(method=True)
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2) of sparse input and mat1, sparse."""
+    return _needs_sparse("sspaddmm")(input, mat1, mat2, beta=beta, alpha=alpha)

@@ -45,6 +45,11 @@ class _Reference:
         self.identity = identity
 
 
+# Nothing of these is ours to pickle: they are by far the most of what a file names.
+_PLAIN = frozenset(
+    [_Name, _Reference, str, int, float, bool, bytes, type(None), tuple, list, dict, set, OrderedDict]
+)
+
 _names: dict = {}
 
 
@@ -59,6 +64,8 @@ class _TensorPickling:
         return obj.identity if isinstance(obj, _Reference) else None
 
     def reducer_override(self, obj):
+        if type(obj) in _PLAIN:
+            return NotImplemented
         if isinstance(obj, rl.Tensor):
             is_made = not hasattr(type(obj), "materialize")  # parameters of lazy modules are not yet
             return self._tensor(obj) if is_made else NotImplemented
@@ -174,13 +181,21 @@ class _Pickler(_TensorPickling, pickle._Pickler):
     dispatch = pickle._Pickler.dispatch.copy()
 
     def save(self, obj, save_persistent_id=True):
-        # Objects that reduce to a name or a storage have no call to write.
-        if not isinstance(obj, (_Name, _Reference, str, int, float, tuple, list, dict)):
+        write = _WRITERS.get(type(obj))
+        if write is not None:  # the base would first ask whether they are tensors
+            known = self.memo.get(id(obj))
+            self.framer.commit_frame()
+            return write(self, obj) if known is None else self.write(self.get(known[0]))
+        if type(obj) not in _PLAIN and id(obj) not in self.memo:
             reduced = self.reducer_override(obj)
+            # Objects that reduce to a name or a storage have no call to write.
             if isinstance(reduced, _Name):
                 return super().save(reduced)
             if isinstance(reduced, _Bare):
                 return super().save(reduced.reference)
+            if isinstance(reduced, tuple):  # the base would ask for the reduction again
+                self.framer.commit_frame()
+                return self.save_reduce(*reduced, obj=obj)
         return super().save(obj, save_persistent_id)
 
     def _save_name(self, obj):
@@ -207,6 +222,11 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         return self.save_global(obj)
 
     dispatch.update({_Name: _save_name, type: save_type, type(save): save_global})  # type: ignore[dict-item]
+
+
+_WRITERS = {
+    kind: _Pickler.dispatch[kind] for kind in (str, int, float, bool, type(None), tuple, list, dict, _Name)
+}
 
 
 def _foreign(pickle_module):

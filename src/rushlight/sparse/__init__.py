@@ -1,22 +1,33 @@
-"""Sparse tensors in coordinate form (COO), composed of dense ops, differentiable through their values."""
+"""Sparse tensors by coordinates (COO) and by compressed rows or columns (CSR, CSC): composed of dense ops,
+differentiable through their values."""
 
 from rushlight.sparse._coo import SparseTensor as SparseTensor
 from rushlight.sparse._coo import sparse_coo_tensor as sparse_coo_tensor
-from rushlight.sparse._csr import SparseCsrTensor as SparseCsrTensor
-from rushlight.sparse._csr import sampled_addmm as sampled_addmm
-from rushlight.sparse._csr import sparse_csr_tensor as sparse_csr_tensor
-from rushlight.sparse._functions import addmm as addmm
+from rushlight.sparse._compressed import SparseCscTensor as SparseCscTensor
+from rushlight.sparse._compressed import SparseCsrTensor as SparseCsrTensor
+from rushlight.sparse._compressed import sparse_compressed_tensor as sparse_compressed_tensor
+from rushlight.sparse._compressed import sparse_csc_tensor as sparse_csc_tensor
+from rushlight.sparse._compressed import sparse_csr_tensor as sparse_csr_tensor
 from rushlight.sparse._functions import log_softmax as log_softmax
-from rushlight.sparse._functions import mm as mm
 from rushlight.sparse._functions import softmax as softmax
-from rushlight.sparse._functions import spmm as spmm
 from rushlight.sparse._functions import sum as sum
+from rushlight.sparse._invariants import check_sparse_tensor_invariants as check_sparse_tensor_invariants
 from rushlight.sparse._legacy import DoubleTensor as DoubleTensor
 from rushlight.sparse._legacy import FloatTensor as FloatTensor
 from rushlight.sparse._legacy import IntTensor as IntTensor
 from rushlight.sparse._legacy import LongTensor as LongTensor
+from rushlight.sparse._products import addmm as addmm
+from rushlight.sparse._products import hspmm as hspmm
+from rushlight.sparse._products import mm as mm
+from rushlight.sparse._products import sampled_addmm as sampled_addmm
+from rushlight.sparse._products import smm as smm
+from rushlight.sparse._products import spdiags as spdiags
+from rushlight.sparse._products import spmm as spmm
+from rushlight.sparse._products import sspaddmm as sspaddmm
 
-__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "sum"]
+__all__ = [
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
+]  # fmt: skip
 
 
 class HalfTensor:

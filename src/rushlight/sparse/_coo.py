@@ -6,6 +6,7 @@ flow through the values: a sparse tensor wants gradients when its values do.
 
 import rushlight as rl
 from rushlight._C import Tensor
+from rushlight.sparse import _text
 
 _METADATA = frozenset(
     [
@@ -111,6 +112,42 @@ class SparseTensor(Tensor):
         if not self._coalesced:
             raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
+    def crow_indices(self):
+        _text.refuse("crow_indices", "row compressed ", self)
+
+    def col_indices(self):
+        _text.refuse("col_indices", "row compressed ", self)
+
+    def ccol_indices(self):
+        _text.refuse("ccol_indices", "column compressed ", self)
+
+    def row_indices(self):
+        _text.refuse("row_indices", "column compressed ", self)
+
+    def _with(self, entries):
+        """Other values at the same places."""
+        result = make(self._places, entries, self.shape, self._coalesced)
+        result.__dict__.update({k: v for k, v in self.__dict__.items() if k == "_starts"})
+        return result
+
+    def _keys(self, leave_out=None):
+        """(nnz,) the place of each entry as one number, the last sparse dimension counting fastest."""
+        key = rl.zeros(self._nnz(), dtype=rl.int64)
+        for d, row in enumerate(self._places):
+            if d != leave_out:
+                key = key * self.size(d) + row
+        return key
+
+    def _row_starts(self):
+        """(rows + 1,) where the entries of each row begin; of coalesced matrices, whose entries are in that order."""
+        if "_starts" not in self.__dict__:
+            self._starts = rl.searchsorted(self._places[0].contiguous(), rl.arange(self.size(0) + 1))
+        return self._starts
+
+    def _summed(self):
+        """Entries in order, each place once: coordinates are coalesced, compressed ones are so already."""
+        return self.coalesce()
+
     def coalesce(self):
         """The same tensor with its entries sorted and each place named once."""
         if self._coalesced:
@@ -120,10 +157,7 @@ class SparseTensor(Tensor):
             if self._nnz() > 1:
                 places, entries = places[:, :1], entries.sum(0, keepdim=True)
             return make(places, entries, self.shape, True)
-        key = rl.zeros(places.size(1), dtype=rl.int64)
-        for row, n in zip(places, sizes, strict=True):
-            key = key * n + row
-        unique, inverse = rl.unique(key, return_inverse=True)
+        unique, inverse = rl.unique(self._keys(), return_inverse=True)
         summed = rl.zeros((unique.numel(), *entries.shape[1:]), dtype=entries.dtype)
         summed = summed.index_add(0, inverse, entries)
         rows = []
@@ -139,17 +173,18 @@ class SparseTensor(Tensor):
         whole = rl.zeros(tuple(self.shape), dtype=entries.dtype)
         return whole.index_put(tuple(self._places), entries, accumulate=True)
 
-    def to_sparse(self, *args, **kwargs):
-        return self
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        if layout is None or layout is rl.sparse_coo:
+            return self
+        from rushlight.sparse._compressed import class_of, compress
+
+        return compress(self, class_of(layout))
+
+    def to_sparse_coo(self):
+        return self.to_sparse()
 
     def __repr__(self, **kwargs):
-        places = repr(self._places).replace("\n", "\n" + " " * 15)
-        entries = repr(self._entries.detach()).replace("\n", "\n" + " " * 14)
-        wants = ", requires_grad=True" if self.requires_grad else ""
-        return (
-            f"tensor(indices={places},\n       values={entries},\n       size={tuple(self.shape)}, "
-            f"nnz={self._nnz()}, layout=torch.sparse_coo{wants})"
-        )
+        return _text.describe(self, [("indices", self._places), ("values", self._entries)], own_line=True)
 
     __str__ = __repr__
 

@@ -122,7 +122,8 @@ class LRScheduler:
         warnings.warn(complaint, UserWarning, stacklevel=3)
 
     def _update_lr(self, epoch=None):
-        with _enable_get_lr_call(self):
+        self._get_lr_called_within_step = True  # as _enable_get_lr_call, which costs more than the rates
+        try:
             if epoch is None:
                 self.last_epoch += 1
                 values = self.get_lr()
@@ -130,6 +131,8 @@ class LRScheduler:
                 self.last_epoch = epoch
                 closed_form = getattr(self, "_get_closed_form_lr", None)
                 values = closed_form() if closed_form else self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
         for group, lr in zip(self.optimizer.param_groups, values, strict=True):
             set_value(group, "lr", lr)
         self._last_lr = values_of(self.optimizer, "lr")

@@ -2,12 +2,14 @@
 
 from .celeba import *
 from .cifar import *
+from .coco import *
 from .fakedata import *
 from .folder import *
 from .mnist import *
 from .stl10 import *
 from .svhn import *
 from .usps import *
+from .voc import *
 from .vision import VisionDataset
 from rushlight._missing import teach as _teach
 

@@ -1,0 +1,46 @@
+"""Whether sparse tensors are checked when they are made. Here they always are: the setting is kept and answers."""
+
+_enabled = False
+
+
+class check_sparse_tensor_invariants:
+    """A context, a decorator and a setting: PyTorch checks indices while it is on, rushlight in any case."""
+
+    def __init__(self, enable=True):
+        self._wanted, self._before = enable, []
+
+    @staticmethod
+    def is_enabled():
+        """What was set last."""
+        return _enabled
+
+    @staticmethod
+    def enable():
+        """Sets it on."""
+        global _enabled
+        _enabled = True
+
+    @staticmethod
+    def disable():
+        """Sets it off."""
+        global _enabled
+        _enabled = False
+
+    def __enter__(self):
+        global _enabled
+        self._before.append(_enabled)
+        _enabled = self._wanted
+
+    def __exit__(self, *exc):
+        global _enabled
+        _enabled = self._before.pop()
+
+    def __call__(self, function):
+        import functools
+
+        @functools.wraps(function)
+        def checked(*args, **kwargs):
+            with type(self)(self._wanted):
+                return function(*args, **kwargs)
+
+        return checked

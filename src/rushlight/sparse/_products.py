@@ -1,0 +1,170 @@
+"""Products with sparse matrices."""
+
+import rushlight as rl
+from rushlight.sparse._compressed import SparseCompressedTensor, SparseCscTensor, SparseCsrTensor, compress
+from rushlight.sparse._coo import make
+from rushlight.sparse._functions import handles, is_sparse
+from rushlight.sparse._shape import t
+
+_bag_sum = rl._C.ops["_nn.bag_sum"]
+
+
+def _by_rows(a):
+    """(starts, columns, values) of a sparse matrix, or None where its entries are not in the order of rows."""
+    if isinstance(a, SparseCscTensor):
+        return None
+    if isinstance(a, SparseCsrTensor):
+        return a._starts.to(rl.int64), a._places[1], a._entries
+    return (a._row_starts(), a._places[1], a._entries) if a._coalesced else None
+
+
+def _checked(a, b):
+    if a.dim() != 2 or b.dim() not in (1, 2) or any(is_sparse(x) and x.sparse_dim() != 2 for x in (a, b)):
+        raise RuntimeError(f"mm: expected matrices, got sizes {tuple(a.shape)} and {tuple(b.shape)}")
+    if a.size(1) != b.size(0):
+        raise RuntimeError(
+            "mm: mat1 and mat2 shapes cannot be multiplied "
+            f"({a.size(0)}x{a.size(1)} and {b.size(0)}x{b.shape[-1]})"
+        )
+
+
+@handles("mm", "spmm", "mv", "matmul", "__matmul__")
+def mm(a, b, reduce="sum"):
+    """The product of two matrices (or a matrix and a vector), dense unless both are sparse.
+
+    reduce says how the terms of an element are taken together: sum, mean, amax or amin.
+    """
+    if not is_sparse(a):
+        return mm(t(b), a) if a.dim() == 1 else mm(t(b), a.t()).t()
+    _checked(a, b)
+    if is_sparse(b):
+        product = _joined(a, b)
+        return compress(product, type(a)) if isinstance(a, SparseCompressedTensor) else product
+    dtype = rl.promote_types(a.dtype, b.dtype)
+    sorted_rows = _by_rows(a)
+    if sorted_rows is not None and reduce == "sum" and b.dim() == 2 and dtype in (rl.float32, rl.float64):
+        starts, columns, entries = sorted_rows
+        return _bag_sum(b.to(dtype), columns, starts, entries.to(dtype))
+    rows, columns = a._places
+    entries = a._entries if b.dim() == 1 else a._entries.unsqueeze(1)
+    result = rl.zeros((a.size(0), *b.shape[1:]), dtype=dtype)
+    terms = (entries * b[columns]).to(dtype)
+    if reduce == "sum":
+        return result.index_add(0, rows, terms)
+    if reduce not in ("mean", "amax", "amin"):
+        raise RuntimeError(f"mm: reduce must be sum, mean, amax or amin, got {reduce!r}")
+    return result.index_reduce(0, rows, terms, reduce, include_self=False)
+
+
+spmm = mm
+
+
+def _joined(a, b):
+    """The product of two sparse matrices: entry (i, k) of a meets every entry (k, j) of b. No dense matrix is made."""
+    starts, columns, entries = _by_rows(b) or _by_rows(b.to_sparse()._summed())
+    rows, meets = a._places
+    counts = (starts[1:] - starts[:-1])[meets]
+    of = rl.repeat_interleave(rl.arange(counts.numel()), counts)
+    at = rl.arange(of.numel()) + (starts[:-1][meets] - counts.cumsum(0) + counts)[of]
+    dtype = rl.promote_types(a.dtype, b.dtype)
+    values = a._entries[of].to(dtype) * entries[at].to(dtype)
+    return make(rl.stack([rows[of], columns[at]]), values, (a.size(0), b.size(1))).coalesce()
+
+
+@handles("addmm")
+def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
+    """beta * mat + alpha * (mat1 @ mat2)."""
+    product = mm(mat1, mat2)
+    if is_sparse(mat) and not is_sparse(product):
+        mat = mat.to_dense()
+    return alpha * product + beta * mat
+
+
+@handles("bmm")
+def bmm(a, b):
+    """Products of matrices in pairs: a batch of sparse ones with a batch of dense ones."""
+    if not is_sparse(a) or is_sparse(b):
+        raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
+    if a.dim() != 3 or b.dim() != 3 or a.size(0) != b.size(0) or a.size(2) != b.size(1):
+        raise RuntimeError(
+            f"bmm: expected (b, n, m) and (b, m, p), got {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    batch, n, m = a.shape
+    item, row, column = a._places
+    wide = make(
+        rl.stack([item * n + row, item * m + column]), a._entries, (batch * n, batch * m), a._coalesced
+    )
+    return mm(wide, b.reshape(batch * m, -1)).view(batch, n, b.size(2))
+
+
+@handles("hspmm")
+def hspmm(mat1, mat2):
+    """The product of a sparse and a dense matrix, as the rows in which the sparse one has entries."""
+    _checked(mat1, mat2)
+    rows, of = rl.unique(mat1._places[0], return_inverse=True)
+    few = make(rl.stack([of, mat1._places[1]]), mat1._entries, (rows.numel(), mat1.size(1)), mat1._coalesced)
+    return make(rows.unsqueeze(0), mm(few, mat2), (mat1.size(0), mat2.size(1)), True)
+
+
+@handles("sspaddmm")
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2), sparse: with an entry for every column of a row in which mat1 has one."""
+    product = hspmm(mat1, mat2)
+    columns = rl.arange(mat2.size(1))
+    places = rl.stack([product._places[0].repeat_interleave(columns.numel()), columns.repeat(product._nnz())])
+    entries = rl.cat([beta * input._entries, alpha * product._entries.reshape(-1)])
+    return make(rl.cat([input._places, places], 1), entries, (mat1.size(0), mat2.size(1)))
+
+
+@handles("smm")
+def smm(input, mat):
+    """The product of a sparse and a dense matrix, sparse."""
+    zero = make(input._places[:, :0], input._entries[:0], (input.size(0), mat.size(1)))
+    return sspaddmm(zero, input, mat)._coalesced_(True)
+
+
+def spdiags(diagonals, offsets, shape, layout=None):
+    """The sparse matrix of `shape` whose diagonals, offsets[i] above the main one, hold diagonals[i] by column."""
+    diagonals, offsets = diagonals.reshape(-1, diagonals.size(-1)), offsets.reshape(-1)
+    if offsets.numel() != diagonals.size(0):
+        raise RuntimeError(
+            f"Number of diagonals ({diagonals.size(0)}) does not match the number of offsets ({offsets.numel()})"
+        )
+    if offsets.unique().numel() != offsets.numel():
+        raise RuntimeError("Offset tensor contains duplicate values")
+    rows_, columns_ = (int(n) for n in shape)
+    columns = rl.arange(min(columns_, diagonals.size(1))).expand(offsets.numel(), -1)
+    rows = columns - offsets.to(rl.int64).unsqueeze(1)
+    inside = (rows >= 0) & (rows < rows_)
+    places = rl.stack([rows[inside], columns[inside]])
+    result = make(places, diagonals[:, : columns.size(1)][inside], (rows_, columns_))
+    return result if layout is None else result.to_sparse(layout=layout)
+
+
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
+    """beta * input + alpha * (mat1 @ mat2), only at the places where input has entries."""
+    if not isinstance(input, SparseCsrTensor):
+        raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
+    for name, mat in (("mat1", mat1), ("mat2", mat2)):
+        if mat.layout is not rl.strided or mat.dim() != 2:
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} to be a strided matrix, got {mat.dim()} dimensions"
+            )
+        if mat.dtype != input.dtype:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be of {input.dtype}, but got {mat.dtype}")
+    if mat1.size(1) != mat2.size(0):
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({tuple(mat1.shape)} and {tuple(mat2.shape)})"
+        )
+    if tuple(input.shape) != (mat1.size(0), mat2.size(1)):
+        raise RuntimeError(
+            f"sampled_addmm: the product is {mat1.size(0)}x{mat2.size(1)}, but the places are of a matrix of "
+            f"{tuple(input.shape)}"
+        )
+    rows, columns = input._places
+    products = (mat1[rows] * mat2.mT[columns]).sum(-1)
+    result = input._with(beta * input._entries + alpha * products)
+    if out is None:
+        return result
+    out._starts, out._places, out._entries = result._starts, result._places, result._entries
+    return out

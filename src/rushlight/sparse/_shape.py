@@ -1,0 +1,165 @@
+"""Sparse tensors turned, put together, cut, and read at places."""
+
+import rushlight as rl
+from rushlight.sparse._compressed import SparseCompressedTensor, SparseCscTensor, SparseCsrTensor, _assemble
+from rushlight.sparse._coo import make
+from rushlight.sparse._functions import handles, is_sparse
+
+
+def _dim(dim, n):
+    if not -n <= dim < n:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
+    return dim % n
+
+
+@handles("transpose")
+def transpose(a, dim0, dim1):
+    n = a.dim()
+    dim0, dim1 = _dim(dim0, n), _dim(dim1, n)
+    if max(dim0, dim1) >= a.sparse_dim():
+        raise RuntimeError("transpose: only sparse dimensions of a sparse tensor can be exchanged")
+    if dim0 == dim1:
+        return a
+    order = list(range(a.sparse_dim()))
+    order[dim0], order[dim1] = dim1, dim0
+    return permute(a, (*order, *range(a.sparse_dim(), n)))
+
+
+@handles("permute")
+def permute(a, *dims):
+    dims = [_dim(d, a.dim()) for d in (dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)]
+    sparse = a.sparse_dim()
+    if sorted(dims) != list(range(a.dim())) or any(d >= sparse for d in dims[:sparse]):
+        raise RuntimeError(
+            f"permute: {dims} is no order of {a.dim()} dimensions of which the first {sparse} are sparse"
+        )
+    places = a._places[rl.tensor(dims[:sparse])]
+    entries = a._entries.permute(0, *(d - sparse + 1 for d in dims[sparse:]))
+    size = [a.size(d) for d in dims]
+    in_order = dims[:sparse] == list(range(sparse))
+    if isinstance(a, SparseCompressedTensor):
+        if in_order:
+            return a
+        kind = SparseCscTensor if isinstance(a, SparseCsrTensor) else SparseCsrTensor
+        return _assemble(kind, a._starts, places, entries, size)
+    return make(places, entries, size, a._coalesced and in_order)
+
+
+@handles("t", "_T")
+def t(a):
+    if a.dim() > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {a.dim()}D")
+    return transpose(a, 0, 1) if a.dim() == 2 else a
+
+
+@handles("unsqueeze")
+def unsqueeze(a, dim):
+    dim = _dim(dim, a.dim() + 1)
+    if dim > a.sparse_dim():
+        entries = a._entries.unsqueeze(dim - a.sparse_dim() + 1)
+        return make(a._places, entries, (*a.shape[:dim], 1, *a.shape[dim:]), a._coalesced)
+    zero = rl.zeros((1, a._nnz()), dtype=rl.int64)
+    places = rl.cat([a._places[:dim], zero, a._places[dim:]])
+    return make(places, a._entries, (*a.shape[:dim], 1, *a.shape[dim:]), a._coalesced)
+
+
+@handles("cat", "concat", "concatenate")
+def cat(tensors, dim=0):
+    if not all(is_sparse(x) for x in tensors):
+        raise RuntimeError("cat: sparse and dense tensors cannot be put together; call .to_dense() first")
+    dim, at, places = _dim(dim, tensors[0].dim()), 0, []
+    if dim >= tensors[0].sparse_dim():
+        raise NotImplementedError("cat of sparse tensors along a dense dimension: call .to_dense() first")
+    for x in tensors:
+        moved = x._places.clone()
+        moved[dim] += at
+        places.append(moved)
+        at += x.size(dim)
+    size = list(tensors[0].shape)
+    size[dim] = at
+    return make(rl.cat(places, 1), rl.cat([x._entries for x in tensors]), size)
+
+
+@handles("stack")
+def stack(tensors, dim=0):
+    return cat([unsqueeze(x.to_sparse(), dim) for x in tensors], dim)
+
+
+@handles("index_select")
+def index_select(a, dim, index):
+    dim = _dim(dim, a.dim())
+    size = [*a.shape[:dim], index.numel(), *a.shape[dim + 1 :]]
+    if index.numel() and not (int(index.min()) >= 0 and int(index.max()) < a.size(dim)):
+        raise IndexError(f"index_select(): index must be within 0 and {a.size(dim) - 1}")
+    if dim >= a.sparse_dim():
+        return make(a._places, a._entries.index_select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
+    # Each entry comes once for every time that its place is asked for.
+    a = a.to_sparse()._summed()
+    order = index.reshape(-1).argsort(stable=True)
+    begins = rl.searchsorted(index.reshape(-1)[order], rl.arange(a.size(dim) + 1))
+    own = a._places[dim]
+    counts = (begins[1:] - begins[:-1])[own]
+    of = rl.repeat_interleave(rl.arange(counts.numel()), counts)
+    at = order[rl.arange(of.numel()) + (begins[:-1][own] - counts.cumsum(0) + counts)[of]]
+    places = a._places[:, of].clone()
+    places[dim] = at
+    return make(places, a._entries[of], size).coalesce()
+
+
+@handles("select")
+def select(a, dim, index):
+    dim = _dim(dim, a.dim())
+    if not -a.size(dim) <= index < a.size(dim):
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(a.shape)} at dimension {dim}"
+        )
+    index = int(index) % a.size(dim)
+    size = [*a.shape[:dim], *a.shape[dim + 1 :]]
+    if dim >= a.sparse_dim():
+        return make(a._places, a._entries.select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
+    here = (a._places[dim] == index).nonzero().squeeze(1)
+    if a.sparse_dim() == 1:
+        return a._entries[here].sum(0)
+    places = rl.cat([a._places[:dim], a._places[dim + 1 :]])[:, here]
+    in_order = a._coalesced and not isinstance(a, SparseCscTensor)
+    return make(places, a._entries[here], size, in_order)
+
+
+@handles("__getitem__")
+def getitem(a, index):
+    parts = index if isinstance(index, tuple) else (index,)
+    dim = 0
+    for part in parts:
+        if not (isinstance(part, int) and not isinstance(part, bool)) and part != slice(None):
+            result = a.to_dense()[index]
+            return result.to_sparse() if result.dim() else result
+    if len(parts) > a.dim():
+        raise IndexError(f"too many indices for tensor of dimension {a.dim()}")
+    for part in parts:
+        if isinstance(part, int):
+            a = select(a, dim, part)
+        else:
+            dim += 1
+    return a
+
+
+@handles("sparse_mask")
+def sparse_mask(a, mask):
+    if tuple(a.shape) != tuple(mask.shape):
+        raise RuntimeError(
+            f"sparse_mask(): shapes of self and mask must match, got {a.shape} and {mask.shape}"
+        )
+    if not is_sparse(a):
+        return mask._with(a[tuple(mask._places)])
+    # Entries of `a` at the places of the mask, 0 where there are none.
+    own, wanted = a.to_sparse()._summed(), mask.to_sparse()._summed()
+    if own._nnz() == 0:
+        found = own._entries.new_zeros((wanted._nnz(), *own._entries.shape[1:]))
+    else:
+        key, at = own._keys(), wanted._keys()
+        near = rl.searchsorted(key, at).clamp(max=key.numel() - 1)
+        hit = (key[near] == at).view(-1, *[1] * own.dense_dim())
+        found = rl.where(hit, own._entries[near], own._entries.new_zeros(()))
+    return wanted._with(found)

@@ -1,0 +1,119 @@
+"""Pooling over windows of any size, step and spacing, against loops over NumPy arrays."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+
+def windows(sizes, kernel, stride, padding, dilation=None):
+    """Of each output place the list of its input places, all as flat numbers."""
+    dilation = dilation or [1] * len(sizes)
+    along = []
+    for size, k, s, p, d in zip(sizes, kernel, stride, padding, dilation, strict=True):
+        count = (size + 2 * p - d * (k - 1) - 1) // s + 1
+        starts = [i * s - p for i in range(count)]
+        along.append([[at for at in range(b, b + d * k, d) if 0 <= at < size] for b in starts])
+    shape = [len(a) for a in along]
+    flat = [
+        [int(np.ravel_multi_index(place, sizes)) for place in itertools.product(*taps)]
+        for taps in itertools.product(*along)
+    ]
+    return shape, flat
+
+
+@st.composite
+def pools(draw):
+    n = draw(st.integers(1, 3))
+    numbers = st.sampled_from([1, 2, 5, 9, 18, 41]) if n < 3 else st.sampled_from([1, 2, 5, 10])
+    sizes = [draw(numbers) for _ in range(n)]
+    kernel = [draw(st.integers(1, min(size, 12))) for size in sizes]
+    dilation = [
+        draw(st.integers(1, 3)) if (k - 1) * 3 + 1 <= s else 1 for k, s in zip(kernel, sizes, strict=True)
+    ]
+    stride = [draw(st.integers(1, 11)) for _ in sizes]
+    padding = [draw(st.integers(0, k // 2)) for k in kernel]
+    dtype = draw(st.sampled_from([torch.float32, torch.float64]))
+    return sizes, kernel, stride, padding, dilation, dtype, draw(st.integers(0, 2**31))
+
+
+@settings(max_examples=150, deadline=None)
+@given(pools())
+def test_maxima_and_their_places(case):
+    sizes, kernel, stride, padding, dilation, dtype, seed = case
+    shape, flat = windows(sizes, kernel, stride, padding, dilation)
+    values = np.random.default_rng(seed).integers(-5, 6, [2, *sizes]).astype(float)  # with many equal ones
+    x = torch.tensor(values, dtype=dtype, requires_grad=True)
+    pool = getattr(F, f"max_pool{len(sizes)}d")
+    y, at = pool(x, kernel, stride, padding, dilation, return_indices=True)
+    planes = values.reshape(2, -1)
+    first = np.array([[w[int(np.argmax(plane[w]))] for w in flat] for plane in planes]).reshape(2, *shape)
+    np.testing.assert_array_equal(at.numpy(), first)
+    expected = np.take_along_axis(planes, first.reshape(2, -1), 1).reshape(2, *shape)
+    np.testing.assert_array_equal(y.detach().numpy(), expected)
+    with torch.no_grad():  # where nobody asks for the places
+        assert torch.equal(pool(x, kernel, stride, padding, dilation), y)
+    weights = torch.arange(y.numel(), dtype=dtype).reshape(y.shape) + 1
+    (y * weights).sum().backward()
+    grad = np.zeros_like(planes)
+    for plane in range(2):
+        np.add.at(grad[plane], first[plane].ravel(), weights[plane].numpy().ravel())
+    np.testing.assert_array_equal(x.grad.numpy().reshape(2, -1), grad)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pools(), st.booleans())
+def test_means_and_their_gradient(case, count_padding):
+    sizes, kernel, stride, padding, _, dtype, seed = case
+    shape, flat = windows(sizes, kernel, stride, padding)
+    values = np.random.default_rng(seed).standard_normal([2, *sizes])
+    x = torch.tensor(values, dtype=dtype, requires_grad=True)
+    pool = getattr(F, f"avg_pool{len(sizes)}d")
+    y = pool(x, kernel, stride, padding, count_include_pad=count_padding)
+    by = [np.prod(kernel) if count_padding else len(w) for w in flat]
+    close = dict(rtol=1e-5, atol=1e-5) if dtype == torch.float32 else dict(rtol=1e-12, atol=1e-12)
+    planes = values.reshape(2, -1)
+    expected = np.array([[plane[w].sum() / n for w, n in zip(flat, by, strict=True)] for plane in planes])
+    np.testing.assert_allclose(y.detach().numpy().reshape(2, -1), expected, **close)
+    g = np.random.default_rng(seed + 1).standard_normal(expected.shape)
+    y.backward(torch.tensor(g.reshape(2, *shape), dtype=dtype))
+    grad = np.zeros_like(planes)
+    for i, (w, n) in enumerate(zip(flat, by, strict=True)):
+        grad[:, w] += g[:, i : i + 1] / n
+    np.testing.assert_allclose(x.grad.numpy().reshape(2, -1), grad, **close)
+
+
+@pytest.mark.parametrize("out", [1, 3, 7, 50])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_nan_wins_in_windows_of_any_length(out, dtype):
+    x = torch.randn(2, 50, dtype=dtype)
+    x[0, 17] = float("nan")
+    y, at = F.adaptive_max_pool1d(x, out, return_indices=True)
+    hit = 17 * out // 50
+    assert y[0].isnan().nonzero().flatten().tolist() == [hit]
+    assert at[0, hit] == 17
+    assert not y[1].isnan().any()
+
+
+def test_windows_drawn_at_random_do_not_depend_on_threads():
+    x, samples = torch.randn(6, 40, 33, 31), torch.rand(6, 40, 2)
+    threads = torch.get_num_threads()
+    results = []
+    try:
+        for count in (1, 3):
+            torch.set_num_threads(count)
+            results.append(
+                F.fractional_max_pool2d(
+                    x, 3, output_size=(9, 8), return_indices=True, _random_samples=samples
+                )
+            )
+    finally:
+        torch.set_num_threads(threads)
+    (y, at), (y3, at3) = results
+    assert torch.equal(y, y3) and torch.equal(at, at3)
+    assert torch.equal(x.flatten(2).gather(2, at.flatten(2)), y.flatten(2))

@@ -1,0 +1,170 @@
+"""Sparse matrices in every layout against PyTorch: what they are, how they print, what calls give and refuse."""
+
+import io
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight.autograd import gradcheck
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's own about its sparse tensors
+
+DENSE = [[0.0, 1.5, 0.0, -2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.25, 0.0]]
+SQUARE = [[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, -1.0, 4.0]]
+
+
+def matrices(fw):
+    dense, square = fw.tensor(DENSE), fw.tensor(SQUARE)
+    layouts = {"coo": dense.to_sparse(), "csr": dense.to_sparse_csr(), "csc": dense.to_sparse_csc()}
+    return dense, square, layouts, square.to_sparse()
+
+
+CALLS = {
+    "itself": lambda f, s, d, q: s,
+    "dense": lambda f, s, d, q: s.to_dense(),
+    "coordinates": lambda f, s, d, q: s.to_sparse_coo(),
+    "rows": lambda f, s, d, q: s.to_sparse_csr(),
+    "columns": lambda f, s, d, q: s.to_sparse_csc(),
+    "by name": lambda f, s, d, q: s.to_sparse(layout=f.sparse_csc),
+    "dims": lambda f, s, d, q: (
+        s.sparse_dim(),
+        s.dense_dim(),
+        s._nnz(),
+        s.is_sparse,
+        s.is_sparse_csr,
+        s.numel(),
+    ),
+    "scaled": lambda f, s, d, q: s * 2,
+    "negative": lambda f, s, d, q: -s,
+    "sine": lambda f, s, d, q: s.sin(),
+    "double": lambda f, s, d, q: s.double(),
+    "clone": lambda f, s, d, q: s.clone(),
+    "product": lambda f, s, d, q: s @ d.t(),
+    "product from the left": lambda f, s, d, q: d.t() @ s,
+    "vector": lambda f, s, d, q: s @ d[0],
+    "sum": lambda f, s, d, q: s.sum(),
+    "wrong rows": lambda f, s, d, q: s.crow_indices(),
+    "wrong columns": lambda f, s, d, q: s.ccol_indices(),
+    "no such product": lambda f, s, d, q: s @ d,
+}
+ONLY_COO = {
+    "transposed": lambda f, s, d, q: s.t().coalesce(),
+    "permuted": lambda f, s, d, q: s.permute(1, 0).coalesce(),
+    "further dimension": lambda f, s, d, q: s.unsqueeze(0),
+    "stacked": lambda f, s, d, q: f.stack([s, s * 2]),
+    "row": lambda f, s, d, q: s[2],
+    "last row": lambda f, s, d, q: s[-1],
+    "column": lambda f, s, d, q: s[:, 3],
+    "element": lambda f, s, d, q: s[0, 3],
+    "outside": lambda f, s, d, q: s[3],
+    "chosen": lambda f, s, d, q: s.index_select(1, f.tensor([3, 3, 1])),
+    "masked": lambda f, s, d, q: (d + 1).sparse_mask(s),
+    "masked sparse": lambda f, s, d, q: s.sparse_mask((d + 3).to_sparse()),
+    "softmax": lambda f, s, d, q: f.sparse.softmax(s, 1),
+    "softmax by column": lambda f, s, d, q: f.sparse.log_softmax(s, 0),
+    "sparse product": lambda f, s, d, q: f.sparse.mm(q, s),
+    "smm": lambda f, s, d, q: f.smm(s, d.t()),
+    "hspmm": lambda f, s, d, q: f.hspmm(s, d.t()),
+    "sspaddmm": lambda f, s, d, q: f.sspaddmm(q, s, d.t(), beta=2, alpha=3),
+    "batch": lambda f, s, d, q: f.bmm(f.stack([s, s * 2]), f.stack([d.t(), d.t() + 1])),
+    "any": lambda f, s, d, q: s.any(),
+    "parts of dense ones": lambda f, s, d, q: d.indices(),
+    "dims of dense ones": lambda f, s, d, q: (d.sparse_dim(), d.dense_dim()),
+    "diagonals": lambda f, s, d, q: f.sparse.spdiags(d, f.tensor([0, -1, 2]), (3, 4)),
+    "long rows": lambda f, s, d, q: f.eye(60).to_sparse(),
+    "long compressed rows": lambda f, s, d, q: (f.eye(60, dtype=f.float64) / 3).to_sparse_csr(),
+    "nothing": lambda f, s, d, q: f.zeros(3, 3).to_sparse(),
+    "nothing compressed": lambda f, s, d, q: f.zeros(3, 3).to_sparse_csr(),
+    "csc": lambda f, s, d, q: f.sparse_csc_tensor([0, 1, 2], [0, 1], [1.0, 2.0]),
+    "compressed": lambda f, s, d, q: f.sparse_compressed_tensor(
+        [0, 1], [1], [1.0], (1, 2), layout=f.sparse_csr
+    ),
+    "sum of rows": lambda f, s, d, q: s.to_sparse_csr() + s.to_sparse_csr(),
+    "product of rows": lambda f, s, d, q: q.to_sparse_csr() @ s.to_sparse_csr(),
+    "rows turned": lambda f, s, d, q: s.to_sparse_csr().t(),
+    "row of rows": lambda f, s, d, q: s.to_sparse_csr()[0],
+    "rows times dense": lambda f, s, d, q: s.to_sparse_csr() * d,
+    "rows coalesced": lambda f, s, d, q: s.to_sparse_csr().coalesce(),
+}
+CASES = [(name, kind) for name in CALLS for kind in ("coo", "csr", "csc")] + [
+    (name, "coo") for name in ONLY_COO
+]
+
+
+def answer(fw, call, kind):
+    dense, _, layouts, square = matrices(fw)
+    try:
+        result = call(fw, layouts[kind], dense, square)
+    except Exception as error:
+        return type(error).__name__
+    if not isinstance(result, fw.Tensor):
+        return result
+    return str(result.layout).rsplit(".", 1)[-1], repr(result)
+
+
+@pytest.mark.parametrize("name, kind", CASES)
+def test_calls(name, kind):
+    call = CALLS.get(name) or ONLY_COO[name]
+    assert answer(rl, call, kind) == answer(torch, call, kind)
+
+
+def random_matrix(fw, n, m, entries, seed):
+    numbers = np.random.default_rng(seed)
+    places = np.stack([numbers.integers(0, n, entries), numbers.integers(0, m, entries)])
+    return fw.sparse_coo_tensor(fw.tensor(places), fw.tensor(numbers.standard_normal(entries)), (n, m))
+
+
+def test_products_of_random_matrices():
+    for n, m, k, entries in [(40, 30, 20, 200), (5, 300, 7, 90), (300, 5, 1, 40), (3, 4, 2, 0)]:
+        left, right = random_matrix(rl, n, m, entries, 0), random_matrix(rl, m, k, entries, 1)
+        expected = left.to_dense() @ right.to_dense()
+        for a in (left, left.coalesce(), left.to_sparse_csr(), left.to_sparse_csc()):
+            np.testing.assert_allclose(a @ right.to_dense(), expected, atol=1e-12)
+            np.testing.assert_allclose((a @ right).to_dense(), expected, atol=1e-12)
+            np.testing.assert_allclose(right.to_dense().t() @ a.t(), expected.t(), atol=1e-12)
+            np.testing.assert_allclose(a @ right.to_dense()[:, 0], expected[:, 0], atol=1e-12)
+
+
+def test_large_matrices_are_never_dense():
+    n = 1_000_000  # 4 TB as floats
+    a = rl.sparse_coo_tensor(rl.arange(n).expand(2, n), rl.ones(n), (n, n)).coalesce()
+    assert (a @ a)._nnz() == n and rl.sparse.softmax(a, 1).values().sum() == n
+    assert a[7]._nnz() == 1 and a.index_select(0, rl.tensor([5, 5]))._nnz() == 2
+    assert a.to_sparse_csc().sum() == n and a.sparse_mask(a)._nnz() == n
+    assert rl.sparse.mm(a, rl.ones(n, 2)).sum() == 2 * n
+
+
+@pytest.mark.parametrize("kind", ["coo", "csr", "csc"])
+def test_gradients_of_entries_and_of_the_other_factor(kind):
+    layout = getattr(rl, f"sparse_{kind}")
+    fixed = random_matrix(rl, 6, 5, 12, 2).coalesce()
+    values = fixed.values().clone().requires_grad_()
+    other = rl.tensor(np.random.default_rng(3).standard_normal((5, 3)), requires_grad=True)
+
+    def made(v):
+        return rl.sparse_coo_tensor(fixed.indices(), v, (6, 5), is_coalesced=True).to_sparse(layout=layout)
+
+    assert gradcheck(lambda v, x: made(v) @ x, (values, other))
+    assert gradcheck(lambda v: (made(v).t() @ made(v)).to_dense(), (values,))
+    if kind == "coo":
+        assert gradcheck(lambda v: rl.sparse.softmax(made(v), 1).values(), (values,))
+        assert gradcheck(lambda v: rl.sparse.log_softmax(made(v), 0).values(), (values,))
+
+
+def test_columns_in_files_and_copies():
+    for fw in (rl, torch):
+        buffer = io.BytesIO()
+        rl.save(rl.tensor(DENSE).to_sparse_csc(), buffer)
+        buffer.seek(0)
+        loaded = fw.load(buffer)
+        assert loaded.layout == fw.sparse_csc and loaded.to_dense().tolist() == DENSE
+
+
+def test_the_setting_of_checks():
+    check = rl.sparse.check_sparse_tensor_invariants
+    assert not check.is_enabled()
+    with check():
+        assert check.is_enabled()
+    assert check(True)(check.is_enabled)() and not check.is_enabled()

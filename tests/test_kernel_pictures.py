@@ -1,0 +1,141 @@
+"""Pooling, resizing, sampling and padding kernels: sizes and memory orders of pictures, against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+import rushlight.nn.functional as F
+from rushlight.autograd import gradcheck, gradgradcheck
+
+
+def array(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("shape", [(6, 7, 7), (3, 1, 1), (2, 40, 41)])
+def test_global_average_pool(shape):
+    x = array(2, *shape, dtype=np.float64)
+    t = rl.tensor(x, requires_grad=True)
+    y = F.adaptive_avg_pool2d(t, 1)
+    np.testing.assert_allclose(y.detach(), x.mean((2, 3), keepdims=True), atol=1e-14)
+    y.sum().backward()
+    np.testing.assert_allclose(t.grad, np.full_like(x, 1 / (shape[1] * shape[2])))
+
+
+@pytest.mark.parametrize("mode, shape, size", [("linear", (2, 3, 9), 14), ("bilinear", (2, 2, 5, 6), (9, 4)),
+                                               ("bicubic", (1, 2, 6, 5), (8, 11)), ("trilinear", (1, 1, 3, 4, 5), (5, 3, 7))])  # fmt: skip
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_resized_derivatives(mode, shape, size, align_corners):
+    x = rl.tensor(array(*shape, dtype=np.float64), requires_grad=True)
+
+    def resized(t):
+        return F.interpolate(t, size, mode=mode, align_corners=align_corners)
+
+    assert gradcheck(resized, (x,)) and gradgradcheck(resized, (x,))
+    flat = F.interpolate(rl.full(shape, 2.5), size, mode=mode, align_corners=align_corners)
+    np.testing.assert_allclose(flat, 2.5, rtol=1e-6)
+    half = F.interpolate(x.detach().half(), size, mode=mode, align_corners=align_corners)
+    np.testing.assert_allclose(half.double(), resized(x).detach(), atol=5e-3)
+
+
+def test_resize_of_a_ramp():
+    x = rl.arange(4.0).view(1, 1, 4)
+    assert F.interpolate(x, 7, mode="linear", align_corners=True).flatten().tolist() == [
+        0,
+        0.5,
+        1,
+        1.5,
+        2,
+        2.5,
+        3,
+    ]
+    assert F.interpolate(x, 8, mode="linear").flatten().tolist() == [0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]
+    assert F.interpolate(x.expand(0, 1, 4), 8, mode="linear").shape == (0, 1, 8)
+
+
+def triangle_filter(n_in, n_out):
+    """(n_out, n_in): how much each result of an antialiased resize takes of each element."""
+    step = n_in / n_out
+    reach = max(step, 1.0)
+    centres = (np.arange(n_out)[:, None] + 0.5) * step
+    w = np.maximum(1 - np.abs(np.arange(n_in) + 0.5 - centres) / reach, 0)
+    return w / w.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "shape, size", [((2, 3, 21, 40), (9, 11)), ((1, 1, 7, 600), (9, 311)), ((3, 5, 33, 17), (70, 5))]
+)
+def test_filtered_resize(shape, size, dtype):
+    a = array(*shape, dtype=dtype)
+    tall, wide = triangle_filter(shape[2], size[0]), triangle_filter(shape[3], size[1])
+    expected = np.einsum("ih,nchw,jw->ncij", tall, a, wide)
+    got = F.interpolate(rl.tensor(a), size=size, mode="bilinear", antialias=True).numpy()
+    # Places are computed in the type of the elements.
+    np.testing.assert_allclose(got, expected, atol=2e-4 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize(
+    "shape, size", [((2, 3, 21, 40), (9, 11)), ((1, 1, 7, 600), (9, 311)), ((3, 5, 33, 17), (70, 5))]
+)
+def test_filtered_resize_of_bytes(shape, size):
+    # Each pass rounds to bytes, the one along rows first.
+    a = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
+    rows = np.floor(np.einsum("nchw,jw->nchj", a.astype(float), triangle_filter(shape[3], size[1])) + 0.5)
+    expected = np.floor(np.einsum("ih,nchj->ncij", triangle_filter(shape[2], size[0]), rows) + 0.5)
+    got = F.interpolate(rl.tensor(a), size=size, mode="bilinear", antialias=True)
+    assert got.dtype == rl.uint8
+    off = np.abs(got.numpy().astype(float) - expected)
+    assert off.max() <= 1 and (off > 0).mean() < 0.03  # weights have 15 bits
+    white = F.interpolate(rl.full(shape, 255, dtype=rl.uint8), size=size, mode="bicubic", antialias=True)
+    assert (white == 255).all()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_filtered_bytes_are_those_of_torch(mode):
+    torch = pytest.importorskip("torch")
+    a = np.random.default_rng(2).integers(0, 256, (2, 3, 40, 37)).astype(np.uint8)
+    for size in ((19, 300), (64, 8), (40, 20), (41, 37)):
+        expected = torch.nn.functional.interpolate(
+            torch.tensor(a), size=size, mode=mode, antialias=True
+        ).numpy()
+        got = F.interpolate(rl.tensor(a), size=size, mode=mode, antialias=True).numpy()
+        assert np.array_equal(got, expected)
+
+
+def test_places_outside_a_picture_count_nothing():
+    x = rl.zeros(1, 1, 3, 3)
+    x[0, 0, 0, 0] = math.inf
+    outside = rl.full((1, 1, 1, 2), 1.2)
+    assert F.grid_sample(x, outside, align_corners=False).tolist() == [[[[0.0]]]]
+    empty = rl.zeros(2, 0, 4, 5, requires_grad=True), rl.zeros(2, 3, 4, 2, requires_grad=True)
+    F.grid_sample(*empty, align_corners=False).sum().backward()
+    assert empty[0].grad.shape == (2, 0, 4, 5) and empty[1].grad.abs().sum() == 0
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@pytest.mark.parametrize("channels", [1, 3, 17])
+@pytest.mark.parametrize("pad", [(1, 2, 3, 0), (0, 0, 1, 2), (2, 1, 0, 0), (0, 0, 0, 0)])
+def test_frames_around_channels_last(mode, channels, pad):
+    a = array(2, channels, 5, 4)
+    frame = ((0, 0), (0, 0), pad[2:], pad[:2])
+    expected = np.pad(a, frame, mode="edge" if mode == "replicate" else "reflect")
+    x = rl.tensor(a).contiguous(memory_format=rl.channels_last)
+    y = F.pad(x, pad, mode=mode)
+    np.testing.assert_array_equal(y.numpy(), expected)
+    assert y.is_contiguous(memory_format=rl.channels_last)
+    part = F.pad(x[:, :, 1:], pad[:2] + (0, 0), mode=mode)  # not dense
+    same = F.pad(rl.tensor(a[:, :, 1:].copy()), pad[:2] + (0, 0), mode=mode)
+    assert rl.equal(part, same)
+    wide = rl.tensor(array(2, channels, 3, 20)).contiguous(
+        memory_format=rl.channels_last
+    )  # little frame, much inside
+    assert rl.equal(
+        F.pad(wide, (*pad[:2], 1, 2), mode=mode), F.pad(wide.contiguous(), (*pad[:2], 1, 2), mode=mode)
+    )
+    volume = rl.tensor(array(2, channels, 3, 5, 4)).contiguous(memory_format=rl.channels_last_3d)
+    assert rl.equal(
+        F.pad(volume, (*pad, 1, 1), mode=mode), F.pad(volume.contiguous(), (*pad, 1, 1), mode=mode)
+    )

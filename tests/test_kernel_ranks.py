@@ -1,0 +1,143 @@
+"""Sorting, selecting and counting kernels: lengths and types at which their ways part, against NumPy."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+
+def array(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def test_counts():
+    k = np.random.default_rng(0).integers(0, 50, 3001)
+    np.testing.assert_array_equal(rl.bincount(rl.tensor(k)), np.bincount(k))
+    np.testing.assert_array_equal(rl.bincount(rl.tensor(k), minlength=80), np.bincount(k, minlength=80))
+    k[1700] = -1
+    with pytest.raises(RuntimeError):
+        rl.bincount(rl.tensor(k))
+
+
+@pytest.mark.parametrize("k", [1, 3, 15, 16, 33])
+@pytest.mark.parametrize("largest", [True, False])
+def test_few_of_many(k, largest):
+    x = array(6, 400)
+    x[2, 17] = np.nan
+    values, places = rl.tensor(x).topk(k, 1, largest=largest)
+    order = np.sort(x, 1)  # NaN last
+    expected = order[:, ::-1][:, :k] if largest else order[:, :k]
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(rl.tensor(x).gather(1, places), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "int8"])
+@pytest.mark.parametrize("n", [5, 33, 257, 1000])
+def test_the_few_largest_come_in_order(n, dtype):
+    a = np.random.default_rng(n).integers(-30, 30, (3, n))
+    x = rl.tensor(a).to(getattr(rl, dtype))
+    if dtype.startswith("float") and n > 30:
+        x[0, 7], x[1, 3], x[1, 9], x[2, 1] = math.nan, math.inf, -math.inf, -0.0
+    for k, largest in itertools.product((1, 2, 5, 8, 31, 32, 40), (True, False)):
+        if k > n:
+            continue
+        for t, dim in ((x, 1), (x.t().contiguous(), 0), (x[:, ::2], 1)):
+            if k > t.shape[dim]:
+                continue
+            values, places = t.topk(k, dim, largest=largest)
+            expected, first = t.sort(dim=dim, descending=largest, stable=True)
+            assert np.array_equal(
+                values.double().numpy(), expected.narrow(dim, 0, k).double().numpy(), equal_nan=True
+            )
+            assert k > 32 or rl.equal(places, first.narrow(dim, 0, k))
+
+
+@pytest.mark.parametrize("n", [511, 512, 5000, 70_000])
+def test_sorting_numbers_of_64_bits(n):
+    """By 32 bits of them where those tell them apart, else by all."""
+    rng = np.random.default_rng(n)
+    doubles = np.where(rng.random(n) < 0.3, -0.0, rng.standard_normal(n))
+    doubles[::17] = np.nan
+    rows = [
+        doubles,
+        np.exp(rng.standard_normal(n) * 100),
+        rng.integers(-(2**63), 2**63 - 1, n),
+        rng.integers(0, 5, n),
+        rng.integers(0, 70_000, n) - 40_000,
+        rng.integers(0, 3, n) * 2**40 + rng.integers(0, 9, n),
+        np.zeros(n, np.int64),
+    ]
+    for x in rows:
+        values, places = rl.sort(rl.tensor(x), stable=True)
+        order = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(places, order)
+        assert values.numpy().tobytes() == x[order].tobytes()
+        values, places = rl.sort(rl.tensor(x), stable=True, descending=True)
+        backwards = n - 1 - np.argsort(x[::-1], kind="stable")[::-1]
+        np.testing.assert_array_equal(places, backwards)
+        assert values.numpy().tobytes() == x[backwards].tobytes()
+        np.testing.assert_array_equal(rl.tensor(np.stack([x, x], 1)).sort(0).indices[:, 1], order)
+
+
+# A handful of elements is ranked, short rows and long ones are sorted: at the sizes where the ways part.
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 17, 32, 33, 48, 49, 64, 65])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_order_of_short_rows(n, dtype):
+    a = np.round(2 * array(90, n)).astype(dtype)
+    if dtype != np.int64:
+        a[1::7, n // 2] = math.nan
+    x, places = rl.tensor(a), np.argsort(a, 1, kind="stable")
+    values, indices = x.sort(dim=1, stable=True)
+    np.testing.assert_array_equal(indices.numpy(), places)
+    np.testing.assert_array_equal(values.numpy(), np.sort(a, 1))
+    for k in {1, (n + 1) // 2, n}:
+        np.testing.assert_array_equal(x.kthvalue(k, 1).values.numpy(), np.sort(a, 1)[:, k - 1])
+        top = x.topk(k, 1)
+        np.testing.assert_array_equal(top.values.numpy(), np.sort(a, 1)[:, ::-1][:, :k])
+        np.testing.assert_array_equal(x.gather(1, top.indices).numpy(), top.values.numpy())
+    running, where = x.cummax(1)
+    np.testing.assert_array_equal(running.numpy(), np.maximum.accumulate(a, 1))
+    np.testing.assert_array_equal(x.gather(1, where).numpy(), running.numpy())
+    whole = np.nan_to_num(a, nan=5)
+    most = rl.tensor(whole).mode(1).values.numpy()
+    for row, value in zip(whole, most, strict=True):
+        numbers, counts = np.unique(row, return_counts=True)
+        assert value == numbers[counts.argmax()]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8])
+@pytest.mark.parametrize("n", [2049, 40_000, 100_001])
+def test_ranks_in_long_rows(n, dtype):
+    """Found digit by digit: spread values, few values, one value, NaN above all; equal ones in their order."""
+    rng = np.random.default_rng(n)
+    if np.issubdtype(dtype, np.integer):
+        spread = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype)
+    else:
+        spread = np.exp(rng.standard_normal(n) * 15).astype(dtype)
+        spread[::7], spread[::11] = np.nan, -0.0
+    for x in (spread, rng.integers(0, 3, n).astype(dtype), np.full(n, 3, dtype)):
+        order = np.argsort(x, kind="stable")
+        for k in (1, n // 3, n // 2 + 1, n):
+            value, place = rl.kthvalue(rl.tensor(x), k)
+            assert place.item() == order[k - 1]
+            np.testing.assert_equal(value.numpy(), x[order[k - 1]])
+        columns = rl.kthvalue(rl.tensor(np.stack([x, x], 1)), n // 3, dim=0).indices
+        assert columns.tolist() == [order[n // 3 - 1]] * 2
+        np.testing.assert_equal(
+            rl.nanmedian(rl.tensor(x)).numpy(), np.sort(x[x == x])[(np.sum(x == x) - 1) // 2]
+        )
+
+
+@pytest.mark.parametrize("n", [1, 8191, 8193, 30000])
+def test_equal_neighbours_across_blocks(n):
+    x = np.random.default_rng(n).integers(0, 3, n) // 2 * 1.0
+    x[::7] = -0.0
+    starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
+    values, inverse, counts = rl.unique_consecutive(rl.tensor(x), return_inverse=True, return_counts=True)
+    assert np.array_equal(values.numpy(), x[starts])
+    assert np.array_equal(np.signbit(values.numpy()), np.signbit(x[starts]))
+    assert np.array_equal(counts.numpy(), np.diff(np.append(starts, n)))
+    assert np.array_equal(inverse.numpy(), np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n))))
