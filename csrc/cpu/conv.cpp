@@ -316,32 +316,52 @@ int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
 }
 
 // (images, rows, columns) with its matrices turned.
-void turn_planes(const double* from, int64_t images, int64_t rows, int64_t columns, double* to) {
-  constexpr int64_t kSide = 16, kItem = sizeof(double);
+template <class T> void turn_planes(const T* from, int64_t images, int64_t rows, int64_t columns, T* to) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr int64_t kSide = 16, kItem = sizeof(T);
   const int64_t strips = (rows + kSide - 1) / kSide;
   parallel_for(0, images * strips, std::max<int64_t>(1, 2048 / columns), [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       const int64_t r = i % strips * kSide, at = i / strips * rows * columns;
       for (int64_t c = 0; c < columns; c += kSide)
-        transpose_tile<uint64_t>(reinterpret_cast<char*>(to + at + c * rows + r), rows * kItem,
-                                 reinterpret_cast<const char*>(from + at + r * columns + c), columns * kItem,
-                                 std::min(kSide, columns - c), std::min(kSide, rows - r));
+        transpose_tile<Bits>(reinterpret_cast<char*>(to + at + c * rows + r), rows * kItem,
+                             reinterpret_cast<const char*>(from + at + r * columns + c), columns * kItem,
+                             std::min(kSide, columns - c), std::min(kSide, rows - r));
     }
   });
 }
-// Doubles have their channels put last for the kernels that want them so: they pass over them often.
-struct WithLast {
+// Whether a good part of the taps sees nothing but the frame, as with a wide dilation.
+bool sees_frame(const ConvShape& s) {
+  double part = 1;
+  for (int d = 0; d < 3; ++d) {
+    int64_t seen = 0;
+    for (int64_t k = 0; k < s.kernel[d]; ++k) {
+      const int64_t at = k * s.dilation[d] - s.padding[d], low = at >= 0 ? 0 : (-at + s.stride[d] - 1) / s.stride[d],
+                    high = at >= s.in[d] ? 0 : std::min(s.out[d], (s.in[d] - 1 - at) / s.stride[d] + 1);
+      seen += std::max<int64_t>(0, high - low);
+    }
+    part *= static_cast<double>(seen) / static_cast<double>(s.kernel[d] * s.out[d]);
+  }
+  return part < 0.75;
+}
+// Channels are put last for the kernels that want them so, if these pass over them often: for doubles, and for floats
+// where they leave taps out.
+template <class T> bool pays_last(const ConvShape& s, bool input) {
+  if (is_pointwise(s) || !conv512::rows_serve(s, input, 64 / sizeof(T))) return false;
+  return std::is_same_v<T, double> || (s.groups == 1 && s.dilation[2] >= 6 && s.taps() < 64 && sees_frame(s));
+}
+template <class T> struct WithLast {
   const ConvShape& s;
   ConvShape last = s;
-  Scratch<double> x, y;
+  Scratch<T> x, y;
   explicit WithLast(const ConvShape& shape) : s(shape) {
     last.channels_last = true;
     x.reset(s.batch * s.in_channels * s.in_plane()), y.reset(s.batch * s.out_channels * s.out_plane());
   }
-  void take_x(const double* from) { turn_planes(from, s.batch, s.in_channels, s.in_plane(), x.get()); }
-  void take_y(const double* from) { turn_planes(from, s.batch, s.out_channels, s.out_plane(), y.get()); }
-  void give_x(double* to) { turn_planes(x.get(), s.batch, s.in_plane(), s.in_channels, to); }
-  void give_y(double* to) { turn_planes(y.get(), s.batch, s.out_plane(), s.out_channels, to); }
+  void take_x(const T* from) { turn_planes(from, s.batch, s.in_channels, s.in_plane(), x.get()); }
+  void take_y(const T* from) { turn_planes(from, s.batch, s.out_channels, s.out_plane(), y.get()); }
+  void give_x(T* to) { turn_planes(x.get(), s.batch, s.in_plane(), s.in_channels, to); }
+  void give_y(T* to) { turn_planes(y.get(), s.batch, s.out_plane(), s.out_channels, to); }
 };
 
 bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
@@ -367,9 +387,9 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
       if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_forward(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (s.channels_last) return conv512::rows(s, py, px, pw, pb);
-    if constexpr (std::is_same_v<T, double>)
-      if (!is_pointwise(s) && conv512::rows_serve(s, false, 8)) {
-        WithLast turned(s);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (pays_last<T>(s, false)) {
+        WithLast<T> turned(s);
         turned.take_x(px);
         conv512::rows(turned.last, turned.y.get(), turned.x.get(), pw, pb);
         return turned.give_y(py);
@@ -403,9 +423,9 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
     if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_input(s, dx, dy, w, bias), true;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (s.channels_last) return conv512::rows_input(s, dx, dy, w, bias), true;
-  if constexpr (std::is_same_v<T, double>)
-    if (!is_pointwise(s) && conv512::rows_serve(s, true, 8)) {
-      WithLast turned(s);
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (pays_last<T>(s, true)) {
+      WithLast<T> turned(s);
       turned.take_y(dy);
       conv512::rows_input(turned.last, turned.x.get(), turned.y.get(), w, bias);
       return turned.give_x(dx), true;
@@ -456,7 +476,7 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
       if (s.channels_last) return conv512::rows_weight(s, pw, py, px);
     if constexpr (std::is_same_v<T, double>)
       if (!is_pointwise(s) && conv512::rows_weight_serves(s, 8)) {
-        WithLast turned(s);
+        WithLast<T> turned(s);
         turned.take_x(px), turned.take_y(py);
         return conv512::rows_weight(turned.last, pw, turned.y.get(), turned.x.get());
       }

@@ -22,6 +22,7 @@ SHAPES = {
     "1x1": ("conv2d", (2, 37, 14, 14), (21, 37, 1, 1), {}),
     "1x1, strided": ("conv2d", (2, 37, 14, 14), (21, 37, 1, 1), {"stride": 2}),
     "groups": ("conv2d", (2, 12, 20, 20), (18, 4, 3, 3), {"groups": 3, "padding": 1}),
+    "taps in the frame": ("conv2d", (2, 18, 14, 15), (30, 18, 3, 3), {"padding": 8, "dilation": 8}),
     "depthwise": ("conv2d", (2, 9, 30, 30), (9, 1, 5, 5), {"groups": 9, "padding": 2}),
     "depthwise, strided, two each": ("conv2d", (2, 9, 31, 30), (18, 1, 3, 3), {"groups": 9, "stride": 2}),
     "padding beyond the picture": ("conv2d", (2, 4, 3, 3), (4, 4, 3, 3), {"padding": 5}),
