@@ -51,10 +51,10 @@ template <class T> int64_t rank_of(int64_t n, const T* r, int64_t ld, T rcond) {
   return n;
 }
 
-// Whether gelsy would find a matrix of full rank, told from the R of its plain QR. gelsy's estimates, too, are too large
-// of the smallest singular value and too small of the largest: a condition below 1 / rcond is always full rank. A little
-// beyond it the same estimates along R as it stands decide; of matrices so near the bound LAPACK's own answer changes
-// with its rounding.
+// Whether gelsy would find a matrix of full rank, told from the R of its plain QR. gelsy's estimates, too, are too
+// large of the smallest singular value and too small of the largest: a condition below 1 / rcond is always full rank. A
+// little beyond it the same estimates along R as it stands decide; of matrices so near the bound LAPACK's own answer
+// changes with its rounding.
 constexpr double kNear = 8;
 template <class T> bool full_rank(int64_t n, const T* r, int64_t ld, double rcond) {
   if (well_conditioned(n, r, ld, rcond)) return true;
