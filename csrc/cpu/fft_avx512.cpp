@@ -321,7 +321,12 @@ bool fft_mirror(float* to, const float* from, int64_t count) {
     const __m512i x = _mm512_permutexvar_epi64(back, _mm512_loadu_si512(from - 2 * (k + 7)));
     _mm512_storeu_si512(to + 2 * k, _mm512_xor_si512(x, sign));
   }
-  for (; k < count; ++k) to[2 * k] = from[-2 * k], to[2 * k + 1] = -from[1 - 2 * k];
+  if (k < count) {
+    const int rest = static_cast<int>(count - k);
+    const __m512i x = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(0xff << (8 - rest)), from - 2 * (k + 7));
+    const __m512i y = _mm512_xor_si512(_mm512_permutexvar_epi64(back, x), sign);
+    _mm512_mask_storeu_epi64(to + 2 * k, static_cast<__mmask8>((1 << rest) - 1), y);
+  }
   return true;
 }
 
