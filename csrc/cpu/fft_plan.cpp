@@ -191,7 +191,7 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
   const Roots turns(2 * static_cast<uint64_t>(n));
   if (half)
     for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, turns, k);
-  if (whole && has_wide() && plan->few.shape(n)) make_short(plan->few, turns);
+  if (whole && has_wide() && cpu::fft_short_shape(plan->few, n)) make_short(plan->few, turns);
   if (whole && n >= FftPlan<T>::kLong) {
     const int64_t rows = plan->radices.empty() ? middle_divisor(n) : middle_factor(n, plan->radices);
     if (rows > 1) {

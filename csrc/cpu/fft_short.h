@@ -14,11 +14,12 @@ template <class T> struct FftShort {
   // Lines of outer * n numbers, if it is not 1: again a matrix, whose rows are the short lines.
   int outer = 1;
   std::vector<T> outer_turns;  // exp(-2 pi i u p / (outer n)) at (u, p), pairs
-
-  // Whether a line has a short transform, and the matrices it makes of it; the turns are left to the caller.
-  bool shape(int64_t length);
   int64_t length() const { return outer * n; }
 };
+
+// Whether lines of `length` have a short transform, and the matrices it makes of them; the turns are left to the
+// caller.
+template <class T> bool fft_short_shape(FftShort<T>& plan, int64_t length);
 
 // `count` lines of n numbers next to each other, which start in_step and out_step numbers T apart. The lines may be
 // transformed in place. forward and scale as in FftKernels.
