@@ -15,7 +15,7 @@ template <class T> void long_r2c(const FftPlan<T>& plan, const T* src, int64_t i
                                  int64_t os, bool forward, T scale) {
   const int64_t h = n / 2;
   const bool even = n % 2 == 0;
-  Scratch<std::complex<T>> z(plan.n);
+  Scratch<std::complex<T>> z(plan.n + 1);
   if (even && is == 1) {
     long_line<T>(plan, reinterpret_cast<const std::complex<T>*>(src), 1, z.get(), 1, true, T(1));
   } else {
@@ -26,7 +26,15 @@ template <class T> void long_r2c(const FftPlan<T>& plan, const T* src, int64_t i
     long_line<T>(plan, x.get(), 1, z.get(), 1, true, T(1));
   }
   const T sign = forward ? scale : -scale;
+  const bool wide = even && os == 1 && cpu::has_avx512();
+  if (even) z[h] = z[0];
   parallel_for(0, h + 1, kLongPiece, [&](int64_t k, int64_t end) {
+    if (wide && k < h) {
+      const int64_t most = std::min(end, h);
+      cpu::fft_half_part(reinterpret_cast<const T*>(z.get()), h, plan.half_turns.data(), reinterpret_cast<T*>(dst), k,
+                         most, forward, scale);
+      k = most;
+    }
     for (; k < end; ++k) {
       if (!even) {
         dst[k * os] = {z[k].real() * scale, z[k].imag() * sign};

@@ -37,6 +37,9 @@ template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int
 // the spectra is at out + at[l], or in + at[l]. forward and scale as in FftKernels' r2c and c2r.
 template <class T> void fft_half_from(T* z, int64_t pitch, int64_t count, int64_t n, const T* half_turns, T* out,
                                       const int64_t* at, bool forward, T scale);
+// Numbers first .. end - 1 of one line, end <= n; here z[n] = z[0] is the caller's.
+template <class T> void fft_half_part(const T* z, int64_t n, const T* half_turns, T* out, int64_t first, int64_t end,
+                                      bool forward, T scale);
 template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_turns,
                                       T* z, int64_t pitch, bool forward);
 
