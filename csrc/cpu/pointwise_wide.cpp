@@ -34,8 +34,11 @@ RL_STEP F erfc(F x) {
   const F square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
   F power;
   const F e = _mm512_mul_ps(exp_parts(_mm512_sub_ps(_mm512_setzero_ps(), square), power), g);
-  const __mmask16 some = _mm512_cmp_ps_mask(a, all(10.06f), _CMP_NGT_UQ);  // further out it is 0
-  const F tail = _mm512_maskz_scalef_ps(some, _mm512_fnmadd_ps(e, lost, e), power);
+  // Results below the normal numbers are as many of the smallest one as their bits say: the processor takes long to
+  // scale to them. Further out it is 0.
+  const F exact = _mm512_fnmadd_ps(e, lost, e), small = _mm512_scalef_ps(exact, _mm512_add_ps(power, all(149.0f)));
+  const __mmask16 some = _mm512_cmp_ps_mask(small, all(0x1p23f), _CMP_NLT_UQ);
+  const F tail = _mm512_mask_scalef_ps(_mm512_castsi512_ps(_mm512_cvtps_epi32(small)), some, exact, power);
   return _mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), all(2.0f), tail);
 }
 RL_STEP D erfc(D x) {
