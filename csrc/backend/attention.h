@@ -12,7 +12,9 @@ namespace rl {
 // queries, keys) with any strides: booleans that say which keys a query sees, or numbers of the same type to add to the
 // scores.
 struct AttentionKernels {
-  // causal: query i sees the keys up to i.
+  // Whether `forward` takes half types, with a mask of floats and lse in floats.
+  bool (*takes_halves)();
+  // causal: query i sees the keys up to i. In `forward` k and v may have fewer heads, each for several of q's.
   void (*forward)(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k,
                   const View& v, const View* mask);
   void (*backward)(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,

@@ -30,6 +30,9 @@ struct LinalgKernels {
   void (*cholesky_solve)(const View& factor, const View& b, bool upper);
   // op(a) x = b (left) or x op(a) = b; b in-out. Singular matrices give inf and NaN, not an error.
   void (*triangular_solve)(const View& a, const View& b, bool left, bool upper, char trans, bool unit);
+  // Whether matrices are tall enough for a QR of their own: a (m, n) = q (m, n) r (n, n); q may be null.
+  bool (*is_tall)(DType dtype, int64_t m, int64_t n);
+  void (*qr_tall)(const View& a, const View* q, const View& r);
   // a (m, n) in-out becomes R above the diagonal and Householder vectors below; tau (min(m, n)).
   void (*geqrf)(const View& a, const View& tau);
   // a (m, n), holding k = tau's size vectors, in-out becomes the first n columns of Q; n <= m.

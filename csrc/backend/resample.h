@@ -6,12 +6,16 @@
 
 namespace rl {
 
-// Pictures x are (batch, channels, height, width), the grid (batch, points, 2) with coordinates x, y in [-1, 1].
+// Pictures x are (batch, channels, height, width), the grid (batch, points, 2) with coordinates x, y in [-1, 1];
+// volumes (batch, channels, depth, height, width), the grid (batch, points, 3) with x, y, z.
 struct GridShape {
   int64_t batch, channels, height, width, points;
   bool nearest;        // else bilinear
   int padding;         // outside: 0 zeros, 1 the border, 2 reflection
   bool align_corners;  // -1 and 1 are the corner pixels' centres, else their outer edges
+  bool cubic = false;  // pictures only
+  int dims = 2;
+  int64_t depth = 1;
 };
 
 // One dimension resized: (outer, n_in, inner) and (outer, n_out, inner). Result j is the sum over k < taps of

@@ -19,15 +19,7 @@ namespace {
 // Queries that one product takes together.
 constexpr int64_t kBlock = 64;
 
-template <class T> struct Head {
-  T* data;
-  int64_t rows, width, step;
-  Head(const View& v, int64_t index)
-      : data(v.as<T>() + index / v.sizes[1] * v.strides[0] + index % v.sizes[1] * v.strides[1]),
-        rows(v.sizes[2]),
-        width(v.sizes[3]),
-        step(v.sizes[2] > 1 ? v.strides[2] : std::max<int64_t>(v.sizes[3], 1)) {}
-};
+using cpu::Head;
 
 template <class T> void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t lda,
                              const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
@@ -92,7 +84,8 @@ template <class T> void forward_of(bool causal, T scale, const View& out, const 
         for (int64_t t = first; t < last; ++t) {
           int64_t h = t / blocks, q0 = t % blocks * kBlock, q1 = std::min(queries, q0 + kBlock),
                   width = seen(causal, q1, keys);
-          Head<T> hq(q, h), hk(k, h), hv(v, h), ho(out, h);
+          const int64_t all = q.sizes[1];
+          Head<T> hq(q, h, all), hk(k, h, all), hv(v, h, all), ho(out, h, all);
           T* s = scores.get();
           gemm(false, true, q1 - q0, width, hq.width, scale, hq.data + q0 * hq.step, hq.step, hk.data, hk.step, T(0), s,
                width);
@@ -122,7 +115,9 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
     int64_t room = kBlock * std::max<int64_t>(keys, 1);
     Scratch<T> weights(room), grads(room);
     for (int64_t h = first; h < last; ++h) {
-      Head<T> hq(q, h), hk(k, h), hv(v, h), ho(out, h), gq(dq, h), gk(dk, h), gv(dv, h), go(dout, h);
+      const int64_t all = q.sizes[1];
+      Head<T> hq(q, h, all), hk(k, h, all), hv(v, h, all), ho(out, h, all), gq(dq, h, all), gk(dk, h, all),
+          gv(dv, h, all), go(dout, h, all);
       for (int64_t r = 0; r < keys; ++r) {
         std::fill(gk.data + r * gk.step, gk.data + r * gk.step + gk.width, T(0));
         std::fill(gv.data + r * gv.step, gv.data + r * gv.step + gv.width, T(0));
@@ -159,16 +154,16 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
 
 void forward(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k, const View& v,
              const View* mask) {
-  if (q.dtype == DType::Float32 && cpu::gemm_available())
-    return cpu::attention_forward(causal, static_cast<float>(scale), out, lse, q, k, v, mask);
+  if (cpu::gemm_available()) return cpu::attention_forward(causal, scale, out, lse, q, k, v, mask);
+  CHECK(q.dtype == DType::Float32 || q.dtype == DType::Float64, NotImplemented,
+        "attention: half types need registers of 512 bits");
   blas::single_threaded();
   if (q.dtype == DType::Float32) forward_of<float>(causal, static_cast<float>(scale), out, lse, q, k, v, mask);
   else forward_of<double>(causal, scale, out, lse, q, k, v, mask);
 }
 void backward(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
               const View& out, const View& lse, const View& q, const View& k, const View& v, const View* mask) {
-  if (q.dtype == DType::Float32 && cpu::gemm_available())
-    return cpu::attention_backward(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v, mask);
+  if (cpu::gemm_available()) return cpu::attention_backward(causal, scale, dq, dk, dv, dout, out, lse, q, k, v, mask);
   blas::single_threaded();
   if (q.dtype == DType::Float32)
     backward_of<float>(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v, mask);
@@ -178,6 +173,6 @@ void backward(bool causal, double scale, const View& dq, const View& dk, const V
 }  // namespace
 
 extern const AttentionKernels attention_kernels;
-const AttentionKernels attention_kernels = {forward, backward};
+const AttentionKernels attention_kernels = {cpu::gemm_available, forward, backward};
 
 }  // namespace rl::RL_ISA

@@ -3,6 +3,7 @@
 
 #include "cpu/conv512.h"
 #include "cpu/gemm.h"
+#include "cpu/transpose.h"
 #include "cpu/vec.h"
 
 namespace rl::RL_ISA {
@@ -314,11 +315,85 @@ int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
   return winograd_serves(r) ? winograd_workspace(r) : 0;
 }
 
+// (images, rows, columns) with its matrices turned.
+template <class T> void turn_planes(const T* from, int64_t images, int64_t rows, int64_t columns, T* to) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  constexpr int64_t kSide = 16, kItem = sizeof(T);
+  const int64_t strips = (rows + kSide - 1) / kSide;
+  parallel_for(0, images * strips, std::max<int64_t>(1, 2048 / columns), [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t r = i % strips * kSide, at = i / strips * rows * columns;
+      for (int64_t c = 0; c < columns; c += kSide)
+        transpose_tile<Bits>(reinterpret_cast<char*>(to + at + c * rows + r), rows * kItem,
+                             reinterpret_cast<const char*>(from + at + r * columns + c), columns * kItem,
+                             std::min(kSide, columns - c), std::min(kSide, rows - r));
+    }
+  });
+}
+// Whether a good part of the taps sees nothing but the frame, as with a wide dilation.
+bool sees_frame(const ConvShape& s) {
+  double part = 1;
+  for (int d = 0; d < 3; ++d) {
+    int64_t seen = 0;
+    for (int64_t k = 0; k < s.kernel[d]; ++k) {
+      const int64_t at = k * s.dilation[d] - s.padding[d], low = at >= 0 ? 0 : (-at + s.stride[d] - 1) / s.stride[d],
+                    high = at >= s.in[d] ? 0 : std::min(s.out[d], (s.in[d] - 1 - at) / s.stride[d] + 1);
+      seen += std::max<int64_t>(0, high - low);
+    }
+    part *= static_cast<double>(seen) / static_cast<double>(s.kernel[d] * s.out[d]);
+  }
+  return part < 0.75;
+}
+// Channels are put last for the kernels that want them so, if these pass over them often: for doubles, and for floats
+// where they leave taps out.
+template <class T> bool pays_last(const ConvShape& s, bool input) {
+  if (is_pointwise(s) || !conv512::rows_serve(s, input, 64 / sizeof(T))) return false;
+  return std::is_same_v<T, double> || (s.groups == 1 && s.dilation[2] >= 6 && s.taps() < 64 && sees_frame(s));
+}
+template <class T> struct WithLast {
+  const ConvShape& s;
+  ConvShape last = s;
+  Scratch<T> x, y;
+  explicit WithLast(const ConvShape& shape) : s(shape) {
+    last.channels_last = true;
+    x.reset(s.batch * s.in_channels * s.in_plane()), y.reset(s.batch * s.out_channels * s.out_plane());
+  }
+  void take_x(const T* from) { turn_planes(from, s.batch, s.in_channels, s.in_plane(), x.get()); }
+  void take_y(const T* from) { turn_planes(from, s.batch, s.out_channels, s.out_plane(), y.get()); }
+  void give_x(T* to) { turn_planes(x.get(), s.batch, s.in_plane(), s.in_channels, to); }
+  void give_y(T* to) { turn_planes(y.get(), s.batch, s.out_plane(), s.out_channels, to); }
+};
+
+bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
+  const bool wide = dtype == DType::Float64;
+  if (!wide && dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return false;
+  if (!wide && conv512::lanes_serve(s)) return true;
+  if (pass == ConvPass::Weight)
+    return !(!wide && (is_product(s) || conv512::winograd_weight_serves(s))) &&
+           conv512::rows_weight_serves(s, wide ? 8 : 16);
+  ConvShape r = s;
+  const bool input = pass == ConvPass::Input;
+  // Winograd's way is worth the copies.
+  if (!wide && (is_product(s) || ((!input || turned(s, r)) && conv512::winograd_serves(r)))) return false;
+  return conv512::rows_serve(s, input, wide ? 8 : 16);
+}
+
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
   if (y.numel() == 0) return;
   blas::single_threaded();
   with_types(y, x, w, bias, [&](auto* py, auto* px, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(py)>;
+    if constexpr (std::is_same_v<T, float>)
+      if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_forward(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (s.channels_last) return conv512::rows(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (pays_last<T>(s, false)) {
+        WithLast<T> turned(s);
+        turned.take_x(px);
+        conv512::rows(turned.last, turned.y.get(), turned.x.get(), pw, pb);
+        return turned.give_y(py);
+      }
     if constexpr (std::is_same_v<T, float>) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
@@ -333,6 +408,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
     if constexpr (std::is_same_v<T, float>)
       if (conv512::planes_serve(s)) return conv512::planes(s, py, px, pw, pb, false);
     if constexpr (std::is_same_v<T, float>)
+      if (conv512::flat_serves(s, false)) return conv512::flat(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
       if (conv512::direct_serves(s, false)) return conv512::direct(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (depthwise_serves(s)) return depthwise_forward<T>(s, py, px, pw, pb);
@@ -340,31 +417,51 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
   });
 }
 
-void input(const ConvShape& s, const View& dx, const View& dy, const View& w) {
+// dx = the gradient by x, + bias where that costs nothing: then true.
+template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T* w, const T* bias) {
+  if constexpr (std::is_same_v<T, float>)
+    if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_input(s, dx, dy, w, bias), true;
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (s.channels_last) return conv512::rows_input(s, dx, dy, w, bias), true;
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (pays_last<T>(s, true)) {
+      WithLast<T> turned(s);
+      turned.take_y(dy);
+      conv512::rows_input(turned.last, turned.x.get(), turned.y.get(), w, bias);
+      return turned.give_x(dx), true;
+    }
+  if constexpr (std::is_same_v<T, float>) {
+    int64_t k = s.in_channels * s.taps();
+    if (is_product(s)) return product(s.batch, k, s.out_channels, dy, s.out_channels, 1, w, k, 1, dx, nullptr), false;
+    ConvShape r;
+    bool fits = turned(s, r);
+    if (fits && conv512::winograd_serves(r)) {
+      if (conv512::winograd(r, dx, dy, w, bias, true)) return true;
+    } else if (fits && winograd_serves(r) && winograd(r, dx, dy, w, bias, true)) {
+      return true;
+    } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
+      return conv512::planes(r, dx, dy, w, bias, true), true;
+    }
+    if (conv512::flat_serves(s, true)) return conv512::flat_input(s, dx, dy, w, bias), true;
+    if (sees_little(s)) return little_input(s, dx, dy, w), false;
+    if (conv512::direct_serves(s, true)) return conv512::direct_input(s, dx, dy, w, bias), true;
+  }
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (depthwise_serves(s)) return depthwise_input<T>(s, dx, dy, w), false;
+  Conv<T>{s}.input(dx, dy, w);
+  return false;
+}
+void input(const ConvShape& s, const View& dx, const View& dy, const View& w, const View* bias) {
   if (dx.numel() == 0) return;
   blas::single_threaded();
-  with_types(dx, dy, w, nullptr, [&](auto* px, auto* py, auto* pw, auto*) {
+  with_types(dx, dy, w, bias, [&](auto* px, auto* py, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(px)>;
-    if constexpr (std::is_same_v<T, float>) {
-      int64_t k = s.in_channels * s.taps();
-      if (is_product(s)) return product(s.batch, k, s.out_channels, py, s.out_channels, 1, pw, k, 1, px, nullptr);
-      ConvShape r;
-      bool fits = turned(s, r);
-      if (fits && conv512::winograd_serves(r)) {
-        if (conv512::winograd(r, px, py, pw, nullptr, true)) return;
-      } else if (fits && winograd_serves(r) && winograd(r, px, py, pw, nullptr, true)) {
-        return;
-      } else if (fits && s.in_channels == s.out_channels && conv512::planes_serve(r)) {
-        return conv512::planes(r, px, py, pw, nullptr, true);
-      }
-    }
-    if constexpr (std::is_same_v<T, float>)
-      if (sees_little(s)) return little_input(s, px, py, pw);
-    if constexpr (std::is_same_v<T, float>)
-      if (conv512::direct_serves(s, true)) return conv512::direct_input(s, px, py, pw, nullptr);
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-      if (depthwise_serves(s)) return depthwise_input<T>(s, px, py, pw);
-    Conv<T>{s}.input(px, py, pw);
+    if (input_of<T>(s, px, py, pw, pb) || !pb) return;
+    const int64_t plane = s.in_plane();
+    parallel_for(0, s.batch * s.in_channels, std::max<int64_t>(1, 32768 / plane), [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i)
+        for (T *p = px + i * plane, *end = p + plane, shift = pb[i % s.in_channels]; p < end; ++p) *p += shift;
+    });
   });
 }
 
@@ -373,6 +470,16 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
   blas::single_threaded();
   with_types(dw, dy, x, nullptr, [&](auto* pw, auto* py, auto* px, auto*) {
     using T = std::remove_pointer_t<decltype(pw)>;
+    if constexpr (std::is_same_v<T, float>)
+      if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_weight(s, pw, py, px);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (s.channels_last) return conv512::rows_weight(s, pw, py, px);
+    if constexpr (std::is_same_v<T, double>)
+      if (!is_pointwise(s) && conv512::rows_weight_serves(s, 8)) {
+        WithLast<T> turned(s);
+        turned.take_x(px), turned.take_y(py);
+        return conv512::rows_weight(turned.last, pw, turned.y.get(), turned.x.get());
+      }
     if constexpr (std::is_same_v<T, float>) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.out_channels, k, s.batch, py, 1, s.out_channels, px, k, 1, pw, nullptr);
@@ -391,6 +498,6 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
 }  // namespace
 
 extern const ConvKernels conv_kernels;
-const ConvKernels conv_kernels = {workspace, forward, input, weight};
+const ConvKernels conv_kernels = {takes_last, workspace, forward, input, weight};
 
 }  // namespace rl::RL_ISA

@@ -27,9 +27,29 @@ bool direct_weight_serves(const ConvShape& s);
 void direct_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 
+// Pictures with their channels last, and filters in any order, see Note [Rows of channels]. `lanes`: of a register.
+bool rows_serve(const ConvShape& s, bool input, int lanes);
+void rows(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void rows(const ConvShape& s, double* y, const double* x, const double* w, const double* bias);
+void rows_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+void rows_input(const ConvShape& s, double* dx, const double* dy, const double* w, const double* bias);
+
+bool rows_weight_serves(const ConvShape& s, int lanes);
+void rows_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+void rows_weight(const ConvShape& s, double* dw, const double* dy, const double* x);
+// The same with one filter for each channel.
+bool lanes_serve(const ConvShape& s);
+void lanes_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void lanes_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+void lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
 // Filters of one channel: at stride 1, with w turned by 180 degrees if `flipped`; and their gradient.
 bool planes_serve(const ConvShape& s);
 void planes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
+// At other strides.
+bool flat_serves(const ConvShape& s, bool input);
+void flat(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void flat_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 bool depthwise_weight_serves(const ConvShape& s);
 void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 

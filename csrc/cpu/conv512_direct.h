@@ -32,9 +32,9 @@ template <int V> constexpr PlacesFn kPlaceTiles[8] = {places_tile<1, V>, places_
                                                       places_tile<7, V>, places_tile<8, V>};
 constexpr const PlacesFn* kTiles[kMostVecs] = {kPlaceTiles<1>, kPlaceTiles<2>, kPlaceTiles<3>, kPlaceTiles<4>};
 
-constexpr int64_t kSum = 192;        // length of a gathered panel: it stays in the first-level cache
-constexpr int64_t kMostRows = 256;   // of results held at a time
-constexpr int64_t kFilterSum = 128;  // taps of a block of filters by channels: they stay in the first-level cache
+constexpr int64_t kSum = 192;       // length of a gathered panel: it stays in the first-level cache
+constexpr int64_t kMostRows = 256;  // of results held at a time
+constexpr int64_t kFilters = 512;   // registers of a block of filters by channels: they stay in the first-level cache
 
 // What is written: place q of a part lies at q * step + start.
 struct Target {
@@ -188,11 +188,13 @@ struct Direct {
       int64_t vecs = blocks.width(q), width = vecs * W, most = kTileRows[vecs - 1];
       const float* filters = packed + part.packed + (g * blocks.vecs + blocks.first(q)) * W * k;
       if (k == 0) std::fill(results, results + ground.count * width, 0.0f);
-      for (int64_t p = 0; p < k; p += kFilterSum)
+      const int64_t most_sum = std::min<int64_t>(256, kFilters / vecs), sums = (k + most_sum - 1) / most_sum,
+                    sum = (k + sums - 1) / std::max<int64_t>(sums, 1);
+      for (int64_t p = 0; p < k; p += sum)
         for (const Ground::Run& run : ground.rows)
           for (int64_t j = 0, tiles = (run.count + most - 1) / most; tiles > 0; --tiles) {
             int64_t n = (run.count - j + tiles - 1) / tiles;
-            kTiles[vecs - 1][n - 1](std::min(kFilterSum, k - p), memory + run.from + j, part.offsets.data() + p,
+            kTiles[vecs - 1][n - 1](std::min(sum, k - p), memory + run.from + j, part.offsets.data() + p,
                                     filters + p * width, results + (run.place + j) * width, width, p > 0);
             j += n;
           }

@@ -3,8 +3,16 @@
 namespace rl::cpu {
 
 const LinalgKernels linalg_kernels = {
-    by_rows, lu_factor, lu_solve, inverse, cholesky, cholesky_inverse, cholesky_solve, triangular_solve, geqrf, orgqr,
-    ormqr,   svd,       eigh,     eig,     lstsq,    ldl_factor,       ldl_solve,
+    by_rows,        lu_factor,
+    lu_solve,       inverse,
+    cholesky,       cholesky_inverse,
+    cholesky_solve, triangular_solve,
+    is_tall,        qr_tall,
+    geqrf,          orgqr,
+    ormqr,          svd,
+    eigh,           eig,
+    lstsq,          ldl_factor,
+    ldl_solve,
 };
 
 }  // namespace rl::cpu

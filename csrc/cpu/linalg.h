@@ -18,6 +18,8 @@ void ldl_factor(const View& a, const View& pivots, const View& info, bool hermit
 void ldl_solve(const View& ld, const View& pivots, const View& b, bool hermitian);
 void eigh(const View& a, const View& values, const View& info, bool upper, bool vectors);
 // linalg_qr.cpp
+bool is_tall(DType dtype, int64_t m, int64_t n);
+void qr_tall(const View& a, const View* q, const View& r);
 void geqrf(const View& a, const View& tau);
 void orgqr(const View& a, const View& tau);
 void ormqr(const View& a, const View& tau, const View& c, bool left, bool adjoint);
@@ -26,6 +28,7 @@ void lstsq(const View& a, const View& b, const View* rank, const View* s, const 
            LstsqDriver driver);
 // linalg_spectral.cpp
 void svd(const View& a, const View* u, const View& s, const View* vh, const View& info, SvdDriver driver);
+// linalg_eig.cpp
 void eig(const View& a, const View& values, const View* vectors, const View& info);
 
 }  // namespace rl::cpu

@@ -15,6 +15,8 @@ template <class T> int64_t line_ld(int64_t n) {
   return ld * static_cast<int64_t>(sizeof(T)) % 1024 == 0 ? ld + line : ld;
 }
 
+// The largest size of n numbers; NaN if one of them is.
+template <class T> T largest_of(int64_t n, const T* x);
 // A X = B for a triangle A (n, n) of any strides; B (n, k) becomes X. A unit triangle's diagonal is not read.
 template <class T>
 void solve_rows(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld);
@@ -27,18 +29,20 @@ template <class T> void inverse_rows(int64_t n, const T* lu, int64_t ld, const i
 template <class T> int cholesky_rows(int64_t n, T* a, int64_t ld);
 
 // Reflections, as LAPACK keeps them: v below the diagonal and tau. Matrices are column by column here, `ld` is the
-// distance of columns. A (m, n) = Q R; the first n columns of a product of k <= n reflections; Q C or Q^T C.
-template <class T> void qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau);
+// distance of columns. The first k columns of A (m, n), k <= m, become R, and the others Q^T A, of A's first k = Q R;
+// the first n columns of a product of k <= n reflections; Q C or Q^T C.
+template <class T> void qr_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, T* tau);
 template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, const T* tau);
 template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                         const T* tau, T* c, int64_t ldc);
 
-// The largest and the smallest singular value of an upper triangle, as estimates; a smallest one of 0 where numbers
-// overflow.
-template <class T> struct Extremes {
-  T largest, smallest;
-};
-template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld, int turns);
+// c (k, k) becomes the first k rows of Q (c above zeros), for k reflections of m numbers.
+template <class T> void reflect_top(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau, T* c, int64_t ldc);
+// The signs that reflections of whole columns would give the rows of R, from the first n rows of another Q: elimination
+// finds in them, and overwrites them with, what each reflection would have met on the diagonal.
+template <class T> void reflection_signs(int64_t n, T* q, int64_t ld, T* signs);
+// Whether the condition of an upper triangle is certain to be less than 1 / rcond.
+template <class T> bool well_conditioned(int64_t n, const T* r, int64_t ld, double rcond);
 // A with its columns in `order`, counted from 1, = Q R: the diagonal of R descends.
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order);
 // The lower half of a symmetric matrix becomes reflections Q, each from the row below the diagonal on, with

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kSlab = 128;    // columns of an inverse that are one piece of work
 constexpr int64_t kBlocks = 192;  // columns from which on blocks and their rest are worked on at the same time
+constexpr int64_t kFewRows = 32;  // of a block of the diagonal, that are taken off each other
 int64_t block_of(int64_t n) { return n < 1536 ? 64 : 128; }
 
 // exchange_rows by vectors: rows are far apart, so that those of the exchanges to come are asked for in time.
@@ -124,7 +125,7 @@ template <class T> int cholesky_few(int64_t n, T* a, int64_t ld) {
 }
 // A block of the diagonal, in halves.
 template <class T> int cholesky_block(int64_t n, T* a, int64_t ld) {
-  if (n <= kSmall) return cholesky_few(n, a, ld);
+  if (n <= kFewRows) return cholesky_few(n, a, ld);
   const int64_t n1 = (n / 2 + kPanel - 1) / kPanel * kPanel, n2 = n - n1;
   if (int info = cholesky_block(n1, a, ld)) return info;
   T *right = a + n1, *rest = right + n1 * ld;

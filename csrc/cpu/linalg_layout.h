@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "backend/linalg.h"
@@ -40,6 +41,15 @@ inline int cols_of(const View& v) {
   return static_cast<int>(v.sizes[v.ndim - 1]);
 }
 
+// to (rows, cols) = from, by registers where there is enough of it for them.
+template <class T>
+void copy_matrix(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T* to, int64_t trs, int64_t tcs) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (std::min(rows, cols) >= 16 && gemm_available()) return move_matrix(rows, cols, from, frs, fcs, to, trs, tcs);
+  for (int64_t j = 0; j < cols; ++j)
+    for (int64_t i = 0; i < rows; ++i) to[i * trs + j * tcs] = from[i * frs + j * fcs];
+}
+
 enum class Access { Read, Write, ReadWrite };
 
 // One matrix of a batch, column-major. Results reach the view when the object ends, unless it is Read.
@@ -59,14 +69,10 @@ template <class T> class ColMajor {
     ld_ = std::max(rows_, 1);
     scratch_.reset(checked_mul(rows_, cols_));
     data_ = scratch_.get();
-    if (access != Access::Write)
-      for (int64_t j = 0; j < cols_; ++j)
-        for (int64_t i = 0; i < rows_; ++i) data_[j * ld_ + i] = view_[i * rs_ + j * cs_];
+    if (access != Access::Write) copy_matrix(rows_, cols_, view_, rs_, cs_, data_, 1, ld_);
   }
   ~ColMajor() {
-    if (access_ == Access::Read) return;
-    for (int64_t j = 0; j < cols_; ++j)
-      for (int64_t i = 0; i < rows_; ++i) view_[i * rs_ + j * cs_] = data_[j * ld_ + i];
+    if (access_ != Access::Read) copy_matrix(rows_, cols_, data_, 1, ld_, view_, rs_, cs_);
   }
   ColMajor(const ColMajor&) = delete;
   ColMajor& operator=(const ColMajor&) = delete;
@@ -131,9 +137,9 @@ template <class T> class RowMajor {
         rs_(v.strides[v.ndim - 2]),
         cs_(v.strides[v.ndim - 1]),
         view_(v.as<T>() + batch_offset(v, index, 2)),
-        in_place_(cs_ == 1 && rs_ >= cols_) {
+        in_place_((cs_ == 1 || cols_ == 1) && rs_ >= cols_) {
     if (in_place_) return;
-    data_.reset(checked_mul(rows_, line_ld<T>(cols_)));
+    data_.reset(checked_mul(rows_, ld()));
     move_matrix(rows_, cols_, view_, rs_, cs_, data_.get(), ld(), 1);
   }
   void put() const {
@@ -142,7 +148,7 @@ template <class T> class RowMajor {
   // The view becomes a matrix (rows, cols) that stands elsewhere.
   void put(const T* from, int64_t ld) const { move_matrix(rows_, cols_, from, ld, 1, view_, rs_, cs_); }
   T* data() const { return in_place_ ? view_ : data_.get(); }
-  int64_t ld() const { return in_place_ ? rs_ : line_ld<T>(cols_); }
+  int64_t ld() const { return in_place_ ? rs_ : cols_ == 1 ? 1 : line_ld<T>(cols_); }
 
  private:
   int64_t rows_, cols_, rs_, cs_;
@@ -150,10 +156,35 @@ template <class T> class RowMajor {
   bool in_place_;
   Scratch<T> data_;
 };
-// Whether a matrix of this size and type goes to them.
-template <class T> bool is_dense(int64_t n) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= 48 && gemm_available();
+constexpr int64_t kDense = 48;      // columns from which on decompositions by products pay
+constexpr int64_t kEliminated = 9;  // the same of elimination, whose small blocks stay in registers
+// Whether a matrix of n columns goes to them, of which those from `from` on should.
+template <class T> bool is_dense(int64_t n, int64_t from = kDense) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) return n >= from && gemm_available();
   return false;
+}
+
+// Whether numbers (m, n), column by column, can be reflected as they are: finite, and with squares that a T holds.
+// Those above the diagonal do not count if only the `lower` half is asked about.
+template <class T> bool moderate(int64_t m, int64_t n, const T* a, int64_t ld, bool lower = false) {
+  using R = lapack::real_t<T>;
+  R largest = 0;
+  bool finite = true;
+  auto look = [&](R size) {
+    finite &= size <= std::numeric_limits<R>::max();
+    largest = std::max(largest, size);
+  };
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t first = lower ? j : 0;
+    if constexpr (!lapack::is_complex<T>)
+      if (gemm_available()) {
+        look(largest_of(m - first, a + j * ld + first));
+        continue;
+      }
+    for (int64_t i = first; i < m; ++i) look(std::abs(a[j * ld + i]));
+  }
+  const R limit = sizeof(R) == 4 ? R(1e12) : R(1e120);
+  return finite && largest < limit && largest > 1 / limit;
 }
 
 template <class T> T& item(const View& v, int64_t index) { return v.as<T>()[batch_offset(v, index, 0)]; }

@@ -168,53 +168,59 @@ template <class T> void sketched(int64_t m, int64_t n, T* a, int64_t ld, T* tau,
   take(p, n - p, p);
 }
 
-// The largest and the smallest singular value of a triangle R, from the directions that R^T R, and its inverse, turn a
-// vector into: the first is found too small, the second too large, by little after eight turns.
-template <class T> Extremes<T> extremes(int64_t n, const T* r, int64_t ld, int turns) {
+// y = R x, and back = R^T y, for a triangle R, in blocks of columns.
+template <class T> void multiply_triangle(int64_t n, const T* r, int64_t ld, const T* x, T* y, T* back) {
+  constexpr int64_t W = Vec<T>::W;
+  std::fill_n(y, n, T(0));
+  for (int64_t j0 = 0; j0 < n; j0 += W) {
+    const int64_t w = std::min(W, n - j0);
+    add_columns(j0, w, r + j0 * ld, ld, x + j0, int64_t{1}, T(1), y);
+    for (int64_t j = j0; j < j0 + w; ++j) add_scaled(j + 1 - j0, x[j], r + j * ld + j0, y + j0);
+  }
+  for (int64_t j0 = 0; j0 < n; j0 += W) {
+    const int64_t w = std::min(W, n - j0);
+    inner_products(j0, w, r + j0 * ld, ld, y, back + j0);
+    for (int64_t j = j0; j < j0 + w; ++j)
+      for (int64_t i = j0; i <= j; ++i) back[j] += r[j * ld + i] * y[i];
+  }
+}
+// The largest singular value of a triangle R, and the smallest, come from the directions that R^T R and its inverse
+// turn a vector into. Estimates are too small of the one and too large of the other: after two turns they may be far
+// off where values lie close together, after eight they are not.
+template <class T> bool is_conditioned(int64_t n, const T* r, int64_t ld, double rcond) {
   Scratch<T> x(n), y(n);
   auto start = [&] {
     for (int64_t i = 0; i < n; ++i) x[i] = T(1) + static_cast<T>(i * 7919 % 1009) / 1009;
     for (int64_t i = 0; i < n; i += 2) x[i] = -x[i];
   };
-  auto normalize = [&](T* v) {
-    const T length = std::sqrt(sum_of_squares(n, v));
-    scale_vector(n, T(1) / length, v);
-    return length;
-  };
-  Extremes<T> found{0, 0};
+  auto normalize = [&] { scale_vector(n, T(1) / std::sqrt(sum_of_squares(n, x.get())), x.get()); };
   start();
-  for (int turn = 0; turn < turns; ++turn) {
-    normalize(x.get());
-    std::fill_n(y.get(), n, T(0));
-    for (int64_t j = 0; j < n; ++j) add_scaled(j + 1, x[j], r + j * ld, y.get());
-    found.largest = std::sqrt(sum_of_squares(n, y.get()));
-    for (int64_t j = 0; j < n; ++j) inner_products(j + 1, int64_t{1}, r + j * ld, ld, y.get(), x.get() + j);
+  T largest = 0;
+  for (int turn = 0; turn < 4; ++turn) {
+    normalize();
+    multiply_triangle(n, r, ld, x.get(), y.get(), x.get());
+    largest = std::max(largest, std::sqrt(sum_of_squares(n, y.get())));
   }
+  const double least = rcond * static_cast<double>(largest);  // what the smallest must be
   start();
-  for (int turn = 0; turn < turns; ++turn) {
-    normalize(x.get());
-    for (int64_t j = 0; j < n; ++j) {  // R^T y = x
-      T sum;
-      inner_products(j, int64_t{1}, r + j * ld, ld, y.get(), &sum);
-      y[j] = (x[j] - sum) / r[j * ld + j];
-    }
+  for (int turn = 1; turn <= 8; ++turn) {
+    normalize();
+    std::copy_n(x.get(), n, y.get());
+    solve_rows(false, false, n, 1, r, ld, 1, y.get(), 1);  // R^T y = x
+    const double smallest = 1 / std::sqrt(static_cast<double>(sum_of_squares(n, y.get())));
+    if (!(smallest >= least && smallest > 0)) return false;
+    const double margin = turn < 3 ? 100 : turn < 5 ? 5 : turn < 8 ? 2 : 1.3;
+    if (turn >= 2 && smallest >= margin * least) return true;
     std::copy_n(y.get(), n, x.get());
-    const T length = std::sqrt(sum_of_squares(n, y.get()));
-    if (!(length > T(0) && length <= std::numeric_limits<T>::max()))
-      return {found.largest, T(0)};  // as good as singular
-    found.smallest = turn == 0 ? T(1) / length : std::min(found.smallest, T(1) / length);
-    for (int64_t j = n - 1; j >= 0; --j) {  // R x = y
-      x[j] /= r[j * ld + j];
-      add_scaled(j, -x[j], r + j * ld, x.get());
-    }
+    solve_rows(true, false, n, 1, r, 1, ld, x.get(), 1);  // R x = y
   }
-  return found;
+  return false;
 }
 
 }  // namespace
 
-template <class T> Extremes<T> triangle_extremes(int64_t n, const T* r, int64_t ld, int turns) {
-  return extremes(n, r, ld, turns);
+template <class T> bool well_conditioned(int64_t n, const T* r, int64_t ld, double rcond) {
+  return is_conditioned(n, r, ld, rcond);
 }
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
   std::min(m, n) < kSketched ? Pivoted<T>(m, n, a, ld, tau, order).run() : sketched(m, n, a, ld, tau, order);
@@ -222,12 +228,12 @@ template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t l
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu {
-template <class T> Extremes<T> triangle_extremes(int64_t, const T*, int64_t, int) { return {0, 0}; }
+template <class T> bool well_conditioned(int64_t, const T*, int64_t, double) { return false; }
 template <class T> void pivoted_qr_columns(int64_t, int64_t, T*, int64_t, T*, int*) {}
 #endif
 
-template Extremes<float> triangle_extremes(int64_t, const float*, int64_t, int);
-template Extremes<double> triangle_extremes(int64_t, const double*, int64_t, int);
+template bool well_conditioned(int64_t, const float*, int64_t, double);
+template bool well_conditioned(int64_t, const double*, int64_t, double);
 template void pivoted_qr_columns(int64_t, int64_t, float*, int64_t, float*, int*);
 template void pivoted_qr_columns(int64_t, int64_t, double*, int64_t, double*, int*);
 

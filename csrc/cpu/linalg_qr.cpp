@@ -1,6 +1,7 @@
 // QR by Householder's reflections.
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tall.h"
 #include "cpu/linalg_tiny.h"
 
 namespace rl::cpu {
@@ -44,6 +45,31 @@ template <class T> struct TinyQr {
 };
 
 }  // namespace
+bool is_tall(DType dtype, int64_t m, int64_t n) {
+  if (dtype == DType::Float32) return TallQr<float>::fits(m, n);
+  return dtype == DType::Float64 && TallQr<double>::fits(m, n);
+}
+void qr_tall(const View& a, const View* q, const View& r) {
+  const int64_t m = rows_of(a), n = cols_of(a);
+  visit_lapack(a.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!lapack::is_complex<T>)
+      for_batch(batch_count(a, 2), 4.0 * m * n * n, [&](int64_t i) {
+        TallQr<T> tall(m, n, a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]);
+        tall.decompose();
+        ColMajor<T> triangle(r, i, Access::Write);
+        for (int64_t j = 0; j < n; ++j)
+          for (int64_t p = 0; p < n; ++p) triangle.at(p, j) = p <= j ? tall.triangle()[j * tall.ld() + p] : T(0);
+        if (!q) return;
+        ColMajor<T> y(*q, i, Access::Write);
+        Scratch<T> unit(checked_mul(n, n));
+        std::fill_n(unit.get(), n * n, T(0));
+        for (int64_t j = 0; j < n; ++j) unit[j * (n + 1)] = T(1);
+        tall.expand(unit.get(), n, n, y.data(), y.ld());
+      });
+  });
+}
+
 void geqrf(const View& a, const View& tau) {
   int m = rows_of(a), n = cols_of(a);
   if (!m || !n) return;
@@ -55,7 +81,8 @@ void geqrf(const View& a, const View& tau) {
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Write);
       if constexpr (!lapack::is_complex<T>) {
-        if (is_dense<T>(kReflected * std::min(m, n))) return qr_columns(m, n, x.data(), x.ld(), t.data());
+        if (is_dense<T>(kReflected * std::min(m, n)))
+          return qr_columns(m, n, std::min(m, n), x.data(), x.ld(), t.data());
       }
       int code = 0;
       with_work<T>([&](T* work, int size) { lapack::geqrf<T>(m, n, x.data(), x.ld(), t.data(), work, size, &code); });
@@ -89,13 +116,14 @@ void ormqr(const View& a, const View& tau, const View& c, bool left, bool adjoin
   visit_lapack(a.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(c, 2), 2.0 * m * n * k, [&](int64_t i) {
-      if constexpr (!lapack::is_complex<T>) {
-        if (left && is_dense<T>(std::min(k, n))) {
-          ColMajor<T> x(a, i, Access::Read), y(c, i, Access::ReadWrite);
+      if constexpr (!lapack::is_complex<T>)
+        if (is_dense<T>(kReflected * k)) {  // C Q is (Q^T C^T)^T
+          const Turned other(c);
+          ColMajor<T> x(a, i, Access::Read), y(left ? c : other.view, i, Access::ReadWrite);
           Column<T> t(tau, i, Access::Read);
-          return reflect_columns(adjoint, m, n, k, x.data(), x.ld(), t.data(), y.data(), y.ld());
+          return reflect_columns(adjoint == left, left ? m : n, left ? n : m, k, x.data(), x.ld(), t.data(), y.data(),
+                                 y.ld());
         }
-      }
       // The routine restores what it writes into a, but writes: work on a copy.
       ColMajor<T> x(a, i, Access::Read, true), y(c, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Read);

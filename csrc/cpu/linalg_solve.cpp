@@ -27,13 +27,11 @@ template <class T> int lu_unpivoted(const ColMajor<T>& a, int m, int n) {
   return info;
 }
 
-constexpr int kManyColumns = 8;  // of a right side, for which products pay
-
 }  // namespace
 
 bool by_rows(DType dtype, int64_t m, int64_t n) {
-  const int64_t least = std::min(m, n);
-  return dtype == DType::Float32 ? is_dense<float>(least) : dtype == DType::Float64 && is_dense<double>(least);
+  if (m == n && n <= kTiny) return true;
+  return (dtype == DType::Float32 || dtype == DType::Float64) && is_dense<float>(std::min(m, n), kEliminated);
 }
 
 void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) {
@@ -55,7 +53,7 @@ void lu_factor(const View& a, const View& pivots, const View& info, bool pivot) 
       Column<int> p(pivots, i, Access::Write);
       int code = 0;
       if constexpr (!lapack::is_complex<T>)
-        if (pivot && is_dense<T>(std::min(m, n))) {
+        if (pivot && is_dense<T>(std::min(m, n), kEliminated)) {
           RowMajor<T> x(a, i);
           item<int>(info, i) = lu_rows(m, n, x.data(), x.ld(), p.data());
           return x.put();
@@ -93,7 +91,7 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime, "lu_solve: pivots must be between 1 and ", n, ", got ",
               p.data()[j]);
       if constexpr (!lapack::is_complex<T>)
-        if ((k >= kManyColumns || lu.strides[lu.ndim - 1] == 1) && is_dense<T>(n)) {
+        if (is_dense<T>(n, 1)) {
           RowMajor<T> y(b, i);
           const T* packed = lu.as<T>() + batch_offset(lu, i, 2);
           const int64_t rs = lu.strides[lu.ndim - 2], cs = lu.strides[lu.ndim - 1];
@@ -134,7 +132,7 @@ void inverse(const View& a, const View& info) {
         });
       }
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(n)) {
+        if (is_dense<T>(n, kEliminated)) {
           RowMajor<T> x(a, i);
           Scratch<int> pivots(n);
           item<int>(info, i) = code = lu_rows(n, n, x.data(), x.ld(), pivots.get());
@@ -149,11 +147,8 @@ void inverse(const View& a, const View& info) {
         Scratch<int> pivots(n);
         lapack::getrf<T>(n, n, x.data(), x.ld(), pivots.get(), &code);
         if (code == 0) {
-          T query;
-          lapack::getri<T>(n, x.data(), x.ld(), pivots.get(), &query, -1, &code);
-          int size = work_size(query);
-          Scratch<T> work(size);
-          lapack::getri<T>(n, x.data(), x.ld(), pivots.get(), work.get(), size, &code);
+          with_work<T>(
+              [&](T* work, int size) { lapack::getri<T>(n, x.data(), x.ld(), pivots.get(), work, size, &code); });
         }
       }
       item<int>(info, i) = code;
@@ -168,7 +163,7 @@ void triangular_solve(const View& a, const View& b, bool left, bool upper, char 
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 1.0 * m * n * (left ? m : n), [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
-        if ((left ? n : m) >= kManyColumns && is_dense<T>(left ? m : n)) {
+        if (is_dense<T>(left ? m : n, 1)) {
           // X A = B is A^T X^T = B^T.
           RowMajor<T> y(left ? b : Turned(b).view, i);
           int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];

@@ -1,11 +1,12 @@
-// Singular values, and eigenvalues of general matrices.
-#include <limits>
-
+// Singular values.
 #include "cpu/linalg.h"
 #include "cpu/linalg_layout.h"
+#include "cpu/linalg_tall.h"
 
 namespace rl::cpu {
 namespace {
+
+constexpr int64_t kTallDense = 8;  // columns of a tall matrix from which on a QR of our own pays
 
 template <class T> struct Svd {
   using R = lapack::real_t<T>;
@@ -21,7 +22,7 @@ template <class T> struct Svd {
         job == 'N' ? 7 * least : std::max(5 * least * least + 5 * least, 2 * most * least + 2 * least * least + least);
     Scratch<R> rwork(lapack::is_complex<T> ? real : 1);
     Scratch<int> iwork(8 * least);
-    run([&](T* work, int size) {
+    with_work<T>([&](T* work, int size) {
       if constexpr (lapack::is_complex<T>)
         lapack::gesdd<T>(job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), iwork.get(), &code);
       else lapack::gesdd<T>(job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, iwork.get(), &code);
@@ -29,7 +30,7 @@ template <class T> struct Svd {
   }
   void qr_iteration() {
     Scratch<R> rwork(5 * static_cast<int64_t>(std::min(m, n)));
-    run([&](T* work, int size) {
+    with_work<T>([&](T* work, int size) {
       if constexpr (lapack::is_complex<T>)
         lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, rwork.get(), &code);
       else lapack::gesvd<T>(job, job, m, n, a, lda, s, u, ldu, vh, ldvh, work, size, &code);
@@ -40,7 +41,8 @@ template <class T> struct Svd {
     Scratch<T> tauq(m), taup(m);
     Scratch<R> e(m), work(3 * static_cast<int64_t>(m) * m + 4 * static_cast<int64_t>(m));
     Scratch<int> iwork(8 * static_cast<int64_t>(m));
-    run([&](T* w, int size) { lapack::gebrd<T>(m, n, a, lda, s, e.get(), tauq.get(), taup.get(), w, size, &code); });
+    with_work<T>(
+        [&](T* w, int size) { lapack::gebrd<T>(m, n, a, lda, s, e.get(), tauq.get(), taup.get(), w, size, &code); });
     Scratch<R> ru(static_cast<int64_t>(m) * m), rv(static_cast<int64_t>(m) * m);
     R none;
     int inone;
@@ -53,8 +55,9 @@ template <class T> struct Svd {
       for (int64_t i = 0; i < height; ++i)
         vh[j * ldvh + i] = i < m && j < m ? T(rv[j * m + i]) : T(i >= m && i == j ? 1 : 0);
     char adjoint = lapack::is_complex<T> ? 'C' : 'T';
-    run([&](T* w, int size) { lapack::ormbr<T>('Q', 'L', 'N', m, m, n, a, lda, tauq.get(), u, ldu, w, size, &code); });
-    run([&](T* w, int size) {
+    with_work<T>(
+        [&](T* w, int size) { lapack::ormbr<T>('Q', 'L', 'N', m, m, n, a, lda, tauq.get(), u, ldu, w, size, &code); });
+    with_work<T>([&](T* w, int size) {
       lapack::ormbr<T>('P', 'R', adjoint, height, n, m, a, lda, taup.get(), vh, ldvh, w, size, &code);
     });
   }
@@ -102,24 +105,40 @@ template <class T> struct Svd {
   // Tall matrices by their QR first: A = Q R, R = U' S V^H, U = Q U'.
   void tall() {
     Scratch<T> tau(n), r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
-    if constexpr (!lapack::is_complex<T>)
-      if (is_dense<T>(n)) {
-        qr_columns(m, n, a, lda, tau.get());
-        solve_triangle(r.get(), small.get());
+    if constexpr (!lapack::is_complex<T>) {
+      if (is_dense<T>(n, kTallDense)) {
+        qr_columns(m, n, n, a, lda, tau.get());
+        solve_triangle(a, lda, r.get(), small.get());
         if (job == 'N' || code) return;
         expand_left(small.get());
         return reflect_columns(false, m, job == 'A' ? m : n, n, a, lda, tau.get(), u, ldu);
       }
-    run([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
-    solve_triangle(r.get(), small.get());
+    }
+    with_work<T>([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
+    solve_triangle(a, lda, r.get(), small.get());
     expand_left(small.get());
     int width = job == 'A' ? m : n;
-    run([&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
+    with_work<T>(
+        [&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
   }
-  // s, vh and the small u of the triangle in a's corner, which becomes r.
-  void solve_triangle(T* r, T* small) {
+  // Whether A, of any strides, is tall enough for its own way, and has numbers for it.
+  bool by_pieces(const T* from, int64_t rs, int64_t cs) {
+    if constexpr (lapack::is_complex<T>) return false;
+    else {
+      if (job == 'A' || !TallQr<T>::fits(m, n)) return false;
+      TallQr<T> qr(m, n, from, rs, cs);
+      job == 'N' ? qr.reflect() : qr.decompose();
+      if (!moderate(n, n, qr.triangle(), qr.ld())) return false;
+      Scratch<T> r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
+      solve_triangle(qr.triangle(), qr.ld(), r.get(), small.get());
+      if (job == 'S' && code == 0) qr.expand(small.get(), n, n, u, ldu);
+      return true;
+    }
+  }
+  // s, vh and the small u of a triangle, which becomes r.
+  void solve_triangle(const T* from, int64_t ld, T* r, T* small) {
     for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? a[j * lda + i] : T(0);
+      for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? from[j * ld + i] : T(0);
     Svd<T> inner{n, n, 0, job == 'N' ? 'N' : 'S', r, small, vh, n, n, ldvh, s};
     inner.by_shape();
     code = inner.code;
@@ -129,34 +148,17 @@ template <class T> struct Svd {
     for (int64_t j = 0; j < width; ++j)
       for (int64_t i = 0; i < m; ++i) u[j * ldu + i] = i < n && j < n ? small[j * n + i] : T(i == j ? 1 : 0);
   }
-  // Numbers that need no scaling before: neither tiny nor huge, and finite.
-  bool moderate() const {
-    R largest = 0;
-    for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = 0; i < m; ++i) {
-        R x = std::abs(a[j * lda + i]);
-        if (!(x <= std::numeric_limits<R>::max())) return false;
-        largest = std::max(largest, x);
-      }
-    R limit = sizeof(R) == 4 ? R(1e12) : R(1e120);
-    return largest < limit && largest > 1 / limit;
-  }
   void by_shape() {
     int64_t least = std::min(m, n), most = std::max(m, n), threshold = least * 11 / 6;
-    if constexpr (!lapack::is_complex<T>)
-      if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate())
+    if constexpr (!lapack::is_complex<T>) {
+      if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate(m, n, a, lda))
         return 2 * int64_t{m} >= 3 * int64_t{n} ? tall() : condensed();
+      if (is_dense<T>(n, kTallDense) && m >= 4 * n && moderate(m, n, a, lda)) return tall();
+    }
     if (job == 'N' || lapack::is_complex<T>) divide_and_conquer();
-    else if (n > m && most >= threshold && most < 16 * least && moderate()) wide();
-    else if (m > n && 2 * most >= 3 * least && most < threshold && moderate()) tall();
+    else if (n > m && most >= threshold && most < 16 * least && moderate(m, n, a, lda)) wide();
+    else if (m > n && 2 * most >= 3 * least && most < threshold && moderate(m, n, a, lda)) tall();
     else divide_and_conquer();
-  }
-  template <class F> void run(F f) {
-    T query;
-    f(&query, -1);
-    int size = work_size(query);
-    Scratch<T> work(size);
-    f(work.get(), size);
   }
 };
 
@@ -185,10 +187,14 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
     using T = typename decltype(tag)::type;
     using R = lapack::real_t<T>;
     for_batch(batch_count(a, 2), (u ? 20.0 : 4.0) * m * n * least, [&](int64_t i) {
-      ColMajor<T> x(a, i, Access::Read, true);
       Column<R> values(s, i, Access::Write);
-      Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', x.data(), nullptr, nullptr, x.ld(), 1, 1, values.data()};
+      Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', nullptr, nullptr, nullptr, 1, 1, 1, values.data()};
       auto solve = [&] {
+        if (driver != SvdDriver::QrIteration &&
+            job.by_pieces(a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]))
+          return;
+        ColMajor<T> x(a, i, Access::Read, true);
+        job.a = x.data(), job.lda = x.ld();
         if (driver == SvdDriver::QrIteration) job.qr_iteration();
         else job.by_shape();
       };
@@ -202,68 +208,6 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
         solve();
       }
       item<int>(info, i) = job.code;
-    });
-  });
-}
-
-void eig(const View& a, const View& values, const View* vectors, const View& info) {
-  int n = rows_of(a);
-  visit_lapack(a.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using R = lapack::real_t<T>;
-    using C = std::complex<R>;
-    for_batch(batch_count(a, 2), 25.0 * n * n * n, [&](int64_t i) {
-      int code = 0;
-      if (n) {
-        ColMajor<T> x(a, i, Access::Read, true);
-        Column<C> w(values, i, Access::Write);
-        char job = vectors ? 'V' : 'N';
-        T none, query;
-        if constexpr (lapack::is_complex<T>) {
-          Scratch<R> rwork(2 * static_cast<int64_t>(n));
-          auto run = [&](T* v, int ldv) {
-            auto call = [&](T* work, int size) {
-              lapack::geev<T>('N', job, n, x.data(), x.ld(), w.data(), &none, 1, v, ldv, work, size, rwork.get(),
-                              &code);
-            };
-            call(&query, -1);
-            int size = work_size(query);
-            Scratch<T> work(size);
-            call(work.get(), size);
-          };
-          if (vectors) {
-            ColMajor<C> v(*vectors, i, Access::Write);
-            run(v.data(), v.ld());
-          } else {
-            run(&none, 1);
-          }
-        } else {
-          Scratch<R> re(n), im(n), v(vectors ? static_cast<int64_t>(n) * n : 1);
-          int ldv = vectors ? n : 1;
-          auto call = [&](T* work, int size) {
-            lapack::geev<T>('N', job, n, x.data(), x.ld(), re.get(), im.get(), &none, 1, v.get(), ldv, work, size,
-                            &code);
-          };
-          call(&query, -1);
-          int size = work_size(query);
-          Scratch<T> work(size);
-          call(work.get(), size);
-          for (int j = 0; j < n; ++j) w.data()[j] = C(re[j], im[j]);
-          if (vectors) {  // conjugate pairs share two real columns: their real and imaginary parts
-            ColMajor<C> out(*vectors, i, Access::Write);
-            for (int64_t j = 0; j < n; ++j) {
-              bool pair = im[j] != 0 && j + 1 < n;
-              for (int64_t r = 0; r < n; ++r) {
-                R x0 = v[j * n + r], x1 = pair ? v[(j + 1) * n + r] : R(0);
-                out.at(r, j) = C(x0, x1);
-                if (pair) out.at(r, j + 1) = C(x0, -x1);
-              }
-              j += pair;
-            }
-          }
-        }
-      }
-      item<int>(info, i) = code;
     });
   });
 }

@@ -1,5 +1,4 @@
 // Symmetric and Hermitian matrices: Cholesky, Bunch and Kaufman's LDL, eigenvalues.
-#include <limits>
 #include <utility>
 
 #include "cpu/linalg.h"
@@ -18,20 +17,6 @@ template <class F> void each_row(int64_t n, F f) {
   parallel_for(0, n, std::max<int64_t>(1, 65536 / n), [&](int64_t first, int64_t last) {
     for (int64_t r = first; r < last; ++r) f(r);
   });
-}
-
-// Whether numbers can be reflected as they are: finite, and with squares that a T holds.
-template <class T> bool moderate(int64_t n, const T* a, int64_t ld) {
-  T largest = 0;
-  bool finite = true;
-  for (int64_t j = 0; j < n; ++j)
-    for (int64_t i = j; i < n; ++i) {
-      const T x = std::fabs(a[j * ld + i]);
-      finite &= x <= std::numeric_limits<T>::max();
-      largest = x > largest ? x : largest;
-    }
-  const T limit = sizeof(T) == 4 ? T(1e12) : T(1e120);
-  return finite && largest < limit && largest > 1 / limit;
 }
 
 // Eigenvalues of the lower half of x by way of three diagonals, and eigenvectors where wanted: those of the diagonals,
@@ -77,7 +62,7 @@ void cholesky(const View& a, const View& info, bool upper) {
         });
       }
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(n)) {
+        if (is_dense<T>(n, kEliminated)) {
           // L column by column is U row by row.
           T* at = a.as<T>() + batch_offset(a, i, 2);
           const int64_t rs = a.strides[a.ndim - (upper ? 2 : 1)], cs = a.strides[a.ndim - (upper ? 1 : 2)];
@@ -112,7 +97,7 @@ void cholesky_inverse(const View& a, const View& info, bool upper) {
     for_batch(batch_count(a, 2), n * 1.0 * n * n, [&](int64_t i) {
       int code = 0;
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(n)) {
+        if (is_dense<T>(n, 1)) {
           // The inverse of L L^T by two systems, if no element of the diagonal is zero.
           RowMajor<T> x(a, i);
           const T* l = x.data();
@@ -146,7 +131,7 @@ void cholesky_solve(const View& factor, const View& b, bool upper) {
     using T = typename decltype(tag)::type;
     for_batch(batch_count(b, 2), 2.0 * n * n * k, [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
-        if (k >= 8 && is_dense<T>(n)) {
+        if (is_dense<T>(n, 1)) {
           RowMajor<T> y(b, i);
           const T* l = factor.as<T>() + batch_offset(factor, i, 2);
           int64_t rs = factor.strides[factor.ndim - 2], cs = factor.strides[factor.ndim - 1];
@@ -222,7 +207,7 @@ void eigh(const View& a, const View& values, const View& info, bool upper, bool 
         ColMajor<T> x(a, i, Access::ReadWrite);
         Column<R> w(values, i, Access::Write);
         if constexpr (!lapack::is_complex<T>)
-          if (!upper && is_dense<T>(n) && moderate(n, x.data(), x.ld())) {
+          if (!upper && is_dense<T>(n) && moderate(n, n, x.data(), x.ld(), true)) {
             item<int>(info, i) = eigh_condensed(n, x, w.data(), vectors);
             return;
           }

@@ -32,10 +32,15 @@ template <class T> struct Tiny {
         if constexpr (lapack::is_complex<T>) return std::fabs(at[i][k].real()) + std::fabs(at[i][k].imag());
         else return std::fabs(at[i][k]);
       };
-      for (int i = k + 1; i < n; ++i) best = size(i) > size(best) ? i : best;
+      // No branches: which row is the best, and whether it is another one, cannot be foreseen.
+      auto most = size(k);
+      for (int i = k + 1; i < n; ++i) {
+        const auto next = size(i);
+        best = next > most ? i : best;
+        most = next > most ? next : most;
+      }
       pivots[k] = best + 1;
-      if (best != k)
-        for (int j = 0; j < n; ++j) std::swap(at[k][j], at[best][j]);
+      for (int j = 0; j < n; ++j) std::swap(at[k][j], at[best][j]);
       if (at[k][k] == T(0)) {
         if (!info) info = k + 1;
         continue;
@@ -82,29 +87,51 @@ template <class T> struct Tiny {
   }
   // X of A X = B for B with n rows, k columns and any strides, in place; trans as getrs's.
   void solve(int n, int k, T* b, int64_t rs, int64_t cs, char trans) const {
-    T x[kTiny];
+    int c = 0;
+    for (; c + kSides <= k; c += kSides) solve_sides<kSides>(n, b + c * cs, rs, cs, trans);
+    for (; c + 4 <= k; c += 4) solve_sides<4>(n, b + c * cs, rs, cs, trans);
+    for (; c < k; ++c) solve_sides<1>(n, b + c * cs, rs, cs, trans);
+  }
+
+ private:
+  static constexpr int kSides = 8;  // columns that go side by side through vectors
+  template <int S> void solve_sides(int n, T* b, int64_t rs, int64_t cs, char trans) const {
+    T x[kTiny][S];
     auto get = [&](int i, int j) {
       if constexpr (lapack::is_complex<T>)
         return trans == 'N' ? at[i][j] : trans == 'T' ? at[j][i] : std::conj(at[j][i]);
       else return trans == 'N' ? at[i][j] : at[j][i];
     };
-    for (int c = 0; c < k; ++c) {
-      for (int i = 0; i < n; ++i) x[i] = b[i * rs + c * cs];
-      if (trans == 'N')
-        for (int i = 0; i < n; ++i) std::swap(x[i], x[pivots[i] - 1]);
-      // L is unit; transposed, U comes first.
-      for (int i = 0; i < n; ++i) {
-        for (int j = 0; j < i; ++j) x[i] -= get(i, j) * x[j];
-        if (trans != 'N') x[i] /= get(i, i);
-      }
-      for (int i = n - 1; i >= 0; --i) {
-        for (int j = i + 1; j < n; ++j) x[i] -= get(i, j) * x[j];
-        if (trans == 'N') x[i] /= get(i, i);
-      }
-      if (trans != 'N')
-        for (int i = n - 1; i >= 0; --i) std::swap(x[i], x[pivots[i] - 1]);
-      for (int i = 0; i < n; ++i) b[i * rs + c * cs] = x[i];
+    auto each = [](auto f) {
+      for (int s = 0; s < S; ++s) f(s);
+    };
+    auto take_off = [&](int i, int j) {
+      const T by = get(i, j);
+      each([&](int s) { x[i][s] -= by * x[j][s]; });
+    };
+    auto divide = [&](int i) {
+      const T by = get(i, i);
+      each([&](int s) { x[i][s] /= by; });
+    };
+    auto exchange = [&](int i) {
+      const int with = pivots[i] - 1;
+      each([&](int s) { std::swap(x[i][s], x[with][s]); });
+    };
+    for (int i = 0; i < n; ++i) each([&](int s) { x[i][s] = b[i * rs + s * cs]; });
+    if (trans == 'N')
+      for (int i = 0; i < n; ++i) exchange(i);
+    // L is unit; transposed, U comes first.
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < i; ++j) take_off(i, j);
+      if (trans != 'N') divide(i);
     }
+    for (int i = n - 1; i >= 0; --i) {
+      for (int j = i + 1; j < n; ++j) take_off(i, j);
+      if (trans == 'N') divide(i);
+    }
+    if (trans != 'N')
+      for (int i = n - 1; i >= 0; --i) exchange(i);
+    for (int i = 0; i < n; ++i) each([&](int s) { b[i * rs + s * cs] = x[i][s]; });
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 #include "cpu/gemm.h"
 
@@ -101,6 +102,49 @@ template <class T> void inner_products(int64_t n, int64_t k, const T* p, int64_t
   for (; j + 8 <= k; j += 8) some(std::integral_constant<int, 8>{}, j);
   for (; j + 2 <= k; j += 2) some(std::integral_constant<int, 2>{}, j);
   if (j < k) some(std::integral_constant<int, 1>{}, j);
+}
+// out[j + c * ldo] += x's column c ^T p's column j, for k columns of p and w of x, of n numbers each: a tile of sums
+// stays in registers.
+template <class T>
+void inner_grid(int64_t n, int64_t k, const T* p, int64_t ld, int64_t w, const T* x, int64_t ldx, T* out, int64_t ldo) {
+  using V = Vec<T>;
+  auto tile = [&](auto across, auto down, int64_t j, int64_t c) {
+    constexpr int N = decltype(across)::value, M = decltype(down)::value;
+    typename V::Reg sums[N][M];
+#pragma GCC unroll 8
+    for (int q = 0; q < N; ++q)
+#pragma GCC unroll 3
+      for (int r = 0; r < M; ++r) sums[q][r] = V::zero();
+    const T *left = p + j * ld, *right = x + c * ldx;
+    auto step = [&](int64_t i, auto load) __attribute__((always_inline)) {
+      typename V::Reg y[M];
+#pragma GCC unroll 3
+      for (int r = 0; r < M; ++r) y[r] = load(right + r * ldx + i);
+#pragma GCC unroll 8
+      for (int q = 0; q < N; ++q) {
+        const auto z = load(left + q * ld + i);
+#pragma GCC unroll 3
+        for (int r = 0; r < M; ++r) sums[q][r] = V::fma(z, y[r], sums[q][r]);
+      }
+    };
+    int64_t i = 0;
+    for (; i + V::W <= n; i += V::W) step(i, [&](const T* from) { return V::load(from); });
+    if (i < n) step(i, [&](const T* from) { return V::load(from, first_lanes<T>(n - i)); });
+#pragma GCC unroll 8
+    for (int q = 0; q < N; ++q)
+#pragma GCC unroll 3
+      for (int r = 0; r < M; ++r) out[j + q + (c + r) * ldo] += sum_of<T>(sums[q][r]);
+  };
+  constexpr std::integral_constant<int, 8> many;
+  constexpr std::integral_constant<int, 3> few;
+  constexpr std::integral_constant<int, 1> one;
+  for (int64_t c = 0; c < w;) {
+    const bool wide = c + 3 <= w;
+    int64_t j = 0;
+    for (; j + 8 <= k; j += 8) wide ? tile(many, few, j, c) : tile(many, one, j, c);
+    for (; j < k; ++j) wide ? tile(one, few, j, c) : tile(one, one, j, c);
+    c += wide ? 3 : 1;
+  }
 }
 // y += scale * p c, for k columns of n numbers; c's numbers are `step` apart.
 template <class T>

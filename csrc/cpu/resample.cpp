@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "cpu/grid_pixels.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 #include "cpu/scratch.h"
@@ -17,29 +18,6 @@
 
 namespace rl::RL_ISA {
 namespace {
-
-// A coordinate in pixels, and its derivative by the grid's number.
-template <class T> struct Pixel {
-  T at, slope;
-};
-template <int kPadding, bool kAlign, class T> RL_INLINE Pixel<T> to_pixel(T g, int64_t size) {
-  T n = static_cast<T>(size);
-  T at = kAlign ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
-  T slope = kAlign ? (n - 1) / 2 : n / 2;
-  if constexpr (kPadding == 2) {
-    T low = kAlign ? T(0) : T(-0.5), span = kAlign ? n - 1 : n;
-    T from = at - low, away = abs_(from), flips = floor_(away / span), rest = away - flips * span;
-    bool even = floor_(flips / 2) * 2 == flips;
-    at = span == 0 ? T(0) : (even ? rest : span - rest) + low;
-    slope = span == 0 ? T(0) : ((from < 0) == even ? -slope : slope);
-  }
-  if constexpr (kPadding != 0) {
-    slope = at <= 0 || at >= n - 1 ? T(0) : slope;
-    at = at > 0 ? at : T(0);  // a NaN becomes 0
-    at = at < n - 1 ? at : n - 1;
-  }
-  return {at, slope};
-}
 
 constexpr int64_t kPoints = 256;
 
@@ -221,11 +199,13 @@ template <class T> void sample_grad_of(const GridShape& s, const View* dx, const
 }
 
 void grid_sample(const GridShape& s, const View& out, const View& x, const View& grid) {
+  if (s.cubic || s.dims == 3) return taps_sample(s, out, x, grid);
   if (out.dtype == DType::Float64) sample_of<double>(s, out, x, grid);
   else sample_of<float>(s, out, x, grid);
 }
 void grid_sample_grad(const GridShape& s, const View* dx, const View* dgrid, const View& dy, const View& x,
                       const View& grid) {
+  if (s.cubic || s.dims == 3) return taps_sample_grad(s, dx, dgrid, dy, x, grid);
   if (dy.dtype == DType::Float64) sample_grad_of<double>(s, dx, dgrid, dy, x, grid);
   else sample_grad_of<float>(s, dx, dgrid, dy, x, grid);
 }

@@ -66,19 +66,29 @@ struct AttentionBackward : Node {
 };
 static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool causal, double scale,
                         const OptTensor& given_mask) {
+  const bool half = q.dtype() == DType::BFloat16 || q.dtype() == DType::Float16;
+  const bool recorded = grad_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
+  if (half && (recorded || !g_cpu->attention->takes_halves())) {
+    auto wide = [](const Tensor& t) { return cast(t, DType::Float32); };
+    return cast(attention(wide(q), wide(k), wide(v), causal, scale, given_mask), q.dtype());
+  }
   bool right = q.dim() == 4 && k.dim() == 4 && v.dim() == 4 && q.dtype() == k.dtype() && q.dtype() == v.dtype() &&
-               (q.dtype() == DType::Float32 || q.dtype() == DType::Float64);
-  for (int i = 0; i < 2 && right; ++i) right = q.sizes()[i] == k.sizes()[i] && q.sizes()[i] == v.sizes()[i];
+               (half || q.dtype() == DType::Float32 || q.dtype() == DType::Float64);
+  right = right && q.sizes()[0] == k.sizes()[0] && k.sizes()[0] == v.sizes()[0] && k.sizes()[1] == v.sizes()[1];
+  // Heads of keys and values may be shared by several of the queries' where no gradient is wanted.
+  const bool shared = right && q.sizes()[1] != k.sizes()[1];
+  if (shared) right = k.sizes()[1] > 0 && q.sizes()[1] % k.sizes()[1] == 0 && !recorded;
   CHECK(right && q.sizes()[3] == k.sizes()[3] && k.sizes()[2] == v.sizes()[2] && k.sizes()[2] > 0, Runtime,
         "attention: expected query (N, H, L, E), key (N, H, S, E) and value (N, H, S, F) of one type, got ",
         to_text(q.sizes()), ", ", to_text(k.sizes()), " and ", to_text(v.sizes()));
   CHECK(q.sizes()[2] <= INT_MAX && k.sizes()[2] <= INT_MAX && q.sizes()[3] <= INT_MAX && v.sizes()[3] <= INT_MAX,
         Runtime, "attention: the sizes are too large: ", to_text(q.sizes()), ", ", to_text(v.sizes()));
   Tensor mask = given_mask;
+  const DType number = half ? DType::Float32 : q.dtype();
   if (mask.defined()) {
-    CHECK((mask.dtype() == DType::Bool || mask.dtype() == q.dtype()) && mask.device() == q.device() &&
+    CHECK((mask.dtype() == DType::Bool || mask.dtype() == number) && mask.device() == q.device() &&
               !(mask.requires_grad() && grad_enabled()),
-          Runtime, "attention: expected a mask of booleans or of ", info(q.dtype()).name, " without gradient, got ",
+          Runtime, "attention: expected a mask of booleans or of ", info(number).name, " without gradient, got ",
           info(mask.dtype()).name);
     mask = expand(detach(mask), Ints{q.sizes()[0], q.sizes()[1], q.sizes()[2], k.sizes()[2]});
   }
@@ -86,7 +96,7 @@ static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool 
   sizes[3] = v.sizes()[3];
   bool joined = q.strides()[1] < q.strides()[2] && sizes[3] == q.sizes()[3];
   Tensor y = joined ? empty_joined(sizes, q) : empty(sizes, q.dtype(), q.device()),
-         lse = empty(Ints{sizes[0], sizes[1], sizes[2]}, q.dtype(), q.device());
+         lse = empty(Ints{sizes[0], sizes[1], sizes[2]}, number, q.device());
   if (!q.device().is_meta() && lse.numel()) {
     NoGrad raw;
     Tensor qc = with_rows(q), kc = with_rows(k), vc = with_rows(v);

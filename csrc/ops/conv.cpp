@@ -91,6 +91,17 @@ struct Matrix {
   Matrix(const Matrix&) = delete;
 };
 
+// Whether the kernel should work on pictures with their channels last as they lie, which `wanted` says that they do.
+static bool takes_last(const Geometry& g, const Tensor& x, const Tensor& w, ConvPass pass, bool wanted) {
+  return wanted && w.dim() >= 4 && x.device().is_cpu() && g_cpu->conv->takes_last(g.shape, x.dtype(), pass);
+}
+// Filters as they lie, if they lie in one of the two orders.
+static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
+  shape.channels_last = last;
+  shape.filters_last = last && channels_last(w);
+  return contiguous(w, shape.filters_last ? last_of(w) : MemoryFormat::Contiguous);
+}
+
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
 static Tensor channel_sums(const Tensor& dy) {
   Ints kept(dy.dim(), 1);
@@ -131,7 +142,8 @@ struct ConvolutionBackward : Node {
 static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
                           bool channels_last) {
   const bool rows = channels_last && one_tap(g) && x.numel();
-  Tensor y = empty_ordered(g.y, x.dtype(), x.device(), rows);
+  const bool last = !rows && takes_last(g, x, w, ConvPass::Forward, channels_last);
+  Tensor y = empty_ordered(g.y, x.dtype(), x.device(), rows || last);
   if (rows && !skipped(y)) {  // Note [Filters of one tap]
     NoGrad raw;
     const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = y.numel() / to;
@@ -146,13 +158,15 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
       g_cpu->matmul->matmul(out.view, in.view, filters.view);
     }
   } else if (!skipped(y)) {
-    Tensor a = contiguous(x), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
-    View shift = c ? c.view() : View();
+    NoGrad raw;
     Tensor memory;
-    g_cpu->conv->forward(with_workspace(g, x.dtype(), ConvPass::Forward, memory), y.view(), a.view(), b.view(),
-                         c ? &shift : nullptr);
+    ConvShape shape = with_workspace(g, x.dtype(), ConvPass::Forward, memory);
+    Tensor a = contiguous(x, last ? last_of(x) : MemoryFormat::Contiguous), b = filters(w, last, shape),
+           c = bias ? contiguous(bias) : Tensor();
+    View shift = c ? c.view() : View();
+    g_cpu->conv->forward(shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
   }
-  if (!rows) y = ordered(std::move(y), channels_last);
+  if (!rows && !last) y = ordered(std::move(y), channels_last);
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(x);
     if (n.needs(0)) n.weight = save(w);
@@ -191,7 +205,8 @@ struct ConvolutionInputBackward : Node {
 static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g,
                                    bool channels_last) {
   const bool rows = !bias && one_tap(g) && dy.numel() && ops::channels_last(dy);
-  Tensor dx = empty_ordered(g.x, dy.dtype(), dy.device(), rows);
+  const bool last = !rows && takes_last(g, dy, w, ConvPass::Input, channels_last || ops::channels_last(dy));
+  Tensor dx = empty_ordered(g.x, dy.dtype(), dy.device(), rows || last);
   if (rows && !skipped(dx)) {  // Note [Filters of one tap]
     NoGrad raw;
     const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;
@@ -200,16 +215,14 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
     g_cpu->matmul->matmul(out.view, in.view, filters.view);
   } else if (!skipped(dx)) {
     NoGrad raw;
-    Tensor a = contiguous(dy), b = contiguous(w);
     Tensor memory;
-    g_cpu->conv->input(with_workspace(g, dy.dtype(), ConvPass::Input, memory), dx.view(), a.view(), b.view());
-    if (bias) {
-      Ints shape(dx.dim(), 1);
-      shape[1] = bias.numel();
-      dx = add(dx, reshape(bias, shape));
-    }
+    ConvShape shape = with_workspace(g, dy.dtype(), ConvPass::Input, memory);
+    Tensor a = contiguous(dy, last ? last_of(dy) : MemoryFormat::Contiguous), b = filters(w, last, shape),
+           c = bias ? contiguous(bias) : Tensor();
+    View shift = c ? c.view() : View();
+    g_cpu->conv->input(shape, dx.view(), a.view(), b.view(), c ? &shift : nullptr);
   }
-  if (!rows) dx = ordered(std::move(dx), channels_last);
+  if (!rows && !last) dx = ordered(std::move(dx), channels_last);
   return record<ConvolutionInputBackward>(dx, {dy, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(dy);
     if (n.needs(0)) n.weight = save(w);
@@ -254,9 +267,13 @@ static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) 
     Matrix out(dw, to, from), up(a, count, to, true), in(b, count, from);
     g_cpu->matmul->matmul(out.view, up.view, in.view);
   } else if (!skipped(dw)) {
-    Tensor a = contiguous(dy), b = contiguous(x);
+    NoGrad raw;
     Tensor memory;
-    g_cpu->conv->weight(with_workspace(g, dy.dtype(), ConvPass::Weight, memory), dw.view(), a.view(), b.view());
+    ConvShape shape = with_workspace(g, dy.dtype(), ConvPass::Weight, memory);
+    shape.channels_last = takes_last(g, x, dw, ConvPass::Weight, channels_last(dy) || channels_last(x));
+    const MemoryFormat order = shape.channels_last ? last_of(x) : MemoryFormat::Contiguous;
+    Tensor a = contiguous(dy, order), b = contiguous(x, order);
+    g_cpu->conv->weight(shape, dw.view(), a.view(), b.view());
   }
   return record<ConvolutionWeightBackward>(dw, {dy, x}, [&](auto& n) {
     if (n.needs(1)) n.grad_output = save(dy);
@@ -331,6 +348,8 @@ static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, 
        {1, 1, 1},
        {0, 0, 0},
        {1, 1, 1},
+       false,
+       false,
        nullptr};
   Ints out(n), padded(n);
   bool too_small = false;

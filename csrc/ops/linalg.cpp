@@ -94,9 +94,11 @@ Tensor column_copy(const Tensor& a, IntSpan batch) {
 }
 Tensor lu_copy(const Tensor& a) {
   if (!g_cpu->linalg->by_rows(a.dtype(), rows(a), cols(a))) return column_copy(a);
-  // Rows begin on cache lines, which two threads then never share, and not all in the same set of the first cache.
+  // Rows of large ones begin on cache lines, which two threads then never share, and not all in the same set of the
+  // first cache.
   const int64_t line = 64 / a.item_size(), whole = (cols(a) + line - 1) / line * line;
-  const int64_t ld = whole * a.item_size() % 1024 == 0 ? whole + line : whole;
+  const bool small = rows(a) * cols(a) < 2048;
+  const int64_t ld = small ? cols(a) : whole * a.item_size() % 1024 == 0 ? whole + line : whole;
   Ints strides = contiguous_strides(with(batch_of(a), {rows(a), ld}));
   Tensor copy = empty_strided(a.sizes(), strides, a.dtype(), a.device());
   copy_into(copy, a);

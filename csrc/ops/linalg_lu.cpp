@@ -96,7 +96,8 @@ static std::tuple<Tensor, Tensor, Tensor> lu_factor_of(const char* name, const T
                                                        bool check_errors) {
   check_matrix(name, a);
   check_linalg_type(name, a);
-  Tensor lu = pivot ? lu_copy(a) : column_copy(a);
+  // Tiny ones are not worth the way back into LAPACK's order.
+  Tensor lu = pivot && rows(a) * cols(a) > 64 ? lu_copy(a) : column_copy(a);
   Tensor pivots = empty(with(batch_of(a), {std::min(rows(a), cols(a))}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
   if (!a.device().is_meta()) g_cpu->linalg->lu_factor(lu.view(), pivots.view(), info.view(), pivot);

@@ -53,31 +53,44 @@ struct QrBackward : Node {
   }
   FIELDS(self, Q, R, mode)
 };
+// Any shape, as LAPACK does it.
+static void by_reflections(const Tensor& a, const std::string& mode, Tensor& q, Tensor& r) {
+  int64_t m = rows(a), n = cols(a), k = std::min(m, n), width = mode == "complete" ? m : k;
+  Device device = a.device();
+  Tensor packed = column_copy(a), tau = zeros(with(batch_of(a), {k}), a.dtype(), device);
+  if (!device.is_meta()) g_cpu->linalg->geqrf(packed.view(), tau.view());
+  if (mode == "complete" && m > n) {
+    r = zeros(with(batch_of(a), {m, n}), a.dtype(), device);
+    copy_into(narrow(r, -2, 0, k), triu(narrow(packed, -2, 0, k)));
+  } else {
+    r = triu(narrow(packed, -2, 0, k));
+  }
+  if (mode != "r") {
+    q = column_major(with(batch_of(a), {m, width}), a.dtype(), device);
+    if (!device.is_meta() && q.numel()) {
+      fill_raw(q, Scalar(0));
+      copy_into(narrow(q, -1, 0, k), narrow(packed, -1, 0, k));
+      g_cpu->linalg->orgqr(q.view(), tau.view());
+    }
+  }
+}
 static std::tuple<Tensor, Tensor> qr_of(const char* name, const Tensor& a, const std::string& mode) {
   check_matrix(name, a);
   check_linalg_type(name, a);
   CHECK(mode == "reduced" || mode == "complete" || mode == "r", Runtime, "qr received unrecognized mode '", mode,
         "' but expected one of 'reduced' (default), 'r', or 'complete'");
-  int64_t m = rows(a), n = cols(a), k = std::min(m, n), width = mode == "complete" ? m : k;
+  int64_t m = rows(a), n = cols(a);
   Device device = a.device();
   Tensor q = empty({0}, a.dtype(), device), r;
   {
     NoGrad raw;
-    Tensor packed = column_copy(a), tau = zeros(with(batch_of(a), {k}), a.dtype(), device);
-    if (!device.is_meta()) g_cpu->linalg->geqrf(packed.view(), tau.view());
-    if (mode == "complete" && m > n) {
-      r = zeros(with(batch_of(a), {m, n}), a.dtype(), device);
-      copy_into(narrow(r, -2, 0, k), triu(narrow(packed, -2, 0, k)));
+    if (mode != "complete" && !device.is_meta() && a.numel() && g_cpu->linalg->is_tall(a.dtype(), m, n)) {
+      r = empty(with(batch_of(a), {n, n}), a.dtype(), device);
+      if (mode != "r") q = column_major(with(batch_of(a), {m, n}), a.dtype(), device);
+      const View columns = q.view();
+      g_cpu->linalg->qr_tall(a.view(), mode == "r" ? nullptr : &columns, r.view());
     } else {
-      r = triu(narrow(packed, -2, 0, k));
-    }
-    if (mode != "r") {
-      q = column_major(with(batch_of(a), {m, width}), a.dtype(), device);
-      if (!device.is_meta() && q.numel()) {
-        fill_raw(q, Scalar(0));
-        copy_into(narrow(q, -1, 0, k), narrow(packed, -1, 0, k));
-        g_cpu->linalg->orgqr(q.view(), tau.view());
-      }
+      by_reflections(a, mode, q, r);
     }
   }
   Tensor results[] = {q, r};

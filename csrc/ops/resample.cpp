@@ -11,38 +11,59 @@
 
 namespace rl::ops {
 
-// A coordinate of the grid in pixels, written with ops.
-static Tensor to_pixels(const Tensor& g, int64_t size, const GridShape& s) {
+// A coordinate in pixels brought inside, where padding asks for it, and one of the grid in pixels; written with ops.
+static Tensor keep_inside(Tensor at, int64_t size, const GridShape& s) {
   double n = static_cast<double>(size);
-  Tensor at = s.align_corners ? mul(add(g, 1), (n - 1) / 2) : mul(sub(mul(add(g, 1), n), 1), 0.5);
   if (s.padding == 2) {
     double low = s.align_corners ? 0 : -0.5, span = s.align_corners ? n - 1 : n;
-    if (span == 0) return zeros_like(g);
+    if (span == 0) return zeros_like(at);
     Tensor away = abs(sub(at, low)), flips = floor(div(detach(away), span)), rest = sub(away, mul(flips, span));
     at = add(where(eq(remainder(flips, 2), 0), rest, sub(span, rest)), low);
   }
   return s.padding ? clamp(at, Scalar(0), Scalar(n - 1)) : at;
 }
+static Tensor to_pixels(const Tensor& g, int64_t size, const GridShape& s) {
+  double n = static_cast<double>(size);
+  Tensor at = s.align_corners ? mul(add(g, 1), (n - 1) / 2) : mul(sub(mul(add(g, 1), n), 1), 0.5);
+  return s.cubic ? at : keep_inside(at, size, s);
+}
+
+// Keys' weight (a = -0.75) of tap k of four, for a place at t in [0, 1) between the middle two.
+static Tensor cubic_weight(const Tensor& t, int k) {
+  constexpr double a = -0.75;
+  Tensor x = k == 0 ? add(t, 1) : k == 1 ? t : k == 2 ? sub(1, t) : sub(2, t);
+  if (k == 1 || k == 2) return add(mul(sub(mul(x, a + 2), a + 3), mul(x, x)), 1);
+  return sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a);
+}
 
 // grid_sample written with ops, for derivatives of its derivative.
 static Tensor composed(const Tensor& x, const Tensor& grid, const GridShape& s) {
-  Tensor at[2] = {to_pixels(select(grid, 2, 0), s.width, s), to_pixels(select(grid, 2, 1), s.height, s)};
-  Tensor flat = reshape(x, {s.batch, s.channels, s.height * s.width}), total;
-  Tensor whole[2];
-  for (int d = 0; d < 2; ++d) whole[d] = floor(s.nearest ? add(detach(at[d]), 0.5) : detach(at[d]));
-  int64_t sizes[2] = {s.width, s.height};
-  for (int corner = 0; corner < (s.nearest ? 1 : 4); ++corner) {
-    Tensor weight, places[2];
-    for (int d = 0; d < 2; ++d) {
-      bool upper = corner >> d & 1;
-      Tensor place = upper ? add(whole[d], 1) : whole[d];
+  const int64_t sizes[3] = {s.width, s.height, s.depth};
+  const int taps = s.nearest ? 1 : s.cubic ? 4 : 2;
+  Tensor places[3][4], weights[3][4];
+  for (int d = 0; d < s.dims; ++d) {
+    Tensor at = to_pixels(select(grid, 2, d), sizes[d], s), still = detach(at);
+    Tensor whole = floor(s.nearest ? add(still, 0.5) : still);
+    if (s.nearest && s.dims == 3)  // of two equally near, the even one
+      whole = where(logical_and(eq(sub(whole, still), 0.5), eq(remainder(whole, 2), 1)), sub(whole, 1), whole);
+    for (int k = 0; k < taps; ++k) {
+      Tensor place = s.cubic ? keep_inside(add(whole, k - 1), sizes[d], s) : k ? add(whole, 1) : whole;
       Tensor inside = logical_and(ge(place, 0), le(place, sizes[d] - 1));
-      places[d] = cast(keep_where(inside, place), DType::Int64);
-      Tensor part = s.nearest ? cast(inside, x.dtype())
-                              : keep_where(inside, upper ? sub(at[d], whole[d]) : sub(add(whole[d], 1), at[d]));
-      weight = weight.defined() ? mul(weight, part) : part;
+      places[d][k] = cast(keep_where(inside, place), DType::Int64);
+      if (s.nearest) weights[d][k] = cast(inside, x.dtype());
+      else if (s.cubic) weights[d][k] = keep_where(inside, cubic_weight(sub(at, whole), k));
+      else weights[d][k] = keep_where(inside, k ? sub(at, whole) : sub(add(whole, 1), at));
     }
-    Tensor index = expand(unsqueeze(add(mul(places[1], s.width), places[0]), 1), {s.batch, s.channels, s.points});
+  }
+  Tensor flat = reshape(x, {s.batch, s.channels, s.depth * s.height * s.width}), total;
+  for (int corner = 0, count = taps * taps * (s.dims == 3 ? taps : 1); corner < count; ++corner) {
+    Tensor weight, place;
+    for (int d = s.dims - 1; d >= 0; --d) {
+      const int k = d == 0 ? corner % taps : d == 1 ? corner / taps % taps : corner / taps / taps;
+      place = place.defined() ? add(mul(place, sizes[d]), places[d][k]) : places[d][k];
+      weight = weight.defined() ? mul(weight, weights[d][k]) : weights[d][k];
+    }
+    Tensor index = expand(unsqueeze(place, 1), {s.batch, s.channels, s.points});
     Tensor term = mul(gather(flat, 2, index), unsqueeze(weight, 1));
     total = total.defined() ? add(total, term) : term;
   }
@@ -85,22 +106,37 @@ struct GridSampleBackward : Node {
                                   .inputs = wanted,
                                   .accumulate = false});
     for (int64_t i = 0, k = 0; i < 2; ++i)
-      if (needs(i)) dx[i] = found[k++];
+      if (needs(i)) {
+        dx[i] = found[k].defined() ? found[k] : zeros_like(*all[i]);
+        ++k;
+      }
     return dx;
   }
   FIELDS(input, grid)
 };
 static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners) {
-  bool right = x.dim() == 4 && grid.dim() == 3 && grid.sizes()[0] == x.sizes()[0] && grid.sizes()[2] == 2 &&
-               x.dtype() == grid.dtype() && x.device() == grid.device() &&
-               (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && (mode == 0 || mode == 1) &&
-               padding >= 0 && padding <= 2;
-  CHECK(right && x.sizes()[2] > 0 && x.sizes()[3] > 0 && x.sizes()[2] * x.sizes()[3] <= INT_MAX, Runtime,
-        "grid_sample: expected pictures (N, C, H, W) and places (N, P, 2) of one type, float or double, got ",
+  const int64_t dims = x.dim() - 2;
+  bool right = (dims == 2 || (dims == 3 && mode != 2)) && grid.dim() == 3 && grid.sizes()[0] == x.sizes()[0] &&
+               grid.sizes()[2] == dims && x.dtype() == grid.dtype() && x.device() == grid.device() &&
+               (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && mode >= 0 && mode <= 2 && padding >= 0 &&
+               padding <= 2;
+  int64_t size = 1;
+  for (int64_t d = 2; right && d < x.dim(); ++d) size = checked_mul(size, x.sizes()[d]);
+  CHECK(right && size > 0 && size <= INT_MAX, Runtime,
+        "grid_sample: expected pictures (N, C, H, W) and places (N, P, 2), or volumes (N, C, D, H, W) and places "
+        "(N, P, 3), of one type, float or double, got ",
         to_text(x.sizes()), " and ", to_text(grid.sizes()));
-  GridShape s{
-      x.sizes()[0], x.sizes()[1], x.sizes()[2], x.sizes()[3], grid.sizes()[1], mode == 1, static_cast<int>(padding),
-      align_corners};
+  GridShape s{x.sizes()[0],
+              x.sizes()[1],
+              x.sizes()[dims],
+              x.sizes()[dims + 1],
+              grid.sizes()[1],
+              mode == 1,
+              static_cast<int>(padding),
+              align_corners,
+              mode == 2,
+              static_cast<int>(dims),
+              dims == 3 ? x.sizes()[2] : 1};
   Tensor y = empty(Ints{s.batch, s.channels, s.points}, x.dtype(), x.device());
   if (y.numel() && !x.device().is_meta()) {
     NoGrad raw;
@@ -113,13 +149,18 @@ static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int
   });
 }
 
-// The same at places (N, H, W, 2): y is (N, C, H, W).
+// The same at places (N, H, W, 2) or (N, D, H, W, 3): y is (N, C, H, W) or (N, C, D, H, W).
 static Tensor grid_sample_places(const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,
                                  bool align_corners) {
-  if (grid.dim() != 4) return grid_sample(x, grid, mode, padding, align_corners);
+  if (grid.dim() < 4 || grid.dim() != x.dim()) return grid_sample(x, grid, mode, padding, align_corners);
   IntSpan g = grid.sizes();
-  Tensor y = grid_sample(x, reshape(grid, {g[0], checked_mul(g[1], g[2]), g[3]}), mode, padding, align_corners);
-  return reshape(y, {y.sizes()[0], y.sizes()[1], g[1], g[2]});
+  const int64_t n = grid.dim();
+  int64_t points = 1;
+  for (int64_t d = 1; d < n - 1; ++d) points = checked_mul(points, g[d]);
+  Tensor y = grid_sample(x, reshape(grid, {g[0], points, g[n - 1]}), mode, padding, align_corners);
+  Ints sizes{y.sizes()[0], y.sizes()[1]};
+  for (int64_t d = 1; d < n - 1; ++d) sizes.push_back(g[d]);
+  return reshape(y, sizes);
 }
 
 // bag_sum: y[b] = the sum over bag b of factor[i] weight[indices[i]]

@@ -31,6 +31,11 @@ SHAPES = [  # (N, H, queries, keys, width, width of values)
     (1, 2, 2, 33, 40, 100),
     (1, 1, 4, 17, 7, 150),
     (2, 1, 3, 1, 16, 1),
+    (2, 2, 5, 45, 20, 36),
+    (1, 3, 16, 29, 24, 24),
+    (1, 2, 24, 40, 64, 48),
+    (1, 2, 32, 65, 80, 80),
+    (1, 2, 33, 65, 8, 8),
 ]
 MASKS = {
     "none": lambda n, h, m, k: None,
@@ -71,6 +76,40 @@ def test_masks(name, dtype):
 def test_causal(length):
     rl.manual_seed(0)
     check(*(rl.randn(2, 2, length, 24) for _ in range(3)), causal=True)
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16, rl.float16])
+@pytest.mark.parametrize("queries", [1, 2, 3, 4, 5, 9, 17, 40])
+@pytest.mark.parametrize("name", ["none", "boolean", "padding", "numbers", "causal"])
+def test_shared_heads(name, queries, dtype):
+    """Several heads of queries on one of keys and values; half types; the same bits for every number of threads."""
+    rl.manual_seed(0)
+    before = rl.get_num_threads()
+    for share in (1, 2, 4):
+        q = rl.randn(2, 2 * share, queries, 24).to(dtype)
+        k, v = (rl.randn(2, 2, 37, e).to(dtype) for e in (24, 20))
+        mask = MASKS[name](2, 2 * share, queries, 37) if name != "causal" else None
+        mask = mask.to(dtype) if mask is not None and mask.is_floating_point() else mask
+        seen = rl.ones(queries, 37, dtype=rl.bool).tril() if name == "causal" else mask
+        seen = seen.double() if seen is not None and seen.is_floating_point() else seen
+        want = plain(q.double(), *(t.double().repeat_interleave(share, 1) for t in (k, v)), seen)
+        given = {"attn_mask": mask, "is_causal": name == "causal", "enable_gqa": True}
+        y = F.scaled_dot_product_attention(q, k, v, **given)
+        assert y.dtype == dtype
+        tolerance = {rl.float32: 1e-5, rl.float64: 1e-13, rl.bfloat16: 2e-2, rl.float16: 2e-3}[dtype]
+        assert float((y.double() - want).abs().max()) < tolerance
+        for n in (1, 3):
+            rl.set_num_threads(n)
+            assert rl.equal(F.scaled_dot_product_attention(q, k, v, **given), y)
+        rl.set_num_threads(before)
+    if dtype != rl.float64:
+        return
+    leaves = [t.clone().requires_grad_() for t in (q, k, v)]
+    F.scaled_dot_product_attention(*leaves, **given).sum().backward()
+    wide = [t.clone().requires_grad_() for t in (q, k, v)]
+    plain(wide[0], *(t.repeat_interleave(share, 1) for t in wide[1:]), seen).sum().backward()
+    for a, b in zip(leaves, wide, strict=True):
+        assert float((a.grad - b.grad).abs().max()) < 1e-12
 
 
 def test_heads_in_place():

@@ -22,6 +22,7 @@ SHAPES = {
     "1x1": ("conv2d", (2, 37, 14, 14), (21, 37, 1, 1), {}),
     "1x1, strided": ("conv2d", (2, 37, 14, 14), (21, 37, 1, 1), {"stride": 2}),
     "groups": ("conv2d", (2, 12, 20, 20), (18, 4, 3, 3), {"groups": 3, "padding": 1}),
+    "taps in the frame": ("conv2d", (2, 18, 14, 15), (30, 18, 3, 3), {"padding": 8, "dilation": 8}),
     "depthwise": ("conv2d", (2, 9, 30, 30), (9, 1, 5, 5), {"groups": 9, "padding": 2}),
     "depthwise, strided, two each": ("conv2d", (2, 9, 31, 30), (18, 1, 3, 3), {"groups": 9, "stride": 2}),
     "padding beyond the picture": ("conv2d", (2, 4, 3, 3), (4, 4, 3, 3), {"padding": 5}),
@@ -85,16 +86,59 @@ def test_same_bits_for_every_number_of_threads(name):
             assert rl.equal(got, one)
 
 
-@pytest.mark.parametrize("name", [n for n in SHAPES if SHAPES[n][0] == "conv2d"])
-def test_channels_last_inputs(name):
-    op, xs, ws, arguments = SHAPES[name]
-    x, w, b, g = tensors(op, xs, ws, arguments)
-    turned = [t.to(memory_format=rl.channels_last) for t in (x, w)]
-    for got, one in zip(run(op, *turned, b, g, arguments), run(op, x, w, b, g, arguments), strict=True):
-        if name == "1x1":  # a product of rows, which adds in another order
-            rl.testing.assert_close(got.contiguous(), one, rtol=1e-5, atol=1e-5)
-        else:
-            assert rl.equal(got.contiguous(), one)
+TURNED = {
+    **{n: SHAPES[n] for n in SHAPES if SHAPES[n][0] in ("conv2d", "conv3d", "conv_transpose2d")},
+    "wide dilation": ("conv2d", (2, 20, 26, 27), (33, 20, 3, 3), {"padding": 12, "dilation": 12}),
+    "wide dilation, groups": ("conv2d", (2, 32, 26, 27), (32, 16, 3, 3), {"padding": 7, "dilation": 7, "groups": 2}),
+    "groups, strided": ("conv2d", (3, 64, 15, 14), (64, 16, 3, 3), {"padding": 1, "stride": 2, "groups": 4}),
+    "a long row": ("conv2d", (1, 16, 1, 700), (24, 16, 1, 5), {"padding": (0, 2)}),
+    "small pictures": ("conv2d", (9, 24, 4, 5), (40, 24, 5, 5), {"padding": 2}),
+    "depthwise, many channels": ("conv2d", (2, 75, 9, 13), (75, 1, 5, 3), {"padding": (2, 1), "groups": 75}),
+    "depthwise, strided": ("conv2d", (3, 40, 12, 11), (40, 1, 7, 7), {"padding": 3, "stride": 2, "groups": 40}),
+    "depthwise, dilated": ("conv2d", (1, 33, 20, 19), (33, 1, 3, 3), {"padding": 4, "dilation": 4, "groups": 33}),
+    "transposed 2x2": ("conv_transpose2d", (2, 48, 6, 9), (48, 40, 2, 2), {"stride": 2}),
+    "transposed, taps that meet no place": ("conv_transpose2d", (2, 40, 3, 2), (40, 17, 3, 3), {"stride": (3, 2), "padding": 1}),
+    "transposed, depthwise, many channels": ("conv_transpose2d", (2, 40, 6, 5), (40, 1, 4, 4), {"stride": 2, "padding": 1, "groups": 40}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("filters", ["row-major", "channels last"])
+def test_channels_last(name, dtype, filters):
+    """Results in the order of the input, within the error of their type; the same bits for every number of threads."""
+    op, xs, ws, arguments = TURNED[name]
+    given = [t.to(getattr(rl, dtype)) for t in tensors(op, xs, ws, arguments)]
+    exact = run(op, *(t.double() for t in given), arguments)
+    last = rl.channels_last if len(xs) == 4 else rl.channels_last_3d
+    x, w, b, g = given
+    turned = (x.to(memory_format=last), w.to(memory_format=last) if filters != "row-major" else w, b)
+    rl.set_num_threads(1)
+    results = run(op, *turned, g.to(memory_format=last), arguments)
+    assert results[0].is_contiguous(memory_format=last)
+    tolerance = {"float32": 5e-5, "float64": 1e-13, "bfloat16": 1e-2}[dtype]
+    for got, expected in zip(results, exact, strict=True):
+        assert (got.double() - expected).abs().max().item() <= tolerance * expected.abs().max().item()
+    rl.set_num_threads(3)
+    for got, one in zip(run(op, *turned, g.to(memory_format=last), arguments), results, strict=True):
+        assert rl.equal(got, one)
+
+
+@pytest.mark.parametrize("name", [n for n in TURNED if TURNED[n][0] == "conv2d"])
+def test_doubles_against_columns(name):
+    """Every sum of products written out."""
+    op, xs, ws, arguments = TURNED[name]
+    x, w, b, _ = (t.double() for t in tensors(op, xs, ws, arguments))
+    groups = arguments.get("groups", 1)
+    seen = F.unfold(
+        x, ws[2:], **{k: v for k, v in arguments.items() if k != "groups"}
+    )  # (N, C * taps, places)
+    seen = seen.unflatten(1, (groups, -1))
+    expected = (
+        rl.einsum("gok,ngkp->ngop", w.reshape(groups, ws[0] // groups, -1), seen).flatten(1, 2) + b[:, None]
+    )
+    got = getattr(F, op)(x, w, b, **arguments)
+    rl.testing.assert_close(got.flatten(2), expected, rtol=1e-12, atol=1e-12 * expected.abs().max().item())
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e30, -3e38])

@@ -187,23 +187,33 @@ def rnn_samples():
 
 
 def grid_sample(x, grid, mode, padding, align):
-    (n, _, h, w), out = x.shape, np.zeros((*x.shape[:2], grid.shape[1]))
+    out = np.zeros((*x.shape[:2], grid.shape[1]))
 
-    def pixel(g, size):
-        at = (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
+    def kept(at, size):
         if padding == 2:
             low, span = (0, size - 1) if align else (-0.5, size)
             away = abs(at - low)
             at = (away % span if away // span % 2 == 0 else span - away % span) + low
         return min(max(at, 0), size - 1) if padding else at
 
-    for b, q in np.ndindex(n, grid.shape[1]):
-        px, py = pixel(grid[b, q, 0], w), pixel(grid[b, q, 1], h)
-        for i, j in np.ndindex(h, w):
-            near = (i == np.round(py)) * (j == np.round(px))
-            out[b, :, q] += x[b, :, i, j] * (
-                near if mode else max(0, 1 - abs(i - py)) * max(0, 1 - abs(j - px))
-            )
+    def cubic(d):  # Keys' weight at a distance
+        d, a = abs(d), -0.75
+        return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else a * (((d - 5) * d + 8) * d - 4)
+
+    def weights(g, size):  # of each place along a dimension
+        at = (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
+        if mode == 2:
+            taps = [(kept(k, size), cubic(k - at)) for k in np.floor(at) + np.arange(-1, 3)]
+            return np.array([sum(w for place, w in taps if place == i) for i in range(size)])
+        i = np.arange(size)
+        at = kept(at, size)
+        return (i == np.round(at)) * 1.0 if mode else np.maximum(0, 1 - abs(i - at))
+
+    for b, q in np.ndindex(out.shape[0], out.shape[2]):
+        w = 1.0
+        for g, size in zip(grid[b, q, ::-1], x.shape[2:]):
+            w = np.multiply.outer(w, weights(g, size))
+        out[b, :, q] = (x[b] * w).reshape(x.shape[1], -1).sum(1)
     return out
 
 
@@ -398,8 +408,9 @@ SPECS = [
     OpSpec(
         "nn._core.grid_sample",
         lambda: [
-            Sample(randn(2, 2, 3, 4), rand(2, 5, 2, low=-1.3, high=1.3), mode, padding, align)
-            for mode in (0, 1)
+            Sample(randn(2, 2, *sizes), rand(2, 5, len(sizes), low=-1.3, high=1.3), mode, padding, align)
+            for sizes in ((3, 4), (3, 2, 4))
+            for mode in ((0, 1, 2) if len(sizes) == 2 else (0, 1))
             for padding in (0, 1, 2)
             for align in (False, True)
         ],
@@ -408,7 +419,8 @@ SPECS = [
         errors=lambda: [
             (RuntimeError, Sample(randn(2, 2, 3, 4), randn(1, 5, 2), 0, 0, False)),
             (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 3), 0, 0, False)),
-            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 2), 2, 0, False)),
+            (RuntimeError, Sample(randn(2, 2, 3, 4), randn(2, 5, 2), 3, 0, False)),
+            (RuntimeError, Sample(randn(2, 2, 3, 4, 2), randn(2, 5, 3), 2, 0, False)),
         ],
     ),
     OpSpec(

@@ -1,4 +1,4 @@
-"""Sampling pictures and volumes at given places: a kernel for pictures, else written with gather."""
+"""Sampling pictures and volumes at given places: a kernel for floats and doubles, else written with gather."""
 
 import itertools
 import warnings
@@ -67,12 +67,13 @@ def _cubic(t):
 
 
 def _is_plain(input, grid):
-    """Whether the kernel for pictures serves."""
+    """Whether the kernel serves."""
     sizes, places = input.shape, grid.shape
-    if len(sizes) != 4 or len(places) != 4 or sizes[0] != places[0] or places[3] != 2:
+    n = len(sizes)
+    if n not in (4, 5) or len(places) != n or sizes[0] != places[0] or places[n - 1] != n - 2:
         return False
     dtype = input.dtype
-    area = sizes[2] * sizes[3]
+    area = sizes[2] * sizes[3] * (sizes[4] if n == 5 else 1)
     return dtype == grid.dtype and dtype in (rl.float32, rl.float64) and 0 < area < 2**31
 
 
@@ -87,7 +88,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         align_corners: whether -1 and 1 are the centres of the corner pixels or their outer edges.
     """
     places = GRID_SAMPLE_INTERPOLATION_MODES.get(mode), GRID_SAMPLE_PADDING_MODES.get(padding_mode)
-    if places[0] in (0, 1) and places[1] is not None and align_corners is not None and _is_plain(input, grid):
+    known = None not in places and (mode != "bicubic" or input.dim() == 4)
+    if known and align_corners is not None and _is_plain(input, grid):
         return core.grid_sample(input, grid, *places, align_corners)
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
@@ -125,7 +127,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    if mode != "bicubic" and _is_plain(input, grid):
+    if _is_plain(input, grid):
         return core.grid_sample(input, grid, *places, align_corners)
     sizes = input.shape[2:]
     at = [_to_pixels(grid[..., n - 1 - d], sizes[d], align_corners) for d in range(n)]

@@ -7,6 +7,15 @@ from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
+_KERNEL_TYPES = (rl.float32, rl.float64, rl.bfloat16, rl.float16)
+
+
+def _mask_fits(mask, query):
+    """Whether the kernel takes this mask."""
+    return mask is None or (
+        mask.dtype in (rl.bool, query.dtype) and not mask.requires_grad and mask.dim() <= 4
+    )
+
 
 @_autocast.low
 def scaled_dot_product_attention(
@@ -38,8 +47,17 @@ def scaled_dot_product_attention(
         heads = query.size(-3)
         if heads % key.size(-3) or heads % value.size(-3):
             raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
-        key = key.repeat_interleave(heads // key.size(-3), -3)
-        value = value.repeat_interleave(heads // value.size(-3), -3)
+        # The kernel reads a head of keys and values for all its queries, if it need not add up their gradients.
+        shared = (
+            key.dim() == value.dim() == query.dim() == 4 and key.size(1) == value.size(1) and dropout_p == 0.0
+        )
+        if (
+            not shared
+            or any(t.requires_grad for t in (query, key, value))
+            or not _mask_fits(attn_mask, query)
+        ):
+            key = key.repeat_interleave(heads // key.size(-3), -3)
+            value = value.repeat_interleave(heads // value.size(-3), -3)
     if scale is None:
         width = query.size(-1)
         scale = 1.0 / math.sqrt(width) if width else 0.0
@@ -47,23 +65,21 @@ def scaled_dot_product_attention(
         seen = rl.ones(query.size(-2), key.size(-2), dtype=rl.bool, device=query.device).tril()
         both = attn_mask & seen if attn_mask.dtype == rl.bool else attn_mask.masked_fill(~seen, float("-inf"))
         attn_mask, is_causal = both, False
-    mask_fits = attn_mask is None or (
-        not is_causal
-        and attn_mask.dtype in (rl.bool, query.dtype)
-        and not attn_mask.requires_grad
-        and attn_mask.dim() <= 4
-    )
     if (
-        mask_fits
+        (attn_mask is None or (not is_causal and _mask_fits(attn_mask, query)))
         and dropout_p == 0.0
         and query.dim() == key.dim() == value.dim() == 4
-        and query.dtype in (rl.float32, rl.float64)
-        and query.shape[:2] == key.shape[:2] == value.shape[:2]
+        and query.dtype in _KERNEL_TYPES
+        and query.size(0) == key.size(0) == value.size(0)
+        and key.size(1) == value.size(1)
+        and (enable_gqa or query.size(1) == key.size(1))
         and query.size(3) == key.size(3)
         and 0 < key.size(2) == value.size(2)
     ):
         if attn_mask is None:
             return core.attention(query, key, value, is_causal, float(scale))
+        if attn_mask.dtype in (rl.bfloat16, rl.float16):
+            attn_mask = attn_mask.float()
         return core.attention(query, key, value, is_causal, float(scale), attn_mask)
     if is_causal:
         if attn_mask is not None:
