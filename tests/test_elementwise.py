@@ -111,6 +111,8 @@ def test_functions_at_the_edges_of_their_domain(dtype):
     at(rl.tanh, [-inf, inf, -0.0, nan], [-1, 1, -0.0, nan])
     at(rl.sigmoid, [-inf, inf, nan], [0, 1, nan])
     at(rl.erf, [-inf, inf, -0.0, nan], [-1, 1, -0.0, nan])
+    at(rl.erfc, [-inf, inf, 0.0, -0.0, nan], [2, 0, 1, 1, nan])
+    at(rl.erfinv, [-1.0, 1.0, 1.5, -0.0, nan], [-inf, inf, nan, -0.0, nan])
     at(rl.sin, [inf, nan, -0.0], [nan, nan, -0.0])
     at(rl.asin, [1.5, -0.0, nan], [nan, -0.0, nan])
     at(rl.acosh, [0.5, 1.0, inf, -3.0], [nan, 0, inf, nan])
@@ -135,6 +137,24 @@ def test_accuracy_over_the_range(name, dtype):
     finite = np.isfinite(expected) & (np.abs(expected) > np.finfo(dtype).tiny)
     error = np.abs(ours[finite].astype(np.longdouble) - exact[finite]) / np.abs(exact[finite])
     assert error.max() < 4 * np.finfo(dtype).eps
+
+
+def test_erfc_below_the_normal_numbers():
+    x = np.linspace(9, 10.2, 5001, dtype=np.float32)
+    exact = np.array([math.erfc(v) for v in x.tolist()])
+    ours = rl.erfc(rl.tensor(x)).numpy().astype(np.float64)
+    assert (np.abs(ours - exact) <= 3e-6 * exact + 1.5e-45).all()
+
+
+def test_erfinv_of_floats_undoes_erf():
+    x = np.concatenate(
+        [np.linspace(-1, 1, 20001), 1 - np.geomspace(1e-7, 1e-2, 1000), np.geomspace(1e-38, 1, 999)]
+    )
+    y = rl.tensor(x).float()
+    expected = rl.erfinv(y.double())
+    finite = expected.isfinite() & (expected != 0)
+    assert rl.equal(rl.erfinv(y)[~finite], expected[~finite].float())
+    assert ((rl.erfinv(y).double() - expected) / expected)[finite].abs().max() < 3e-7
 
 
 @pytest.mark.parametrize("shape", [(70, 90), (3, 40, 33), (200, 5), (2, 3, 4, 5)])

@@ -42,6 +42,26 @@ def test_products_of_few_rows_with_stored_weights(rows, dtype):
             np.testing.assert_allclose(rl.addmv(tb, tw, tx[0], beta=0.5), 0.5 * b + want[0], atol=atol)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize(
+    "m, k, n", [(1, 5, 7), (5, 300, 1), (2, 600, 3), (33, 257, 65), (100, 100, 100), (9, 513, 530), (3, 0, 4)]
+)
+def test_products_of_integers_wrap(m, k, n, dtype):
+    """Lines, blocks that are no whole registers, sums in several parts; numbers of few bits, and of all of them."""
+    rng, full = np.random.default_rng(0), np.iinfo(dtype)
+    for low, high in ((max(full.min, -50), 50), (full.min, full.max)):
+        a, b, c = (
+            rng.integers(low, high, shape, dtype=dtype, endpoint=True) for shape in ((m, k), (k, n), (m, n))
+        )
+        want = a @ b
+        for x in (rl.tensor(a), rl.tensor(a.T.copy()).t()):
+            for y in (rl.tensor(b), rl.tensor(b.T.copy()).t()):
+                np.testing.assert_array_equal((x @ y).numpy(), want)
+                np.testing.assert_array_equal(
+                    rl.addmm(rl.tensor(c), x, y, beta=3, alpha=5).numpy(), c * dtype(3) + want * dtype(5)
+                )
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "m, n", [(2, 2), (3, 3), (4, 4), (8, 8), (3, 1), (1, 8), (2, 4), (8, 3), (1, 2), (5, 8), (4, 3), (7, 6)]

@@ -373,3 +373,49 @@ def test_results_down_to_the_smallest_number(name, dtype):
     least = np.finfo(dtype).tiny if name == "sigmoid" else 4 * step
     np.testing.assert_allclose(got, expected, rtol=3e-7 * 4 if dtype == "float32" else 2e-15, atol=least)
     assert (got[-4:-1] == 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 7, 1000, 200_000])
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int8, np.int16, np.int64])
+def test_different_integers_and_their_extremes(dtype, n):
+    """Bytes are counted, wider numbers sorted; pieces that are no whole blocks."""
+    rng = np.random.default_rng(n)
+    x = rng.integers(-100, 100, n).astype(dtype)
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    t = rl.tensor(x)
+    got = rl.unique(t, return_inverse=True, return_counts=True)
+    for mine, expected in zip(got, (values, inverse, counts), strict=True):
+        np.testing.assert_array_equal(mine.numpy(), expected)
+    np.testing.assert_array_equal(rl.unique(t).numpy(), values)
+    for keepdim in (False, True):
+        low, high = rl.aminmax(t, keepdim=keepdim)
+        assert (low.item(), high.item(), low.dtype, low.dim()) == (x.min(), x.max(), t.dtype, int(keepdim))
+    low, high = t[::2].aminmax()  # not side by side
+    assert (low.item(), high.item()) == (x[::2].min(), x[::2].max())
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *HALVES])
+def test_dropout_keeps_what_its_slope_keeps(dtype):
+    for x in (rl.ones(33, 70), rl.ones(70, 33).t(), rl.ones(2, 50_000)[:, ::2], rl.ones(0, 3)):
+        x = x.to(dtype).detach().requires_grad_()
+        y = F.dropout(x, 0.3)
+        up = rl.tensor(array(*x.shape)).to(dtype)
+        slope, graph = (
+            rl.autograd.grad(y, x, up, create_graph=c, retain_graph=True)[0] for c in (False, True)
+        )
+        assert rl.equal(slope, graph.detach())
+        assert rl.equal(slope, (up * y).detach())
+    x = rl.ones(64, dtype=dtype).requires_grad_()
+    y = F.dropout(x, 0.5)
+    assert rl.autograd.grad(y, x, rl.full_like(y, math.nan))[0].isnan().all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("weight", [0.3, 0.7, -2.5, math.nan])
+def test_lerp_of_halves_by_a_number_rounds_once(weight, dtype):
+    x, y = (rl.tensor(array(70, 33, seed=i)).to(dtype) for i in (0, 1))
+    for a, b in ((x, y), (x.t(), y.t()), (x[::2], y[1::2]), (x, y[0])):
+        expected = rl.lerp(a.float(), b.float(), weight).to(dtype)
+        np.testing.assert_array_equal(rl.lerp(a, b, weight).float().numpy(), expected.float().numpy())
+        into = a.clone()
+        np.testing.assert_array_equal(into.lerp_(b, weight).float().numpy(), expected.float().numpy())

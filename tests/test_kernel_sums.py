@@ -127,6 +127,29 @@ def test_softmax_of_rows(columns):
             np.testing.assert_allclose(mine.double().numpy(), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.float16, rl.bfloat16])
+@pytest.mark.parametrize(
+    "shape", [(3, 5, 1), (700, 65), (2, 9, 24, 24), (2, 1100, 33), (40, 16), (2, 6, 130)]
+)
+def test_softmax_and_its_slope_along_columns_and_rows(shape, dtype):
+    a, up = array(*shape, dtype=np.float64) * 3, rl.tensor(array(*shape, seed=1)).to(dtype)
+    atol = {rl.float32: 3e-6, rl.float64: 1e-13, rl.float16: 4e-3, rl.bfloat16: 4e-2}[dtype]
+    for dim in range(len(shape)):
+        x = rl.tensor(a).to(dtype).requires_grad_()
+        e = np.exp(x.detach().double().numpy())
+        p, d = e / e.sum(dim, keepdims=True), up.double().numpy()
+        by_hand = {
+            rl.softmax: (p, p * (d - (p * d).sum(dim, keepdims=True))),
+            rl.log_softmax: (np.log(p), d - p * d.sum(dim, keepdims=True)),
+        }
+        for f, (value, slope) in by_hand.items():
+            y = f(x, dim)
+            np.testing.assert_allclose(y.detach().double().numpy(), value, atol=atol, rtol=atol)
+            size = 1 + np.abs(d).sum(dim, keepdims=True)  # y was rounded before its slope was taken
+            got = rl.autograd.grad(y, x, up)[0].double().numpy()
+            np.testing.assert_array_less(np.abs(got - slope), np.broadcast_to(atol * size, shape))
+
+
 @pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
 @pytest.mark.parametrize("shape", [(3, 5, 7), (2, 64, 300), (1, 5000, 40), (2, 3, 1030)])
 def test_softmax_of_half_columns_rounds_once(shape, dtype):

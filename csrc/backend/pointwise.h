@@ -124,6 +124,7 @@ enum class Pointwise : uint16_t {
   // out = f(x, y)
   Add /* x + s0 * y */,
   Sub /* x - s0 * y */,
+  LerpBy /* x + s0 * (y - x), of half types: s0 is not rounded to them */,
   Mul,
   Div,
   FloorDiv,

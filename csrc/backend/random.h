@@ -47,6 +47,8 @@ struct RandomKernels {
   // mask = bernoulli(keep), out = x * (mask ? scale : 0): dropout in one pass, on the stream of `bernoulli`. All dense
   // with the same strides; out and x of one floating type, mask bool.
   void (*dropout)(const View& out, const View& mask, const View& x, double keep, double scale, Generator& generator);
+  // Its gradient: out = dy * (mask ? scale : 0), dense with the same strides.
+  void (*dropout_grad)(const View& out, const View& dy, const View& mask, double scale);
 
   // 0 .. n-1 in random order into a vector of n elements, any stride, for every type but bool and the complex ones.
   void (*permutation)(const View& out, Generator& generator);

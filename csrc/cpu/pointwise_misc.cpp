@@ -52,19 +52,25 @@ template <class T> RL_INLINE std::complex<T> lerp(std::complex<T> x, std::comple
   return w.real() * w.real() + w.imag() * w.imag() < T(0.25) ? x + mul_(w, d) : y - mul_(d, std::complex<T>(1) - w);
 }
 // With one weight for all, which is the usual case, its half is chosen once.
-template <class T> void lerp_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
-  if (n < 1 || strides[3] != 0) {
-    return loop3<[](auto x, auto y, auto w) { return lerp(x, y, w); }, T>(data, strides, n, params);
-  }
+template <class T> void lerp_by(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params, T w) {
   LoopParams with = params;
-  T w;
-  __builtin_memcpy(&w, data[3], sizeof w);
   if (abs_(w) < T(0.5)) {
     with.s0.set(w);
     return loop2<[](auto x, auto y, const auto& p) { return fma(p.s0, y - x, x); }, T>(data, strides, n, with);
   }
   with.s0.set(w - T(1));
   loop2<[](auto x, auto y, const auto& p) { return fma(p.s0, y - x, y); }, T>(data, strides, n, with);
+}
+template <class T> void lerp_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (n < 1 || strides[3] != 0) {
+    return loop3<[](auto x, auto y, auto w) { return lerp(x, y, w); }, T>(data, strides, n, params);
+  }
+  T w;
+  __builtin_memcpy(&w, data[3], sizeof w);
+  lerp_by(data, strides, n, params, w);
+}
+void lerp_by_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  lerp_by(data, strides, n, params, params.s0.get<float>());
 }
 // The next number from x towards y: its bits count on by one, away from zero or towards it.
 template <class T> RL_INLINE T next_after(T x, T y) {
@@ -209,6 +215,7 @@ void put_misc(LoopTable& t) {
   t.at(Lerp, DType::Float32) = &lerp_loop<float>;
   t.at(Lerp, DType::Float64) = &lerp_loop<double>;
   put_half<&lerp_loop<float>, 3, true>(t, Lerp);
+  put_half<&lerp_by_loop, 2, true>(t, LerpBy);
   ternary<[](auto x, auto y, auto w) { return lerp(x, y, w); }, c64, c128>(t, Lerp);
 }
 

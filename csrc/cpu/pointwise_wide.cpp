@@ -34,8 +34,12 @@ RL_STEP F erfc(F x) {
   const F square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
   F power;
   const F e = _mm512_mul_ps(exp_parts(_mm512_sub_ps(_mm512_setzero_ps(), square), power), g);
-  const __mmask16 some = _mm512_cmp_ps_mask(a, all(10.06f), _CMP_NGT_UQ);  // further out it is 0
-  const F tail = _mm512_maskz_scalef_ps(some, _mm512_fnmadd_ps(e, lost, e), power);
+  // Results below the normal numbers are as many of the smallest one as their bits say: the processor takes long to
+  // scale to them. Further out it is 0.
+  const F exact = _mm512_fnmadd_ps(e, lost, e), small = _mm512_scalef_ps(exact, _mm512_add_ps(power, all(149.0f)));
+  const __mmask16 some = _mm512_cmp_ps_mask(small, all(0x1p23f), _CMP_NLT_UQ);
+  F tail = _mm512_mask_scalef_ps(_mm512_castsi512_ps(_mm512_cvtps_epi32(small)), some, exact, power);
+  tail = _mm512_mask_mov_ps(tail, _mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_EQ_OQ), all(1.0f));
   return _mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), all(2.0f), tail);
 }
 RL_STEP D erfc(D x) {
@@ -121,10 +125,14 @@ constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662, 
                                   -0.001252726391773229,   0.00021834938623976644, -4.9724196894547514e-06,
                                   -3.4639852676333717e-06, 4.6813134805534123e-07, 2.3335967195708108e-08,
                                   -8.931925970244222e-09};
-RL_STEP D erfinv_near(D a, D lack, __mmask8& far) {
-  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
-  far = _mm512_cmp_pd_mask(w, all(5.0), _CMP_GE_OQ);
-  return _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(2.5)), kErfinvNear));
+// a times a polynomial of x, whose first coefficient counts with more digits than a float has.
+template <int N> RL_STEP F times_poly(F a, F x, const double (&c)[N]) {
+  const float first = static_cast<float>(c[0]);
+  F y = all(static_cast<float>(c[N - 1]));
+#pragma GCC unroll 16
+  for (int i = N - 2; i >= 0; --i)
+    y = fmadd(y, x, all(i ? static_cast<float>(c[i]) : static_cast<float>(c[0] - first)));
+  return fmadd(a, all(first), _mm512_mul_ps(a, y));
 }
 // The same with all digits of a double, around 3.125, up to 6.25.
 constexpr double kErfinv[] = {
@@ -157,21 +165,24 @@ RL_STEP D erfinv_of(D a, D lack) {
   if (!far) return x;
   return _mm512_mask_mov_pd(x, far, erfinv_far(lack));
 }
-// The same for the precision of a float: the estimate will do, with Giles's polynomial far out.
-RL_STEP D erfinv_short(D a, D lack) {
-  constexpr double kFar[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
-                             -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
-  __mmask8 far;
-  const D x = erfinv_near(a, lack, far);
-  if (!far) return x;
-  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
-  return _mm512_mask_mul_pd(x, far, a, poly(_mm512_sub_pd(_mm512_sqrt_pd(w), all(3.0)), kFar));
-}
-template <D (*kOf)(D, D)> RL_STEP D erfinv(D y) {
+RL_STEP D erfinv(D y) {
   const D a = _mm512_abs_pd(y), inside = _mm512_min_pd(a, all(0x1.fffffffffffffp-1));
-  const D x = kOf(inside, _mm512_sub_pd(all(1.0), inside));
+  const D x = erfinv_of(inside, _mm512_sub_pd(all(1.0), inside));
   const D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(a, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
   return with_sign(_mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(a, all(1.0), _CMP_LT_OQ), x), y);
+}
+// Of floats, in floats: what the logarithm is rounded by counts for little, and the polynomials are short. The last
+// number before 1 stands for those beyond.
+RL_STEP F erfinv_float(F y) {
+  constexpr double kFar[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
+                             -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
+  const F a = _mm512_abs_ps(y), inside = _mm512_min_ps(a, all(0x1.fffffep-1f)), one = all(1.0f);
+  const F w = _mm512_sub_ps(_mm512_setzero_ps(), log(_mm512_fnmadd_ps(inside, inside, one)));
+  const __mmask16 far = _mm512_cmp_ps_mask(w, all(5.0f), _CMP_GE_OQ);
+  F x = times_poly(inside, _mm512_sub_ps(w, all(2.5f)), kErfinvNear);
+  if (far) x = _mm512_mask_mov_ps(x, far, times_poly(inside, _mm512_sub_ps(_mm512_sqrt_ps(w), all(3.0f)), kFar));
+  const F edge = _mm512_mask_mov_ps(all(kNan<float>), _mm512_cmp_ps_mask(a, one, _CMP_EQ_OQ), all(kInf<float>));
+  return with_sign(_mm512_mask_mov_ps(edge, _mm512_cmp_ps_mask(a, one, _CMP_LT_OQ), x), y);
 }
 // The quantile of the normal distribution.
 RL_STEP D ndtri(D p) {
@@ -311,9 +322,9 @@ void put_wide(LoopTable& t) {
   put_double<&wide_double<&erfc>>(t, Erfc);
   put_double<&wide_double<&exp>>(t, Exp);
   put_double<&wide_double<&sqrt>>(t, Sqrt);
-  put_double<&wide_double<&erfinv<&erfinv_of>>>(t, Erfinv);
+  put_double<&wide_double<&erfinv>>(t, Erfinv);
   put_double<&wide_double<&ndtri>>(t, Ndtri);
-  put_float<&by_doubles<&erfinv<&erfinv_short>>>(t, Erfinv);
+  put_float<&erfinv_float>(t, Erfinv);
   put_float<&by_doubles<&ndtri>>(t, Ndtri);
   put_double<&wide_positive<&log, [](double x) { return rl::RL_ISA::log(x); }>>(t, Log);
   put_double<&wide_positive<&log2, [](double x) { return rl::RL_ISA::log2(x); }>>(t, Log2);

@@ -323,6 +323,22 @@ void dropout(const View& out, const View& mask, const View& x, double keep, doub
   });
 }
 
+void dropout_grad(const View& out, const View& dy, const View& mask, double scale) {
+  visit_floating(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    const C factor = static_cast<C>(scale);
+    parallel_for(0, out.numel(), 32768, [&, factor](int64_t first, int64_t last) {
+      T* __restrict to = out.as<T>();
+      const T* __restrict in = dy.as<T>();
+      const uint8_t* __restrict kept = mask.as<uint8_t>();
+      // Mask and factor are multiplied: a jump could not be foreseen.
+      for (int64_t i = first; i < last; ++i)
+        to[i] = T(static_cast<C>(in[i]) * (static_cast<C>(static_cast<int32_t>(kept[i])) * factor));
+    });
+  });
+}
+
 }  // namespace
 
 extern const RandomKernels random_kernels;
@@ -339,6 +355,7 @@ const RandomKernels random_kernels = {
     .bernoulli = bernoulli,
     .bernoulli_each = cpu::bernoulli_each,
     .dropout = dropout,
+    .dropout_grad = dropout_grad,
     .permutation = cpu::permutation,
     .multinomial = cpu::multinomial,
     .poisson = cpu::poisson,

@@ -238,9 +238,13 @@ template <bool kFactors, class T> void sum_bag(T* out, const T* table, int64_t w
   for (; j + 2 * kLanes<T> <= width; j += 2 * kLanes<T>)
     sum_rows<kFactors, 2>(out + j, table + j, width, at, f, first, last, known);
   for (; j < width; ++j) {
-    T sum = 0;
-    for (int64_t i = first; i < last; ++i) sum += kFactors ? f[i] * table[at[i] * width + j] : table[at[i] * width + j];
-    out[j] = sum;
+    auto term = [&](int64_t i) { return kFactors ? f[i] * table[at[i] * width + j] : table[at[i] * width + j]; };
+    T sums[4] = {};  // four chains of additions that do not wait for each other
+    int64_t i = first;
+    for (; i + 4 <= last; i += 4)
+      for (int k = 0; k < 4; ++k) sums[k] += term(i + k);
+    for (; i < last; ++i) sums[0] += term(i);
+    out[j] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "cpu/isa.h"
 #include "cpu/reduce_table.h"
 #include "cpu/simd_math.h"
+#include "cpu/softmax_columns.h"
 #include "cpu/softmax_lines.h"
 #include "cpu/vec_exp.h"
 #include "cpu/vec_parts.h"
@@ -83,6 +84,11 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
   const T* x = in.as<T>();
   T* y = out.as<T>();
   if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1) {
+    static const SoftmaxColumns<T> wide = wide_softmax_columns<T>();
+    plan.width = kStripBytes / static_cast<int64_t>(sizeof(C));
+    if (wide)
+      return for_units(plan, 2,
+                       [&](const ReducePlan::Unit& u) { wide(log, x + u.in, apart, y + u.out, oapart, n, u.n); });
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
       if constexpr (is_half_v<T>) {  // as floats beside them: they would be rounded between the steps
         thread_local Scratch<C> scratch;

@@ -1,6 +1,7 @@
 // The gradients of softmax and log_softmax.
 #include "cpu/isa.h"
 #include "cpu/reduce_table.h"
+#include "cpu/softmax_columns.h"
 #include "cpu/softmax_lines.h"
 #include "cpu/vec_exp.h"
 #include "cpu/vec_parts.h"
@@ -38,7 +39,15 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   int64_t n = y.ndim ? y.sizes[dim] : 1;
   int64_t yapart = y.ndim ? y.strides[dim] : 1, dapart = dy.ndim ? dy.strides[dim] : 1,
           xapart = dx.ndim ? dx.strides[dim] : 1;
-  if (plan.columns && yapart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1 && plan.kout2[0] <= 1 && !is_half_v<T>) {
+  const bool columns = plan.columns && yapart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1;
+  static const SoftmaxGrad<T> wide_columns = wide_softmax_grad_columns<T>(), wide_rows = wide_softmax_grad_rows<T>();
+  if (columns) plan.width = kStripBytes / static_cast<int64_t>(sizeof(C));
+  if (columns && wide_columns && plan.kout2[0] == 1) {
+    return for_units(plan, 2, [&](const ReducePlan::Unit& u) {
+      wide_columns(log, dy.as<T>() + u.out2, dapart, y.as<T>() + u.in, yapart, dx.as<T>() + u.out, xapart, n, u.n);
+    });
+  }
+  if (columns && plan.kout2[0] <= 1 && !is_half_v<T>) {
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
       alignas(64) C s[kWidth] = {};
       const T *yp = y.as<T>() + u.in, *dp = dy.as<T>() + u.out2;
@@ -76,6 +85,8 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
     const T *yp = y.as<T>() + yo, *dp = dy.as<T>() + dyo;
     T* xp = dx.as<T>() + xo;
     thread_local Scratch<C> scratch;
+    if (wide_rows && yapart == 1 && dapart == 1 && xapart == 1)
+      return wide_rows(log, dp, plan.kout2[0], yp, plan.kin[0], xp, plan.kout[0], count, n);
     if constexpr (!is_half_v<T>) {
       if (yapart == 1 && dapart == 1 && xapart == 1) {
         for (int64_t r = 0; r < count; ++r, yp += plan.kin[0], dp += plan.kout2[0], xp += plan.kout[0])

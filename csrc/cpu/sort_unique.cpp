@@ -1,5 +1,6 @@
 // Distinct elements and rows, and the place of values in sorted rows.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -68,10 +69,48 @@ template <class T> int64_t unique_neighbours(T* values, int64_t* inverse, int64_
   return groups;
 }
 
+// Bytes are counted: there are few different ones.
+template <class T> int64_t unique_bytes(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n) {
+  constexpr int64_t kBlock = 1 << 16;
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  int64_t found[256] = {}, group[256];
+  auto key = [](T value) { return static_cast<size_t>(to_key(value)); };
+  std::vector<std::array<int64_t, 256>> parts(static_cast<size_t>(blocks));
+  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) {
+      // Equal neighbours are counted in different places: one addition need not wait for the other.
+      int32_t apart[4][256] = {};
+      const int64_t i1 = std::min(n, (b + 1) * kBlock);
+      int64_t i = b * kBlock;
+      for (; i + 4 <= i1; i += 4)
+        for (int64_t k = 0; k < 4; ++k) ++apart[k][key(x[i + k])];
+      for (; i < i1; ++i) ++apart[0][key(x[i])];
+      for (size_t v = 0; v < 256; ++v)
+        parts[static_cast<size_t>(b)][v] = apart[0][v] + apart[1][v] + apart[2][v] + apart[3][v];
+    }
+  });
+  for (const auto& part : parts)
+    for (size_t v = 0; v < 256; ++v) found[v] += part[v];
+  int64_t groups = 0;
+  for (size_t v = 0; v < 256; ++v) {
+    if (!found[v]) continue;
+    group[v] = groups;
+    values[groups] = from_key<T>(static_cast<KeyBits<T>>(v));
+    if (counts) counts[groups] = found[v];
+    ++groups;
+  }
+  if (inverse)
+    parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first * kBlock; i < std::min(n, last * kBlock); ++i) inverse[i] = group[key(x[i])];
+    });
+  return groups;
+}
+
 template <class T>
 int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, bool consecutive) {
   auto is_nan = [](uint64_t key) { return has_nan<T> && key == kNanKey<T>; };
   if (consecutive) return unique_neighbours(values, inverse, counts, x, n);
+  if constexpr (sizeof(T) == 1) return unique_bytes(values, inverse, counts, x, n);
   int64_t groups = 0;
   with_item<T>(n, [&](auto tag) {
     using Item = typename decltype(tag)::type;

@@ -38,6 +38,16 @@ void draw_dropout(const Tensor& input, double keep, double scale, Tensor& y, Ten
   backend(y.device()).random->dropout(y.view(), mask.view(), x.view(), keep, scale, default_generator());
 }
 
+// dy * mask * scale, in one pass where nobody asks for its own gradient and all lie alike.
+Tensor dropout_grad(const Tensor& dy, const Tensor& mask, double scale) {
+  const bool alike = dy.is_float() && mask.dtype() == DType::Bool && dy.sizes() == mask.sizes() &&
+                     dy.strides() == mask.strides() && non_overlapping_and_dense(dy.sizes(), dy.strides());
+  if (grad_enabled() || !alike || dy.device().is_meta() || dy.numel() == 0) return mul(mul(dy, mask), Scalar(scale));
+  Tensor dx = empty_strided(dy.sizes(), dy.strides(), dy.dtype(), dy.device());
+  backend(dy.device()).random->dropout_grad(dx.view(), dy.view(), mask.view(), scale);
+  return dx;
+}
+
 }  // namespace
 
 // dropout: y = x * mask / (1 - p), mask = 1 with probability 1 - p        dx = dy * mask / (1 - p)
@@ -46,7 +56,7 @@ struct DropoutBackward : Node {
   static constexpr bool kStacks = true;
   Saved mask;
   double scale = 1;
-  Grads backward(const Grads& dy) { return {mul(mul(dy[0], mask.unpack(*this)), Scalar(scale))}; }
+  Grads backward(const Grads& dy) { return {dropout_grad(dy[0], mask.unpack(*this), scale)}; }
   FIELDS(mask, scale)
 };
 struct NativeDropoutBackward : DropoutBackward {

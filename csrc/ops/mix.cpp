@@ -105,10 +105,8 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   Tensor y;
   if (!weight.is_tensor() && is_half(start.dtype())) {
     // The weight is not rounded to the short type, which holds 3 digits or less.
-    NoGrad raw;
-    if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), end);
-    Value wide[] = {cast(start, DType::Float32), cast(end, DType::Float32), weight};
-    y = cast(pointwise("lerp", Pointwise::Lerp, wide, 3, {.cost = 2}), start.dtype());
+    Value operands[] = {start, end};
+    y = pointwise_scaled("lerp", Pointwise::LerpBy, operands, 2, weight.number, {.cost = 2});
   } else {
     Value operands[] = {start, end, weight};
     y = pointwise("lerp", Pointwise::Lerp, operands, 3, {.cost = 2});

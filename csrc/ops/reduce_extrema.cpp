@@ -187,6 +187,13 @@ static Pair aminmax(const Tensor& input, std::optional<int64_t> dim, bool keepdi
   if (!dim) {
     CHECK(input.numel(), Runtime,
           "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+    if (is_integral(input.dtype(), false) && input.is_contiguous() && !input.device().is_meta()) {
+      const Ints sizes(input.dim(), 1);
+      Tensor low = empty(sizes, input.dtype(), input.device()), high = empty(sizes, input.dtype(), input.device());
+      g_cpu->reduce->aminmax(low.view(), high.view(), input.view());
+      if (keepdim) return {low, high};
+      return {reshape(low, {}), reshape(high, {})};
+    }
     return {amin(input, {}, keepdim), amax(input, {}, keepdim)};
   }
   Row a = along("aminmax", input, *dim, keepdim);

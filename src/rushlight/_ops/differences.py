@@ -138,6 +138,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     x = _ops["cat"](parts, dim) if len(parts) > 1 else input
     size = x.shape[dim]
     n = min(n, size)
+    if n == 1 and size > 1 and x.dtype is not _C.bool:
+        return x.narrow(dim, 1, size - 1) - x.narrow(dim, 0, size - 1)
     for _ in range(n):
         length = max(x.shape[dim] - 1, 0)
         if size == 0:

@@ -112,33 +112,38 @@ for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
 @op
 def block_diag(*tensors):
     """A matrix with the given ones along its diagonal."""
-    from .. import result_type, zeros
-
     tensors = _listed(tensors)
+    if not tensors:
+        return _ops["zeros"](1, 0)
+    blocks, dtype, height, width, plain = [], tensors[0].dtype, 0, 0, True
     for i, t in enumerate(tensors):
         if t.dim() > 2:
             raise RuntimeError(
                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
                 f"Input {i} has {t.dim()} dimensions"
             )
-    if not tensors:
-        return zeros(1, 0)
-    blocks = [_ops["_atleast_2d"](t) for t in tensors]
-    dtype = blocks[0].dtype
-    for b in blocks[1:]:
-        dtype = result_type(zeros(1, dtype=dtype), zeros(1, dtype=b.dtype))
-    columns = sum(b.shape[1] for b in blocks)
-    rows, left = [], 0
+        if t.dim() < 2:
+            t = _ops["_atleast_2d"](t)
+        if t.dtype is not dtype:
+            dtype = _ops["promote_types"](dtype, t.dtype)
+        plain = plain and type(t) is Tensor and not t.requires_grad
+        rows, columns = t.shape
+        height, width = height + rows, width + columns
+        blocks.append(t)
+    if plain:
+        whole = _ops["zeros"](height, width, dtype=dtype, device=blocks[0].device)
+        top = left = 0
+        for b in blocks:
+            whole.as_strided(b.shape, (width, 1), top * width + left).copy_(b)
+            top, left = top + b.shape[0], left + b.shape[1]
+        return whole
+    bands, left = [], 0
     for b in blocks:
-        width = b.shape[1]
-        parts = [
-            zeros(b.shape[0], left, dtype=dtype),
-            b,
-            zeros(b.shape[0], columns - left - width, dtype=dtype),
-        ]
-        rows.append(_ops["cat"](parts, 1))
-        left += width
-    return _ops["cat"](rows, 0)
+        rows, columns = b.shape
+        before, after = (_ops["zeros"](rows, n, dtype=dtype) for n in (left, width - left - columns))
+        bands.append(_ops["cat"]([before, b, after], 1))
+        left += columns
+    return _ops["cat"](bands, 0)
 
 
 @op

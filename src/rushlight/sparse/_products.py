@@ -42,9 +42,11 @@ def mm(a, b, reduce="sum"):
         return compress(product, type(a)) if isinstance(a, SparseCompressedTensor) else product
     dtype = rl.promote_types(a.dtype, b.dtype)
     sorted_rows = _by_rows(a)
-    if sorted_rows is not None and reduce == "sum" and b.dim() == 2 and dtype in (rl.float32, rl.float64):
+    if sorted_rows is not None and reduce == "sum" and dtype in (rl.float32, rl.float64):
         starts, columns, entries = sorted_rows
-        return _bag_sum(b.to(dtype), columns, starts, entries.to(dtype))
+        table = b if b.dim() == 2 else b.unsqueeze(1)
+        product = _bag_sum(table.to(dtype), columns, starts, entries.to(dtype))
+        return product if b.dim() == 2 else product.squeeze(1)
     rows, columns = a._places
     entries = a._entries if b.dim() == 1 else a._entries.unsqueeze(1)
     result = rl.zeros((a.size(0), *b.shape[1:]), dtype=dtype)

@@ -88,15 +88,16 @@ def multi_margin_loss(
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.size())}")
     index = target.reshape(-1, 1)
-    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= classes):
-        raise RuntimeError(f"target out of range: expected classes in [0, {classes})")
+    if index.numel():
+        least, most = index.aminmax()
+        if int(least) < 0 or int(most) >= classes:
+            raise RuntimeError(f"target out of range: expected classes in [0, {classes})")
     loss = (margin - batch.gather(1, index) + batch).clamp_min(0)
     if p == 2:
         loss = loss * loss
     if weight is not None:
         loss = loss * weight[index]
-    own = rl.zeros_like(batch, dtype=rl.bool).scatter_(1, index, True)
-    loss = loss.masked_fill(own, 0).sum(1) / classes
+    loss = loss.scatter(1, index, 0).sum(1) / classes
     if number == 0:
         return loss.reshape(target.shape) if target.dim() else loss.squeeze(0)
     return _reduction.apply(loss, reduction)
