@@ -92,7 +92,7 @@ struct Direct {
     // Small slabs read all filters again for few places: they should come from the second-level cache.
     int64_t longest = 0;
     for (const Part& p : parts) longest = std::max(longest, p.length);
-    slabs.plan(lattice, batch, in, longest * out <= 160000 ? 32 : 96, out == 1 ? 4096 : 384);
+    slabs.plan(lattice, batch, groups, in, longest * out <= 160000 ? 32 : 96, out == 1 ? 4096 : 384);
     // Rows that are whole pages apart would fall into one set of the cache.
     unpacked = parts.size() == 1 && parts[0].weights.empty() && slabs.most_places() * slabs.count <= 128 &&
                out % kRows == 0 && row_step % 1024 != 0;

@@ -215,10 +215,13 @@ bool product_serves(const ConvShape& s, ConvPass pass) {
   if (!available() || !gemm_available() || s.groups != 1 || s.batch == 0 || s.out_plane() == 0) return false;
   const int64_t rows = s.in_channels * s.taps(), places = s.batch * s.out_plane();
   if (rows * s.out_plane() > (int64_t{1} << 24)) return false;
-  if (tiles_picture(s) && s.kernel[2] >= 4) return rows >= 32 && s.out_channels >= 32 && places >= 16;
-  // Filters for so few places are best read where they are.
-  if (pass == ConvPass::Forward && places <= 128 && s.out_channels % 8 == 0 && rows % 1024 != 0) return false;
-  return s.taps() > 1 && rows >= 256 && s.out_channels >= 192 && places >= 32;
+  if (tiles_picture(s) && s.kernel[2] >= 4) return rows >= 128 && s.out_channels >= 32 && places >= 16;
+  if (s.taps() == 1 || rows < 256 || s.out_channels < 192 || places < 32) return false;
+  const bool few = places <= 128;
+  if (pass == ConvPass::Weight) return few || s.stride[2] > 1;
+  // Filters for few places are best read where they are, but not turned.
+  if (few) return pass == ConvPass::Input || s.out_channels % 8 != 0 || rows % 1024 == 0;
+  return s.stride[2] > 1;
 }
 
 void product_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {

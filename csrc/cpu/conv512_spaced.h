@@ -28,6 +28,10 @@ struct Spaced {
     if (step == 1) return _mm512_maskz_loadu_ps(lanes(b) & ~lanes(a), x);
     const int64_t begin = step * a, end = step * (std::min<int64_t>(b, W) - 1) + 1;
     Reg r = _mm512_setzero_ps();
+    if (a <= 0 && b > W) {  // all that lies between is there
+      for (int64_t j = 0; j < step; ++j) r = _mm512_mask_permutexvar_ps(r, held[j], within, load(x + j * W));
+      return r;
+    }
     for (int64_t j = 0; j < step; ++j) {
       const auto there = static_cast<__mmask16>(lanes(end - j * W) & ~lanes(begin - j * W));
       r = _mm512_mask_permutexvar_ps(r, held[j], within, _mm512_maskz_loadu_ps(there, x + j * W));
