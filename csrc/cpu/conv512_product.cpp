@@ -15,12 +15,14 @@
 // GCC 12's own intrinsics start from undefined registers and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include "cpu/conv512_spaced.h"
+#include "cpu/conv512_slabs.h"
 
 namespace rl::cpu::conv512 {
 namespace {
 
 constexpr int64_t kMostSeen = int64_t{1} << 22;  // numbers in the matrix of what is seen, if one image allows it
+
+constexpr int64_t kLongPlane = 160;  // single places of a plane that are a product of their own
 
 // Windows that tile the picture: each is moved as rows of the filter's width, and none is added to another.
 bool tiles_picture(const ConvShape& s) {
@@ -42,12 +44,16 @@ struct Seen {
   const ConvShape& s;
   bool turned = tiles_picture(s) && s.kernel[2] >= 4;
   int64_t rows = s.in_channels * s.taps(), plane = s.out_plane();
-  int64_t images = std::clamp<int64_t>(kMostSeen / std::max<int64_t>(rows * plane, 1), 1, s.batch);
-  int64_t places = 0;  // of the images at hand
+  bool pointwise = single_places(s);
+  int64_t images = pointwise && plane >= kLongPlane
+                       ? 1
+                       : std::clamp<int64_t>(kMostSeen / std::max<int64_t>(rows * plane, 1), 1, s.batch);
+  bool plain = pointwise && images == 1;  // the picture is the matrix
+  int64_t places = 0;                     // of the images at hand
 
   int64_t row_step() const { return turned ? 1 : places; }
   int64_t place_step() const { return turned ? rows : 1; }
-  int64_t size() const { return rows * plane * images; }
+  int64_t size() const { return plain ? 1 : rows * plane * images; }
   int64_t channel_grain() const { return std::max<int64_t>(1, 65536 / (s.taps() * places)); }
 
   // f(where a row of a window begins in the pictures, and in the matrix) for windows [first, last)
@@ -216,59 +222,65 @@ bool product_serves(const ConvShape& s, ConvPass pass) {
   const int64_t rows = s.in_channels * s.taps(), places = s.batch * s.out_plane();
   if (rows * s.out_plane() > (int64_t{1} << 24)) return false;
   if (tiles_picture(s) && s.kernel[2] >= 4) return rows >= 128 && s.out_channels >= 32 && places >= 16;
-  if (s.taps() == 1 || rows < 256 || s.out_channels < 192 || places < 32) return false;
+  if (rows < 256 || s.out_channels < 192 || places < 32) return false;
   const bool few = places <= 128;
-  if (pass == ConvPass::Weight) return few || s.stride[2] > 1;
+  if (pass == ConvPass::Weight) return few || s.stride[2] > 1 || single_places(s);
   // Filters for few places are best read where they are, but not turned.
   if (few) return pass == ConvPass::Input || s.out_channels % 8 != 0 || rows % 1024 == 0;
-  return s.stride[2] > 1;
+  return s.stride[2] > 1 || single_places(s);
 }
 
-void product_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+void product_forward(const ConvShape& shape, float* y, const float* x, const float* w, const float* bias) {
+  const ConvShape s = flattened(shape);
   Seen seen{s};
   const int64_t O = s.out_channels, K = seen.rows;
   Scratch<float> matrix(seen.size()), results(seen.images > 1 ? O * seen.images * seen.plane : 1);
   for (int64_t n = 0; n < s.batch; n += seen.images) {
     const int64_t count = std::min(seen.images, s.batch - n);
     seen.places = count * seen.plane;
-    seen.take(x + n * s.in_channels * s.in_plane(), count, matrix.get());
+    const float* image = x + n * s.in_channels * s.in_plane();
+    if (!seen.plain) seen.take(image, count, matrix.get()), image = matrix.get();
     float* to = y + n * O * seen.plane;
     const bool straight = count == 1;
-    gemm(Gemm<float>{O, seen.places, K, w, K, 1, matrix.get(), seen.row_step(), seen.place_step(),
+    gemm(Gemm<float>{O, seen.places, K, w, K, 1, image, seen.row_step(), seen.place_step(),
                      straight ? to : results.get(), seen.places, 1, 1.0f, straight && bias ? 1.0f : 0.0f,
                      straight ? bias : nullptr, 1, 0});
     if (!straight) beside(results.get(), count, O, seen.plane, true, bias, to);
   }
 }
 
-void product_input(const ConvShape& s, float* dx, const float* dy, const float* w) {
+void product_input(const ConvShape& shape, float* dx, const float* dy, const float* w) {
+  const ConvShape s = flattened(shape);
   Seen seen{s};
   const int64_t O = s.out_channels, K = seen.rows;
   Scratch<float> matrix(seen.size()), sides(seen.images > 1 ? O * seen.images * seen.plane : 1);
   for (int64_t n = 0; n < s.batch; n += seen.images) {
     const int64_t count = std::min(seen.images, s.batch - n), places = count * seen.plane;
     seen.places = places;
+    float* image = dx + n * s.in_channels * s.in_plane();
+    float* to = seen.plain ? image : matrix.get();
     const float* side = dy + n * O * seen.plane;
     if (count > 1) beside(side, count, O, seen.plane, false, nullptr, sides.get()), side = sides.get();
-    if (seen.turned)
-      gemm(Gemm<float>{places, K, O, side, 1, places, w, K, 1, matrix.get(), K, 1, 1.0f, 0.0f, nullptr, 0, 1});
-    else gemm(Gemm<float>{K, places, O, w, 1, K, side, places, 1, matrix.get(), places, 1, 1.0f, 0.0f, nullptr, 0, 1});
-    seen.give(matrix.get(), count, dx + n * s.in_channels * s.in_plane());
+    if (seen.turned) gemm(Gemm<float>{places, K, O, side, 1, places, w, K, 1, to, K, 1, 1.0f, 0.0f, nullptr, 0, 1});
+    else gemm(Gemm<float>{K, places, O, w, 1, K, side, places, 1, to, places, 1, 1.0f, 0.0f, nullptr, 0, 1});
+    if (!seen.plain) seen.give(to, count, image);
   }
 }
 
-void product_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+void product_weight(const ConvShape& shape, float* dw, const float* dy, const float* x) {
+  const ConvShape s = flattened(shape);
   Seen seen{s};
   const int64_t O = s.out_channels, K = seen.rows;
   Scratch<float> matrix(seen.size()), sides(seen.images > 1 ? O * seen.images * seen.plane : 1);
   for (int64_t n = 0; n < s.batch; n += seen.images) {
     const int64_t count = std::min(seen.images, s.batch - n);
     seen.places = count * seen.plane;
-    seen.take(x + n * s.in_channels * s.in_plane(), count, matrix.get());
+    const float* image = x + n * s.in_channels * s.in_plane();
+    if (!seen.plain) seen.take(image, count, matrix.get()), image = matrix.get();
     const float* side = dy + n * O * seen.plane;
     if (count > 1) beside(side, count, O, seen.plane, false, nullptr, sides.get()), side = sides.get();
-    gemm(Gemm<float>{O, K, seen.places, side, seen.places, 1, matrix.get(), seen.place_step(), seen.row_step(), dw, K,
-                     1, 1.0f, n ? 1.0f : 0.0f, n ? dw : nullptr, K, 1});
+    gemm(Gemm<float>{O, K, seen.places, side, seen.places, 1, image, seen.place_step(), seen.row_step(), dw, K, 1, 1.0f,
+                     n ? 1.0f : 0.0f, n ? dw : nullptr, K, 1});
   }
 }
 
