@@ -491,6 +491,7 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
     if constexpr (std::is_same_v<T, float>) {
       if (conv512::depthwise_weight_serves(s)) return conv512::depthwise_weight(s, pw, py, px);
       if (conv512::product_serves(s, ConvPass::Weight)) return conv512::product_weight(s, pw, py, px);
+      if (conv512::dots_weight_serves(s)) return conv512::dots_weight(s, pw, py, px);
       if (conv512::direct_weight_serves(s)) return conv512::direct_weight(s, pw, py, px);
     }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)

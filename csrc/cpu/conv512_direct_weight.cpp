@@ -74,9 +74,7 @@ struct WeightSums {
     lattice.plain = single_places(s);
     for (int d = 0; d < 3; ++d) slabs.low[d] = 0, slabs.high[d] = s.out[d];
     choose_share();
-    // Slabs see some rows twice: those of high filters should be higher.
-    const bool high = (s.kernel[1] - 1) * s.dilation[1] > 2 * s.stride[1];
-    slabs.plan(lattice, s.batch, 1, share, 96, !by_channels ? 384 : high ? 256 : 128);
+    slabs.plan(lattice, s.batch, 1, share, 96, by_channels ? 128 : 384);
     if (by_channels) {
       ChannelBlocks blocks(out);
       int64_t wanted = lattice.plain ? blocks.count : (kPieces + shares * s.groups - 1) / (shares * s.groups);
