@@ -90,12 +90,6 @@ constexpr double kTurnMacs = 2e6;                           // of a turn at leas
 constexpr double kLargeResult = 1 << 18;                    // numbers
 constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
 
-template <bool kInPlace, class T>
-[[gnu::noinline]] void keeping_block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int64_t ldc,
-                                     T alpha, bool add, const T* start, typename Vec<T>::Mask last, T* kept) {
-  block_of<kBlockRows, 2, false, kInPlace, true>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, kept);
-}
-
 // The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. A
 // block's rows stay in the first cache while they meet a group of panels, which stream from the second. The longer the
 // slice, the less often sums go to c and come back. Each tile packs what it reads for itself: no thread waits for, or
@@ -154,8 +148,8 @@ template <class T> struct Blocked {
     constexpr auto kAll = static_cast<typename Vec<T>::Mask>(~0u);
     const T *from = g.b + p * g.brs + j, *start = p == 0 && bias ? bias + j : nullptr;
     T* to = g.c + i * g.crs + j;
-    if (a) keeping_block<false>(len, a, kBlockRows, from, g.brs, to, g.crs, g.alpha, add, start, kAll, kept);
-    else keeping_block<true>(len, g.a + i * g.ars + p, g.ars, from, g.brs, to, g.crs, g.alpha, add, start, kAll, kept);
+    keeping_block_of<T>(!a)(len, a ? a : g.a + i * g.ars + p, a ? kBlockRows : g.ars, from, g.brs, to, g.crs, g.alpha,
+                            add, start, kAll, kept);
   }
 
   void run() const {

@@ -186,105 +186,36 @@ template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t 
   }
 }
 
-constexpr int kRowsAhead = 24;  // of b in place: their way takes longer than the products of a few rows
-
-// MR rows by NV vectors of c, from rows of b that are ldb apart. a has unit stride along the sum and rows that are `as`
-// apart (kInPlace), or unit stride along the rows and steps of the sum that are `as` apart. The sums start from the row
-// `start`, or from zero where it is null. `last` is the mask of the last vector of columns. With kKeeps the rows of b
-// are left in `kept`, one after another.
-template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T>
-[[gnu::always_inline]] inline void block_of(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c,
-                                            int64_t ldc, T alpha, bool add, const T* start, typename Vec<T>::Mask last,
-                                            T* kept) {
-  using V = Vec<T>;
-  const auto full = static_cast<typename V::Mask>(~0u);
-  auto mask = [&](int v) { return v == NV - 1 ? last : full; };
-  typename V::Reg acc[MR][NV];
-#pragma GCC unroll 2
-  for (int v = 0; v < NV; ++v) {
-    typename V::Reg s = start ? V::load(start + v * V::W, mask(v)) : V::zero();
-#pragma GCC unroll 16
-    for (int r = 0; r < MR; ++r) acc[r][v] = s;
-  }
-  // Three rows a pointer: what the processor's addresses can express.
-  constexpr int kBases = (MR + 2) / 3;
-  const T* base[kBases];
-#pragma GCC unroll 8
-  for (int i = 0; i < kBases; ++i) base[i] = a + 3 * i * as;
-  // The fewer instructions, the less is lost to another thread on the same core. So of a packed a every other row is
-  // read by the multiplications themselves; all of them would be more reads than the core can do.
-  constexpr int kLoaded = (MR + 1) / 2;
-  int64_t p = 0;
-  auto step = [&](int64_t at) __attribute__((always_inline)) {
-    typename V::Reg y[NV];
-#pragma GCC unroll 2
-    for (int v = 0; v < NV; ++v) y[v] = kMasked && v == NV - 1 ? V::load(b + v * V::W, last) : V::load(b + v * V::W);
-    if constexpr (kKeeps) {
-#pragma GCC unroll 2
-      for (int v = 0; v < NV; ++v) {
-        _mm_prefetch(reinterpret_cast<const char*>(b + kRowsAhead * ldb + v * V::W), _MM_HINT_T1);
-        V::store(kept + v * V::W, y[v]);
-      }
-      kept += NV * V::W;
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < MR; ++r) {
-      if (!kInPlace && r >= kLoaded) {
-#pragma GCC unroll 2
-        for (int v = 0; v < NV; ++v) V::fma_from(acc[r][v], y[v], a + r);
-        continue;
-      }
-      typename V::Reg x = V::all(kInPlace ? base[r / 3][at + (r % 3) * as] : a[r]);
-#pragma GCC unroll 2
-      for (int v = 0; v < NV; ++v) acc[r][v] = V::fma(x, y[v], acc[r][v]);
-    }
-    if (!kInPlace) a += as;
-    b += ldb;
-    asm("" : "+r"(a), "+r"(b));  // else four steps' addresses are computed ahead, for which there are no registers
-  };
-  // A row of c in every turn: it is wanted when the sums are there, and all rows at once would hold up b.
-  const T *line = c, *const last_line = c + (MR - 1) * ldc;
-#pragma GCC unroll 1
-  for (; p + 4 <= k; p += 4) {
-    __builtin_prefetch(line, 1);
-    if (NV > 1) __builtin_prefetch(line + V::W, 1);
-    line = line == last_line ? line : line + ldc;
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) step(p + i);
-  }
-#pragma GCC unroll 1
-  for (; p < k; ++p) step(p);
-  typename V::Reg scale = V::all(alpha);
-#pragma GCC unroll 16
-  for (int r = 0; r < MR; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < NV; ++v) {
-      T* to = c + r * ldc + v * V::W;
-      V::store(to, add ? V::fma(acc[r][v], scale, V::load(to, mask(v))) : V::mul(acc[r][v], scale), mask(v));
-    }
-}
-
-template <int MR, int NV, bool kMasked, bool kInPlace, class T>
-void block(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add,
-           const T* start, typename Vec<T>::Mask last) {
-  block_of<MR, NV, kMasked, kInPlace, false>(k, a, as, b, ldb, c, ldc, alpha, add, start, last,
-                                             static_cast<T*>(nullptr));
-}
-
 inline constexpr int kBlockRows = 12;
 
+// MR rows by NV vectors of c, from rows of b that are ldb apart. a has unit stride along the sum and rows that are `as`
+// apart (in place), or unit stride along the rows and steps of the sum that are `as` apart. The sums start from the row
+// `start`, or from zero where it is null. `last` is the mask of the last vector of columns.
+//   (k, a, as, b, ldb, c, ldc, alpha, add, start, last)
 template <class T> using BlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
                                             const T*, typename Vec<T>::Mask);
-// The blocks of 0 to kBlockRows rows.
-template <class T, int NV, bool kMasked, bool kInPlace, class = std::make_integer_sequence<int, kBlockRows>>
-struct Blocks;
-template <class T, int NV, bool kMasked, bool kInPlace, int... kRows>
-struct Blocks<T, NV, kMasked, kInPlace, std::integer_sequence<int, kRows...>> {
-  static constexpr BlockFn<T> kAll[] = {nullptr, &block<kRows + 1, NV, kMasked, kInPlace, T>...};
-};
+// The same with a last argument: where the rows of b are left, one after another.
+template <class T> using KeepingBlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
+                                                   const T*, typename Vec<T>::Mask, T*);
+
+}  // namespace
+
+// They are compiled once, in gemm_blocks.cpp: for 0 to kBlockRows rows by one or two vectors; and those that keep b,
+// for kBlockRows rows by two vectors.
+const BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place);
+const BlockFn<double>* double_blocks(int vectors, bool masked, bool in_place);
+KeepingBlockFn<float> float_keeping_block(bool in_place);
+KeepingBlockFn<double> double_keeping_block(bool in_place);
+
+namespace {
+
 template <class T, int NV> const BlockFn<T>* blocks_of(bool masked, bool in_place) {
-  if (in_place) return masked ? Blocks<T, NV, true, true>::kAll : Blocks<T, NV, false, true>::kAll;
-  return masked ? Blocks<T, NV, true, false>::kAll : Blocks<T, NV, false, false>::kAll;
+  if constexpr (sizeof(T) == 4) return float_blocks(NV, masked, in_place);
+  else return double_blocks(NV, masked, in_place);
+}
+template <class T> KeepingBlockFn<T> keeping_block_of(bool in_place) {
+  if constexpr (sizeof(T) == 4) return float_keeping_block(in_place);
+  else return double_keeping_block(in_place);
 }
 
 // NV vectors of columns by MR rows of a that lie `ars` apart with unit stride along the sum; b is packed as

@@ -203,6 +203,13 @@ template <Loop kFloat, int kInputs, bool kHalfResult> void put_half(LoopTable& t
   t.at(op, DType::Float16) = &loop_half<kFloat, float16, kInputs, kHalfResult>;
   t.at(op, DType::BFloat16) = &loop_half<kFloat, bfloat16, kInputs, kHalfResult>;
 }
+// A loop for double, and the other types through it: blocks of floats cost little to convert, and a loop of their own
+// much room.
+template <Loop kDouble, int kInputs> void put_doubles(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float64) = kDouble;
+  t.at(op, DType::Float32) = &loop_as_double<kDouble, kInputs>;
+  put_half<&loop_as_double<kDouble, kInputs>, kInputs, true>(t, op);
+}
 // unary<F, int32_t, int64_t>(table, op) puts the loops of F for these types; *_floats for float, double and both
 // halves; *_wide also with 512-bit registers.
 template <auto F, class... T> void unary(LoopTable& t, Pointwise op) {

@@ -51,6 +51,12 @@ template <bool kComplement> struct Incomplete {
 template <class P> struct Polynomial {
   template <class T> RL_INLINE static void run(char* const* data, int64_t n) { special::polynomial_run<P, T>(data, n); }
 };
+template <class P> void polynomial(LoopTable& t, Pointwise op) {
+  put_doubles<&block_loop2<&run_flat<Polynomial<P>, double>, double>, 2>(t, op);
+#ifdef RL_HAS_WIDE
+  if (has_wide()) put_doubles<&block_loop2<&run_flat_wide<Polynomial<P>, double>, double>, 2>(t, op);
+#endif
+}
 
 // zeta(x, q) in blocks, what is not moderate once more. `one`: x is the same for all.
 template <class T> RL_INLINE void zeta_run(const T* x, bool one, const T* q, T* out, int64_t n, double factor) {
@@ -127,7 +133,11 @@ double far_j1(double x) { return ::j1(x); }
 double far_y0(double x) { return x < 0 ? kNan<double> : ::y0(x); }
 double far_y1(double x) { return x < 0 ? kNan<double> : ::y1(x); }
 template <auto kFast, auto kSlow> void waves(LoopTable& t, Pointwise op) {
-  patched_floats<[](auto x, auto) { return special::waves_near(static_cast<double>(x)); }, kFast, kSlow>(t, op);
+  constexpr auto kNear = [](double x, double) { return special::waves_near(x); };
+  put_doubles<&guarded_loop<&patched_flat<kNear, kFast, kSlow, double>, double>, 1>(t, op);
+#ifdef RL_HAS_WIDE
+  if (has_wide()) put_doubles<&guarded_loop<&patched_flat_wide<kNear, kFast, kSlow, double>, double>, 1>(t, op);
+#endif
 }
 
 }  // namespace
@@ -151,18 +161,18 @@ void put_gamma(LoopTable& t) {
   blocks2<HurwitzZeta>(t, Pointwise::Zeta);
   blocks2<Incomplete<false>>(t, Igamma);
   blocks2<Incomplete<true>>(t, Igammac);
-  blocks2<Polynomial<special::ChebyshevT>>(t, ChebyshevT);
-  blocks2<Polynomial<special::ChebyshevU>>(t, ChebyshevU);
-  blocks2<Polynomial<special::ChebyshevV>>(t, ChebyshevV);
-  blocks2<Polynomial<special::ChebyshevW>>(t, ChebyshevW);
-  blocks2<Polynomial<special::Shifted<special::ChebyshevT>>>(t, ShiftedChebyshevT);
-  blocks2<Polynomial<special::Shifted<special::ChebyshevU>>>(t, ShiftedChebyshevU);
-  blocks2<Polynomial<special::Shifted<special::ChebyshevV>>>(t, ShiftedChebyshevV);
-  blocks2<Polynomial<special::Shifted<special::ChebyshevW>>>(t, ShiftedChebyshevW);
-  blocks2<Polynomial<special::Laguerre>>(t, LaguerreL);
-  blocks2<Polynomial<special::Legendre>>(t, LegendreP);
-  blocks2<Polynomial<special::HermiteH>>(t, HermiteH);
-  blocks2<Polynomial<special::HermiteHe>>(t, HermiteHe);
+  polynomial<special::ChebyshevT>(t, ChebyshevT);
+  polynomial<special::ChebyshevU>(t, ChebyshevU);
+  polynomial<special::ChebyshevV>(t, ChebyshevV);
+  polynomial<special::ChebyshevW>(t, ChebyshevW);
+  polynomial<special::Shifted<special::ChebyshevT>>(t, ShiftedChebyshevT);
+  polynomial<special::Shifted<special::ChebyshevU>>(t, ShiftedChebyshevU);
+  polynomial<special::Shifted<special::ChebyshevV>>(t, ShiftedChebyshevV);
+  polynomial<special::Shifted<special::ChebyshevW>>(t, ShiftedChebyshevW);
+  polynomial<special::Laguerre>(t, LaguerreL);
+  polynomial<special::Legendre>(t, LegendreP);
+  polynomial<special::HermiteH>(t, HermiteH);
+  polynomial<special::HermiteHe>(t, HermiteHe);
 }
 
 }  // namespace rl::RL_ISA

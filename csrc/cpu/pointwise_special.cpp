@@ -11,12 +11,6 @@
 namespace rl::RL_ISA {
 namespace {
 
-// A loop for double, and the other types through it.
-template <Loop kDouble, int kInputs> void put_doubles(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float64) = kDouble;
-  t.at(op, DType::Float32) = &loop_as_double<kDouble, kInputs>;
-  put_half<&loop_as_double<kDouble, kInputs>, kInputs, true>(t, op);
-}
 template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
   put_doubles<&loop1<[](double x) { return F(x); }, double>, 1>(t, op);
 }
