@@ -406,6 +406,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
     if constexpr (std::is_same_v<T, float>)
       if (sees_little(s)) return little_forward(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float>)
+      if (conv512::product_serves(s, ConvPass::Forward)) return conv512::product_forward(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
       if (conv512::planes_serve(s)) return conv512::planes(s, py, px, pw, pb, false);
     if constexpr (std::is_same_v<T, float>)
       if (conv512::flat_serves(s, false)) return conv512::flat(s, py, px, pw, pb);
@@ -444,6 +446,7 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
     }
     if (conv512::flat_serves(s, true)) return conv512::flat_input(s, dx, dy, w, bias), true;
     if (sees_little(s)) return little_input(s, dx, dy, w), false;
+    if (conv512::product_serves(s, ConvPass::Input)) return conv512::product_input(s, dx, dy, w), false;
     if (conv512::direct_serves(s, true)) return conv512::direct_input(s, dx, dy, w, bias), true;
   }
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
@@ -487,6 +490,8 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
     }
     if constexpr (std::is_same_v<T, float>) {
       if (conv512::depthwise_weight_serves(s)) return conv512::depthwise_weight(s, pw, py, px);
+      if (conv512::product_serves(s, ConvPass::Weight)) return conv512::product_weight(s, pw, py, px);
+      if (conv512::dots_weight_serves(s)) return conv512::dots_weight(s, pw, py, px);
       if (conv512::direct_weight_serves(s)) return conv512::direct_weight(s, pw, py, px);
     }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)

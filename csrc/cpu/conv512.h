@@ -27,6 +27,16 @@ bool direct_weight_serves(const ConvShape& s);
 void direct_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 void direct_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 
+// As one product with what the filters see, where these are many.
+bool product_serves(const ConvShape& s, ConvPass pass);
+void product_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void product_input(const ConvShape& s, float* dx, const float* dy, const float* w);
+void product_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
+// The gradient by filters that see few numbers.
+bool dots_weight_serves(const ConvShape& s);
+void dots_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
 // Pictures with their channels last, and filters in any order, see Note [Rows of channels]. `lanes`: of a register.
 bool rows_serve(const ConvShape& s, bool input, int lanes);
 void rows(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);

@@ -47,7 +47,7 @@ struct Scattered {
 // c (R rows, V registers) = or += a @ b
 template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float* c, int64_t ldc, bool add) {
   Reg acc[R][V];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) acc[r][v] = add ? load(c + r * ldc + v * W) : _mm512_setzero_ps();
@@ -56,14 +56,14 @@ template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float*
     Reg x[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) x[v] = load(row + v * W);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       Reg f = all(a.at(r, p));
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) acc[r][v] = fma(f, x[v], acc[r][v]);
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, acc[r][v]);

@@ -10,8 +10,9 @@
 namespace rl::cpu::conv512 {
 namespace {
 
-constexpr int64_t kMostVecs = 4;                    // registers of channels in a tile
-constexpr int kTileRows[kMostVecs] = {8, 8, 8, 6};  // places or taps of a tile, by its registers
+constexpr int64_t kMostVecs = 4;                        // registers of channels in a tile
+constexpr int kTileRows[kMostVecs] = {8, 8, 8, 6};      // taps of a tile, by its registers
+constexpr int kTilePlaces[kMostVecs] = {14, 12, 8, 6};  // places
 
 // Places that follow each other, at tap p.
 struct AtTap {

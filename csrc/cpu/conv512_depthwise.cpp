@@ -53,7 +53,7 @@ void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const floa
   lattice.source = {x, {s.in[0], s.in[1], s.in[2]}, s.in_plane(), s.in_channels * s.in_plane()};
   Slabs slabs;
   for (int d = 0; d < 3; ++d) slabs.low[d] = 0, slabs.high[d] = s.out[d];
-  slabs.plan(lattice, s.batch, 1, 96, 4096);
+  slabs.plan(lattice, s.batch, s.groups, 1, 96, 4096);
   std::vector<int32_t> offsets;
   for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
     for (int64_t kh = 0; kh < s.kernel[1]; ++kh)

@@ -1,6 +1,9 @@
 // A convolution as products of filters with the shifted planes of a lattice. Included after a target pragma, by
 // conv512_direct.cpp alone.
 #pragma once
+#include <array>
+#include <utility>
+
 #include "base/parallel.h"
 #include "cpu/conv512_channels.h"
 #include "cpu/conv512_slabs.h"
@@ -27,10 +30,12 @@ constexpr int kSingleVecs = 8;
 constexpr BlockFn kSingles[kSingleVecs] = {run_block<1, 1>, run_block<1, 2>, run_block<1, 3>, run_block<1, 4>,
                                            run_block<1, 5>, run_block<1, 6>, run_block<1, 7>, run_block<1, 8>};
 
-template <int V> constexpr PlacesFn kPlaceTiles[8] = {places_tile<1, V>, places_tile<2, V>, places_tile<3, V>,
-                                                      places_tile<4, V>, places_tile<5, V>, places_tile<6, V>,
-                                                      places_tile<7, V>, places_tile<8, V>};
-constexpr const PlacesFn* kTiles[kMostVecs] = {kPlaceTiles<1>, kPlaceTiles<2>, kPlaceTiles<3>, kPlaceTiles<4>};
+template <int V, int... R> constexpr std::array<PlacesFn, sizeof...(R)> place_tiles(std::integer_sequence<int, R...>) {
+  return {places_tile<R + 1, V>...};
+}
+template <int V> constexpr auto kPlaceTiles = place_tiles<V>(std::make_integer_sequence<int, kTilePlaces[V - 1]>());
+constexpr const PlacesFn* kTiles[kMostVecs] = {kPlaceTiles<1>.data(), kPlaceTiles<2>.data(), kPlaceTiles<3>.data(),
+                                               kPlaceTiles<4>.data()};
 
 constexpr int64_t kSum = 192;       // length of a gathered panel: it stays in the first-level cache
 constexpr int64_t kMostRows = 256;  // of results held at a time
@@ -87,7 +92,7 @@ struct Direct {
     // Small slabs read all filters again for few places: they should come from the second-level cache.
     int64_t longest = 0;
     for (const Part& p : parts) longest = std::max(longest, p.length);
-    slabs.plan(lattice, batch, in, longest * out <= 160000 ? 32 : 96, out == 1 ? 4096 : 384);
+    slabs.plan(lattice, batch, groups, in, longest * out <= 160000 ? 32 : 96, out == 1 ? 4096 : 384);
     // Rows that are whole pages apart would fall into one set of the cache.
     unpacked = parts.size() == 1 && parts[0].weights.empty() && slabs.most_places() * slabs.count <= 128 &&
                out % kRows == 0 && row_step % 1024 != 0;
@@ -185,7 +190,7 @@ struct Direct {
     int64_t k = part.length;
     float* results = held.results.get();
     for (int64_t q = panel0; q < panel1; ++q) {
-      int64_t vecs = blocks.width(q), width = vecs * W, most = kTileRows[vecs - 1];
+      int64_t vecs = blocks.width(q), width = vecs * W, most = kTilePlaces[vecs - 1];
       const float* filters = packed + part.packed + (g * blocks.vecs + blocks.first(q)) * W * k;
       if (k == 0) std::fill(results, results + ground.count * width, 0.0f);
       const int64_t most_sum = std::min<int64_t>(256, kFilters / vecs), sums = (k + most_sum - 1) / most_sum,

@@ -74,7 +74,7 @@ struct WeightSums {
     lattice.plain = single_places(s);
     for (int d = 0; d < 3; ++d) slabs.low[d] = 0, slabs.high[d] = s.out[d];
     choose_share();
-    slabs.plan(lattice, s.batch, share, 96, by_channels ? 128 : 384);
+    slabs.plan(lattice, s.batch, 1, share, 96, by_channels ? 128 : 384);
     if (by_channels) {
       ChannelBlocks blocks(out);
       int64_t wanted = lattice.plain ? blocks.count : (kPieces + shares * s.groups - 1) / (shares * s.groups);

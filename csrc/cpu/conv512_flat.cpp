@@ -110,24 +110,30 @@ struct Flat {
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const int64_t step_h = axes[0].in_step, step_w = axes[1].in_step;
     for (const Patch& p : patches) {
-      const int64_t count = p.count;
+      const int64_t count = p.count, next = step_h * in_size[1];
       const float* from = image + p.from;
       float* to = memory + p.to;
-      for (int64_t r = 0; r < p.rows; ++r, from += step_h * in_size[1], to += pitch)
-        if (step_w == 1)
-          for (int64_t i = 0; i < count; i += W) {
-            const __mmask16 m = lanes(count - i);
-            _mm512_mask_storeu_ps(to + i, m, _mm512_maskz_loadu_ps(m, from + i));
-          }
-        else if (step_w == 2)
-          for (int64_t i = 0; i < count; i += W) {
-            const int64_t left = 2 * (count - i) - 1;  // of what is read
-            const Reg x = _mm512_maskz_loadu_ps(lanes(left), from + 2 * i),
-                      y = _mm512_maskz_loadu_ps(lanes(left - W), from + 2 * i + W);
-            _mm512_mask_storeu_ps(to + i, lanes(count - i), _mm512_permutex2var_ps(x, even, y));
-          }
-        else
+      if (step_w > 2) {
+        for (int64_t r = 0; r < p.rows; ++r, from += next, to += pitch)
           for (int64_t i = 0; i < count; ++i) to[i] = from[i * step_w];
+        continue;
+      }
+      for (int64_t i = 0; i < count; i += W) {
+        const int64_t left = 2 * (count - i) - 1;  // of what is read
+        const __mmask16 m = lanes(count - i), low = lanes(left), high = lanes(left - W);
+        const float* x = from + step_w * i;
+        float* y = to + i;
+        if (step_w == 1)
+          for (int64_t r = 0; r < p.rows; ++r, x += next, y += pitch)
+            _mm512_mask_storeu_ps(y, m, _mm512_maskz_loadu_ps(m, x));
+        else if (high == 0)
+          for (int64_t r = 0; r < p.rows; ++r, x += next, y += pitch)
+            _mm512_mask_storeu_ps(y, m, _mm512_permutexvar_ps(even, _mm512_maskz_loadu_ps(low, x)));
+        else
+          for (int64_t r = 0; r < p.rows; ++r, x += next, y += pitch)
+            _mm512_mask_storeu_ps(
+                y, m, _mm512_permutex2var_ps(_mm512_maskz_loadu_ps(low, x), even, _mm512_maskz_loadu_ps(high, x + W)));
+      }
     }
   }
 

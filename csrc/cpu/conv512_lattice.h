@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "backend/conv.h"
-#include "cpu/conv512_block.h"
+#include "cpu/conv512_spaced.h"
 
 namespace rl::cpu::conv512 {
 namespace {
@@ -119,7 +119,7 @@ struct Lattice {
     int64_t r0, r1, a, b;
     int64_t from;  // in a channel of the source: place 0 of row r0
   };
-  void fill_patch(const Patch& p, const float* from, int64_t rows, float* to) const {
+  void fill_patch(const Patch& p, const Spaced& spaced, const float* from, int64_t rows, float* to) const {
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     int64_t step = width->step, row_step = height->step * source.size[kWidth];
     clear(to, p.r0 * pitch);
@@ -145,6 +145,11 @@ struct Lattice {
     else
       for (int64_t t = p.r0; t < p.r1; ++t, from += row_step) {
         float* at = row + (t - p.r0) * pitch;
+        if (step <= kMostSpace) {
+          for (int64_t i = 0; i < pitch; i += W)
+            _mm512_mask_storeu_ps(at + i, lanes(pitch - i), spaced.read(from + i * step, p.a - i, p.b - i));
+          continue;
+        }
         clear(at, pitch);
         for (int64_t i = p.a; i < p.b; ++i) at[i] = from[i * step];
       }
@@ -175,6 +180,7 @@ struct Lattice {
   // Channels from c0 on, of several plots; `last`: no others follow them.
   void fill_all(const Plot* plots, int64_t count, int64_t c0, int64_t channels, bool last, float* memory) const {
     std::vector<Patch> patches;
+    const Spaced spaced(std::min(width->step, kMostSpace));
     for (int64_t i = 0; i < count; ++i) {
       const Plot& p = plots[i];
       const Plot* before = i ? &plots[i - 1] : nullptr;
@@ -183,7 +189,7 @@ struct Lattice {
       for (int64_t c = 0; c < channels; ++c) {
         const float* from = source.data + p.image * source.image + (c0 + c) * source.channel;
         float* to = memory + c * channel + i * plot;
-        for (const Patch& patch : patches) fill_patch(patch, from, p.rows + height->reach, to), to += plane;
+        for (const Patch& patch : patches) fill_patch(patch, spaced, from, p.rows + height->reach, to), to += plane;
       }
     }
     for (int64_t c = 0; c < channels; ++c) {

@@ -29,15 +29,15 @@ struct Slabs {
   int64_t deep() const { return high[0] - low[0]; }
   int64_t most_places() const { return planes * rows * cols; }
 
-  // A slab should have about `least` to `most` places.
-  void plan(Lattice& lattice, int64_t images, int64_t channels, int64_t least, int64_t most) {
+  // A slab should have about `least` to `most` places; each is worked on once for each of the groups.
+  void plan(Lattice& lattice, int64_t images, int64_t groups, int64_t channels, int64_t least, int64_t most) {
     batch = images;
     int64_t high_ = high[1] - low[1], wide = high[2] - low[2], total = batch * deep() * high_ * wide;
     auto even = [](int64_t size, int64_t part) {  // as even parts of at most about this size
       int64_t n = (size + part - 1) / part;
       return (size + n - 1) / n;
     };
-    for (int64_t target = std::clamp<int64_t>(total / 16, least, most);; target /= 2) {
+    for (int64_t target = std::clamp<int64_t>(total * std::min<int64_t>(groups, 64) / 16, least, most);; target /= 2) {
       planes = 1, rows = high_, cols = wide;
       if (high_ * wide <= target) {
         int64_t all = batch * deep(), n = (all * high_ * wide + target - 1) / target;
