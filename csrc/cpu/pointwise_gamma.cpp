@@ -24,11 +24,6 @@ void block_loop2(char* const* data, const int64_t* strides, int64_t n, const Loo
   if (n == 1 || flat) return kFlat(data, n, params);
   run_blocks(kFlat, kSizes, 3, data, strides, n, params);
 }
-template <FlatLoop kFloat, FlatLoop kDouble> void put_blocks2(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float32) = &block_loop2<kFloat, float>;
-  t.at(op, DType::Float64) = &block_loop2<kDouble, double>;
-  put_half<&block_loop2<kFloat, float>, 2, true>(t, op);
-}
 // Run is a struct with run<T>(data, n), inlined into a function for each instruction set.
 template <class Run, class T> [[gnu::flatten]] void run_flat(char* const* data, int64_t n, const LoopParams&) {
   Run::template run<T>(data, n);
@@ -38,9 +33,9 @@ RL_WIDE [[gnu::flatten]] void run_flat_wide(char* const* data, int64_t n, const 
   Run::template run<T>(data, n);
 }
 template <class Run> void blocks2(LoopTable& t, Pointwise op) {
-  put_blocks2<&run_flat<Run, float>, &run_flat<Run, double>>(t, op);
+  put_doubles<&block_loop2<&run_flat<Run, double>, double>, 2>(t, op);
 #ifdef RL_HAS_WIDE
-  if (has_wide()) put_blocks2<&run_flat_wide<Run, float>, &run_flat_wide<Run, double>>(t, op);
+  if (has_wide()) put_doubles<&block_loop2<&run_flat_wide<Run, double>, double>, 2>(t, op);
 #endif
 }
 template <bool kComplement> struct Incomplete {
@@ -51,12 +46,6 @@ template <bool kComplement> struct Incomplete {
 template <class P> struct Polynomial {
   template <class T> RL_INLINE static void run(char* const* data, int64_t n) { special::polynomial_run<P, T>(data, n); }
 };
-template <class P> void polynomial(LoopTable& t, Pointwise op) {
-  put_doubles<&block_loop2<&run_flat<Polynomial<P>, double>, double>, 2>(t, op);
-#ifdef RL_HAS_WIDE
-  if (has_wide()) put_doubles<&block_loop2<&run_flat_wide<Polynomial<P>, double>, double>, 2>(t, op);
-#endif
-}
 
 // zeta(x, q) in blocks, what is not moderate once more. `one`: x is the same for all.
 template <class T> RL_INLINE void zeta_run(const T* x, bool one, const T* q, T* out, int64_t n, double factor) {
@@ -161,18 +150,18 @@ void put_gamma(LoopTable& t) {
   blocks2<HurwitzZeta>(t, Pointwise::Zeta);
   blocks2<Incomplete<false>>(t, Igamma);
   blocks2<Incomplete<true>>(t, Igammac);
-  polynomial<special::ChebyshevT>(t, ChebyshevT);
-  polynomial<special::ChebyshevU>(t, ChebyshevU);
-  polynomial<special::ChebyshevV>(t, ChebyshevV);
-  polynomial<special::ChebyshevW>(t, ChebyshevW);
-  polynomial<special::Shifted<special::ChebyshevT>>(t, ShiftedChebyshevT);
-  polynomial<special::Shifted<special::ChebyshevU>>(t, ShiftedChebyshevU);
-  polynomial<special::Shifted<special::ChebyshevV>>(t, ShiftedChebyshevV);
-  polynomial<special::Shifted<special::ChebyshevW>>(t, ShiftedChebyshevW);
-  polynomial<special::Laguerre>(t, LaguerreL);
-  polynomial<special::Legendre>(t, LegendreP);
-  polynomial<special::HermiteH>(t, HermiteH);
-  polynomial<special::HermiteHe>(t, HermiteHe);
+  blocks2<Polynomial<special::ChebyshevT>>(t, ChebyshevT);
+  blocks2<Polynomial<special::ChebyshevU>>(t, ChebyshevU);
+  blocks2<Polynomial<special::ChebyshevV>>(t, ChebyshevV);
+  blocks2<Polynomial<special::ChebyshevW>>(t, ChebyshevW);
+  blocks2<Polynomial<special::Shifted<special::ChebyshevT>>>(t, ShiftedChebyshevT);
+  blocks2<Polynomial<special::Shifted<special::ChebyshevU>>>(t, ShiftedChebyshevU);
+  blocks2<Polynomial<special::Shifted<special::ChebyshevV>>>(t, ShiftedChebyshevV);
+  blocks2<Polynomial<special::Shifted<special::ChebyshevW>>>(t, ShiftedChebyshevW);
+  blocks2<Polynomial<special::Laguerre>>(t, LaguerreL);
+  blocks2<Polynomial<special::Legendre>>(t, LegendreP);
+  blocks2<Polynomial<special::HermiteH>>(t, HermiteH);
+  blocks2<Polynomial<special::HermiteHe>>(t, HermiteHe);
 }
 
 }  // namespace rl::RL_ISA
