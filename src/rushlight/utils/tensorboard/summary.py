@@ -114,6 +114,56 @@ def image(tag, tensor, rescale=1, dataformats="NCHW"):
     return Summary(value=[Summary.Value(tag=tag, image=message)])
 
 
+def video(tag, tensor, fps=4):
+    from PIL import Image
+
+    array = to_numpy(tensor)
+    if array.ndim != 5:
+        raise ValueError(f"add_video: expected (N, T, C, H, W), got shape {tuple(array.shape)}")
+    if array.shape[1] == 0 or array.shape[0] == 0:
+        raise ValueError("add_video: there is no frame to show")
+    grids = [_bytes_of(to_hwc(array[:, t], "NCHW")) for t in range(array.shape[1])]
+    frames = [Image.fromarray(grid) for grid in grids]
+    out = io.BytesIO()
+    duration = 1000 / fps  # milliseconds
+    frames[0].save(out, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
+    height, width, channels = grids[0].shape
+    message = Summary.Image(
+        height=height, width=width, colorspace=channels, encoded_image_string=out.getvalue()
+    )
+    return Summary(value=[Summary.Value(tag=tag, image=message)])
+
+
+def mesh(tag, vertices, colors=None, faces=None, config_dict=None):
+    import json
+
+    from tensorboard.plugins.mesh import metadata
+    from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData
+
+    kinds = MeshPluginData.ContentType
+    parts = [(kinds.Value("VERTEX"), vertices), (kinds.Value("FACE"), faces), (kinds.Value("COLOR"), colors)]
+    parts = [(kind, to_numpy(part)) for kind, part in parts if part is not None]
+    for _, array in parts:
+        if array.ndim != 3 or array.shape[2] != 3:
+            raise ValueError(f"add_mesh: expected (N, count, 3), got shape {tuple(array.shape)}")
+    components = metadata.get_components_bitmask([kind for kind, _ in parts])
+    values = []
+    for kind, array in parts:
+        sizes = TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in array.shape])
+        numbers = array.astype(np.float32).reshape(-1).tolist()
+        about = metadata.create_summary_metadata(
+            tag, tag, kind, components, array.shape, json_config=json.dumps(config_dict or {}, sort_keys=True)
+        )
+        values.append(
+            Summary.Value(
+                tag=metadata.get_instance_name(tag, kind),
+                tensor=TensorProto(dtype="DT_FLOAT", float_val=numbers, tensor_shape=sizes),
+                metadata=about,
+            )
+        )
+    return Summary(value=values)
+
+
 def audio(tag, tensor, sample_rate=44100):
     import wave
 

@@ -175,13 +175,11 @@ class SummaryWriter:
                 writer.add_scalar(name, value, global_step)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """Left out with a warning, for PyTorch's graph comes from its TorchScript tracer."""
-        import warnings
+        """The ops of model(*input_to_model), in boxes that open module by module; one call is run for it."""
+        from .graph import model_graph
 
-        warnings.warn(
-            "SummaryWriter.add_graph: rushlight has no TorchScript graph to show; nothing was written",
-            stacklevel=2,
-        )
+        graph = model_graph(model, input_to_model, verbose)
+        self._get_file_writer().add_event(event_pb2.Event(graph_def=graph.SerializeToString()))
 
     def add_embedding(
         self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None
@@ -214,16 +212,14 @@ class SummaryWriter:
             f.write("\n".join([*lines, "}"]) + "\n")
 
     def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None):
-        raise NotImplementedError(
-            "SummaryWriter.add_video: rushlight writes pictures; use add_images for the frames"
-        )
+        """Videos (N, T, C, H, W), bytes or floats in 0..1, side by side as one moving picture."""
+        self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_mesh(
         self, tag, vertices, colors=None, faces=None, config_dict=None, global_step=None, walltime=None
     ):
-        raise NotImplementedError(
-            "SummaryWriter.add_mesh: rushlight writes no meshes; use add_embedding or add_figure"
-        )
+        """Points (N, points, 3) with their colours (N, points, 3), and triangles (N, triangles, 3) of their numbers."""
+        self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     def flush(self):
         """Writes what is waiting."""
