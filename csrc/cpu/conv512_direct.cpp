@@ -38,15 +38,30 @@ void direct(const ConvShape& shape, float* y, const float* x, const float* w, co
   r.w = w, r.bias = bias;
   r.row_step = r.in * s.taps(), r.group_step = r.out * r.row_step;
   r.columns = r.row_step;
-  Part p{{0, 0, 0}, {s.out[0], s.out[1], s.out[2]}, {1, 1, 1}, {0, 0, 0}, {}, {}, 0, r.in * s.taps(), s.taps()};
+  Part p{{0, 0, 0}, {s.out[0], s.out[1], s.out[2]}, {1, 1, 1}, {0, 0, 0}, {}, {}, 0, r.in * s.taps(), s.taps(), {}};
+  // By depth if it has a frame; else in the order of the filters, which need not be turned then.
+  const bool by_depth = s.kernel[0] > 1 && s.padding[0] > 0;
+  const int64_t flat = s.kernel[1] * s.kernel[2];
+  if (by_depth) {
+    r.column_part.assign(r.columns, 0);
+    for (int64_t i = 0; i < r.columns; ++i) {
+      const int64_t c = i / s.taps(), kd = i % s.taps() / flat;
+      r.column_tap.push_back(static_cast<int32_t>((kd * r.in + c) * flat + i % flat));
+      p.weights.push_back(static_cast<int32_t>((i / flat % r.in * s.kernel[0] + i / flat / r.in) * flat + i % flat));
+    }
+    for (int64_t kd = 0; kd < s.kernel[0]; ++kd) p.depths.push_back(kd);
+  }
   r.parts.push_back(p);
+  r.slabs.by_depth = by_depth;
   for (int d = 0; d < 3; ++d) r.slabs.low[d] = 0, r.slabs.high[d] = s.out[d];
   r.plan();
-  for (int64_t c = 0; c < r.in; ++c)
-    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
-      for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
-        for (int64_t kw = 0; kw < s.kernel[2]; ++kw)
-          r.parts[0].offsets.push_back(static_cast<int32_t>(c * r.lattice.channel + r.lattice.offset(kd, kh, kw)));
+  auto add = [&](int64_t c, int64_t kd) {
+    for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
+      for (int64_t kw = 0; kw < s.kernel[2]; ++kw)
+        r.parts[0].offsets.push_back(static_cast<int32_t>(c * r.lattice.channel + r.lattice.offset(kd, kh, kw)));
+  };
+  for (int64_t i = 0; i < r.in * s.kernel[0]; ++i)
+    by_depth ? add(i % r.in, i / r.in) : add(i / s.kernel[0], i % s.kernel[0]);
   r.run();
 }
 
@@ -93,23 +108,25 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
                {},
                0,
                r.in * static_cast<int64_t>(a.taps.size() * b.taps.size() * c.taps.size()),
-               0};
-        for (int64_t kd : a.taps)
-          for (int64_t kh : b.taps)
-            for (int64_t kw : c.taps) {
-              int64_t tap = (kd * s.kernel[1] + kh) * s.kernel[2] + kw;
-              r.column_part[tap] = static_cast<int32_t>(r.parts.size());
-              r.column_tap[tap] = static_cast<int32_t>(p.taps++);
-            }
+               static_cast<int64_t>(b.taps.size() * c.taps.size()),
+               a.taps};
+        for (size_t i = 0; i < a.taps.size(); ++i)
+          for (size_t j = 0; j < b.taps.size() * c.taps.size(); ++j) {
+            int64_t kh = b.taps[j / c.taps.size()], kw = c.taps[j % c.taps.size()],
+                    tap = (a.taps[i] * s.kernel[1] + kh) * s.kernel[2] + kw;
+            r.column_part[tap] = static_cast<int32_t>(r.parts.size());
+            r.column_tap[tap] = static_cast<int32_t>(static_cast<int64_t>(i) * r.in * p.taps + static_cast<int64_t>(j));
+          }
         p.weights.reserve(p.length);
-        for (int64_t o = 0; o < r.in; ++o)
-          for (int64_t kd : a.taps)
+        for (int64_t kd : a.taps)
+          for (int64_t o = 0; o < r.in; ++o)
             for (int64_t kh : b.taps)
               for (int64_t kw : c.taps)
                 p.weights.push_back(
                     static_cast<int32_t>(o * r.out * s.taps() + (kd * s.kernel[1] + kh) * s.kernel[2] + kw));
         r.parts.push_back(std::move(p));
       }
+  r.slabs.by_depth = s.kernel[0] > 1;
   r.plan();
   size_t i = 0;
   for (const Rest& a : rests[0])
@@ -117,8 +134,8 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
       for (const Rest& c : rests[2]) {
         Part& p = r.parts[i++];
         p.offsets.reserve(p.length);
-        for (int64_t o = 0; o < r.in; ++o)
-          for (int64_t kd : a.taps)
+        for (int64_t kd : a.taps)
+          for (int64_t o = 0; o < r.in; ++o)
             for (int64_t kh : b.taps)
               for (int64_t kw : c.taps)
                 p.offsets.push_back(static_cast<int32_t>(o * r.lattice.channel + r.lattice.offset(kd, kh, kw)));

@@ -53,7 +53,9 @@ struct Part {
   std::vector<int32_t> weights;  // and in a row of filters; empty when they follow each other
   int64_t packed = 0;            // where its filters begin among the packed ones
   int64_t length = 0;            // of the sums
-  int64_t taps = 0;              // of one channel
+  int64_t taps = 0;              // of one channel at one depth
+  // Taps along the depth: sums go depth by depth, so that those that see nothing but the frame can be left out.
+  std::vector<int64_t> depths;
 };
 
 // What is kept from one group to the next on the same slab.
@@ -61,7 +63,8 @@ struct Held {
   Places places;
   Ground ground;  // the same with channels in lanes
   Scratch<float> results, gathered;
-  int32_t rows[kSum];  // of the gathered panel
+  int64_t first = 0, last = 0;  // of the sums, what sees more than the frame
+  int32_t rows[kSum];           // of the gathered panel
 };
 
 struct Direct {
@@ -103,6 +106,14 @@ struct Direct {
       p.packed = packed_size;
       packed_size += groups * (by_channels ? ChannelBlocks(out).vecs * W : out) * p.length;
     }
+  }
+
+  void see(const Part& part, const Plot* plots, int64_t count, Held& held) const {
+    held.first = 0, held.last = part.length;
+    if (part.depths.size() <= 1) return;
+    lattice.seen_depths(part.depths, plots, count, part.low[kDepth], part.high[kDepth], &held.first, &held.last);
+    const int64_t each = part.length / static_cast<int64_t>(part.depths.size());
+    held.first *= each, held.last *= each;
   }
 
   // Filters of one panel as [k][rows].
@@ -182,6 +193,7 @@ struct Direct {
     if (held.places.slab != slab) {
       ground.describe(lattice, plots, count, part.low, part.high, target.size, part.step, part.start, target.image);
       held.places.slab = slab;
+      see(part, plots, count, held);
       int64_t places = (ground.count + W - 1) / W * W;
       held.results.reset(places * kMostVecs * W), held.gathered.reset(W * (places + W));
     }
@@ -192,15 +204,16 @@ struct Direct {
     for (int64_t q = panel0; q < panel1; ++q) {
       int64_t vecs = blocks.width(q), width = vecs * W, most = kTilePlaces[vecs - 1];
       const float* filters = packed + part.packed + (g * blocks.vecs + blocks.first(q)) * W * k;
-      if (k == 0) std::fill(results, results + ground.count * width, 0.0f);
-      const int64_t most_sum = std::min<int64_t>(256, kFilters / vecs), sums = (k + most_sum - 1) / most_sum,
-                    sum = (k + sums - 1) / std::max<int64_t>(sums, 1);
-      for (int64_t p = 0; p < k; p += sum)
+      const int64_t first = held.first, last = held.last;
+      if (first == last) std::fill(results, results + ground.count * width, 0.0f);
+      const int64_t most_sum = std::min<int64_t>(256, kFilters / vecs), sums = (last - first + most_sum - 1) / most_sum,
+                    sum = (last - first + sums - 1) / std::max<int64_t>(sums, 1);
+      for (int64_t p = first; p < last; p += sum)
         for (const Ground::Run& run : ground.rows)
           for (int64_t j = 0, tiles = (run.count + most - 1) / most; tiles > 0; --tiles) {
             int64_t n = (run.count - j + tiles - 1) / tiles;
-            kTiles[vecs - 1][n - 1](std::min(sum, k - p), memory + run.from + j, part.offsets.data() + p,
-                                    filters + p * width, results + (run.place + j) * width, width, p > 0);
+            kTiles[vecs - 1][n - 1](std::min(sum, last - p), memory + run.from + j, part.offsets.data() + p,
+                                    filters + p * width, results + (run.place + j) * width, width, p > first);
             j += n;
           }
       for (int64_t v = 0; v < vecs; ++v)
@@ -233,6 +246,7 @@ struct Direct {
     if (places.slab != slab) {
       places.describe(lattice, plots, count, part.low, part.high);
       places.slab = slab;
+      see(part, plots, count, held);
       held.results.reset((std::min(kMostRows, out) + kRows) * places.vecs * W);
       if (places.exact) held.gathered.reset(kSum * step + W);
       for (int i = 0; i < kSum; ++i) held.rows[i] = static_cast<int32_t>(i * step);
@@ -243,10 +257,11 @@ struct Direct {
     int64_t sum = places.exact ? kSum : 512;
     for (int64_t q0 = panel0; q0 < panel1; q0 += at_once) {
       int64_t q1 = std::min(panel1, q0 + at_once), row0 = first_row(q0);
-      if (k == 0) std::fill(results.get(), results.get() + (first_row(q1) - row0) * ld, 0.0f);
-      for (int64_t p = 0; p < k; p += sum)
+      const int64_t first = held.first, last = held.last;
+      if (first == last) std::fill(results.get(), results.get() + (first_row(q1) - row0) * ld, 0.0f);
+      for (int64_t p = first; p < last; p += sum)
         for (const Panel& panel : places.panels) {
-          int64_t len = std::min(sum, k - p);
+          int64_t len = std::min(sum, last - p);
           const float* b = memory + panel.from;
           const int32_t* offsets = part.offsets.data() + p;
           if (places.exact) {
@@ -258,10 +273,10 @@ struct Direct {
             float* c = results.get() + (row - row0) * ld + panel.at;
             if (unpacked) {
               const float* a = w + g * group_step + row * row_step + p;
-              kUnpacked[panel.vecs - 1](len, {a, a + 4 * row_step, row_step}, {b, offsets}, c, ld, p > 0);
+              kUnpacked[panel.vecs - 1](len, {a, a + 4 * row_step, row_step}, {b, offsets}, c, ld, p > first);
             } else {
               BlockFn multiply = out == 1 ? kSingles[panel.vecs - 1] : kBlocks[panel.vecs - 1][rows - 1];
-              multiply(len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets, c, ld, p > 0);
+              multiply(len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets, c, ld, p > first);
             }
           }
         }

@@ -102,6 +102,20 @@ struct Lattice {
   int64_t phases() const {
     return static_cast<int64_t>(depth->start.size() * height->start.size() * width->start.size());
   }
+  // Of some taps along the depth, in order, the first and one past the last that see more than the frame from a plot of
+  // those in [low, high).
+  void seen_depths(const std::vector<int64_t>& taps, const Plot* plots, int64_t count, int64_t low, int64_t high,
+                   int64_t* first, int64_t* last) const {
+    *first = static_cast<int64_t>(taps.size()), *last = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (plots[i].depth < low || plots[i].depth >= high) continue;
+      for (int64_t j = 0; j < static_cast<int64_t>(taps.size()); ++j) {
+        const int64_t at = plots[i].depth * depth->step + depth->start[depth->taps[taps[j]].phase];
+        if (at >= 0 && at < source.size[kDepth]) *first = std::min(*first, j), *last = std::max(*last, j + 1);
+      }
+    }
+    *first = std::min(*first, *last);
+  }
   int64_t size(int64_t channels) const { return channels * channel + 4 * W * kVecs; }
 
   int64_t offset(int64_t kd, int64_t kh, int64_t kw) const {
