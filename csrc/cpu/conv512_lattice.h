@@ -102,19 +102,24 @@ struct Lattice {
   int64_t phases() const {
     return static_cast<int64_t>(depth->start.size() * height->start.size() * width->start.size());
   }
-  // Of some taps along the depth, in order, the first and one past the last that see more than the frame from a plot of
-  // those in [low, high).
+  // Of some taps along a dimension, in order, the first and one past the last that see more than the frame from `place`
+  // on; joined to those in [first, last).
+  void join_seen(Dim d, const std::vector<int64_t>& taps, int64_t place, int64_t* first, int64_t* last) const {
+    const Axis& axis = d == kDepth ? *depth : *height;
+    for (int64_t j = 0; j < static_cast<int64_t>(taps.size()); ++j) {
+      const Axis::Tap& tap = axis.taps[taps[j]];
+      const int64_t at = (place + tap.shift) * axis.step + axis.start[tap.phase];
+      if (at < 0 || at >= source.size[d]) continue;
+      const bool none = *first == *last;
+      *first = none ? j : std::min(*first, j), *last = none ? j + 1 : std::max(*last, j + 1);
+    }
+  }
+  // Those along the depth that plots with depths in [low, high) see.
   void seen_depths(const std::vector<int64_t>& taps, const Plot* plots, int64_t count, int64_t low, int64_t high,
                    int64_t* first, int64_t* last) const {
-    *first = static_cast<int64_t>(taps.size()), *last = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (plots[i].depth < low || plots[i].depth >= high) continue;
-      for (int64_t j = 0; j < static_cast<int64_t>(taps.size()); ++j) {
-        const int64_t at = plots[i].depth * depth->step + depth->start[depth->taps[taps[j]].phase];
-        if (at >= 0 && at < source.size[kDepth]) *first = std::min(*first, j), *last = std::max(*last, j + 1);
-      }
-    }
-    *first = std::min(*first, *last);
+    *first = *last = 0;
+    for (int64_t i = 0; i < count; ++i)
+      if (plots[i].depth >= low && plots[i].depth < high) join_seen(kDepth, taps, plots[i].depth, first, last);
   }
   int64_t size(int64_t channels) const { return channels * channel + 4 * W * kVecs; }
 
