@@ -139,3 +139,55 @@ def test_frames_around_channels_last(mode, channels, pad):
     assert rl.equal(
         F.pad(volume, (*pad, 1, 1), mode=mode), F.pad(volume.contiguous(), (*pad, 1, 1), mode=mode)
     )
+
+
+@pytest.mark.parametrize("shape, groups", [((5, 12, 7, 6), 3), ((2, 33, 9, 10), 11), ((1, 8, 40, 50), 8), ((3, 6, 2, 5, 4), 2),
+                                           ((0, 4, 3, 3), 2)])  # fmt: skip
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64])
+def test_groups_of_channels_that_lie_last(shape, groups, dtype):
+    x = rl.tensor(array(*shape) * 3 + 50).to(dtype)
+    last = x.contiguous(memory_format=rl.channels_last if x.dim() == 4 else rl.channels_last_3d)
+    w, b = rl.tensor(array(shape[1])).to(dtype), rl.tensor(array(shape[1], seed=1)).to(dtype)
+    results = []
+    for t in (x, last):
+        t = t.detach().requires_grad_()
+        y = F.group_norm(t, groups, w, b)
+        y.square().sum().backward()
+        results.append((y.detach(), t.grad))
+    assert x.numel() == 0 or results[1][0].stride() == last.stride()
+    for plain, other in zip(*results, strict=True):
+        np.testing.assert_allclose(other, plain, rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("size", [(8, 6), (16, 12), (32, 12), (4, 3), (2, 6), (4, 12), (9, 5)])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_pictures_in_both_orders(size, mode):
+    x = array(2, 3, 8, 6)
+    offset = 0.5 if mode == "nearest-exact" else 0.0
+    rows, columns = (
+        np.floor((np.arange(n) + offset) * (m / n)).astype(int) for n, m in zip(size, (8, 6), strict=True)
+    )
+    t = rl.tensor(x)
+    for given in (
+        t,
+        t.contiguous(memory_format=rl.channels_last),
+        t[:, :, ::1].transpose(2, 3).transpose(2, 3),
+    ):
+        given = given.detach().requires_grad_()
+        y = F.interpolate(given, size, mode=mode)
+        np.testing.assert_array_equal(y.detach(), x[:, :, rows][:, :, :, columns])
+        up = array(*y.shape, seed=1)
+        y.backward(rl.tensor(up))
+        wanted = np.zeros_like(x)
+        np.add.at(wanted, (slice(None), slice(None), rows[:, None], columns[None]), up)
+        np.testing.assert_allclose(given.grad, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", [rl.contiguous_format, rl.channels_last])
+def test_windows_of_one_place_are_the_picture(order):
+    t = rl.tensor(array(3, 5, 7, 6)).contiguous(memory_format=order).requires_grad_()
+    y = F.adaptive_avg_pool2d(t, (7, 6))
+    assert y.equal(t) and y.data_ptr() != t.data_ptr()
+    up = rl.tensor(array(3, 5, 7, 6, seed=1))
+    y.backward(up)
+    assert t.grad.equal(up)

@@ -344,6 +344,32 @@ bool sees_frame(const ConvShape& s) {
   }
   return part < 0.75;
 }
+// How many times as many places the picture has as windows begin in it. That is what seeing the gradient by the input
+// from the picture's side costs more than from the windows': all other taps of a place see the frame.
+double spread(const ConvShape& s) {
+  double more = 1;
+  for (int d = 0; d < 3; ++d)
+    more *= std::max(1.0, static_cast<double>(s.in[d]) / static_cast<double>(s.out[d] * s.stride[d]));
+  return more;
+}
+// Whether few windows give long rows to the gradient by the input; with few filters moving them costs as much as the
+// products.
+bool gives_windows(const ConvShape& s) {
+  return windows_serve(s) &&
+         spread(s) > 1.5 + 4.0 * static_cast<double>(s.groups) / static_cast<double>(s.out_channels);
+}
+bool gives_columns(const ConvShape& s) {
+  return s.batch > 0 && s.in_channels > 0 && s.out_plane() > 0 &&
+         spread(s) > 2.5 + 16.0 * static_cast<double>(s.groups) / static_cast<double>(s.out_channels);
+}
+template <class T> bool takes_windows(const ConvShape& s, ConvPass pass) {
+  if (!windows_serve(s) || spread(s) < 3) return false;
+  if (!rl::cpu::gemm_available()) return true;
+  if (std::is_same_v<T, double>) return pass == ConvPass::Weight || s.in_channels / s.groups < 8;
+  // Floats have other ways that fill the lanes, if the places of all images together are enough for that.
+  return pass == ConvPass::Forward &&
+         (s.out_plane() == 1 || (s.batch * s.out_plane() <= 256 && s.out_channels >= 4 * s.groups));
+}
 // Channels are put last for the kernels that want them so, if these pass over them often: for doubles, and for floats
 // where they leave taps out.
 template <class T> bool pays_last(const ConvShape& s, bool input) {
@@ -367,6 +393,9 @@ template <class T> struct WithLast {
 bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   const bool wide = dtype == DType::Float64;
   if (!wide && dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return false;
+  if (pass == ConvPass::Input ? gives_windows(s)
+                              : (wide ? takes_windows<double>(s, pass) : takes_windows<float>(s, pass)))
+    return false;
   if (!wide && conv512::lanes_serve(s)) return true;
   if (pass == ConvPass::Weight)
     return !(!wide && (is_product(s) || conv512::winograd_weight_serves(s))) &&
@@ -387,6 +416,11 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
       if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_forward(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (s.channels_last) return conv512::rows(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
+      if (const int64_t k = s.in_channels * s.taps(); is_product(s))
+        return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (takes_windows<T>(s, ConvPass::Forward)) return windows_forward<T>(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (pays_last<T>(s, false)) {
         WithLast<T> turned(s);
@@ -395,8 +429,6 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
         return turned.give_y(py);
       }
     if constexpr (std::is_same_v<T, float>) {
-      int64_t k = s.in_channels * s.taps();
-      if (is_product(s)) return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
       if (conv512::winograd_serves(s)) {
         if (conv512::winograd(s, py, px, pw, pb, false)) return;
       } else if (winograd_serves(s) && winograd(s, py, px, pw, pb, false)) {
@@ -425,6 +457,11 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
     if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_input(s, dx, dy, w, bias), true;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (s.channels_last) return conv512::rows_input(s, dx, dy, w, bias), true;
+  if constexpr (std::is_same_v<T, float>)
+    if (const int64_t k = s.in_channels * s.taps(); is_product(s))
+      return product(s.batch, k, s.out_channels, dy, s.out_channels, 1, w, k, 1, dx, nullptr), false;
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (gives_windows(s)) return windows_input<T>(s, dx, dy, w), false;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (pays_last<T>(s, true)) {
       WithLast<T> turned(s);
@@ -433,8 +470,7 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
       return turned.give_x(dx), true;
     }
   if constexpr (std::is_same_v<T, float>) {
-    int64_t k = s.in_channels * s.taps();
-    if (is_product(s)) return product(s.batch, k, s.out_channels, dy, s.out_channels, 1, w, k, 1, dx, nullptr), false;
+    if (gives_columns(s)) return Conv<T>{s}.input(dx, dy, w), false;
     ConvShape r;
     bool fits = turned(s, r);
     if (fits && conv512::winograd_serves(r)) {
@@ -477,6 +513,9 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
       if (s.channels_last && conv512::lanes_serve(s)) return conv512::lanes_weight(s, pw, py, px);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (s.channels_last) return conv512::rows_weight(s, pw, py, px);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+      if (!(std::is_same_v<T, float> && is_product(s)) && takes_windows<T>(s, ConvPass::Weight))
+        return windows_weight<T>(s, pw, py, px);
     if constexpr (std::is_same_v<T, double>)
       if (!is_pointwise(s) && conv512::rows_weight_serves(s, 8)) {
         WithLast<T> turned(s);

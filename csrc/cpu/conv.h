@@ -6,6 +6,7 @@
 #include "backend/conv.h"
 #include "base/parallel.h"
 #include "cpu/blas.h"
+#include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/matmul_int.h"
 #include "cpu/scratch.h"
@@ -16,6 +17,10 @@ namespace rl::RL_ISA {
 template <class T> void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                   const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
+    if (rl::cpu::gemm_available())
+      return rl::cpu::gemm(rl::cpu::Gemm<T>{m, n, k, a, ta ? 1 : lda, ta ? lda : 1, b, tb ? 1 : ldb, tb ? ldb : 1, c,
+                                            ldc, 1, T(1), beta, beta == T(0) ? nullptr : c, ldc, 1});
   auto i = [](int64_t v) { return static_cast<int>(v); };
   if constexpr (blas::has<T>) blas::gemm(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
   else int_gemm<T>(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
@@ -108,5 +113,12 @@ bool depthwise_serves(const ConvShape& s);
 template <class T> void depthwise_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
 template <class T> void depthwise_input(const ConvShape& s, T* dx, const T* dy, const T* w);
 template <class T> void depthwise_weight(const ConvShape& s, T* dw, const T* dy, const T* x);
+
+// Filters nearly as large as the picture (conv_windows.cpp, Note [Windows as rows]): whether their rows are longer than
+// those of the result.
+bool windows_serve(const ConvShape& s);
+template <class T> void windows_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
+template <class T> void windows_input(const ConvShape& s, T* dx, const T* dy, const T* w);
+template <class T> void windows_weight(const ConvShape& s, T* dw, const T* dy, const T* x);
 
 }  // namespace rl::RL_ISA

@@ -57,7 +57,8 @@ struct ChannelBlocks {
 struct Ground {
   // Places that follow each other in a row of the lattice, and in a channel of the other side.
   struct Run {
-    int64_t place, count, from, to;
+    int64_t place, count, from, to, row;
+    int64_t first = 0, last = 0;  // taps along the height that see more than the frame
   };
   std::vector<Run> rows, spans;  // spans: whole rows of the other side that follow each other are one
   int64_t count = 0;
@@ -76,7 +77,7 @@ struct Ground {
         int64_t h = r * step[kHeight] + start[kHeight];
         int64_t from = l.plain ? p.image * l.plot + c0 : i * l.plot + (r - p.row) * l.pitch + c0 - p.col;
         Run run{count, c1 - c0, from,
-                p.image * image + (d * size[kHeight] + h) * size[kWidth] + c0 * step[kWidth] + start[kWidth]};
+                p.image * image + (d * size[kHeight] + h) * size[kWidth] + c0 * step[kWidth] + start[kWidth], r};
         rows.push_back(run);
         if (step[kWidth] == 1 && !spans.empty() && spans.back().to + spans.back().count == run.to)
           spans.back().count += run.count;

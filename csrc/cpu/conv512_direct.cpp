@@ -38,15 +38,38 @@ void direct(const ConvShape& shape, float* y, const float* x, const float* w, co
   r.w = w, r.bias = bias;
   r.row_step = r.in * s.taps(), r.group_step = r.out * r.row_step;
   r.columns = r.row_step;
-  Part p{{0, 0, 0}, {s.out[0], s.out[1], s.out[2]}, {1, 1, 1}, {0, 0, 0}, {}, {}, 0, r.in * s.taps(), s.taps()};
+  Part p{{0, 0, 0}, {s.out[0], s.out[1], s.out[2]}, {1, 1, 1}, {0, 0, 0}, {}, {}, 0, r.in * s.taps(), s.taps(), {}, {}};
+  // By rows of the filters if they have a frame, but for few places, where filters are read as they lie.
+  const bool by_depth = s.kernel[0] > 1 && s.padding[0] > 0;
+  const bool by_rows =
+      by_depth || (s.kernel[1] > 1 && s.padding[1] > 0 && r.fills_lanes() && s.batch * s.out_plane() > 128);
+  const int64_t rows = s.kernel[0] * s.kernel[1], wide = s.kernel[2];
+  if (by_rows) {
+    r.column_part.assign(r.columns, 0), r.column_tap.reserve(r.columns);
+    for (int64_t c = 0; c < r.in; ++c)
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t kw = 0; kw < wide; ++kw)
+          r.column_tap.push_back(static_cast<int32_t>((row * r.in + c) * wide + kw));
+    for (int64_t row = 0; row < rows && !r.fills_lanes(); ++row)
+      for (int64_t c = 0; c < r.in; ++c)
+        for (int64_t kw = 0; kw < wide; ++kw) p.weights.push_back(static_cast<int32_t>((c * rows + row) * wide + kw));
+    for (int64_t kd = 0; kd < s.kernel[0]; ++kd) p.depths.push_back(kd);
+    for (int64_t kh = 0; kh < s.kernel[1]; ++kh) p.heights.push_back(kh);
+  }
   r.parts.push_back(p);
+  r.slabs.by_depth = by_depth;
   for (int d = 0; d < 3; ++d) r.slabs.low[d] = 0, r.slabs.high[d] = s.out[d];
   r.plan();
-  for (int64_t c = 0; c < r.in; ++c)
-    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
-      for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
-        for (int64_t kw = 0; kw < s.kernel[2]; ++kw)
-          r.parts[0].offsets.push_back(static_cast<int32_t>(c * r.lattice.channel + r.lattice.offset(kd, kh, kw)));
+  r.parts[0].offsets.reserve(r.columns);
+  auto add = [&](int64_t c, int64_t row) {
+    for (int64_t kw = 0; kw < wide; ++kw)
+      r.parts[0].offsets.push_back(
+          static_cast<int32_t>(c * r.lattice.channel + r.lattice.offset(row / s.kernel[1], row % s.kernel[1], kw)));
+  };
+  for (int64_t c = 0; c < r.in && !by_rows; ++c)
+    for (int64_t row = 0; row < rows; ++row) add(c, row);
+  for (int64_t row = 0; row < rows && by_rows; ++row)
+    for (int64_t c = 0; c < r.in; ++c) add(c, row);
   r.run();
 }
 
@@ -93,23 +116,29 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
                {},
                0,
                r.in * static_cast<int64_t>(a.taps.size() * b.taps.size() * c.taps.size()),
-               0};
+               static_cast<int64_t>(c.taps.size()),
+               a.taps,
+               b.taps};
+        int64_t row = 0;
+        for (int64_t kd : a.taps)
+          for (int64_t kh : b.taps) {
+            for (size_t i = 0; i < c.taps.size(); ++i) {
+              const int64_t tap = (kd * s.kernel[1] + kh) * s.kernel[2] + c.taps[i];
+              r.column_part[tap] = static_cast<int32_t>(r.parts.size());
+              r.column_tap[tap] = static_cast<int32_t>(row * r.in * p.taps + static_cast<int64_t>(i));
+            }
+            ++row;
+          }
+        p.weights.reserve(p.length);
         for (int64_t kd : a.taps)
           for (int64_t kh : b.taps)
-            for (int64_t kw : c.taps) {
-              int64_t tap = (kd * s.kernel[1] + kh) * s.kernel[2] + kw;
-              r.column_part[tap] = static_cast<int32_t>(r.parts.size());
-              r.column_tap[tap] = static_cast<int32_t>(p.taps++);
-            }
-        p.weights.reserve(p.length);
-        for (int64_t o = 0; o < r.in; ++o)
-          for (int64_t kd : a.taps)
-            for (int64_t kh : b.taps)
+            for (int64_t o = 0; o < r.in; ++o)
               for (int64_t kw : c.taps)
                 p.weights.push_back(
                     static_cast<int32_t>(o * r.out * s.taps() + (kd * s.kernel[1] + kh) * s.kernel[2] + kw));
         r.parts.push_back(std::move(p));
       }
+  r.slabs.by_depth = s.kernel[0] > 1;
   r.plan();
   size_t i = 0;
   for (const Rest& a : rests[0])
@@ -117,9 +146,9 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
       for (const Rest& c : rests[2]) {
         Part& p = r.parts[i++];
         p.offsets.reserve(p.length);
-        for (int64_t o = 0; o < r.in; ++o)
-          for (int64_t kd : a.taps)
-            for (int64_t kh : b.taps)
+        for (int64_t kd : a.taps)
+          for (int64_t kh : b.taps)
+            for (int64_t o = 0; o < r.in; ++o)
               for (int64_t kw : c.taps)
                 p.offsets.push_back(static_cast<int32_t>(o * r.lattice.channel + r.lattice.offset(kd, kh, kw)));
       }

@@ -39,21 +39,25 @@ constexpr const PlacesFn* kTiles[kMostVecs] = {kPlaceTiles<1>.data(), kPlaceTile
 
 constexpr int64_t kSum = 192;       // length of a gathered panel: it stays in the first-level cache
 constexpr int64_t kMostRows = 256;  // of results held at a time
-constexpr int64_t kFilters = 512;   // registers of a block of filters by channels: they stay in the first-level cache
+constexpr int64_t kFilters = 384;   // registers of a block of filters by channels: they stay in the first-level cache
 
 // What is written: place q of a part lies at q * step + start.
 struct Target {
   float* data;
   int64_t size[3], channel, image;
 };
-// The results that share their taps: all of them, or for gradients those of one remainder by the stride.
+// The results that share their taps: all of them, or for gradients those of one remainder by the
+// stride.
 struct Part {
   int64_t low[3], high[3], step[3], start[3];
   std::vector<int32_t> offsets;  // of the taps of all channels in the lattice
   std::vector<int32_t> weights;  // and in a row of filters; empty when they follow each other
   int64_t packed = 0;            // where its filters begin among the packed ones
   int64_t length = 0;            // of the sums
-  int64_t taps = 0;              // of one channel
+  int64_t taps = 0;              // of one channel in one row
+  // Taps along the depth and the height: sums go depth by depth and row by row of the filter, so that
+  // those which see nothing but the frame can be left out. Empty where sums go channel by channel.
+  std::vector<int64_t> depths, heights;
 };
 
 // What is kept from one group to the next on the same slab.
@@ -61,7 +65,9 @@ struct Held {
   Places places;
   Ground ground;  // the same with channels in lanes
   Scratch<float> results, gathered;
-  int32_t rows[kSum];  // of the gathered panel
+  int64_t first = 0, last = 0;  // of the sums, the depths that see more than the frame
+  bool whole = true;            // and whether all rows of the filters do
+  int32_t rows[kSum];           // of the gathered panel
 };
 
 struct Direct {
@@ -77,8 +83,9 @@ struct Direct {
   int64_t panels = 0, packed_size = 0;
   bool unpacked = false;     // filters are read where they are: so few places do not pay for packing
   bool by_channels = false;  // See Note [Channels in lanes].
-  // Filters as matrices of `outer` times (out rows, columns): which part a column belongs to, and which of its taps it
-  // is; -1 for taps that meet no place. Without these the columns are the taps of the only part.
+  // Filters as matrices of `outer` times (out rows, columns): which part a column belongs to, and
+  // which of its taps it is; -1 for taps that meet no place. Without these the columns are the taps of
+  // the only part.
   int64_t outer = 1, outer_step = 0, columns = 0;
   std::vector<int32_t> column_part, column_tap;
 
@@ -94,15 +101,30 @@ struct Direct {
     for (const Part& p : parts) longest = std::max(longest, p.length);
     slabs.plan(lattice, batch, groups, in, longest * out <= 160000 ? 32 : 96, out == 1 ? 4096 : 384);
     // Rows that are whole pages apart would fall into one set of the cache.
-    unpacked = parts.size() == 1 && parts[0].weights.empty() && slabs.most_places() * slabs.count <= 128 &&
-               out % kRows == 0 && row_step % 1024 != 0;
-    by_channels = !unpacked && ChannelBlocks(out).vecs * W < out * 3 / 2;
+    unpacked = parts.size() == 1 && parts[0].weights.empty() && parts[0].depths.empty() &&
+               slabs.most_places() * slabs.count <= 128 && out % kRows == 0 && row_step % 1024 != 0;
+    by_channels = !unpacked && fills_lanes();
     panels = by_channels ? ChannelBlocks(out).count : (out + kRows - 1) / kRows;
     for (Part& p : parts) {
       if (unpacked) break;
       p.packed = packed_size;
       packed_size += groups * (by_channels ? ChannelBlocks(out).vecs * W : out) * p.length;
     }
+  }
+
+  bool fills_lanes() const { return ChannelBlocks(out).vecs * W < out * 3 / 2; }
+
+  void see(const Part& part, const Plot* plots, int64_t count, Held& held) const {
+    held.first = 0, held.last = part.length, held.whole = true;
+    if (part.depths.empty()) return;
+    for (Ground::Run& run : held.ground.rows) {
+      run.first = run.last = 0;
+      lattice.join_seen(kHeight, part.heights, run.row, &run.first, &run.last);
+      held.whole = held.whole && run.last - run.first == static_cast<int64_t>(part.heights.size());
+    }
+    lattice.seen_depths(part.depths, plots, count, part.low[kDepth], part.high[kDepth], &held.first, &held.last);
+    const int64_t each = part.length / static_cast<int64_t>(part.depths.size());
+    held.first *= each, held.last *= each;
   }
 
   // Filters of one panel as [k][rows].
@@ -182,6 +204,7 @@ struct Direct {
     if (held.places.slab != slab) {
       ground.describe(lattice, plots, count, part.low, part.high, target.size, part.step, part.start, target.image);
       held.places.slab = slab;
+      see(part, plots, count, held);
       int64_t places = (ground.count + W - 1) / W * W;
       held.results.reset(places * kMostVecs * W), held.gathered.reset(W * (places + W));
     }
@@ -192,17 +215,41 @@ struct Direct {
     for (int64_t q = panel0; q < panel1; ++q) {
       int64_t vecs = blocks.width(q), width = vecs * W, most = kTilePlaces[vecs - 1];
       const float* filters = packed + part.packed + (g * blocks.vecs + blocks.first(q)) * W * k;
-      if (k == 0) std::fill(results, results + ground.count * width, 0.0f);
-      const int64_t most_sum = std::min<int64_t>(256, kFilters / vecs), sums = (k + most_sum - 1) / most_sum,
-                    sum = (k + sums - 1) / std::max<int64_t>(sums, 1);
-      for (int64_t p = 0; p < k; p += sum)
+      const int64_t most_sum = std::min<int64_t>(256, kFilters / vecs);
+      auto even = [&](int64_t length) {
+        const int64_t n = std::max<int64_t>(1, (length + most_sum - 1) / most_sum);
+        return (length + n - 1) / n;
+      };
+      auto tiles_of = [&](const Ground::Run& run, int64_t a, int64_t b, bool add) {
+        for (int64_t j = 0, tiles = (run.count + most - 1) / most; tiles > 0; --tiles) {
+          int64_t n = (run.count - j + tiles - 1) / tiles;
+          kTiles[vecs - 1][n - 1](b - a, memory + run.from + j, part.offsets.data() + a, filters + a * width,
+                                  results + (run.place + j) * width, width, add);
+          j += n;
+        }
+      };
+      if (held.whole || held.first == held.last) {
+        if (held.first == held.last) std::fill(results, results + ground.count * width, 0.0f);
+        for (int64_t p = held.first, sum = even(held.last - p); p < held.last; p += sum)
+          for (const Ground::Run& run : ground.rows) tiles_of(run, p, std::min(held.last, p + sum), p > held.first);
+      } else {
+        // Rows of filters, several at a time if they are short.
+        const auto high = static_cast<int64_t>(part.heights.size());
+        const int64_t row = k / static_cast<int64_t>(part.depths.size()) / high, depth = row * high;
+        const int64_t sum = row <= most_sum ? most_sum / row * row : even(row);
         for (const Ground::Run& run : ground.rows)
-          for (int64_t j = 0, tiles = (run.count + most - 1) / most; tiles > 0; --tiles) {
-            int64_t n = (run.count - j + tiles - 1) / tiles;
-            kTiles[vecs - 1][n - 1](std::min(sum, k - p), memory + run.from + j, part.offsets.data() + p,
-                                    filters + p * width, results + (run.place + j) * width, width, p > 0);
-            j += n;
+          if (run.first == run.last)
+            std::fill(results + run.place * width, results + (run.place + run.count) * width, 0.0f);
+        for (int64_t d = held.first; d < held.last; d += depth)
+          for (int64_t p = d, end; p < d + depth; p = end) {
+            // no sum goes beyond a row unless it has several whole ones
+            end = std::min({p + sum, d + depth, row <= most_sum ? d + depth : d + ((p - d) / row + 1) * row});
+            for (const Ground::Run& run : ground.rows) {
+              const int64_t a = std::max(p, d + run.first * row), b = std::min(end, d + run.last * row);
+              if (a < b) tiles_of(run, a, b, a > held.first + run.first * row);
+            }
           }
+      }
       for (int64_t v = 0; v < vecs; ++v)
         give_channels(part, g * out + (blocks.first(q) + v) * W, g, ground, results + v * W, width,
                       held.gathered.get());
@@ -233,6 +280,7 @@ struct Direct {
     if (places.slab != slab) {
       places.describe(lattice, plots, count, part.low, part.high);
       places.slab = slab;
+      see(part, plots, count, held);
       held.results.reset((std::min(kMostRows, out) + kRows) * places.vecs * W);
       if (places.exact) held.gathered.reset(kSum * step + W);
       for (int i = 0; i < kSum; ++i) held.rows[i] = static_cast<int32_t>(i * step);
@@ -243,10 +291,11 @@ struct Direct {
     int64_t sum = places.exact ? kSum : 512;
     for (int64_t q0 = panel0; q0 < panel1; q0 += at_once) {
       int64_t q1 = std::min(panel1, q0 + at_once), row0 = first_row(q0);
-      if (k == 0) std::fill(results.get(), results.get() + (first_row(q1) - row0) * ld, 0.0f);
-      for (int64_t p = 0; p < k; p += sum)
+      const int64_t first = held.first, last = held.last;
+      if (first == last) std::fill(results.get(), results.get() + (first_row(q1) - row0) * ld, 0.0f);
+      for (int64_t p = first; p < last; p += sum)
         for (const Panel& panel : places.panels) {
-          int64_t len = std::min(sum, k - p);
+          int64_t len = std::min(sum, last - p);
           const float* b = memory + panel.from;
           const int32_t* offsets = part.offsets.data() + p;
           if (places.exact) {
@@ -258,10 +307,10 @@ struct Direct {
             float* c = results.get() + (row - row0) * ld + panel.at;
             if (unpacked) {
               const float* a = w + g * group_step + row * row_step + p;
-              kUnpacked[panel.vecs - 1](len, {a, a + 4 * row_step, row_step}, {b, offsets}, c, ld, p > 0);
+              kUnpacked[panel.vecs - 1](len, {a, a + 4 * row_step, row_step}, {b, offsets}, c, ld, p > first);
             } else {
               BlockFn multiply = out == 1 ? kSingles[panel.vecs - 1] : kBlocks[panel.vecs - 1][rows - 1];
-              multiply(len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets, c, ld, p > 0);
+              multiply(len, packed + part.packed + (g * out + row) * k + p * rows, b, offsets, c, ld, p > first);
             }
           }
         }
@@ -315,7 +364,8 @@ struct Direct {
     int64_t filters = by_channels ? groups * vecs : part_count * groups * panels, count = slabs.count;
     int64_t longest = 1;
     for (const Part& p : parts) longest = std::max(longest, p.length);
-    // Many slabs: each is filled where it is used. Few: filled by all threads, then shared by pieces of channels.
+    // Many slabs: each is filled where it is used. Few: filled by all threads, then shared by pieces
+    // of channels.
     bool shared = count * groups < 8 && !lattice.plain;
     int64_t size = lattice.size(in), blocks = shared ? (in + 15) / 16 : 0;
     Scratch<float> memory(shared ? count * groups * size : 1);

@@ -102,6 +102,25 @@ struct Lattice {
   int64_t phases() const {
     return static_cast<int64_t>(depth->start.size() * height->start.size() * width->start.size());
   }
+  // Of some taps along a dimension, in order, the first and one past the last that see more than the frame from `place`
+  // on; joined to those in [first, last).
+  void join_seen(Dim d, const std::vector<int64_t>& taps, int64_t place, int64_t* first, int64_t* last) const {
+    const Axis& axis = d == kDepth ? *depth : *height;
+    for (int64_t j = 0; j < static_cast<int64_t>(taps.size()); ++j) {
+      const Axis::Tap& tap = axis.taps[taps[j]];
+      const int64_t at = (place + tap.shift) * axis.step + axis.start[tap.phase];
+      if (at < 0 || at >= source.size[d]) continue;
+      const bool none = *first == *last;
+      *first = none ? j : std::min(*first, j), *last = none ? j + 1 : std::max(*last, j + 1);
+    }
+  }
+  // Those along the depth that plots with depths in [low, high) see.
+  void seen_depths(const std::vector<int64_t>& taps, const Plot* plots, int64_t count, int64_t low, int64_t high,
+                   int64_t* first, int64_t* last) const {
+    *first = *last = 0;
+    for (int64_t i = 0; i < count; ++i)
+      if (plots[i].depth >= low && plots[i].depth < high) join_seen(kDepth, taps, plots[i].depth, first, last);
+  }
   int64_t size(int64_t channels) const { return channels * channel + 4 * W * kVecs; }
 
   int64_t offset(int64_t kd, int64_t kh, int64_t kw) const {

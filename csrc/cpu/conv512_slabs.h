@@ -25,6 +25,7 @@ struct Slabs {
   int64_t batch = 0, count = 0;
   // Either several whole planes, or rectangles of one.
   int64_t planes = 1, rows = 0, cols = 0, down = 1, across = 1;
+  bool by_depth = false;  // whole planes of a slab should be at one depth, where taps see the frame alike
 
   int64_t deep() const { return high[0] - low[0]; }
   int64_t most_places() const { return planes * rows * cols; }
@@ -33,6 +34,7 @@ struct Slabs {
   void plan(Lattice& lattice, int64_t images, int64_t groups, int64_t channels, int64_t least, int64_t most) {
     batch = images;
     int64_t high_ = high[1] - low[1], wide = high[2] - low[2], total = batch * deep() * high_ * wide;
+    by_depth = by_depth && batch * high_ * wide >= 64;
     auto even = [](int64_t size, int64_t part) {  // as even parts of at most about this size
       int64_t n = (size + part - 1) / part;
       return (size + n - 1) / n;
@@ -43,6 +45,7 @@ struct Slabs {
         int64_t all = batch * deep(), n = (all * high_ * wide + target - 1) / target;
         if (n > 1 && n < 8) n += n % 2;  // few slabs should be of equal work for two threads
         planes = (all + n - 1) / n;
+        if (by_depth) planes = even(batch, std::min(planes, batch));
       } else if (wide <= target) {
         rows = even(high_, std::max<int64_t>(1, (target + wide / 2) / wide));
       } else {
@@ -54,11 +57,18 @@ struct Slabs {
       if (lattice.plain || lattice.size(channels) <= (1 << 18) * 3 / 2 || target <= 48) break;
     }
     down = (high_ + rows - 1) / rows, across = (wide + cols - 1) / cols;
-    count = planes > 1 ? (batch * deep() + planes - 1) / planes : batch * deep() * down * across;
+    count = planes == 1 ? batch * deep() * down * across
+            : by_depth  ? (batch + planes - 1) / planes * deep()
+                        : (batch * deep() + planes - 1) / planes;
   }
 
   void plots(int64_t slab, std::vector<Plot>& out) const {
     out.clear();
+    if (planes > 1 && by_depth) {
+      const int64_t n = slab / deep() * planes, depth = low[0] + slab % deep();
+      for (int64_t i = n; i < std::min(batch, n + planes); ++i) out.push_back({i, depth, low[1], rows, low[2], cols});
+      return;
+    }
     if (planes > 1) {
       for (int64_t p = slab * planes; p < std::min(batch * deep(), (slab + 1) * planes); ++p)
         out.push_back({p / deep(), low[0] + p % deep(), low[1], rows, low[2], cols});

@@ -1,5 +1,6 @@
 // Means of windows, and their adjoint.
 #include <algorithm>
+#include <cstring>
 
 #include "backend/reduce.h"
 #include "base/check.h"
@@ -68,6 +69,24 @@ bool covers_plane(const PoolWindows& w) {
   return true;
 }
 
+// Whether each window is its one place, as where adaptive pooling finds the size that it should give.
+bool is_copy(const PoolWindows& w) {
+  if (w.divisor != 0 && w.divisor != 1) return false;
+  for (int d = 0; d < 3; ++d) {
+    if (w.in[d] != w.out[d]) return false;
+    for (int64_t c = 0; c < w.out[d]; ++c)
+      if (w.start[d][c] != c || w.end[d][c] != c + 1 || w.share[d][c] != 1) return false;
+  }
+  return true;
+}
+void copy_all(const View& to, const View& from) {
+  const int64_t size = to.numel() * static_cast<int64_t>(info(to.dtype).size);
+  parallel_for(0, size, 1 << 17, [&](int64_t first, int64_t last) {
+    std::memcpy(static_cast<char*>(to.data) + first, static_cast<const char*>(from.data) + first,
+                static_cast<size_t>(last - first));
+  });
+}
+
 template <class T>
 void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, Taps<T>& taps, T* to, const T* image) {
   for (int64_t a = 0; a < w.out[0]; ++a)
@@ -96,6 +115,7 @@ void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, Tap
 
 void average_windows(const PoolWindows& w, const View& y, const View& x) {
   if (y.numel() == 0) return;
+  if (is_copy(w)) return copy_all(y, x);
   if (w.channels == 1 && is_float(x.dtype) && covers_plane(w)) {  // a mean of rows
     const int64_t out[] = {w.planes, 1}, in[] = {w.planes, w.in_plane()}, apart[] = {1, 1};
     const int64_t rows[] = {w.in_plane(), 1};
@@ -178,12 +198,14 @@ template <class T> void spread_run(const PoolWindows& w, const EvenRun& run, int
 
 void average_windows_grad(const PoolWindows& w, const View& dx, const View& dy) {
   if (dx.numel() == 0) return;
+  if (is_copy(w)) return copy_all(dx, dy);
   visit_average(dx.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_floating_v<T>)
       if (w.channels > 1) return average_grad_channels(w, dx.as<T>(), dy.as<T>());
     bool halves = kInVectors<T> && w.in[0] == 1 && w.out[0] == 1 && w.in[1] == 2 * w.out[1] &&
                   w.in[2] == 2 * w.out[2] && covers_halves(w, 1) && covers_halves(w, 2);
+    const bool plane = covers_plane(w);
     const WindowSize size = window_size(w, 2);
     const int64_t step = size.step;
     const EvenRun run = even_run(w, 2, size.size, step);
@@ -194,6 +216,11 @@ void average_windows_grad(const PoolWindows& w, const View& dx, const View& dy) 
       for (int64_t p = first; p < last; ++p) {
         T* image = dx.as<T>() + p * w.in_plane();
         const T* from = dy.as<T>() + p * w.out_plane();
+        if (plane) {
+          const auto each = static_cast<compute_t<T>>(*from) / pool_divisor<T>(w, 0, 0, 0);
+          std::fill(image, image + w.in_plane(), static_cast<T>(each));
+          continue;
+        }
         if (halves) {  // each place belongs to one window
           for (int64_t b = 0; b < w.out[1]; ++b)
             for (int64_t i = 0; i < 2; ++i) {

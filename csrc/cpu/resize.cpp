@@ -1,5 +1,6 @@
 // Resizing of one dimension: every result is a weighted sum of a few elements.
 #include <algorithm>
+#include <vector>
 
 #include "backend/resample.h"
 #include "base/check.h"
@@ -46,21 +47,29 @@ void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t fi
   }
 }
 
+// Which elements a result takes: as many for each, or as `begin` says.
+struct Taken {
+  const int64_t* places;
+  int taps;
+  const int64_t* begin = nullptr;
+  int64_t first(int64_t j) const { return begin ? begin[j] : j * taps; }
+  int count(int64_t j) const { return begin ? static_cast<int>(begin[j + 1] - begin[j]) : taps; }
+};
+
 // The weights in the type of the computation. Those of bytes are whole numbers of 15 bits, in units of 2^-shift.
 template <class T> struct Weights {
   using C = std::conditional_t<std::is_same_v<T, uint8_t>, int32_t, compute_t<T>>;
   Scratch<C> w;
   int shift = 0;
 
-  explicit Weights(const ResizeTable& s) : w(s.n_out * s.taps) {
-    const int64_t n = s.n_out * s.taps;
+  explicit Weights(const ResizeTable& s) : Weights(s.weights, s.n_out * s.taps) {}
+  Weights(const double* from, int64_t n) : w(n) {
     if constexpr (std::is_same_v<T, uint8_t>) {
-      const double most = *std::max_element(s.weights, s.weights + n);
+      const double most = *std::max_element(from, from + n);
       while (shift < 22 && static_cast<int>(0.5 + most * (1 << (shift + 1))) < 1 << 15) ++shift;
-      for (int64_t i = 0; i < n; ++i)
-        w[i] = static_cast<int32_t>(s.weights[i] * (1 << shift) + (s.weights[i] < 0 ? -0.5 : 0.5));
+      for (int64_t i = 0; i < n; ++i) w[i] = static_cast<int32_t>(from[i] * (1 << shift) + (from[i] < 0 ? -0.5 : 0.5));
     } else {
-      for (int64_t i = 0; i < n; ++i) w[i] = static_cast<C>(s.weights[i]);
+      for (int64_t i = 0; i < n; ++i) w[i] = static_cast<C>(from[i]);
     }
   }
   C* get() const { return w.get(); }
@@ -137,16 +146,16 @@ template <int64_t kCount, class T, class C, class W>
 }
 
 // The same for any number of taps: rows [first, last) of the result, of all outer ones.
-template <class T>
-void mix_many(const ResizeTable& s, T* out, const T* in, const Weights<T>& weights, int64_t first, int64_t last) {
+template <class T> void mix_many(const ResizeTable& s, const Taken& taken, T* out, const T* in,
+                                 const Weights<T>& weights, int64_t first, int64_t last) {
   using C = typename Weights<T>::C;
   constexpr int64_t kLong = 32;  // what stays in registers while the taps are added
-  const int taps = s.taps;
   for (int64_t r = first; r < last; ++r) {
     const int64_t j = r % s.n_out;
     const T* from = in + r / s.n_out * s.n_in * s.inner;
-    const int64_t* place = s.places + j * taps;
-    const C* w = weights.get() + j * taps;
+    const int taps = taken.count(j);
+    const int64_t* place = taken.places + taken.first(j);
+    const C* w = weights.get() + taken.first(j);
     T* line = out + r * s.inner;
     int64_t i = 0;
     for (; i + kLong <= s.inner; i += kLong) add_taps<kLong>(from + i, s.inner, place, w, taps, weights, line + i);
@@ -172,34 +181,35 @@ void turn(const A* from, int64_t from_row, int64_t rows, int64_t n, B* to, int64
       for (int64_t j = 0; j < n; ++j) to[j * to_row + i] = static_cast<B>(from[i * from_row + j]);
   }
 }
-template <class T>
-void mix_lanes(const ResizeTable& s, T* out, const T* in, const Weights<T>& weights, int64_t first, int64_t last) {
+template <class T> void mix_lanes(const ResizeTable& s, const Taken& taken, T* out, const T* in,
+                                  const Weights<T>& weights, int64_t first, int64_t last) {
   using C = typename Weights<T>::C;
   using W = std::conditional_t<is_half_v<T>, C, T>;
-  const int taps = s.taps;
   Scratch<W> window(s.n_in * kRows), results(std::min(kBand, s.n_out) * kRows);
   std::fill_n(window.get(), s.n_in * kRows, W(0));  // lanes without a row
   for (int64_t group = first; group < last; ++group) {
     const int64_t r0 = group * kRows, rows = std::min(kRows, s.outer - r0);
     for (int64_t j0 = 0; j0 < s.n_out; j0 += kBand) {
       const int64_t n = std::min(kBand, s.n_out - j0);
-      const int64_t* place = s.places + j0 * taps;
-      const auto [low, high] = std::minmax_element(place, place + n * taps);
-      turn(in + r0 * s.n_in + *low, s.n_in, rows, *high - *low + 1, window.get(), kRows);
-      for (int64_t j = 0; j < n; ++j)
-        add_taps<kRows>(window.get() - *low * kRows, kRows, place + j * taps, weights.get() + (j0 + j) * taps, taps,
-                        weights, results.get() + j * kRows);
+      const int64_t *begin = taken.places + taken.first(j0), *end = taken.places + taken.first(j0 + n);
+      const auto [least, most] = std::minmax_element(begin, end);
+      const int64_t low = begin < end ? *least : 0, high = begin < end ? *most + 1 : 0;
+      if (low < high) turn(in + r0 * s.n_in + low, s.n_in, rows, high - low, window.get(), kRows);
+      for (int64_t j = j0; j < j0 + n; ++j)
+        add_taps<kRows>(window.get() - low * kRows, kRows, taken.places + taken.first(j),
+                        weights.get() + taken.first(j), taken.count(j), weights, results.get() + (j - j0) * kRows);
       turn(results.get(), kRows, n, rows, out + r0 * s.n_out + j0, s.n_out);
     }
   }
 }
-template <class T> void resize_many(const ResizeTable& s, const View& out, const View& in, const Weights<T>& w) {
+template <class T>
+void resize_many(const ResizeTable& s, const Taken& taken, const View& out, const View& in, const Weights<T>& w) {
   const bool lanes = s.inner == 1 && s.outer >= kRows / 2;
   const int64_t pieces = lanes ? (s.outer + kRows - 1) / kRows : s.outer * s.n_out;
   const int64_t work = s.taps * (lanes ? kRows * s.n_out : s.inner);
   parallel_for(0, pieces, std::max<int64_t>(1, kWork / work), [&](int64_t first, int64_t last) {
-    if (lanes) mix_lanes<T>(s, out.as<T>(), in.as<T>(), w, first, last);
-    else mix_many<T>(s, out.as<T>(), in.as<T>(), w, first, last);
+    if (lanes) mix_lanes<T>(s, taken, out.as<T>(), in.as<T>(), w, first, last);
+    else mix_many<T>(s, taken, out.as<T>(), in.as<T>(), w, first, last);
   });
 }
 
@@ -210,12 +220,12 @@ int64_t grain_of(const ResizeTable& s) {
 }  // namespace
 
 void resize(const ResizeTable& s, const View& out, const View& in) {
-  if (out.dtype == DType::UInt8) return resize_many(s, out, in, Weights<uint8_t>(s));
+  if (out.dtype == DType::UInt8) return resize_many(s, {s.places, s.taps}, out, in, Weights<uint8_t>(s));
   visit_float(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     Weights<T> w(s);
-    if (s.taps != 2 && s.taps != 4) return resize_many(s, out, in, w);
+    if (s.taps != 2 && s.taps != 4) return resize_many(s, {s.places, s.taps}, out, in, w);
     parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
       if (s.taps == 2) mix<2, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
       else mix<4, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
@@ -223,32 +233,24 @@ void resize(const ResizeTable& s, const View& out, const View& in) {
   });
 }
 
+// What an element gave to results, it takes from their gradients: the table turned, with as many taps for each as there
+// are.
 void resize_grad(const ResizeTable& s, const View& dx, const View& dy) {
+  const int64_t n = s.n_out * s.taps;
+  std::vector<int64_t> begin(s.n_in + 1), places(n), next;
+  for (int64_t i = 0; i < n; ++i) ++begin[s.places[i] + 1];
+  for (int64_t i = 0; i < s.n_in; ++i) begin[i + 1] += begin[i];
+  next = begin;
+  std::vector<double> weights(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = next[s.places[i]]++;
+    places[at] = i / s.taps, weights[at] = s.weights[i];
+  }
+  ResizeTable turned = s;
+  turned.n_in = s.n_out, turned.n_out = s.n_in, turned.places = places.data(), turned.weights = weights.data();
   visit_float(dx.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    Weights<T> w(s);
-    const int64_t plane = s.n_in * s.inner;
-    parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
-      Scratch<C> sums(is_half_v<T> ? plane : 1);  // half types are summed in float
-      for (int64_t o = first; o < last; ++o) {
-        T* to = dx.as<T>() + o * plane;
-        const T* from = dy.as<T>() + o * s.n_out * s.inner;
-        C* sum;
-        if constexpr (is_half_v<T>) sum = sums.get();
-        else sum = to;
-        std::fill(sum, sum + plane, C(0));
-        for (int64_t j = 0; j < s.n_out; ++j)
-          for (int k = 0; k < s.taps; ++k) {
-            C* __restrict row = sum + s.places[j * s.taps + k] * s.inner;
-            const T* __restrict g = from + j * s.inner;
-            const C by = w.get()[j * s.taps + k];
-            for (int64_t i = 0; i < s.inner; ++i) row[i] += static_cast<C>(g[i]) * by;
-          }
-        if constexpr (is_half_v<T>)
-          for (int64_t i = 0; i < plane; ++i) to[i] = static_cast<T>(sum[i]);
-      }
-    });
+    resize_many(turned, {places.data(), s.taps, begin.data()}, dx, dy, Weights<T>(weights.data(), n));
   });
 }
 

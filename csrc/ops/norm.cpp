@@ -1,7 +1,9 @@
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "backend/backend.h"
+#include "base/parallel.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -136,22 +138,66 @@ struct NormRowsBackward : Node {
   Ints param_sizes;
   FIELDS(input, weight, result1, result2)
 };
+// Groups of channels that lie last: the statistics of single channels of an image are put together to those of its
+// groups, so that every pass is over whole pixels.
+static void norm_groups_last(const NormRows& s, double eps, const Tensor& y, const Tensor& mean, const Tensor& rstd,
+                             const Tensor& x, const Tensor& w, const Tensor& b) {
+  const int64_t per = s.length / s.inner, channels = s.groups * per, images = s.rows / s.groups;
+  const int64_t image = channels * s.inner * itemsize(x.dtype()), sizes[] = {s.inner, channels},
+                strides[] = {channels, 1};
+  const NormChannels columns{s.inner, channels, 1};
+  const int64_t params[] = {channels}, one[] = {1};
+  auto view = [&](void* data, int64_t n) {
+    return View{static_cast<char*>(data) + n * image, sizes, strides, 2, x.dtype()};
+  };
+  void *from = x.data(), *to = y.data();
+  const OptView weight(w), bias(b);
+  auto run = [&]<class C>(C* group_mean, C* group_rstd) {
+    // Few images: the kernels cut each of them.
+    parallel_for(
+        0, images, images < 4 ? images : std::max<int64_t>(1, 65536 / (image + 1)), [&](int64_t first, int64_t last) {
+          std::vector<C> means(channels), spreads(channels);
+          const View m{means.data(), params, one, 1, mean.dtype()}, v{spreads.data(), params, one, 1, mean.dtype()};
+          for (int64_t n = first; n < last; ++n) {
+            g_cpu->norm->channel_stats(columns, m, v, view(from, n));
+            for (int64_t g = 0; g < s.groups; ++g) {
+              const auto begin = g * per, end = begin + per;
+              double sum = 0, squares = 0;
+              for (int64_t c = begin; c < end; ++c) sum += means[c];
+              const double middle = sum / static_cast<double>(per);
+              for (int64_t c = begin; c < end; ++c) squares += spreads[c] + (means[c] - middle) * (means[c] - middle);
+              const C mid = group_mean[n * s.groups + g] = static_cast<C>(middle);
+              const C scale = group_rstd[n * s.groups + g] =
+                  static_cast<C>(1 / std::sqrt(squares / static_cast<double>(per) + eps));
+              std::fill(means.begin() + begin, means.begin() + end, mid);
+              std::fill(spreads.begin() + begin, spreads.begin() + end, scale);
+            }
+            g_cpu->norm->channels(columns, view(to, n), view(from, n), m, v, weight.get(), bias.get());
+          }
+        });
+  };
+  if (mean.dtype() == DType::Float64) run(mean.data<double>(), rstd.data<double>());
+  else run(mean.data<float>(), rstd.data<float>());
+}
 static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& weight, const Tensor& bias, NormRows rows,
                         bool rms, double eps, Tensor* mean_out, Tensor* rstd_out, bool channels_last = false) {
   check_float(name, input);
   DType compute = compute_dtype(input.dtype());
-  Tensor y = empty(input.sizes(), input.dtype(), input.device());
+  Tensor y = empty_ordered(Ints(input.sizes()), input.dtype(), input.device(), channels_last);
   Tensor mean = rms ? Tensor() : empty(Ints{rows.rows}, compute, input.device()),
          rstd = empty(Ints{rows.rows}, compute, input.device());
   Tensor w = raw_param(name, "weight", weight, input), b = raw_param(name, "bias", bias, input);
   if (!y.device().is_meta() && rows.rows > 0 && rows.length > 0) {
-    Tensor x = contiguous(input);
-    g_cpu->norm->rows(rows, rms, eps, y.view(), OptView(mean).get(), rstd.view(), x.view(), OptView(w).get(),
-                      OptView(b).get());
+    Tensor x = contiguous(input, !channels_last     ? MemoryFormat::Contiguous
+                                 : input.dim() == 4 ? MemoryFormat::ChannelsLast
+                                                    : MemoryFormat::ChannelsLast3d);
+    if (channels_last) norm_groups_last(rows, eps, y, mean, rstd, x, w, b);
+    else
+      g_cpu->norm->rows(rows, rms, eps, y.view(), OptView(mean).get(), rstd.view(), x.view(), OptView(w).get(),
+                        OptView(b).get());
   }
   if (mean_out) *mean_out = mean;
   if (rstd_out) *rstd_out = rstd;
-  y = ordered(std::move(y), channels_last);
   return record<NormRowsBackward>(y, {input, weight, bias}, [&](auto& n) {
     n.input = save(input);
     if (weight) n.weight = save(weight);

@@ -19,25 +19,65 @@ def _step(n_in, n_out, align_corners, factor):
     return 1.0 / factor if factor is not None and factor > 0 else n_in / n_out
 
 
-def _nearest(x, dim, n_out, factor, exact):
+def _nearest_step(x, dim, n_out, factor, exact):
+    """How far one step goes, or None for a dimension that stays."""
     n_in = x.size(dim)
     # PyTorch copies a dimension of pictures that keeps its size, whatever the factor.
     if n_in == n_out and (factor is None or factor == 1 or (x.dim() == 4 and not exact)):
-        return x
-    step = _step(n_in, n_out, False, factor)
-    # Places that need no list: each element so many times, or every so manieth one. Powers of two, which floats hold.
-    if x.is_contiguous() and n_out < 1 << 24 and math.frexp(step)[0] == 0.5:
+        return None
+    return _step(n_in, n_out, False, factor)
+
+
+def _simple(step, n_in, n_out, exact):
+    """(times, every): each element so many times, or every so manieth one, or None where places need a list. Powers
+    of two, which floats hold."""
+    if n_out < 1 << 24 and math.frexp(step)[0] == 0.5:
         if step < 1 and n_out * step == n_in:
-            times = n_out // n_in
-            repeated = x.unsqueeze(dim + 1).expand(*x.shape[: dim + 1], times, *x.shape[dim + 1 :])
-            return repeated.contiguous().flatten(dim, dim + 1)
+            return n_out // n_in, 1
         if step >= 1 and not exact and (n_out - 1) * step < n_in:
-            part = x.narrow(dim, 0, int((n_out - 1) * step) + 1)
-            every = (slice(None),) * dim + (slice(None, None, int(step)),)
-            return part[every].clone(memory_format=rl.contiguous_format)
+            return 1, int(step)
+    return None
+
+
+def _nearest(x, dim, n_out, factor, exact):
+    n_in = x.size(dim)
+    step = _nearest_step(x, dim, n_out, factor, exact)
+    if step is None:
+        return x
+    simple = _simple(step, n_in, n_out, exact) if x.is_contiguous() else None
+    if simple is not None and simple[0] > 1:
+        repeated = x.unsqueeze(dim + 1).expand(*x.shape[: dim + 1], simple[0], *x.shape[dim + 1 :])
+        return repeated.contiguous().flatten(dim, dim + 1)
     at = rl.arange(n_out, dtype=rl.float32, device=x.device)
     at = (at + 0.5 if exact else at) * step
     return x.index_select(dim, at.floor().long().clamp_(max=n_in - 1))
+
+
+def _nearest_at_once(x, first, out, factors, exact, repeats):
+    """All dimensions from `first` on in one copy, if they need no lists; else None. `repeats`: elements are repeated so
+    too, which pays where others follow them in memory."""
+    if not x.is_contiguous():
+        return None
+    simple = []
+    for i, n_out in enumerate(out):
+        step = _nearest_step(x, first + i, n_out, None if factors is None else factors[i], exact)
+        simple.append((1, 1) if step is None else _simple(step, x.size(first + i), n_out, exact))
+    if None in simple:
+        return None
+    if all(times == 1 for times, _ in simple):
+        every = [slice(0, (n - 1) * s + 1, s) for n, (_, s) in zip(out, simple, strict=True)]
+        return x[(slice(None),) * first + tuple(every)].clone(memory_format=rl.contiguous_format)
+    if not repeats or any(s > 1 for _, s in simple):
+        return None
+    apart, rest = list(x.shape[:first]), list(x.shape[first + len(out) :])
+    for i in range(len(out)):
+        apart += [x.size(first + i), 1]
+    y = x.view(apart + rest)
+    for i in range(len(out) - 1, -1, -1):  # one by one: so are the sums of the gradient
+        wide = list(y.shape)
+        wide[first + 2 * i + 1] = simple[i][0]
+        y = y.expand(wide)
+    return y.reshape(list(x.shape[:first]) + list(out) + rest)
 
 
 def _linear(x, dim, n_out, align_corners, factor):
@@ -119,9 +159,16 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
     if mode.startswith("nearest") and list(out) != list(input.shape[2:]) and last_order(input) is not None:
         # As they are in memory, where the channels are one more dimension behind.
         x = x.movedim(1, -1)
-        for dim in range(n, 0, -1):
-            x = _nearest(x, dim, out[dim - 1], None if factors is None else factors[dim - 1], exact)
-        return x.movedim(-1, 1)
+        y = _nearest_at_once(x, 1, out, factors, exact, repeats=True)
+        if y is None:
+            y = x
+            for dim in range(n, 0, -1):
+                y = _nearest(y, dim, out[dim - 1], None if factors is None else factors[dim - 1], exact)
+        return y.movedim(-1, 1)
+    if mode.startswith("nearest") and list(out) != list(input.shape[2:]):
+        y = _nearest_at_once(x, 2, out, factors, exact, repeats=False)
+        if y is not None:
+            return y
     for i in range(n):
         # The last dimension first, where rows are shortest; of long filters last, as it costs most. Bytes are rounded
         # in between, so that the order shows: it is PyTorch's.
