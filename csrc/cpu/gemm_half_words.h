@@ -1,0 +1,129 @@
+// How halves enter the registers of a product. Included after the target pragma of the files that compute with it.
+//
+// Note [Words of a sum]
+// The blocks of a product (gemm_blocks.cpp) see words of 32 bits: one step of the sum as a float, or two steps as a
+// pair of bfloat16, where the processor multiplies pairs and adds both products to a float (vdpbf16ps), twice as many
+// in the same time. An odd last step is paired with zero. All else is the same for both, and halves become floats, or
+// floats halves, while they are packed.
+#pragma once
+#include <immintrin.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "base/half.h"
+#include "cpu/gemm_avx512.h"
+
+namespace rl::cpu {
+namespace {
+
+inline __mmask16 first16(int64_t count) { return first_lanes<float>(count); }
+inline __mmask32 first32(int64_t count) {
+  return count >= 32 ? ~__mmask32{0} : count <= 0 ? 0 : (__mmask32{1} << count) - 1;
+}
+
+inline __m512 widened(__m256i bits, const bfloat16*) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+inline __m512 widened(__m256i bits, const float16*) { return _mm512_cvtph_ps(bits); }
+
+// 16 numbers as floats, those out of the mask as zeros; and back, rounded to nearest even.
+template <class S> __m512 get(const S* from, __mmask16 mask) {
+  if constexpr (std::is_same_v<S, float>) return _mm512_maskz_loadu_ps(mask, from);
+  else return widened(_mm256_maskz_loadu_epi16(mask, from), from);
+}
+inline __m256i rounded(__m512 x, const float16*) { return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT); }
+inline __m256i rounded(__m512 x, const bfloat16*) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i near = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  const __m512i all =
+      _mm512_mask_mov_epi32(near, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc00000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(all, 16));
+}
+template <class S> void put(S* to, __m512 x, __mmask16 mask) {
+  if constexpr (std::is_same_v<S, float>) _mm512_mask_storeu_ps(to, mask, x);
+  else _mm256_mask_storeu_epi16(to, mask, rounded(x, to));
+}
+
+// A word is one step, a float.
+template <class S> struct Floats {
+  using Number = S;
+  static constexpr int64_t kSteps = 1;
+  // 16 words along the sum, of which `left` steps are there; 16 lanes of one word, whose steps are `step` apart.
+  static __m512 along(const S* from, int64_t left) { return get(from, first16(left)); }
+  static __m512 across(const S* from, int64_t, int64_t, __mmask16 mask) { return get(from, mask); }
+  static void add_product(__m512& sum, __m512 x, __m512 y) { sum = _mm512_fmadd_ps(x, y, sum); }
+  static const BlockFn<float>* blocks(int vectors) { return float_blocks(vectors, false, false); }
+};
+
+// A word is two steps, each a bfloat16 or a float that is rounded to one.
+template <class S> struct Pairs {
+  using Number = S;
+  static constexpr int64_t kSteps = 2;
+  static __m512 along(const S* from, int64_t left) {
+    if constexpr (std::is_same_v<S, float>)
+      return reinterpret_cast<__m512>(
+          _mm512_cvtne2ps_pbh(get(from + 16, first16(left - 16)), get(from, first16(left))));
+    else return _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(first32(left), from));
+  }
+  static __m512 across(const S* from, int64_t step, int64_t left, __mmask16 mask) {
+    const __mmask16 second = left > 1 ? mask : 0;
+    if constexpr (std::is_same_v<S, float>) {
+      alignas(64) static constexpr uint16_t kPairs[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                          8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+      const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(get(from + step, second), get(from, mask)));
+      return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kPairs), both));
+    } else {
+      const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from));
+      return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_castps_si512(get(from + step, second))));
+    }
+  }
+  static void add_product(__m512& sum, __m512 x, __m512 y) {
+    sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y));
+  }
+  static const BlockFn<float>* blocks(int vectors) { return pair_blocks(vectors); }
+};
+
+// dst[w * width + lane] = word w of a lane, for `steps` steps of the sum; lanes from `count` up to `width` <= 32 become
+// zero. A number is at src[lane * ls + step * ps].
+template <class K> void pack_words(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps, int64_t count,
+                                   int64_t width, float* dst) {
+  using S = typename K::Number;
+  const int64_t words = (steps + K::kSteps - 1) / K::kSteps;
+  for (int64_t j = 0; j < width; j += 16) {
+    const __mmask16 in = first16(count - j), out = first16(width - j);
+    const S* from = src + j * ls;
+    float* to = dst + j;
+    if (ls == 1) {
+      for (int64_t w = 0; w < words; ++w, from += K::kSteps * ps, to += width)
+        _mm512_mask_storeu_ps(to, out, K::across(from, ps, steps - w * K::kSteps, in));
+    } else {
+      S gathered[16 * 16 * K::kSteps];
+      for (int64_t w = 0; w < words; w += 16) {
+        const int64_t left = steps - w * K::kSteps, some = left < 16 * K::kSteps ? left : 16 * K::kSteps;
+        const int64_t lanes = count - j < 16 ? count - j : 16;
+        const S* rows = from + w * K::kSteps * ps;
+        int64_t step = ls;
+        if (ps != 1) {
+          for (int64_t i = 0; i < lanes; ++i)
+            for (int64_t s = 0; s < some; ++s) gathered[i * 16 * K::kSteps + s] = rows[i * ls + s * ps];
+          rows = gathered, step = 16 * K::kSteps;
+        }
+        __m512 r[16];
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; ++i) r[i] = i < lanes ? K::along(rows + i * step, left) : _mm512_setzero_ps();
+        turn(r);
+        const int64_t last = words - w < 16 ? words - w : 16;
+        if (last == 16)
+#pragma GCC unroll 16
+          for (int i = 0; i < 16; ++i) _mm512_mask_storeu_ps(to + (w + i) * width, out, r[i]);
+        else
+          for (int64_t i = 0; i < last; ++i) _mm512_mask_storeu_ps(to + (w + i) * width, out, r[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rl::cpu
