@@ -25,53 +25,49 @@ constexpr int64_t kMostRows = 504;                   // of a tile
 constexpr int64_t kOwnHalfRows = 64;                 // of a thread from which on it packs all of b for itself
 
 // Blocks of a dozen rows, packed, meet the packed panels of a group of columns, a slice of the sum at a time. Each tile
-// packs what it reads for itself, as in gemm_avx512.cpp; rows once more for each group, which takes a hundredth of
-// their products. An element's sum is the same in any tile.
+// packs what it reads for itself, as in gemm_avx512.cpp. An element's sum is the same in any tile.
 template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
   const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, kGroup, macs / static_cast<double>(K::kSteps),
                    kOwnHalfRows);
   const int64_t all = (g.k + K::kSteps - 1) / K::kSteps, slices = (all + kSliceWords - 1) / kSliceWords;
   const int64_t words = (all + slices - 1) / slices, slice = words * K::kSteps;
-  const int64_t wide = std::min(kGroup, (tile.cols + 15) / 16 * 16);
+  const int64_t wide = std::min(kGroup, (tile.cols + kPanel - 1) / kPanel * kPanel);
   parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
-    Scratch<float> packed(words * (wide + kPanel + kBlockRows)), sums(slices > 1 ? tile.rows * wide : 0);
-    float *panels = packed.get(), *block = panels + words * (wide + kPanel);
+    Scratch<float> packed(words * wide + all * tile.rows), sums(slices > 1 ? tile.rows * wide : 0);
+    float *panels = packed.get(), *left = panels + words * wide;
     alignas(64) float small[kBlockRows * kPanel];
     for (int64_t t = first; t < last; ++t) {
-      const int64_t i0 = t / tile.across * tile.rows, i1 = std::min(g.m, i0 + tile.rows);
+      const int64_t i0 = t / tile.across * tile.rows, rows = std::min(g.m - i0, tile.rows);
       const int64_t j0 = t % tile.across * tile.cols, j1 = std::min(g.n, j0 + tile.cols);
-      const int64_t blocks = (i1 - i0 + kBlockRows - 1) / kBlockRows, height = (i1 - i0 + blocks - 1) / blocks;
       for (int64_t group = j0; group < j1; group += kGroup)
         for (int64_t p = 0; p < g.k; p += slice) {
-          const int64_t end = std::min(j1, group + kGroup), len = std::min(slice, g.k - p);
+          const int64_t cols = std::min(j1 - group, kGroup), len = std::min(slice, g.k - p);
           const int64_t count = (len + K::kSteps - 1) / K::kSteps;
-          for (int64_t j = group; j < end; j += kPanel)
-            pack_words<K>(g.b + j * g.bcs + p * g.brs, g.bcs, g.brs, len, std::min(kPanel, end - j),
-                          end - j > 16 ? kPanel : 16, panels + (j - group) * count);
-          for (int64_t i = i0; i < i1; i += height) {
-            const int64_t rows = std::min(height, i1 - i);
-            pack_words<K>(g.a + i * g.ars + p * g.acs, g.ars, g.acs, len, rows, rows, block);
-            for (int64_t j = group; j < end; j += kPanel) {
-              const int64_t width = end - j > 16 ? kPanel : 16;
-              float* to = slices > 1 ? sums.get() + (i - i0) * wide + j - group : small;
+          float* const blocks = left + p / K::kSteps * rows;
+          if (group == j0)
+            pack_panels<K, kBlockRows, false>(g.a + i0 * g.ars + p * g.acs, g.ars, g.acs, len, rows, blocks);
+          pack_panels<K, kPanel, true>(g.b + group * g.bcs + p * g.brs, g.bcs, g.brs, len, cols, panels);
+          for (int64_t i = 0; i < rows; i += kBlockRows)
+            for (int64_t j = 0; j < cols; j += kPanel) {
+              const int64_t height = std::min<int64_t>(kBlockRows, rows - i),
+                            width = panel_width<kPanel, true>(cols - j);
+              float* to = slices > 1 ? sums.get() + i * wide + j : small;
               const int64_t step = slices > 1 ? wide : kPanel;
-              K::blocks(width > 16 ? 2 : 1)[rows](count, block, rows, panels + (j - group) * count, width, to, step, 1,
-                                                  p > 0, nullptr, 0xffff);
-              if (p + slice >= g.k) put_rows(g, to, step, i, rows, j, std::min(kPanel, end - j));
+              K::blocks(width > 16 ? 2 : 1)[height](count, blocks + i * count, height, panels + j * count, width, to,
+                                                    step, 1, p > 0, nullptr, 0xffff);
+              if (p + slice >= g.k) put_rows<K>(g, to, step, i0 + i, height, group + j, std::min(kPanel, cols - j));
             }
-          }
         }
     }
   });
 }
 
 template <class K> void run(HalfGemm<typename K::Number> g) {
-  if (g.n <= kFew && g.n < g.m)  // c^T = b^T @ a^T
+  if (g.n <= kFewAcross && g.n < g.m)  // c^T = b^T @ a^T
     g = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
-  if (g.m > kFew) return blocked<K>(g);
-  if (g.bcs == 1) return few_across<K>(g);
-  if (g.brs != 1) return blocked<K>(g);
+  if (g.m <= kFewAcross && g.bcs == 1) return few_across<K>(g);
+  if (g.m > kFewAlong || g.brs != 1) return blocked<K>(g);
   Scratch<typename K::Number> rows;
   if (g.acs != 1) {
     rows.reset(g.m * g.k);

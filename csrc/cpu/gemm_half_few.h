@@ -9,12 +9,20 @@
 namespace rl::cpu {
 namespace {
 
-inline constexpr int64_t kFew = 12;  // rows
+inline constexpr int64_t kFewAcross = 12, kFewAlong = 6;  // rows
 
 // c[r][j] = alpha * sums[r][j] + beta * d for `rows` rows, `step` apart in sums, at row i and columns j on.
-template <class S>
-void put_rows(const HalfGemm<S>& g, const float* sums, int64_t step, int64_t i, int64_t rows, int64_t j, int64_t cols) {
+template <class K> void put_rows(const HalfGemm<typename K::Number>& g, const float* sums, int64_t step, int64_t i,
+                                 int64_t rows, int64_t j, int64_t cols) {
+  using S = typename K::Number;
   const bool adds = g.d && g.beta != 0;
+  if (cols == 32 && !adds && g.ccs == 1) {
+    const __m512 alpha = _mm512_set1_ps(g.alpha);
+    S* to = g.c + i * g.crs + j;
+    for (int64_t r = 0; r < rows; ++r, to += g.crs, sums += step)
+      K::put_two(to, _mm512_mul_ps(_mm512_loadu_ps(sums), alpha), _mm512_mul_ps(_mm512_loadu_ps(sums + 16), alpha));
+    return;
+  }
   for (int64_t r = 0; r < rows; ++r) {
     const float* from = sums + r * step;
     S* to = g.c + (i + r) * g.crs + j * g.ccs;
@@ -68,23 +76,19 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
 // b's columns lie along the sum.
 template <class K> void few_along(const HalfGemm<typename K::Number>& g) {
   using DotsFn = void (*)(int64_t, const typename K::Number*, int64_t, const typename K::Number*, int64_t, float*);
-  constexpr int64_t kRows = 6, kCols = 4;
+  constexpr int64_t kCols = 4;
   static constexpr DotsFn kFour[] = {nullptr,       dots<K, 1, 4>, dots<K, 2, 4>, dots<K, 3, 4>,
                                      dots<K, 4, 4>, dots<K, 5, 4>, dots<K, 6, 4>};
   static constexpr DotsFn kOne[] = {nullptr,       dots<K, 1, 1>, dots<K, 2, 1>, dots<K, 3, 1>,
                                     dots<K, 4, 1>, dots<K, 5, 1>, dots<K, 6, 1>};
-  const int64_t passes = (g.m + kRows - 1) / kRows, rows = (g.m + passes - 1) / passes;
   const int64_t work = g.k * std::max<int64_t>(1, g.m / 4);
   const int64_t grain = std::max<int64_t>(kCols, 131072 / std::max<int64_t>(work, 1) / kCols * kCols);
   parallel_for(0, g.n, grain, [&](int64_t first, int64_t last) {
     alignas(64) float sums[32];
     for (int64_t j = first; j < last;) {
       const int64_t cols = last - j >= kCols ? kCols : 1;
-      for (int64_t i = 0; i < g.m; i += rows) {
-        const int64_t some = std::min(rows, g.m - i);
-        (cols == kCols ? kFour : kOne)[some](g.k, g.a + i * g.ars, g.ars, g.b + j * g.bcs, g.bcs, sums);
-        put_rows(g, sums, cols, i, some, j, cols);
-      }
+      (cols == kCols ? kFour : kOne)[g.m](g.k, g.a, g.ars, g.b + j * g.bcs, g.bcs, sums);
+      put_rows<K>(g, sums, cols, 0, g.m, j, cols);
       j += cols;
     }
   });
@@ -142,7 +146,7 @@ template <class K> void few_across(const HalfGemm<typename K::Number>& g) {
       const bool many = last - j > wide - 16;
       const int64_t width = many ? wide : 16, cols = std::min(width, last - j);
       (many ? kMany : kOne)[g.m](g.k, packed.get(), g.b + j * g.bcs, g.brs, cols, sums);
-      put_rows(g, sums, width, 0, g.m, j, cols);
+      put_rows<K>(g, sums, width, 0, g.m, j, cols);
       j += cols;
     }
   });

@@ -53,6 +53,11 @@ template <class S> struct Floats {
   // 16 words along the sum, of which `left` steps are there; 16 lanes of one word, whose steps are `step` apart.
   static __m512 along(const S* from, int64_t left) { return get(from, first16(left)); }
   static __m512 across(const S* from, int64_t, int64_t, __mmask16 mask) { return get(from, mask); }
+  static void across_two(const S* from, int64_t, int64_t, float* to) {  // 32 lanes
+    _mm512_storeu_ps(to, get(from, 0xffff));
+    _mm512_storeu_ps(to + 16, get(from + 16, 0xffff));
+  }
+  static void put_two(S* to, __m512 x0, __m512 x1) { put(to, x0, 0xffff), put(to + 16, x1, 0xffff); }
   static void add_product(__m512& sum, __m512 x, __m512 y) { sum = _mm512_fmadd_ps(x, y, sum); }
   static const BlockFn<float>* blocks(int vectors) { return float_blocks(vectors, false, false); }
 };
@@ -60,6 +65,10 @@ template <class S> struct Floats {
 // A word is two steps, each a bfloat16 or a float that is rounded to one.
 template <class S> struct Pairs {
   using Number = S;
+  alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                                    8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  alignas(64) static constexpr uint16_t kHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
+                                                     24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
   static constexpr int64_t kSteps = 2;
   static __m512 along(const S* from, int64_t left) {
     if constexpr (std::is_same_v<S, float>)
@@ -79,48 +88,93 @@ template <class S> struct Pairs {
       return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_castps_si512(get(from + step, second))));
     }
   }
+  static void across_two(const S* from, int64_t step, int64_t left, float* to) {
+    if constexpr (std::is_same_v<S, float>) {
+      _mm512_storeu_ps(to, across(from, step, left, 0xffff));
+      _mm512_storeu_ps(to + 16, across(from + 16, step, left, 0xffff));
+    } else {
+      const __m512i r0 = _mm512_loadu_si512(from), r1 = _mm512_maskz_loadu_epi16(left > 1 ? ~0u : 0u, from + step);
+      _mm512_storeu_si512(to, _mm512_permutex2var_epi16(r0, _mm512_load_si512(kLow), r1));
+      _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(r0, _mm512_load_si512(kHigh), r1));
+    }
+  }
+  static void put_two(S* to, __m512 x0, __m512 x1) {
+    if constexpr (std::is_same_v<S, float>) put(to, x0, 0xffff), put(to + 16, x1, 0xffff);
+    else _mm512_storeu_si512(to, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(x1, x0)));
+  }
   static void add_product(__m512& sum, __m512 x, __m512 y) {
     sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y));
   }
   static const BlockFn<float>* blocks(int vectors) { return pair_blocks(vectors); }
 };
 
+// 16 lanes that lie `ls` apart, with unit stride along the sum, as `words` <= 16 rows of lanes that are `width` apart.
+template <class K> [[gnu::flatten]] void turn_words(const typename K::Number* src, int64_t ls, int64_t left,
+                                                    int64_t lanes, int64_t words, int64_t width, __mmask16 out,
+                                                    float* dst) {
+  __m512 r[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) r[i] = i < lanes ? K::along(src + i * ls, left) : _mm512_setzero_ps();
+  turn(r);
+  if (words == 16)
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) _mm512_mask_storeu_ps(dst + i * width, out, r[i]);
+  else
+    for (int64_t i = 0; i < words; ++i) _mm512_mask_storeu_ps(dst + i * width, out, r[i]);
+}
+
 // dst[w * width + lane] = word w of a lane, for `steps` steps of the sum; lanes from `count` up to `width` <= 32 become
 // zero. A number is at src[lane * ls + step * ps].
 template <class K> void pack_words(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps, int64_t count,
                                    int64_t width, float* dst) {
   using S = typename K::Number;
+  constexpr int64_t kTaken = 16 * K::kSteps;
   const int64_t words = (steps + K::kSteps - 1) / K::kSteps;
-  for (int64_t j = 0; j < width; j += 16) {
-    const __mmask16 in = first16(count - j), out = first16(width - j);
-    const S* from = src + j * ls;
-    float* to = dst + j;
-    if (ls == 1) {
-      for (int64_t w = 0; w < words; ++w, from += K::kSteps * ps, to += width)
-        _mm512_mask_storeu_ps(to, out, K::across(from, ps, steps - w * K::kSteps, in));
-    } else {
-      S gathered[16 * 16 * K::kSteps];
-      for (int64_t w = 0; w < words; w += 16) {
-        const int64_t left = steps - w * K::kSteps, some = left < 16 * K::kSteps ? left : 16 * K::kSteps;
-        const int64_t lanes = count - j < 16 ? count - j : 16;
-        const S* rows = from + w * K::kSteps * ps;
-        int64_t step = ls;
-        if (ps != 1) {
-          for (int64_t i = 0; i < lanes; ++i)
-            for (int64_t s = 0; s < some; ++s) gathered[i * 16 * K::kSteps + s] = rows[i * ls + s * ps];
-          rows = gathered, step = 16 * K::kSteps;
-        }
-        __m512 r[16];
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; ++i) r[i] = i < lanes ? K::along(rows + i * step, left) : _mm512_setzero_ps();
-        turn(r);
-        const int64_t last = words - w < 16 ? words - w : 16;
-        if (last == 16)
-#pragma GCC unroll 16
-          for (int i = 0; i < 16; ++i) _mm512_mask_storeu_ps(to + (w + i) * width, out, r[i]);
-        else
-          for (int64_t i = 0; i < last; ++i) _mm512_mask_storeu_ps(to + (w + i) * width, out, r[i]);
+  S gathered[16 * kTaken];
+  for (int64_t j = 0; j < width; j += 16)
+    for (int64_t w = 0; w < words; w += 16) {
+      const int64_t left = steps - w * K::kSteps, lanes = count - j < 16 ? count - j : 16;
+      const S* rows = src + j * ls + w * K::kSteps * ps;
+      int64_t step = ls;
+      if (ps != 1) {
+        const int64_t some = left < kTaken ? left : kTaken;
+        for (int64_t i = 0; i < lanes; ++i)
+          for (int64_t s = 0; s < some; ++s) gathered[i * kTaken + s] = rows[i * ls + s * ps];
+        rows = gathered, step = kTaken;
       }
+      turn_words<K>(rows, step, left, lanes, words - w < 16 ? words - w : 16, width, first16(width - j),
+                    dst + w * width + j);
+    }
+}
+
+// `count` lanes to panels of P lanes, one after another, each [word][lane]. The last one has as many lanes as are left
+// (kPads: or as many as fill its vectors).
+template <int64_t P, bool kPads> int64_t panel_width(int64_t left) {
+  return left >= P ? P : !kPads ? left : left > 16 ? 32 : 16;
+}
+template <class K, int64_t P, bool kPads>
+void pack_panels(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps, int64_t count, float* dst) {
+  const int64_t words = (steps + K::kSteps - 1) / K::kSteps;
+  if (ls != 1) {
+    for (int64_t j = 0; j < count; j += P)
+      pack_words<K>(src + j * ls, ls, ps, steps, count - j < P ? count - j : P, panel_width<P, kPads>(count - j),
+                    dst + j * words);
+    return;
+  }
+  // Two steps at a time: each is read on from where it was, and what is written are whole lines.
+  for (int64_t w = 0; w < words; ++w, src += K::kSteps * ps) {
+    const int64_t left = steps - w * K::kSteps;
+    int64_t j = 0;
+    for (; P == 32 && j + P <= count; j += P) {
+      _mm_prefetch(reinterpret_cast<const char*>(src + 8 * ps + j), _MM_HINT_T0);
+      if (K::kSteps > 1) _mm_prefetch(reinterpret_cast<const char*>(src + 9 * ps + j), _MM_HINT_T0);
+      K::across_two(src + j, ps, left, dst + j * words + w * P);
+    }
+    for (; j < count; j += P) {
+      const int64_t width = panel_width<P, kPads>(count - j);
+      float* to = dst + j * words + w * width;
+      for (int64_t v = 0; v < width; v += 16)
+        _mm512_mask_storeu_ps(to + v, first16(width - v), K::across(src + j + v, ps, left, first16(count - j - v)));
     }
   }
 }
