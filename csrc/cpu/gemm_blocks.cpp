@@ -118,21 +118,23 @@ template <bool kInPlace, class T> void keeping_block(int64_t k, const T* a, int6
   block_of<kBlockRows, 2, false, kInPlace, true>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, kept);
 }
 
-// Pairs are packed always, and whole panels.
-template <int MR, int NV> void pair_block(int64_t k, const float* a, int64_t as, const float* b, int64_t ldb, float* c,
-                                          int64_t ldc, float alpha, bool add, const float* start, __mmask16 last) {
-  block_of<MR, NV, false, false, false, float, PairVec>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, nullptr);
+// Panels of pairs are whole always.
+template <int MR, int NV, bool kInPlace> void pair_block(int64_t k, const float* a, int64_t as, const float* b,
+                                                         int64_t ldb, float* c, int64_t ldc, float alpha, bool add,
+                                                         const float* start, __mmask16 last) {
+  block_of<MR, NV, false, kInPlace, false, float, PairVec>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, nullptr);
 }
-template <int NV, int... kRows> const BlockFn<float>* pair_table(std::integer_sequence<int, kRows...>) {
-  static constexpr BlockFn<float> kAll[] = {nullptr, &pair_block<kRows + 1, NV>...};
+template <int NV, bool kInPlace, int... kRows> const BlockFn<float>* pair_table(std::integer_sequence<int, kRows...>) {
+  static constexpr BlockFn<float> kAll[] = {nullptr, &pair_block<kRows + 1, NV, kInPlace>...};
   return kAll;
 }
 
 }  // namespace
 
-const BlockFn<float>* pair_blocks(int vectors) {
+const BlockFn<float>* pair_blocks(int vectors, bool in_place) {
   constexpr std::make_integer_sequence<int, kBlockRows> kRows;
-  return vectors == 2 ? pair_table<2>(kRows) : pair_table<1>(kRows);
+  if (in_place) return vectors == 2 ? pair_table<2, true>(kRows) : pair_table<1, true>(kRows);
+  return vectors == 2 ? pair_table<2, false>(kRows) : pair_table<1, false>(kRows);
 }
 const BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place) {
   return vectors == 2 ? table<float, 2>(masked, in_place) : table<float, 1>(masked, in_place);

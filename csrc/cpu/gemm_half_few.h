@@ -54,7 +54,7 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
   for (int i = 0; i < kPadded; ++i) acc[i] = _mm512_setzero_ps();
   auto step = [&](int64_t p, int64_t left) __attribute__((always_inline)) {
     __m512 y[kCols];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int s = 0; s < kCols; ++s) {
       y[s] = K::along(b + s * bcs + p, left);
       _mm_prefetch(reinterpret_cast<const char*>(b + (kCols + s) * bcs + p), _MM_HINT_T0);
@@ -62,7 +62,7 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
       const __m512 x = K::along(a + r * ars + p, left);
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int s = 0; s < kCols; ++s) K::add_product(acc[r * kCols + s], x, y[s]);
     }
   };
@@ -76,18 +76,20 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
 // b's columns lie along the sum.
 template <class K> void few_along(const HalfGemm<typename K::Number>& g) {
   using DotsFn = void (*)(int64_t, const typename K::Number*, int64_t, const typename K::Number*, int64_t, float*);
-  constexpr int64_t kCols = 4;
   static constexpr DotsFn kFour[] = {nullptr,       dots<K, 1, 4>, dots<K, 2, 4>, dots<K, 3, 4>,
                                      dots<K, 4, 4>, dots<K, 5, 4>, dots<K, 6, 4>};
   static constexpr DotsFn kOne[] = {nullptr,       dots<K, 1, 1>, dots<K, 2, 1>, dots<K, 3, 1>,
                                     dots<K, 4, 1>, dots<K, 5, 1>, dots<K, 6, 1>};
+  // Adding up the lanes of sixteen sums takes no longer than those of four: what counts where the sum is short.
+  const bool sixteen = g.m == 1 && g.k <= 512;
+  const int64_t most = sixteen ? 16 : 4;
   const int64_t work = g.k * std::max<int64_t>(1, g.m / 4);
-  const int64_t grain = std::max<int64_t>(kCols, 131072 / std::max<int64_t>(work, 1) / kCols * kCols);
+  const int64_t grain = std::max<int64_t>(most, 131072 / std::max<int64_t>(work, 1) / most * most);
   parallel_for(0, g.n, grain, [&](int64_t first, int64_t last) {
     alignas(64) float sums[32];
     for (int64_t j = first; j < last;) {
-      const int64_t cols = last - j >= kCols ? kCols : 1;
-      (cols == kCols ? kFour : kOne)[g.m](g.k, g.a, g.ars, g.b + j * g.bcs, g.bcs, sums);
+      const int64_t cols = last - j >= most ? most : 1;
+      (cols == 1 ? kOne[g.m] : sixteen ? &dots<K, 1, 16> : kFour[g.m])(g.k, g.a, g.ars, g.b + j * g.bcs, g.bcs, sums);
       put_rows<K>(g, sums, cols, 0, g.m, j, cols);
       j += cols;
     }

@@ -59,7 +59,7 @@ template <class S> struct Floats {
   }
   static void put_two(S* to, __m512 x0, __m512 x1) { put(to, x0, 0xffff), put(to + 16, x1, 0xffff); }
   static void add_product(__m512& sum, __m512 x, __m512 y) { sum = _mm512_fmadd_ps(x, y, sum); }
-  static const BlockFn<float>* blocks(int vectors) { return float_blocks(vectors, false, false); }
+  static const BlockFn<float>* blocks(int vectors, bool) { return float_blocks(vectors, false, false); }
 };
 
 // A word is two steps, each a bfloat16 or a float that is rounded to one.
@@ -105,7 +105,7 @@ template <class S> struct Pairs {
   static void add_product(__m512& sum, __m512 x, __m512 y) {
     sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y));
   }
-  static const BlockFn<float>* blocks(int vectors) { return pair_blocks(vectors); }
+  static const BlockFn<float>* blocks(int vectors, bool in_place) { return pair_blocks(vectors, in_place); }
 };
 
 // 16 lanes that lie `ls` apart, with unit stride along the sum, as `words` <= 16 rows of lanes that are `width` apart.
@@ -147,34 +147,34 @@ template <class K> void pack_words(const typename K::Number* src, int64_t ls, in
     }
 }
 
-// `count` lanes to panels of P lanes, one after another, each [word][lane]. The last one has as many lanes as are left
-// (kPads: or as many as fill its vectors).
-template <int64_t P, bool kPads> int64_t panel_width(int64_t left) {
-  return left >= P ? P : !kPads ? left : left > 16 ? 32 : 16;
+// `count` lanes to panels of `most` lanes, one after another, each [word][lane]. The last one has as many lanes as are
+// left (kPads: or as many as fill its vectors).
+template <bool kPads> int64_t panel_width(int64_t left, int64_t most) {
+  return left >= most ? most : !kPads ? left : left > 16 ? 32 : 16;
 }
-template <class K, int64_t P, bool kPads>
-void pack_panels(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps, int64_t count, float* dst) {
+template <class K, bool kPads> void pack_panels(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps,
+                                                int64_t count, int64_t most, float* dst) {
   const int64_t words = (steps + K::kSteps - 1) / K::kSteps;
   if (ls != 1) {
-    for (int64_t j = 0; j < count; j += P)
-      pack_words<K>(src + j * ls, ls, ps, steps, count - j < P ? count - j : P, panel_width<P, kPads>(count - j),
-                    dst + j * words);
+    for (int64_t j = 0; j < count; j += most)
+      pack_words<K>(src + j * ls, ls, ps, steps, count - j < most ? count - j : most,
+                    panel_width<kPads>(count - j, most), dst + j * words);
     return;
   }
-  // Two steps at a time: each is read on from where it was, and what is written are whole lines.
+  // A word of all lanes at a time: each step is read on from where it was, and what is written are whole lines.
   for (int64_t w = 0; w < words; ++w, src += K::kSteps * ps) {
     const int64_t left = steps - w * K::kSteps;
     int64_t j = 0;
-    for (; P == 32 && j + P <= count; j += P) {
-      _mm_prefetch(reinterpret_cast<const char*>(src + 8 * ps + j), _MM_HINT_T0);
-      if (K::kSteps > 1) _mm_prefetch(reinterpret_cast<const char*>(src + 9 * ps + j), _MM_HINT_T0);
-      K::across_two(src + j, ps, left, dst + j * words + w * P);
+    for (; kPads && j + 32 <= count; j += 32) {
+      for (int64_t s = 0; s < K::kSteps; ++s)
+        _mm_prefetch(reinterpret_cast<const char*>(src + (8 + s) * ps + j), _MM_HINT_T0);
+      K::across_two(src + j, ps, left, dst + j * words + w * 32);
     }
-    for (; j < count; j += P) {
-      const int64_t width = panel_width<P, kPads>(count - j);
+    for (; j < count; j += most) {
+      const int64_t width = panel_width<kPads>(count - j, most), some = count - j < most ? count - j : most;
       float* to = dst + j * words + w * width;
       for (int64_t v = 0; v < width; v += 16)
-        _mm512_mask_storeu_ps(to + v, first16(width - v), K::across(src + j + v, ps, left, first16(count - j - v)));
+        _mm512_mask_storeu_ps(to + v, first16(width - v), K::across(src + j + v, ps, left, first16(some - v)));
     }
   }
 }

@@ -91,7 +91,7 @@ template <class T> void on_vectors(const View& out, const View& a, const View& b
   // A few large products are cut up one after the other, many small ones are dealt out whole.
   const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   if (batch.count == 1 || macs > 6e7) body(0, batch.count);
-  else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(2e6 / (macs + 4000))), body);
+  else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(5e5 / (macs + 4000))), body);
 }
 
 template <class T> void run(const View& out, const View& a, const View& b, const MatmulParams* params) {
