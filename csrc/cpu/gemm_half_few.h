@@ -27,12 +27,13 @@ template <class K> void put_rows(const HalfGemm<typename K::Number>& g, const fl
     const float* from = sums + r * step;
     S* to = g.c + (i + r) * g.crs + j * g.ccs;
     const S* d = adds ? g.d + (i + r) * g.drs + j * g.dcs : nullptr;
-    if (g.ccs == 1 && (!adds || g.dcs == 1)) {
+    if (g.ccs == 1 && (!adds || g.dcs == 1 || g.dcs == 0)) {
       const __m512 beta = _mm512_set1_ps(g.beta), alpha = _mm512_set1_ps(g.alpha);
+      const __m512 one = _mm512_set1_ps(adds && g.dcs == 0 ? static_cast<float>(*d) : 0);
       for (int64_t q = 0; q < cols; q += 16) {
         const __mmask16 mask = first16(cols - q);
         const __m512 x = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, from + q), alpha);
-        put(to + q, adds ? _mm512_fmadd_ps(get(d + q, mask), beta, x) : x, mask);
+        put(to + q, adds ? _mm512_fmadd_ps(g.dcs ? get(d + q, mask) : one, beta, x) : x, mask);
       }
     } else {
       for (int64_t q = 0; q < cols; ++q) {
