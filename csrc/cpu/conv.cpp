@@ -368,18 +368,14 @@ bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   const bool wide = dtype == DType::Float64;
   if (!wide && dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return false;
   if (!wide && conv512::lanes_serve(s)) return true;
-  if (half_conv_serves(s, dtype, pass)) return true;
   if (pass == ConvPass::Weight)
     return !(!wide && (is_product(s) || conv512::winograd_weight_serves(s))) &&
-           conv512::rows_weight_serves(s, wide ? 8 : 16);
+           (half_conv_serves(s, dtype, pass) || conv512::rows_weight_serves(s, wide ? 8 : 16));
   ConvShape r = s;
   const bool input = pass == ConvPass::Input;
   // Winograd's way is worth the copies.
   if (!wide && (is_product(s) || ((!input || turned(s, r)) && conv512::winograd_serves(r)))) return false;
-  ConvShape first = s;
-  first.channels_last = first.filters_last = false;
-  if (half_conv_serves(first, dtype, pass)) return false;  // worth the copies too
-  return conv512::rows_serve(s, input, wide ? 8 : 16);
+  return half_conv_serves(s, dtype, pass) || conv512::rows_serve(s, input, wide ? 8 : 16);
 }
 
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
@@ -464,7 +460,8 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
 void input(const ConvShape& s, const View& dx, const View& dy, const View& w, const View* bias) {
   if (dx.numel() == 0) return;
   blas::single_threaded();
-  if (half_conv_serves(s, dx.dtype, ConvPass::Input))
+  ConvShape r = s;
+  if (!(turned(s, r) && conv512::winograd_serves(r)) && half_conv_serves(s, dx.dtype, ConvPass::Input))
     return half_conv_input(s, dx.as<bfloat16>(), dy.as<bfloat16>(), w.as<bfloat16>(),
                            bias ? bias->as<bfloat16>() : nullptr);
   with_types(dx, dy, w, bias, [&](auto* px, auto* py, auto* pw, auto* pb) {
@@ -481,7 +478,7 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w, co
 void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
   if (dw.numel() == 0) return;
   blas::single_threaded();
-  if (half_conv_serves(s, dw.dtype, ConvPass::Weight))
+  if (!conv512::winograd_weight_serves(s) && half_conv_serves(s, dw.dtype, ConvPass::Weight))
     return half_conv_weight(s, dw.as<bfloat16>(), dy.as<bfloat16>(), x.as<bfloat16>());
   with_types(dw, dy, x, nullptr, [&](auto* pw, auto* py, auto* px, auto*) {
     using T = std::remove_pointer_t<decltype(pw)>;
