@@ -48,6 +48,7 @@ struct Choice {
 Choice choose() {
 #ifdef __x86_64__
   if (cpu::has_amx()) return {"amx", &avx2::backend, &avx2::distance_kernels};
+  if (cpu::has_bf16()) return {"bf16", &avx2::backend, &avx2::distance_kernels};
   if (cpu::has_avx512()) return {"avx512", &avx2::backend, &avx2::distance_kernels};
   if (cpu::instructions() == cpu::Instructions::Avx2) return {"avx2", &avx2::backend, &avx2::distance_kernels};
 #endif

@@ -399,17 +399,20 @@ bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   if (!wide && conv512::lanes_serve(s)) return true;
   if (pass == ConvPass::Weight)
     return !(!wide && (is_product(s) || conv512::winograd_weight_serves(s))) &&
-           conv512::rows_weight_serves(s, wide ? 8 : 16);
+           (half_conv_serves(s, dtype, pass) || conv512::rows_weight_serves(s, wide ? 8 : 16));
   ConvShape r = s;
   const bool input = pass == ConvPass::Input;
   // Winograd's way is worth the copies.
   if (!wide && (is_product(s) || ((!input || turned(s, r)) && conv512::winograd_serves(r)))) return false;
-  return conv512::rows_serve(s, input, wide ? 8 : 16);
+  return half_conv_serves(s, dtype, pass) || conv512::rows_serve(s, input, wide ? 8 : 16);
 }
 
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
   if (y.numel() == 0) return;
   blas::single_threaded();
+  if (!conv512::winograd_serves(s) && half_conv_serves(s, y.dtype, ConvPass::Forward))
+    return half_conv_forward(s, y.as<bfloat16>(), x.as<bfloat16>(), w.as<bfloat16>(),
+                             bias ? bias->as<bfloat16>() : nullptr);
   with_types(y, x, w, bias, [&](auto* py, auto* px, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(py)>;
     if constexpr (std::is_same_v<T, float>)
@@ -493,6 +496,10 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
 void input(const ConvShape& s, const View& dx, const View& dy, const View& w, const View* bias) {
   if (dx.numel() == 0) return;
   blas::single_threaded();
+  ConvShape r = s;
+  if (!(turned(s, r) && conv512::winograd_serves(r)) && half_conv_serves(s, dx.dtype, ConvPass::Input))
+    return half_conv_input(s, dx.as<bfloat16>(), dy.as<bfloat16>(), w.as<bfloat16>(),
+                           bias ? bias->as<bfloat16>() : nullptr);
   with_types(dx, dy, w, bias, [&](auto* px, auto* py, auto* pw, auto* pb) {
     using T = std::remove_pointer_t<decltype(px)>;
     if (input_of<T>(s, px, py, pw, pb) || !pb) return;
@@ -507,6 +514,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w, co
 void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
   if (dw.numel() == 0) return;
   blas::single_threaded();
+  if (!conv512::winograd_weight_serves(s) && half_conv_serves(s, dw.dtype, ConvPass::Weight))
+    return half_conv_weight(s, dw.as<bfloat16>(), dy.as<bfloat16>(), x.as<bfloat16>());
   with_types(dw, dy, x, nullptr, [&](auto* pw, auto* py, auto* px, auto*) {
     using T = std::remove_pointer_t<decltype(pw)>;
     if constexpr (std::is_same_v<T, float>)

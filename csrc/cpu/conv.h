@@ -121,4 +121,10 @@ template <class T> void windows_forward(const ConvShape& s, T* y, const T* x, co
 template <class T> void windows_input(const ConvShape& s, T* dx, const T* dy, const T* w);
 template <class T> void windows_weight(const ConvShape& s, T* dw, const T* dy, const T* x);
 
+// Convolutions of bfloat16 on pairs of them (conv_half.cpp), without a copy in float.
+bool half_conv_serves(const ConvShape& s, DType dtype, ConvPass pass);
+void half_conv_forward(const ConvShape& s, bfloat16* y, const bfloat16* x, const bfloat16* w, const bfloat16* bias);
+void half_conv_input(const ConvShape& s, bfloat16* dx, const bfloat16* dy, const bfloat16* w, const bfloat16* bias);
+void half_conv_weight(const ConvShape& s, bfloat16* dw, const bfloat16* dy, const bfloat16* x);
+
 }  // namespace rl::RL_ISA

@@ -4,6 +4,7 @@
 
 #include "backend/matmul.h"
 #include "cpu/gemm_amx.h"
+#include "cpu/gemm_half.h"
 #include "cpu/gemm_tiles.h"
 #include "cpu/instructions.h"
 #include "cpu/scratch.h"
@@ -284,8 +285,12 @@ template <class T> void run(const Gemm<T>& g) {
 
 bool gemm_available() { return has_avx512(); }
 void gemm(const Gemm<float>& g) {
-  if (g_float_precision == FloatPrecision::Highest || !unit_pays(g.m, g.n, g.k)) run(g);
-  else unit_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
+  if (g_float_precision == FloatPrecision::Highest) return run(g);
+  if (unit_pays(g.m, g.n, g.k)) return unit_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
+  // Three products of pairs for the sixteen bits of "high" would take longer than one of floats.
+  if (g_float_precision == FloatPrecision::High || !pairs_pay(g.m, g.n, g.k)) return run(g);
+  pairs_gemm(
+      {g.m, g.n, g.k, g.a, g.ars, g.acs, g.b, g.brs, g.bcs, g.c, g.crs, g.ccs, g.alpha, g.beta, g.d, g.drs, g.dcs});
 }
 void gemm(const Gemm<double>& g) { run(g); }
 

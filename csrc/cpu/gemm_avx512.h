@@ -204,6 +204,7 @@ template <class T> using KeepingBlockFn = void (*)(int64_t, const T*, int64_t, c
 // for kBlockRows rows by two vectors.
 const BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place);
 const BlockFn<double>* double_blocks(int vectors, bool masked, bool in_place);
+const BlockFn<float>* pair_blocks(int vectors, bool in_place);  // of pairs of bfloat16 (Note [Words of a sum])
 KeepingBlockFn<float> float_keeping_block(bool in_place);
 KeepingBlockFn<double> double_keeping_block(bool in_place);
 

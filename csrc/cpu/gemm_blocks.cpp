@@ -8,14 +8,25 @@
 namespace rl::cpu {
 namespace {
 
+// Words that are pairs of bfloat16 (Note [Words of a sum]). The assembler knows the instruction whatever this file is
+// compiled for.
+struct PairVec : Vec<float> {
+  static Reg fma(Reg a, Reg b, Reg c) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(b), "v"(a));
+    return c;
+  }
+  static void fma_from(Reg& sum, Reg b, const float* x) {
+    asm("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
+  }
+};
+
 constexpr int kRowsAhead = 24;  // of b in place: their way takes longer than the products of a few rows
 
 // See BlockFn. With kKeeps the rows of b are left in `kept`, one after another.
-template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T>
+template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T, class V = Vec<T>>
 [[gnu::always_inline]] inline void block_of(int64_t k, const T* a, int64_t as, const T* b, int64_t ldb, T* c,
                                             int64_t ldc, T alpha, bool add, const T* start, typename Vec<T>::Mask last,
                                             T* kept) {
-  using V = Vec<T>;
   const auto full = static_cast<typename V::Mask>(~0u);
   auto mask = [&](int v) { return v == NV - 1 ? last : full; };
   typename V::Reg acc[MR][NV];
@@ -79,7 +90,7 @@ template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T>
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) {
       T* to = c + r * ldc + v * V::W;
-      V::store(to, add ? V::fma(acc[r][v], scale, V::load(to, mask(v))) : V::mul(acc[r][v], scale), mask(v));
+      V::store(to, add ? Vec<T>::fma(acc[r][v], scale, V::load(to, mask(v))) : V::mul(acc[r][v], scale), mask(v));
     }
 }
 
@@ -107,8 +118,24 @@ template <bool kInPlace, class T> void keeping_block(int64_t k, const T* a, int6
   block_of<kBlockRows, 2, false, kInPlace, true>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, kept);
 }
 
+// Panels of pairs are whole always.
+template <int MR, int NV, bool kInPlace> void pair_block(int64_t k, const float* a, int64_t as, const float* b,
+                                                         int64_t ldb, float* c, int64_t ldc, float alpha, bool add,
+                                                         const float* start, __mmask16 last) {
+  block_of<MR, NV, false, kInPlace, false, float, PairVec>(k, a, as, b, ldb, c, ldc, alpha, add, start, last, nullptr);
+}
+template <int NV, bool kInPlace, int... kRows> const BlockFn<float>* pair_table(std::integer_sequence<int, kRows...>) {
+  static constexpr BlockFn<float> kAll[] = {nullptr, &pair_block<kRows + 1, NV, kInPlace>...};
+  return kAll;
+}
+
 }  // namespace
 
+const BlockFn<float>* pair_blocks(int vectors, bool in_place) {
+  constexpr std::make_integer_sequence<int, kBlockRows> kRows;
+  if (in_place) return vectors == 2 ? pair_table<2, true>(kRows) : pair_table<1, true>(kRows);
+  return vectors == 2 ? pair_table<2, false>(kRows) : pair_table<1, false>(kRows);
+}
 const BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place) {
   return vectors == 2 ? table<float, 2>(masked, in_place) : table<float, 1>(masked, in_place);
 }

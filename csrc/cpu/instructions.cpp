@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
-#if defined(__x86_64__) && defined(__linux__)
+#ifdef __x86_64__
 #include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -13,11 +15,17 @@ namespace rl::cpu {
 
 namespace {
 
+#ifdef __x86_64__
+bool has_avx512_bf16() {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
+}
+#endif
+
 // AMX with bfloat16. Linux gives the tiles' registers to processes that ask for them.
 bool has_matrix_unit() {
 #if defined(__x86_64__) && defined(__linux__)
-  unsigned a, b, c, d, bf16;
-  if (!__get_cpuid_count(7, 1, &bf16, &b, &c, &d) || !(bf16 >> 5 & 1)) return false;  // AVX512_BF16
+  unsigned a, b, c, d;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
   constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
   if (!(d & kBf16) || !(d & kTile)) return false;
@@ -34,7 +42,9 @@ Instructions of_processor() {
     return Instructions::Baseline;
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return !wide ? Instructions::Avx2 : has_matrix_unit() ? Instructions::Amx : Instructions::Avx512;
+  if (!wide) return Instructions::Avx2;
+  if (!has_avx512_bf16()) return Instructions::Avx512;
+  return has_matrix_unit() ? Instructions::Amx : Instructions::Bf16;
 #else
   return Instructions::Baseline;
 #endif
@@ -46,7 +56,9 @@ Instructions allowed() {
 #ifdef RL_BASELINE  // builds for work on the project leave those kernels out
   if (name == "baseline") return Instructions::Baseline;
 #endif
-  return name == "avx2" ? Instructions::Avx2 : name == "avx512" ? Instructions::Avx512 : Instructions::Amx;
+  if (name == "avx2") return Instructions::Avx2;
+  if (name == "avx512") return Instructions::Avx512;
+  return name == "bf16" ? Instructions::Bf16 : Instructions::Amx;
 }
 
 }  // namespace

@@ -3,12 +3,13 @@
 
 namespace rl::cpu {
 
-enum class Instructions { Baseline, Avx2, Avx512, Amx };  // each has all of those before it
+enum class Instructions { Baseline, Avx2, Avx512, Bf16, Amx };  // each has all of those before it
 
-// The best that this processor has; RUSHLIGHT_ISA=baseline, avx2, avx512 or amx in the environment takes less of it, so
-// that one machine can test what others run.
+// The best that this processor has; RUSHLIGHT_ISA=baseline, avx2, avx512, bf16 or amx in the environment takes less of
+// it, so that one machine can test what others run.
 Instructions instructions();
 inline bool has_avx512() { return instructions() >= Instructions::Avx512; }
+inline bool has_bf16() { return instructions() >= Instructions::Bf16; }  // products of pairs of bfloat16
 inline bool has_amx() { return instructions() == Instructions::Amx; }
 
 }  // namespace rl::cpu

@@ -73,7 +73,7 @@ _sdp = {f"{kind}_sdp_enabled": _say(kind == "math") for kind in ("flash", "mem_e
 _sdp.update({f"enable_{kind}_sdp": _say(None) for kind in ("flash", "mem_efficient", "math", "cudnn")})
 _sdp.update({f"can_use_{kind}_attention": _say(False) for kind in ("flash", "efficient", "cudnn")})
 _absent = {"is_available": _say(False), "is_built": _say(False), "version": _say(None)}
-_capability = _C.ops["_cpu_isa"]().upper().replace("BASELINE", "DEFAULT")
+_capability = _C.ops["_cpu_isa"]().upper().replace("BASELINE", "DEFAULT").replace("BF16", "AVX512")
 
 cudnn = _Backend(
     "cudnn",

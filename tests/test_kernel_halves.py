@@ -1,0 +1,173 @@
+"""Products and convolutions of bfloat16 and float16: sums in float, rounded once, whatever the order in memory."""
+
+import pytest
+
+import rushlight as rl
+import rushlight.nn.functional as F
+
+EPS = {rl.bfloat16: 2.0**-8, rl.float16: 2.0**-11}
+HALVES = list(EPS)
+SHAPES = [
+    (1, 1, 1),
+    (1, 7, 1),
+    (2, 5, 3),
+    (1, 100, 300),
+    (3, 31, 300),
+    (5, 64, 129),
+    (12, 33, 40),
+    (13, 33, 40),
+    (16, 1030, 50),
+    (33, 47, 65),
+    (40, 1030, 7),
+    (100, 50, 3),
+    (129, 600, 70),
+    (48, 2100, 33),
+    (300, 40, 300),
+]
+
+
+def layouts(x):
+    yield x
+    yield x.t().contiguous().t()
+    yield rl.stack([x, x], -1)[..., 0]  # no unit stride
+    yield F.pad(x, (0, 3))[:, :-3]  # rows apart
+
+
+def near(result, exact, size, dtype):
+    """One rounding of the result, and those of a sum in float."""
+    assert result.dtype == dtype
+    allowed = exact.abs() * EPS[dtype] + size * 2.0**-17 + 1e-30
+    return bool(((result.double() - exact).abs() <= allowed).all())
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_of_all_orders(shape, dtype):
+    m, k, n = shape
+    rl.manual_seed(0)
+    a, b = rl.randn(m, k).to(dtype), rl.randn(k, n).to(dtype)
+    exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+    for x in layouts(a):
+        for y in layouts(b):
+            assert near(x @ y, exact, size, dtype)
+    out = rl.empty(n, m, dtype=dtype).t()
+    rl.mm(a, b, out=out)
+    assert near(out, exact, size, dtype)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_that_are_added(shape, dtype):
+    m, k, n = shape
+    rl.manual_seed(0)
+    a, b = rl.randn(m, k).to(dtype), rl.randn(k, n).to(dtype)
+    exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+    for d in (rl.randn(m, n), rl.randn(n), rl.randn(m, 1), rl.randn(n, m).t()):
+        d = d.to(dtype)
+        expected = 2 * exact - 3 * d.double()
+        assert near(rl.addmm(d, a, b, beta=-3, alpha=2), expected, 2 * size + 3 * d.double().abs(), dtype)
+    bias = rl.randn(n).to(dtype)
+    assert near(
+        F.linear(a, b.t().contiguous(), bias), exact + bias.double(), size + bias.double().abs(), dtype
+    )
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("shape", SHAPES[:10])
+def test_batches(shape, dtype):
+    m, k, n = shape
+    rl.manual_seed(0)
+    a, b = rl.randn(3, 2, m, k).to(dtype), rl.randn(2, k, n).to(dtype)
+    for x, y in (
+        (a, b),
+        (a, b[0]),
+        (a[0, 0], b),
+        (a.transpose(0, 1), b[:, None]),
+        (a, b.mT.contiguous().mT),
+    ):
+        exact, size = x.double() @ y.double(), x.double().abs() @ y.double().abs()
+        assert near(x @ y, exact, size, dtype)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_nothing_to_sum_and_nothing_to_give(dtype):
+    assert (rl.ones(3, 0, dtype=dtype) @ rl.ones(0, 20, dtype=dtype)).eq(0).all()
+    assert (rl.ones(0, 3, dtype=dtype) @ rl.ones(3, 20, dtype=dtype)).shape == (0, 20)
+    assert rl.addmm(rl.ones(4), rl.ones(3, 0), rl.ones(0, 4)).eq(1).all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("rows", [1, 8, 40])
+def test_special_numbers(rows, dtype):
+    """An odd step of the sum is paired with nothing, not with what lies behind."""
+    k = 33
+    storage = rl.full((rows, k + 1), float("nan"), dtype=dtype)
+    storage[:, :k] = 1
+    w = rl.ones(k, 40, dtype=dtype)
+    assert (storage[:, :k] @ w).eq(k).all()
+    wide = rl.full((40, k + 1), float("nan"), dtype=dtype)
+    wide[:, :k] = 1
+    assert (storage[:, :k] @ wide[:, :k].t()).eq(k).all()
+    w[3, 5], w[4, 6] = float("inf"), float("nan")
+    y = rl.ones(rows, k, dtype=dtype) @ w
+    assert y[:, 5].eq(float("inf")).all()
+    assert y[:, 6].isnan().all()
+    assert int(y.isnan().sum()) == rows
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 64, 7), (4, 600, 129), (11, 1030, 200), (64, 200, 40), (150, 1100, 300), (300, 64, 500)],
+)
+def test_threads_do_not_change_a_bit(shape, dtype):
+    m, k, n = shape
+    rl.manual_seed(0)
+    a, b = rl.randn(m, k).to(dtype), rl.randn(n, k).to(dtype)
+    threads = rl.get_num_threads()
+    try:
+        rl.set_num_threads(1)
+        first = [a @ b.t(), a @ b.t().contiguous()]
+        rl.set_num_threads(3)
+        assert all(x.equal(y) for x, y in zip(first, [a @ b.t(), a @ b.t().contiguous()]))
+    finally:
+        rl.set_num_threads(threads)
+
+
+CONVS = [
+    (3, 8, 16, 9, dict()),
+    (2, 40, 70, 7, dict(kernel=1)),
+    (1, 33, 20, 11, dict(kernel=1)),
+    (2, 3, 64, 20, dict(kernel=7, stride=2, padding=3)),
+    (2, 16, 24, 13, dict(kernel=3, stride=2, padding=1)),
+    (1, 5, 6, 30, dict(kernel=3, dilation=2)),
+    (2, 8, 8, 8, dict(kernel=1, stride=2)),
+    (2, 8, 8, 9, dict(kernel=3, padding=1, groups=4)),
+]
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize(("batch", "channels", "filters", "side", "how"), CONVS)
+def test_convolutions(batch, channels, filters, side, how, dtype, last):
+    how = dict(how)
+    kernel, groups = how.pop("kernel", 2), how.get("groups", 1)
+    rl.manual_seed(0)
+    form = rl.channels_last if last else rl.contiguous_format
+    x = rl.randn(batch, channels, side, side).to(dtype).contiguous(memory_format=form)
+    w = (
+        (rl.randn(filters, channels // groups, kernel, kernel) / kernel)
+        .to(dtype)
+        .contiguous(memory_format=form)
+    )
+    bias = rl.randn(filters).to(dtype)
+    leaves = [t.requires_grad_() for t in (x, w, bias)]
+    doubles = [t.detach().double().requires_grad_() for t in leaves]
+    y, exact = F.conv2d(*leaves, **how), F.conv2d(*doubles, **how)
+    dy = rl.randn(y.shape).to(dtype)
+    y.backward(dy)
+    exact.backward(dy.double())
+    for ours, expected in zip([y, *(t.grad for t in leaves)], [exact, *(t.grad for t in doubles)]):
+        assert ours.dtype == dtype
+        scale = expected.abs().max().item()
+        assert (ours.double() - expected).abs().max().item() <= 2 * EPS[dtype] * scale
