@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "cpu/bytes.h"
 #include "cpu/index.h"
 #include "cpu/places.h"
 #include "cpu/transpose.h"
@@ -10,10 +9,7 @@ namespace {
 
 // memcpy without the call for the short rows of embeddings.
 inline void move_bytes(char* out, const char* in, int64_t bytes) {
-  if (bytes > 256 || bytes < 16) {
-    std::memcpy(out, in, bytes);
-    return;
-  }
+  if (bytes > 256 || bytes < 16) return copy_bytes(out, in, bytes);
   int64_t i = 0;
   for (; i + 32 <= bytes; i += 32) __builtin_memcpy(out + i, in + i, 32);
   if (i == bytes) return;
@@ -23,7 +19,7 @@ inline void move_bytes(char* out, const char* in, int64_t bytes) {
 
 template <class U> void copy_row(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
   if (out_step == sizeof(U) && in_step == sizeof(U)) {
-    std::memcpy(out, in, n * sizeof(U));
+    copy_bytes(out, in, n * static_cast<int64_t>(sizeof(U)));
   } else {
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<U*>(out + i * out_step) = *reinterpret_cast<const U*>(in + i * in_step);
