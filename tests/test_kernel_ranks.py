@@ -141,3 +141,55 @@ def test_equal_neighbours_across_blocks(n):
     assert np.array_equal(np.signbit(values.numpy()), np.signbit(x[starts]))
     assert np.array_equal(counts.numpy(), np.diff(np.append(starts, n)))
     assert np.array_equal(inverse.numpy(), np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n))))
+
+
+@pytest.mark.parametrize("n", [1, 31, 49, 64, 65, 1000, 5001])
+@pytest.mark.parametrize("kind", ["random", "rising", "falling", "ties", "nan"])
+def test_running_extremes_of_long_rows(n, kind):
+    x = np.random.default_rng(n).standard_normal((3, n)).astype(np.float32)
+    x = {"rising": np.sort(x), "falling": -np.sort(x), "ties": np.round(x)}.get(kind, x)
+    if kind == "nan" and n > 40:
+        x[1, 40], x[1, -1], x[2, 0] = np.nan, np.nan, np.nan
+    for name, better in (("cummax", np.greater_equal), ("cummin", np.less_equal)):
+        best, place = x[:, 0].copy(), np.zeros(3, np.int64)
+        values, places = np.empty_like(x), np.empty(x.shape, np.int64)
+        for i in range(n):
+            take = (better(x[:, i], best) & ~np.isnan(best)) | np.isnan(x[:, i])
+            best, place = np.where(take, x[:, i], best), np.where(take, i, place)
+            values[:, i], places[:, i] = best, place
+        got = getattr(rl.tensor(x), name)(1)
+        np.testing.assert_array_equal(got.values.numpy(), values)
+        np.testing.assert_array_equal(got.indices.numpy(), places)
+        got = getattr(rl.tensor(x.T.copy()).T, name)(1)
+        np.testing.assert_array_equal(got.indices.numpy(), places)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(600, 0, 3), (70000, -100, 100), (140000, -30000, 30000), (9, 5, 6)]
+)
+def test_sorting_integers_that_lie_close_together(dtype, n, low, high):
+    low, high = (0, min(high, 255)) if dtype == "uint8" else (low, high)
+    x = np.random.default_rng(n).integers(low, high, n).astype(dtype)
+    for descending in (False, True):
+        order = np.argsort(-x.astype(np.int64) if descending else x, kind="stable")
+        values, indices = rl.tensor(x).sort(stable=True, descending=descending)
+        np.testing.assert_array_equal(values.numpy(), x[order])
+        np.testing.assert_array_equal(indices.numpy(), order)
+    in_place = rl.tensor(x)
+    rl.sort(in_place, out=(in_place, rl.empty(n, dtype=rl.int64)))
+    np.testing.assert_array_equal(in_place.numpy(), np.sort(x))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(0, 0, 1), (1, 7, 8), (5, -3, 9), (40000, 0, 100), (40000, -(2**15), 2**15)]
+)
+def test_different_labels(dtype, n, low, high):
+    x = np.random.default_rng(n).integers(low, high, n).astype(dtype)
+    if dtype == "int64" and n > 1:
+        x = np.concatenate([x, x + np.int64(2**62)]) if n == 5 else x
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    got = rl.unique(rl.tensor(x), return_inverse=True, return_counts=True)
+    for mine, theirs in zip(got, (values, inverse, counts), strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs)
