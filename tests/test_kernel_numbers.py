@@ -230,3 +230,37 @@ def test_normals_after_an_odd_number():
     rl.manual_seed(3)
     together = [*rl.randn(5).tolist(), *rl.randn(7).tolist(), *rl.randn(4).tolist(), *rl.randn(14).tolist()]
     assert together == one_by_one
+
+
+def test_quotients_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    parts = rng.standard_normal((4, 1000)) * 10.0 ** rng.integers(-3, 4, (4, 1000))
+    x, y = parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
+    np.testing.assert_allclose((rl.tensor(x) / rl.tensor(y)).numpy(), x / y, rtol=1e-13)
+    np.testing.assert_allclose(rl.tensor(y).reciprocal().numpy(), 1 / y, rtol=1e-13)
+    np.testing.assert_allclose((rl.tensor(x) ** 2).numpy(), x * x, rtol=1e-13)
+    assert (1 / rl.tensor([0j])).real.isnan().item() or (1 / rl.tensor([0j])).real.isinf().item()
+    large = rl.tensor([3e200 + 4e200j], dtype=rl.complex128)
+    assert rl.allclose(large / large, rl.tensor([1 + 0j], dtype=rl.complex128))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_logits_loss_and_its_derivatives(reduction):
+    x = rl.tensor([[-800.0, -3.0, 0.0], [0.5, 40.0, 800.0]], dtype=rl.float64)
+    t = rl.tensor([[0.0, 0.3, 1.0], [0.7, 1.0, 1.0]], dtype=rl.float64)
+    each = np.logaddexp(0, x.numpy()) - x.numpy() * t.numpy()
+    expected = {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]
+    np.testing.assert_allclose(
+        F.binary_cross_entropy_with_logits(x, t, reduction=reduction).numpy(), expected, atol=1e-15
+    )
+    a, b = (
+        rl.randn(2, 3, dtype=rl.float64, requires_grad=True),
+        rl.rand(2, 3, dtype=rl.float64, requires_grad=True),
+    )
+    loss = lambda a, b: F.binary_cross_entropy_with_logits(a, b, reduction=reduction)  # noqa: E731
+    assert gradcheck(loss, (a, b))
+    assert gradgradcheck(loss, (a, b))
+    assert F.binary_cross_entropy_with_logits(a.float(), b).dtype == rl.float64
+    zero = rl.zeros(3, requires_grad=True)
+    F.binary_cross_entropy_with_logits(zero, rl.ones(3), reduction="sum").backward()
+    assert zero.grad.tolist() == [-0.5] * 3

@@ -147,6 +147,8 @@ void put_losses(LoopTable& t) {
   }>(t, ClippedSquare);
   ternary_floats<[](auto dy, auto x, auto y, const auto& p) { return dy * (clamp(x - y, -p.d0, p.d0) * p.d1); }>(
       t, ClippedSquareGrad);
+  binary_wide<[](auto x, auto y) { return (1 - y) * x - log_sigmoid(x); }>(t, LogitsLoss);
+  ternary_floats<[](auto dy, auto x, auto y) { return dy * (sigmoid(x) - y); }>(t, LogitsLossGrad);
 }
 
 }  // namespace

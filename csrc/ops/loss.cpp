@@ -159,6 +159,34 @@ static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, co
   return reduced(loss, reduction);
 }
 
+// binary_cross_entropy_with_logits: l = (1 - t) x - log sigmoid(x), for each element
+//   dx = dy (sigmoid(x) - t), dt = -dy x
+struct LogitsLossBackward : Node {
+  static constexpr const char* kName = "BinaryCrossEntropyWithLogitsBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, target;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), t = target.unpack(*this);
+    Grads d(2);
+    if (needs(0) && grad_enabled()) {
+      d[0] = mul(dy[0], sub(sigmoid(x), t));
+    } else if (needs(0)) {
+      Value operands[] = {dy[0], x, t};
+      d[0] = pointwise("binary_cross_entropy_with_logits", Pointwise::LogitsLossGrad, operands, 3, {.cost = 12});
+    }
+    if (needs(1)) d[1] = mul(dy[0], neg(x));
+    return d;
+  }
+  FIELDS(self, target)
+};
+static Tensor logits_loss(const Tensor& input, const Tensor& target) {
+  Tensor y = binary("binary_cross_entropy_with_logits", Pointwise::LogitsLoss, input, target, {.cost = 20});
+  return record<LogitsLossBackward>(y, {input, target}, [&](auto& n) {
+    n.self = save(input);
+    n.target = save(target);
+  });
+}
+
 // cross_entropy of scores x (N, C, ...) and classes t: l = w[t] (lse - x[t]) with lse = log sum e^x
 //   dx = w[t] dy [/ sum of the weights] (softmax(x) - [class is t])
 struct CrossEntropyBackward : Node {
@@ -307,6 +335,7 @@ static const Register registered([](Ops& ops) {
           "Differences, squared up to beta and linear beyond, divided by beta.");
   ops.def("_nn.huber", huber, "input, target, reduction=1, delta=1.0", kNoOut | kCastFull,
           "Differences, squared up to delta and linear beyond.");
+  ops.def("_nn.logits_loss", logits_loss, "input, target", 0, "(1 - target) * input - log(sigmoid(input)).");
   ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1",
           kNoOut | kCastFull, "Cross entropy of probabilities and targets in [0, 1].");
   ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100",
