@@ -90,3 +90,38 @@ def test_ranges(n):
         assert (strided.numpy() == np.arange(n)).all()
     ends = rl.linspace(-1, 2, n, dtype=rl.float64)
     assert np.allclose(ends.numpy(), np.linspace(-1, 2, n), rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("to", ["float32", "float64"])
+def test_floats_of_long_integers(n, to):
+    rng = np.random.default_rng(n)
+    for x in (
+        rng.integers(-100, 100, n),
+        rng.integers(-(2**31), 2**31, n),
+        rng.integers(-(2**63), 2**63 - 1, n),
+    ):
+        assert (rl.tensor(x).to(getattr(rl, to)).numpy() == x.astype(to)).all()
+        assert (rl.tensor(x)[::2].to(getattr(rl, to)).numpy() == x[::2].astype(to)).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (1, 2, 40, 90), (3, 4, 300)])
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_frames(shape, mode):
+    x = array(*shape)
+    sides = ((0, 0), (0, 0), *((2, 1),) * (len(shape) - 2))
+    padded = rl.nn.functional.pad(rl.tensor(x), (2, 1) * (len(shape) - 2), mode=mode)
+    name = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]
+    assert (padded.numpy() == np.pad(x, sides, name)).all()
+
+
+@pytest.mark.parametrize("width", [1, 5, 40, 129])
+def test_rows_filled_with_one_value(width):
+    x = array(50, width)
+    places = np.array([3, 7, 7, 49])
+    expected = x.copy()
+    expected[places] = 2.5
+    assert (rl.tensor(x).index_fill(0, rl.tensor(places), 2.5).numpy() == expected).all()
+    y = rl.tensor(x)
+    y[rl.tensor(places)] = 2.5
+    assert (y.numpy() == expected).all()

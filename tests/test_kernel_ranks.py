@@ -193,3 +193,33 @@ def test_different_labels(dtype, n, low, high):
     got = rl.unique(rl.tensor(x), return_inverse=True, return_counts=True)
     for mine, theirs in zip(got, (values, inverse, counts), strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs)
+
+
+@pytest.mark.parametrize("n", [2049, 10000, 70001])
+@pytest.mark.parametrize("kind", ["random", "half zeros", "few values", "nan"])
+def test_medians_of_long_rows_with_ties(n, kind):
+    x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    x = {"half zeros": np.maximum(x, 0), "few values": np.round(x)}.get(kind, x)
+    if kind == "nan":
+        x[::7] = np.nan
+        assert rl.tensor(x).median().isnan()
+        kept = np.sort(x[~np.isnan(x)])
+        assert rl.tensor(x).nanmedian().item() == kept[(len(kept) - 1) // 2]
+        return
+    ordered = np.sort(x)
+    assert rl.tensor(x).median().item() == ordered[(n - 1) // 2]
+    assert rl.tensor(np.stack([x, x], 1)).median(0).values.tolist() == [ordered[(n - 1) // 2]] * 2
+    assert rl.tensor(x).kthvalue(n // 3).values.item() == ordered[n // 3 - 1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 5000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_histograms(n, dtype):
+    x = np.random.default_rng(n).standard_normal(n).astype(dtype)
+    inside = x[(x >= -1) & (x <= 1)]
+    assert rl.histc(rl.tensor(x), 8, -1, 1).tolist() == np.histogram(inside, 8, (-1, 1))[0].tolist()
+    if n > 1:
+        x[0], x[1] = np.nan, 1.0
+        counts = rl.histc(rl.tensor(x), 8, -1, 1)
+        assert counts.sum().item() == ((x >= -1) & (x <= 1)).sum()
+        assert counts[-1].item() == ((x >= 0.75) & (x <= 1)).sum()

@@ -241,9 +241,14 @@ void spread_rows(const View& out, const View& in, const int64_t* const* places, 
       steps[d] = step;
       step *= in.sizes[d];
     }
+    const U* plane = nullptr;  // of the rows that follow each other
     for (int64_t r = first; r < last; ++r) {
-      const U* x = static_cast<const U*>(in.data);
-      for (int d = 0; d < last_dim; ++d) x += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
+      if (!plane) {
+        plane = static_cast<const U*>(in.data);
+        for (int d = 0; d < last_dim - 1; ++d) plane += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
+      }
+      const U* x = plane;
+      if (const int d = last_dim - 1; d >= 0) x += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
       U* y = static_cast<U*>(out.data) + r * wide;
       for (int64_t i = 0; i < inner; ++i) y[i] = x[at[i]];
       const U* middle = x + (at && length ? at[inner] : inner);
@@ -254,7 +259,7 @@ void spread_rows(const View& out, const View& in, const int64_t* const* places, 
                    length * static_cast<int64_t>(sizeof(U)));
       }
       for (int64_t i = inner + length; i < wide; ++i) y[i] = x[at[i]];
-      for (int d = last_dim - 1; d >= 0 && ++index[d] == out.sizes[d]; --d) index[d] = 0;
+      for (int d = last_dim - 1; d >= 0 && ++index[d] == out.sizes[d]; --d) index[d] = 0, plane = nullptr;
     }
   });
 }

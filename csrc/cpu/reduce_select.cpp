@@ -211,7 +211,8 @@ template <class T> void histogram_of(const View& out, const View& in, const View
       }
       for (int32_t j = 0; j < m; ++j) ++counts[static_cast<size_t>(at[j])];
     }
-    for (int64_t b = 0; b < bins; ++b) sums[static_cast<size_t>(b)] = static_cast<double>(counts[static_cast<size_t>(b)]);
+    for (int64_t b = 0; b < bins; ++b)
+      sums[static_cast<size_t>(b)] = static_cast<double>(counts[static_cast<size_t>(b)]);
     n = 0;
   }
   for (int64_t i = 0; i < n; ++i) {
