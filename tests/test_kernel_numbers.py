@@ -264,3 +264,44 @@ def test_logits_loss_and_its_derivatives(reduction):
     zero = rl.zeros(3, requires_grad=True)
     F.binary_cross_entropy_with_logits(zero, rl.ones(3), reduction="sum").backward()
     assert zero.grad.tolist() == [-0.5] * 3
+
+
+def test_logits_loss_with_weights_of_positives():
+    rl.manual_seed(0)
+    x, t = (
+        rl.randn(4, 3, dtype=rl.float64, requires_grad=True),
+        rl.rand(4, 3, dtype=rl.float64, requires_grad=True),
+    )
+    w = (rl.rand(3, dtype=rl.float64) + 0.5).requires_grad_()
+    logs = np.logaddexp(0, -x.detach().numpy())
+    a, b, c = (v.detach().numpy() for v in (x, t, w))
+    each = (1 - b) * a + (1 + (c - 1) * b) * logs
+    loss = lambda x, t, w: F.binary_cross_entropy_with_logits(x, t, pos_weight=w, reduction="none")  # noqa: E731
+    np.testing.assert_allclose(loss(x, t, w).detach().numpy(), each)
+    assert gradcheck(loss, (x, t, w))
+    assert gradgradcheck(loss, (x, t, w))
+    single = loss(x.float(), t.float(), w.float())
+    np.testing.assert_allclose(single.detach().numpy(), each, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.int64])
+def test_squared_differences(dtype):
+    x, y = rl.arange(70, dtype=dtype).reshape(7, 10), (rl.arange(70) % 9).to(dtype).reshape(10, 7).T
+    assert rl.equal(F.mse_loss(x, y, reduction="none"), (x - y) * (x - y))
+    if dtype == rl.float64:
+        assert gradcheck(
+            lambda a: F.mse_loss(a, y, reduction="none"), (rl.randn(7, 10, dtype=dtype, requires_grad=True),)
+        )
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16])
+def test_gradients_of_squared_differences(reduction, dtype):
+    x = rl.tensor([[1.0, math.inf, math.nan], [-2.5, 3.0, 1e30]], dtype=dtype, requires_grad=True)
+    t = rl.tensor([[0.5, 1.0, 1.0], [2.0, 3.0, 0.0]], dtype=dtype, requires_grad=True)
+    F.mse_loss(x, t, reduction=reduction).backward(
+        rl.ones(2, 3, dtype=dtype) if reduction == "none" else None
+    )
+    expected = (x - t).detach() * (2 / 6 if reduction == "mean" else 2)
+    assert rl.allclose(x.grad, expected, equal_nan=True)
+    assert rl.allclose(t.grad, -expected, equal_nan=True)

@@ -104,7 +104,8 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
   alignas(64) char memory[kLevels][kWidth * sizeof(A)];
   A* level[kLevels + 1];
   for (int l = 0; l < kLevels; ++l) level[l] = reinterpret_cast<A*>(memory[l]);
-  level[kLevels] = result;
+  const bool few = r1 - r0 <= kFan;  // one level will do
+  level[few ? 0 : kLevels] = result;
   int used[kLevels + 1] = {};
   RunBuffer<C> buffer;
 
@@ -175,7 +176,7 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
       row(at);
     }
   });
-  for (int l = 0; l < kLevels; ++l)
+  for (int l = 0; l < kLevels && !few; ++l)
     if (used[l]) fold(l);
 }
 

@@ -213,9 +213,7 @@ def binary_cross_entropy_with_logits(
     _reduction.get_enum(reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    loss = core.logits_loss(input, target)
-    if pos_weight is not None:
-        loss = loss - (pos_weight - 1) * target * core.logsigmoid(input)
+    loss = core.logits_loss(input, target, pos_weight)
     if weight is not None:
         loss = loss * weight
     return _reduction.apply(loss, reduction)
