@@ -265,3 +265,18 @@ def test_fourier_lines_of_any_number_and_length(shape, dtype):
         back = rl.fft.irfft(rl.tensor(half), n=shape[dim], dim=dim)
         np.testing.assert_allclose(back.numpy(), x, **tolerance)
     np.testing.assert_allclose(rl.fft.fftn(rl.tensor(x)).numpy(), np.fft.fftn(x), **tolerance)
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 16, 33, 64, 1000, 5000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_inner_products(k, dtype):
+    rng = np.random.default_rng(k)
+    x, y = rng.standard_normal((2, 40, k)).astype(dtype), rng.standard_normal((2, 40, k)).astype(dtype)
+    expected = (x.astype(np.float64) * y).sum(-1)
+    tolerance = 1e-5 * k**0.5 if dtype == np.float32 else 1e-12 * k
+    a, b = rl.tensor(x), rl.tensor(y)
+    np.testing.assert_allclose(rl.einsum("bij,bij->bi", a, b).numpy(), expected, atol=tolerance)
+    np.testing.assert_allclose((a[..., None, :] @ b[..., None])[..., 0, 0].numpy(), expected, atol=tolerance)
+    start = rl.ones(80, 1, 1, dtype=a.dtype)
+    sums = rl.baddbmm(start, a.reshape(80, 1, k), b.reshape(80, k, 1), beta=2, alpha=3)
+    np.testing.assert_allclose(sums.numpy().reshape(2, 40), 2 + 3 * expected, atol=4 * tolerance)

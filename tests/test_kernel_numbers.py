@@ -230,3 +230,78 @@ def test_normals_after_an_odd_number():
     rl.manual_seed(3)
     together = [*rl.randn(5).tolist(), *rl.randn(7).tolist(), *rl.randn(4).tolist(), *rl.randn(14).tolist()]
     assert together == one_by_one
+
+
+def test_quotients_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    parts = rng.standard_normal((4, 1000)) * 10.0 ** rng.integers(-3, 4, (4, 1000))
+    x, y = parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
+    np.testing.assert_allclose((rl.tensor(x) / rl.tensor(y)).numpy(), x / y, rtol=1e-13)
+    np.testing.assert_allclose(rl.tensor(y).reciprocal().numpy(), 1 / y, rtol=1e-13)
+    np.testing.assert_allclose((rl.tensor(x) ** 2).numpy(), x * x, rtol=1e-13)
+    assert (1 / rl.tensor([0j])).real.isnan().item() or (1 / rl.tensor([0j])).real.isinf().item()
+    large = rl.tensor([3e200 + 4e200j], dtype=rl.complex128)
+    assert rl.allclose(large / large, rl.tensor([1 + 0j], dtype=rl.complex128))
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_logits_loss_and_its_derivatives(reduction):
+    x = rl.tensor([[-800.0, -3.0, 0.0], [0.5, 40.0, 800.0]], dtype=rl.float64)
+    t = rl.tensor([[0.0, 0.3, 1.0], [0.7, 1.0, 1.0]], dtype=rl.float64)
+    each = np.logaddexp(0, x.numpy()) - x.numpy() * t.numpy()
+    expected = {"none": each, "mean": each.mean(), "sum": each.sum()}[reduction]
+    np.testing.assert_allclose(
+        F.binary_cross_entropy_with_logits(x, t, reduction=reduction).numpy(), expected, atol=1e-15
+    )
+    a, b = (
+        rl.randn(2, 3, dtype=rl.float64, requires_grad=True),
+        rl.rand(2, 3, dtype=rl.float64, requires_grad=True),
+    )
+    loss = lambda a, b: F.binary_cross_entropy_with_logits(a, b, reduction=reduction)  # noqa: E731
+    assert gradcheck(loss, (a, b))
+    assert gradgradcheck(loss, (a, b))
+    assert F.binary_cross_entropy_with_logits(a.float(), b).dtype == rl.float64
+    zero = rl.zeros(3, requires_grad=True)
+    F.binary_cross_entropy_with_logits(zero, rl.ones(3), reduction="sum").backward()
+    assert zero.grad.tolist() == [-0.5] * 3
+
+
+def test_logits_loss_with_weights_of_positives():
+    rl.manual_seed(0)
+    x, t = (
+        rl.randn(4, 3, dtype=rl.float64, requires_grad=True),
+        rl.rand(4, 3, dtype=rl.float64, requires_grad=True),
+    )
+    w = (rl.rand(3, dtype=rl.float64) + 0.5).requires_grad_()
+    logs = np.logaddexp(0, -x.detach().numpy())
+    a, b, c = (v.detach().numpy() for v in (x, t, w))
+    each = (1 - b) * a + (1 + (c - 1) * b) * logs
+    loss = lambda x, t, w: F.binary_cross_entropy_with_logits(x, t, pos_weight=w, reduction="none")  # noqa: E731
+    np.testing.assert_allclose(loss(x, t, w).detach().numpy(), each)
+    assert gradcheck(loss, (x, t, w))
+    assert gradgradcheck(loss, (x, t, w))
+    single = loss(x.float(), t.float(), w.float())
+    np.testing.assert_allclose(single.detach().numpy(), each, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.int64])
+def test_squared_differences(dtype):
+    x, y = rl.arange(70, dtype=dtype).reshape(7, 10), (rl.arange(70) % 9).to(dtype).reshape(10, 7).T
+    assert rl.equal(F.mse_loss(x, y, reduction="none"), (x - y) * (x - y))
+    if dtype == rl.float64:
+        assert gradcheck(
+            lambda a: F.mse_loss(a, y, reduction="none"), (rl.randn(7, 10, dtype=dtype, requires_grad=True),)
+        )
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16])
+def test_gradients_of_squared_differences(reduction, dtype):
+    x = rl.tensor([[1.0, math.inf, math.nan], [-2.5, 3.0, 1e30]], dtype=dtype, requires_grad=True)
+    t = rl.tensor([[0.5, 1.0, 1.0], [2.0, 3.0, 0.0]], dtype=dtype, requires_grad=True)
+    F.mse_loss(x, t, reduction=reduction).backward(
+        rl.ones(2, 3, dtype=dtype) if reduction == "none" else None
+    )
+    expected = (x - t).detach() * (2 / 6 if reduction == "mean" else 2)
+    assert rl.allclose(x.grad, expected, equal_nan=True)
+    assert rl.allclose(t.grad, -expected, equal_nan=True)

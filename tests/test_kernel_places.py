@@ -154,3 +154,36 @@ def test_gradient_of_overlapping_windows(size, step):
     for i, j, k, m in np.ndindex(*g.shape):
         want[i + m, j * step + k] += g[i, j, k, m]
     np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [1, 2, (3, 2), (4, 6)])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_windows_and_their_sums(kernel, stride, dilation, padding):
+    kh, kw = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 12))
+    wide = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    reach = ((kh - 1) * dilation + 1, (kw - 1) * dilation + 1)
+    high, across = ((wide.shape[2 + i] - reach[i]) // stride + 1 for i in (0, 1))
+    expected, back = np.zeros((2, 3, kh, kw, high, across)), np.zeros_like(wide)
+    for i in range(kh):
+        for j in range(kw):
+            at = (
+                ...,
+                slice(i * dilation, i * dilation + stride * high - stride + 1, stride),
+                slice(j * dilation, j * dilation + stride * across - stride + 1, stride),
+            )
+            expected[:, :, i, j] = wide[at]
+            back[at] += wide[at]
+    t = rl.tensor(x)
+    columns = F.unfold(t, kernel, dilation, padding, stride)
+    np.testing.assert_array_equal(columns.numpy(), expected.reshape(2, 3 * kh * kw, high * across))
+    columns.zero_()
+    np.testing.assert_array_equal(t.numpy(), x)  # never a view
+    columns = rl.tensor(expected.reshape(2, 3 * kh * kw, high * across))
+    pictures = F.fold(columns, (8, 12), kernel, dilation, padding, stride)
+    inside = back[:, :, padding : padding + 8, padding : padding + 12]
+    np.testing.assert_allclose(pictures.numpy(), inside, atol=1e-12)
+    pictures.zero_()
+    np.testing.assert_array_equal(columns.numpy(), expected.reshape(columns.shape))

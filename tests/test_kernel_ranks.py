@@ -141,3 +141,85 @@ def test_equal_neighbours_across_blocks(n):
     assert np.array_equal(np.signbit(values.numpy()), np.signbit(x[starts]))
     assert np.array_equal(counts.numpy(), np.diff(np.append(starts, n)))
     assert np.array_equal(inverse.numpy(), np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n))))
+
+
+@pytest.mark.parametrize("n", [1, 31, 49, 64, 65, 1000, 5001])
+@pytest.mark.parametrize("kind", ["random", "rising", "falling", "ties", "nan"])
+def test_running_extremes_of_long_rows(n, kind):
+    x = np.random.default_rng(n).standard_normal((3, n)).astype(np.float32)
+    x = {"rising": np.sort(x), "falling": -np.sort(x), "ties": np.round(x)}.get(kind, x)
+    if kind == "nan" and n > 40:
+        x[1, 40], x[1, -1], x[2, 0] = np.nan, np.nan, np.nan
+    for name, better in (("cummax", np.greater_equal), ("cummin", np.less_equal)):
+        best, place = x[:, 0].copy(), np.zeros(3, np.int64)
+        values, places = np.empty_like(x), np.empty(x.shape, np.int64)
+        for i in range(n):
+            take = (better(x[:, i], best) & ~np.isnan(best)) | np.isnan(x[:, i])
+            best, place = np.where(take, x[:, i], best), np.where(take, i, place)
+            values[:, i], places[:, i] = best, place
+        got = getattr(rl.tensor(x), name)(1)
+        np.testing.assert_array_equal(got.values.numpy(), values)
+        np.testing.assert_array_equal(got.indices.numpy(), places)
+        got = getattr(rl.tensor(x.T.copy()).T, name)(1)
+        np.testing.assert_array_equal(got.indices.numpy(), places)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(600, 0, 3), (70000, -100, 100), (140000, -30000, 30000), (9, 5, 6)]
+)
+def test_sorting_integers_that_lie_close_together(dtype, n, low, high):
+    low, high = (0, min(high, 255)) if dtype == "uint8" else (low, high)
+    x = np.random.default_rng(n).integers(low, high, n).astype(dtype)
+    for descending in (False, True):
+        order = np.argsort(-x.astype(np.int64) if descending else x, kind="stable")
+        values, indices = rl.tensor(x).sort(stable=True, descending=descending)
+        np.testing.assert_array_equal(values.numpy(), x[order])
+        np.testing.assert_array_equal(indices.numpy(), order)
+    in_place = rl.tensor(x)
+    rl.sort(in_place, out=(in_place, rl.empty(n, dtype=rl.int64)))
+    np.testing.assert_array_equal(in_place.numpy(), np.sort(x))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("n", "low", "high"), [(0, 0, 1), (1, 7, 8), (5, -3, 9), (40000, 0, 100), (40000, -(2**15), 2**15)]
+)
+def test_different_labels(dtype, n, low, high):
+    x = np.random.default_rng(n).integers(low, high, n).astype(dtype)
+    if dtype == "int64" and n > 1:
+        x = np.concatenate([x, x + np.int64(2**62)]) if n == 5 else x
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    got = rl.unique(rl.tensor(x), return_inverse=True, return_counts=True)
+    for mine, theirs in zip(got, (values, inverse, counts), strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs)
+
+
+@pytest.mark.parametrize("n", [2049, 10000, 70001])
+@pytest.mark.parametrize("kind", ["random", "half zeros", "few values", "nan"])
+def test_medians_of_long_rows_with_ties(n, kind):
+    x = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+    x = {"half zeros": np.maximum(x, 0), "few values": np.round(x)}.get(kind, x)
+    if kind == "nan":
+        x[::7] = np.nan
+        assert rl.tensor(x).median().isnan()
+        kept = np.sort(x[~np.isnan(x)])
+        assert rl.tensor(x).nanmedian().item() == kept[(len(kept) - 1) // 2]
+        return
+    ordered = np.sort(x)
+    assert rl.tensor(x).median().item() == ordered[(n - 1) // 2]
+    assert rl.tensor(np.stack([x, x], 1)).median(0).values.tolist() == [ordered[(n - 1) // 2]] * 2
+    assert rl.tensor(x).kthvalue(n // 3).values.item() == ordered[n // 3 - 1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 5000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_histograms(n, dtype):
+    x = np.random.default_rng(n).standard_normal(n).astype(dtype)
+    inside = x[(x >= -1) & (x <= 1)]
+    assert rl.histc(rl.tensor(x), 8, -1, 1).tolist() == np.histogram(inside, 8, (-1, 1))[0].tolist()
+    if n > 1:
+        x[0], x[1] = np.nan, 1.0
+        counts = rl.histc(rl.tensor(x), 8, -1, 1)
+        assert counts.sum().item() == ((x >= -1) & (x <= 1)).sum()
+        assert counts[-1].item() == ((x >= 0.75) & (x <= 1)).sum()

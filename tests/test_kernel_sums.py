@@ -234,3 +234,49 @@ def test_distances_hand_nan_on(p, place):
     a[1, 1, place] = math.nan
     d = rl.cdist(rl.tensor(a), rl.zeros(2, 4, 34), p)
     assert d.isnan().nonzero().tolist() == [[1, 1, j] for j in range(4)]
+
+
+@pytest.mark.parametrize("n", [1, 1025, 16384, 16385, 50001])
+def test_extremes_and_products_of_long_rows(n):
+    x = array(2, n)
+    np.testing.assert_array_equal(rl.tensor(x).amax(1).numpy(), x.max(1))
+    np.testing.assert_array_equal(rl.tensor(x).amin().numpy(), x.min())
+    near_one = np.exp(x * 1e-3).astype(np.float32)
+    np.testing.assert_allclose(
+        rl.tensor(near_one).prod(1).numpy(), near_one.astype(np.float64).prod(1), rtol=1e-4
+    )
+    x[1, n // 2] = np.nan
+    assert rl.tensor(x).amax(1).isnan().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("width", [1, 3, 8, 17, 32, 63, 64, 65, 255, 256, 257])
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "bool", "int16", "int32", "int64", "float16", "float32", "complex64"]
+)
+def test_short_rows_of_every_type(width, dtype):
+    x = (array(301, width) * 20).astype(dtype)
+    t = rl.from_numpy(x)
+    sums = x.astype({"float16": np.float64}.get(dtype, x.dtype)).sum(1)
+    np.testing.assert_allclose(
+        t.sum(1).numpy(), sums, rtol=1e-2 if dtype == "float16" else 1e-4, atol=1e-3 * width
+    )
+    np.testing.assert_array_equal(t[1:, :].any(1).numpy(), x[1:].any(1))
+    if dtype == "complex64":
+        turns = np.exp(1j * array(301, width)).astype(np.complex64)
+        np.testing.assert_allclose(
+            rl.tensor(turns).prod(1).numpy(), turns.astype(np.complex128).prod(1), atol=1e-4
+        )
+        return
+    np.testing.assert_array_equal(t.amax(1).numpy(), x.max(1))
+    if dtype != "bool":
+        np.testing.assert_array_equal(t.argmax(1).numpy(), x.argmax(1))
+        np.testing.assert_array_equal(
+            t[:, : width // 2 + 1].min(1).values.numpy(), x[:, : width // 2 + 1].min(1)
+        )
+
+
+def test_extremes_of_short_rows_with_nan():
+    x = array(33, 32)
+    x[5, 0], x[6, 31], x[7, 13] = np.nan, np.nan, np.inf
+    np.testing.assert_array_equal(rl.tensor(x).amax(1).numpy(), x.max(1))
+    np.testing.assert_array_equal(rl.tensor(x).amin(1).numpy(), x.min(1))

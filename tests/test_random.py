@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 
+import numpy as np
 import pytest
 
 import rushlight as rl
@@ -277,3 +278,38 @@ def test_random_integers_stay_in_range():
         assert y.max() < 2**24 + 3
     with pytest.warns(UserWarning, match="2\\^24"):
         rl.zeros(3).random_(2**30)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 1024, 1025, 1026, 5000, 70001])
+def test_permutations_are_fisher_and_yates_shuffle_of_the_draws(n):
+    draws = (
+        np.random.RandomState(n).randint(0, 2**32, max(n - 1, 0), dtype=np.uint32).tolist()
+    )  # the same twister
+    expected = list(range(n))
+    for i, draw in enumerate(draws):
+        j = i + draw % (n - i)
+        expected[i], expected[j] = expected[j], expected[i]
+    for dtype in (rl.int64, rl.int32, rl.float64):
+        rl.manual_seed(n)
+        assert rl.randperm(n, dtype=dtype).tolist() == expected
+    strided = rl.zeros(2 * n, dtype=rl.int64)[::2]
+    rl.manual_seed(n)
+    rl.randperm(n, out=strided)
+    assert strided.tolist() == expected
+
+
+def test_few_samples_of_many_weights_are_those_of_the_whole_distribution():
+    weights = rl.rand(5000, dtype=rl.float64, generator=rl.Generator().manual_seed(3))
+    sums = weights.cumsum(0) / weights.sum()
+    rl.manual_seed(5)
+    few = rl.multinomial(weights, 7, replacement=True)
+    rl.manual_seed(5)
+    many = rl.multinomial(weights, 700, replacement=True)
+    assert few.tolist() == many[:7].tolist()
+    rl.manual_seed(5)
+    numbers = rl.rand(7, dtype=rl.float64)
+    assert few.tolist() == rl.searchsorted(sums, numbers).tolist()
+    for bad in (-1.0, float("inf"), float("nan")):
+        weights[4000] = bad
+        with pytest.raises(RuntimeError, match="invalid multinomial distribution"):
+            rl.multinomial(weights, 7, replacement=True)

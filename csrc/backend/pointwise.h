@@ -144,6 +144,8 @@ enum class Pointwise : uint16_t {
   Logaddexp2,
   Heaviside,
   Prelu /* x, slope below 0 */,
+  SquaredDifference,
+  LogitsLoss /* x, t -> (1 - t) x - log sigmoid(x) */,
   ClippedSquare /* x, y -> d1 * d^2 / 2 of d = x - y, from |d| = d0 on with slope d0 d1 */,
   Xlogy,
   Xlog1py,
@@ -187,6 +189,8 @@ enum class Pointwise : uint16_t {
   Addcdiv /* x + s0 * y / z */,
   Lerp /* x + z * (y - x) */,
   ClampTensors /* x, min, max */,
+  WeighedLogitsLoss /* x, t, w -> (1 - t) x - (1 + (w - 1) t) log sigmoid(x) */,
+  LogitsLossGrad /* dy, x, t */,
   ClippedSquareGrad /* dy, x, y; d0, d1 */,
   Count,
 };

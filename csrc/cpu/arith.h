@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <type_traits>
 
 #include "cpu/isa.h"
@@ -26,17 +27,16 @@ template <class T> RL_INLINE T mul_add(T x, T y, T z) {
   if constexpr (std::is_floating_point_v<T>) return fma(x, y, z);
   else return static_cast<T>(z + mul_(x, y));
 }
-// Scaled by the larger part of y, so that |y|^2 neither over- nor underflows.
+// Scaled by the larger part of y, so that |y|^2 neither over- nor underflows. Without jumps: which part is larger is
+// nothing that a processor could foresee.
 template <class T> RL_INLINE std::complex<T> div_(std::complex<T> x, std::complex<T> y) {
   const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
-  const T ac = std::fabs(c), ad = std::fabs(d);
-  if (ac >= ad) {
-    if (ac == 0 && ad == 0) return {a / ac, b / ad};
-    const T ratio = d / c, scale = T(1) / (c + d * ratio);
-    return {(a + b * ratio) * scale, (b - a * ratio) * scale};
-  }
-  const T ratio = c / d, scale = T(1) / (d + c * ratio);
-  return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+  const bool first = std::fabs(c) >= std::fabs(d), zero = (c == 0) & (d == 0);
+  const T larger = first ? c : d, ratio = (first ? d : c) / larger;
+  const T scale = T(1) / (larger + (first ? d : c) * ratio);
+  const T re = (first ? a + b * ratio : a * ratio + b) * scale, im = (first ? b - a * ratio : b * ratio - a) * scale;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  return {zero ? a * kInfinity : re, zero ? b * kInfinity : im};
 }
 
 }  // namespace rl::RL_ISA

@@ -57,9 +57,29 @@ template <class To, class From> inline To cast_one(From v) {
   }
 }
 
+// Floats of int64: AVX2 converts 32 bits only, which is what nearly all of them fit.
+template <class To> void cast_from_int64(To* __restrict o, const int64_t* __restrict x, int64_t n) {
+  constexpr int64_t kBlock = 64;
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
+    int32_t low[kBlock];
+    int64_t beyond = 0;
+    for (int64_t j = 0; j < kBlock; ++j) low[j] = static_cast<int32_t>(x[i + j]);
+    for (int64_t j = 0; j < kBlock; ++j) beyond |= x[i + j] ^ low[j];
+    if (beyond) {
+      for (int64_t j = 0; j < kBlock; ++j) o[i + j] = static_cast<To>(x[i + j]);
+    } else {
+      for (int64_t j = 0; j < kBlock; ++j) o[i + j] = static_cast<To>(low[j]);
+    }
+  }
+  for (; i < n; ++i) o[i] = static_cast<To>(x[i]);
+}
+
 template <class To, class From> void cast_run(void* out, const void* in, int64_t n) {
   To* __restrict o = static_cast<To*>(out);
   const From* __restrict x = static_cast<const From*>(in);
+  if constexpr (__is_same(From, int64_t) && (__is_same(To, float) || __is_same(To, double)))
+    return cast_from_int64(o, x, n);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) o[i] = cast_one<To>(x[i]);
 }

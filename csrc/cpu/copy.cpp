@@ -21,8 +21,7 @@ template <class U> void move_run(char* out, int64_t out_step, const char* in, in
     U v;
     __builtin_memcpy(&v, in, sizeof v);
     if (out_step == sizeof(U)) {
-      U* o = reinterpret_cast<U*>(out);
-      for (int64_t i = 0; i < n; ++i) o[i] = v;
+      repeat_item(out, v, n);
     } else {
       for (int64_t i = 0; i < n; ++i) *reinterpret_cast<U*>(out + i * out_step) = v;
     }
@@ -174,7 +173,7 @@ void copy_contiguous(char* out, int64_t out_size, const char* in, int64_t in_siz
   int64_t grain = kPieceBytes / out_size;
   auto piece = [&](int64_t first, int64_t last) {
     if (cast) cast(out + first * out_size, in + first * in_size, last - first);
-    else std::memcpy(out + first * out_size, in + first * in_size, (last - first) * out_size);
+    else copy_bytes(out + first * out_size, in + first * in_size, (last - first) * out_size);
   };
   if (n <= grain) return piece(0, n);
   parallel_for(0, n, even_grain(n, grain), piece);
@@ -242,19 +241,25 @@ void spread_rows(const View& out, const View& in, const int64_t* const* places, 
       steps[d] = step;
       step *= in.sizes[d];
     }
+    const U* plane = nullptr;  // of the rows that follow each other
     for (int64_t r = first; r < last; ++r) {
-      const U* x = static_cast<const U*>(in.data);
-      for (int d = 0; d < last_dim; ++d) x += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
+      if (!plane) {
+        plane = static_cast<const U*>(in.data);
+        for (int d = 0; d < last_dim - 1; ++d) plane += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
+      }
+      const U* x = plane;
+      if (const int d = last_dim - 1; d >= 0) x += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
       U* y = static_cast<U*>(out.data) + r * wide;
       for (int64_t i = 0; i < inner; ++i) y[i] = x[at[i]];
       const U* middle = x + (at && length ? at[inner] : inner);
       if (length < 24) {
         for (int64_t i = 0; i < length; ++i) y[inner + i] = middle[i];
       } else {
-        std::memcpy(y + inner, middle, length * sizeof(U));
+        copy_bytes(reinterpret_cast<char*>(y + inner), reinterpret_cast<const char*>(middle),
+                   length * static_cast<int64_t>(sizeof(U)));
       }
       for (int64_t i = inner + length; i < wide; ++i) y[i] = x[at[i]];
-      for (int d = last_dim - 1; d >= 0 && ++index[d] == out.sizes[d]; --d) index[d] = 0;
+      for (int d = last_dim - 1; d >= 0 && ++index[d] == out.sizes[d]; --d) index[d] = 0, plane = nullptr;
     }
   });
 }

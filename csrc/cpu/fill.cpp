@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "cpu/bytes.h"
 #include "cpu/cast.h"
 #include "cpu/nest.h"
 #include "cpu/transpose.h"
@@ -13,8 +14,7 @@ namespace {
 
 template <class U> void fill_run(char* out, int64_t step, int64_t n, U v) {
   if (step == static_cast<int64_t>(sizeof(U))) {
-    U* o = reinterpret_cast<U*>(out);
-    for (int64_t i = 0; i < n; ++i) o[i] = v;
+    repeat_item(out, v, n);
   } else {
     for (int64_t i = 0; i < n; ++i) *reinterpret_cast<U*>(out + i * step) = v;
   }
@@ -42,6 +42,23 @@ template <class T, class F> void generate(const View& out, F&& f) {
   constexpr int64_t kGrain = 32768;
   if (n <= kGrain) return piece(0, n);
   parallel_for(0, n, even_grain(n, kGrain), piece);
+}
+
+// The same for f of the number of an element as a double. It is counted in 32 bits from the start of a piece, since
+// only those have a conversion on vectors; the sum is exact.
+template <class T, class F> void generate_numbers(const View& out, F&& f) {
+  const int64_t n = out.ndim ? out.sizes[0] : 1, step = out.ndim ? out.strides[0] : 1;
+  constexpr int64_t kGrain = 32768;
+  parallel_for(0, n, n <= kGrain ? kGrain : even_grain(n, kGrain), [&](int64_t first, int64_t last) {
+    T* o = out.as<T>() + first * step;
+    const double start = static_cast<double>(first);
+    const auto count = static_cast<int32_t>(last - first);
+    if (step == 1) {
+      for (int32_t i = 0; i < count; ++i) o[i] = element<T>(f(start + static_cast<double>(i)));
+    } else {
+      for (int32_t i = 0; i < count; ++i) o[i * step] = element<T>(f(start + static_cast<double>(i)));
+    }
+  });
 }
 
 }  // namespace
@@ -77,7 +94,7 @@ void range(const View& out, std::complex<double> start, std::complex<double> ste
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T> || __is_same(T, complex32)) {
-      generate<T>(out, [=](int64_t i) { return start + static_cast<double>(i) * step; });
+      generate_numbers<T>(out, [=](double i) { return start + i * step; });
     } else if (is_integer(out.dtype)) {
       // Wraps like the machine: the last steps of a range of small integers may leave their type.
       generate<T>(out, [=](int64_t i) {
@@ -86,7 +103,7 @@ void range(const View& out, std::complex<double> start, std::complex<double> ste
       });
     } else {
       double a = start.real(), s = step.real();
-      generate<T>(out, [=](int64_t i) { return a + static_cast<double>(i) * s; });
+      generate_numbers<T>(out, [=](double i) { return a + i * s; });
     }
   });
 }
@@ -104,11 +121,10 @@ void linspace(const View& out, std::complex<double> start, std::complex<double> 
         if (n > 1) step = (static_cast<float>(b) - static_cast<float>(a)) / static_cast<float>(n - 1);
       }
       // From both ends, so that both are exact and the whole is symmetric.
-      auto at = [=](int64_t i) {
-        return i < half || n == 1 ? C(a + step * static_cast<double>(i)) : C(b - step * static_cast<double>(n - 1 - i));
-      };
-      if (base) generate<T>(out, [=](int64_t i) { return std::pow(exponent_base, at(i)); });
-      else generate<T>(out, at);
+      const double middle = n == 1 ? 1 : static_cast<double>(half), last = static_cast<double>(n - 1);
+      auto at = [=](double i) { return i < middle ? C(a + step * i) : C(b - step * (last - i)); };
+      if (base) generate_numbers<T>(out, [=](double i) { return std::pow(exponent_base, at(i)); });
+      else generate_numbers<T>(out, at);
     };
     if constexpr (is_complex_v<T> || __is_same(T, complex32)) run(start, end, base ? *base : std::complex<double>());
     else run(start.real(), end.real(), base ? base->real() : 0.0);
@@ -142,7 +158,7 @@ void triangle(const View& out, const View& in, int64_t diagonal, bool upper) {
         int64_t from = upper ? split : 0, to = upper ? columns : split;
         if (o != x || out_step != in_step) {
           if (out_step == static_cast<int64_t>(sizeof(U)) && in_step == out_step)
-            std::memcpy(o + from * sizeof(U), x + from * sizeof(U), (to - from) * sizeof(U));
+            copy_bytes(o + from * sizeof(U), x + from * sizeof(U), (to - from) * sizeof(U));
           else
             for (int64_t c = from; c < to; ++c)
               *reinterpret_cast<U*>(o + c * out_step) = *reinterpret_cast<const U*>(x + c * in_step);

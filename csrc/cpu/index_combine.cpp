@@ -1,4 +1,5 @@
 // The inner loops of `put`.
+#include "cpu/bytes.h"
 #include "cpu/cast.h"
 #include "cpu/index.h"
 #include "cpu/transpose.h"
@@ -35,6 +36,8 @@ void row(char* target, int64_t target_step, const char* values, int64_t values_s
     T* __restrict t = reinterpret_cast<T*>(target);
     const T* __restrict v = reinterpret_cast<const T*>(values);
     for (int64_t i = 0; i < n; ++i) t[i] = combined<kHow, T>(t[i], v[i]);
+  } else if (kHow == Combine::Set && target_step == sizeof(T) && values_step == 0) {
+    repeat_item(target, *reinterpret_cast<const T*>(values), n);
   } else {
     for (int64_t i = 0; i < n; ++i) {
       T& t = *reinterpret_cast<T*>(target + i * target_step);

@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "cpu/bytes.h"
 #include "cpu/index.h"
 #include "cpu/places.h"
 #include "cpu/transpose.h"
@@ -10,10 +9,7 @@ namespace {
 
 // memcpy without the call for the short rows of embeddings.
 inline void move_bytes(char* out, const char* in, int64_t bytes) {
-  if (bytes > 256 || bytes < 16) {
-    std::memcpy(out, in, bytes);
-    return;
-  }
+  if (bytes > 256 || bytes < 16) return copy_bytes(out, in, bytes);
   int64_t i = 0;
   for (; i + 32 <= bytes; i += 32) __builtin_memcpy(out + i, in + i, 32);
   if (i == bytes) return;
@@ -23,7 +19,7 @@ inline void move_bytes(char* out, const char* in, int64_t bytes) {
 
 template <class U> void copy_row(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t n) {
   if (out_step == sizeof(U) && in_step == sizeof(U)) {
-    std::memcpy(out, in, n * sizeof(U));
+    copy_bytes(out, in, n * static_cast<int64_t>(sizeof(U)));
   } else {
     for (int64_t i = 0; i < n; ++i)
       *reinterpret_cast<U*>(out + i * out_step) = *reinterpret_cast<const U*>(in + i * in_step);
@@ -41,10 +37,37 @@ void copy_each(char* out, int64_t out_step, const char* in, int64_t in_step, con
   }
 }
 
+// `count` rows of kVecs registers, to `step` apart, from wherever they are; the next ones are asked for ahead.
+template <int kVecs>
+void copy_vec_rows(char* to, int64_t step, const char* from, int64_t jump, const int64_t* offsets, int64_t count) {
+  constexpr int64_t kAhead = 4;
+  for (int64_t j = 0; j < count; ++j, to += step) {
+    if (j + kAhead < count) __builtin_prefetch(from + offsets[j + kAhead] + (j + kAhead) * jump);
+    const char* row = from + offsets[j] + j * jump;
+    ByteVec held[kVecs];
+    __builtin_memcpy(held, row, sizeof held);
+    __builtin_memcpy(to, held, sizeof held);
+  }
+}
+using VecRows = void (*)(char*, int64_t, const char*, int64_t, const int64_t*, int64_t);
+inline VecRows vec_rows(int64_t bytes) {
+  if (bytes % static_cast<int64_t>(sizeof(ByteVec))) return nullptr;
+  switch (bytes / static_cast<int64_t>(sizeof(ByteVec))) {
+    case 1: return &copy_vec_rows<1>;
+    case 2: return &copy_vec_rows<2>;
+    case 3: return &copy_vec_rows<3>;
+    case 4: return &copy_vec_rows<4>;
+    case 6: return &copy_vec_rows<6>;
+    case 8: return &copy_vec_rows<8>;
+    default: return nullptr;
+  }
+}
+
 // Rows of `bytes` bytes, or of `strided` elements with steps when that is not 0.
 template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const PlaceSet<K>& set, int64_t bytes,
                                          int64_t strided, int64_t out_step, int64_t in_step) {
   const int64_t* step = nest.strides[0];
+  const VecRows by_registers = vec_rows(bytes);
   nest.parallel_runs(kPieceBytes / 2 / (bytes + 16) + 1, [&](char* const* at, int64_t n) {
     int64_t offsets[kChunk];
     char* from[K];
@@ -57,6 +80,8 @@ template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const PlaceSet
       if (strided) {
         for (int64_t j = 0; j < m; ++j)
           copy_row<U>(o + j * step[0], out_step, x + offsets[j] + j * step[1], in_step, strided);
+      } else if (by_registers) {
+        by_registers(o, step[0], x, step[1], offsets, m);
       } else if (bytes == 16) {
         for (int64_t j = 0; j < m; ++j) __builtin_memcpy(o + j * step[0], x + offsets[j] + j * step[1], 16);
       } else {

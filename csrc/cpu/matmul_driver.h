@@ -264,6 +264,23 @@ template <class T> struct Product {
     }
   }
 
+  // One number: sums of every sixteenth or eighth product, then their sum.
+  bool is_inner() const { return c.rows == 1 && c.cols == 1 && a.cols <= kInnerSum && a.cs == 1 && b.rs == 1; }
+  void inner(const int64_t* offsets) const {
+    constexpr int64_t kSums = 64 / sizeof(T);
+    const T *x = a.data + offsets[1], *y = b.data + offsets[2];
+    T sums[kSums] = {}, rest = T(0);
+    int64_t i = 0;
+    for (; i + kSums <= a.cols; i += kSums)
+      for (int64_t j = 0; j < kSums; ++j) sums[j] += x[i + j] * y[i + j];
+    for (; i < a.cols; ++i) rest += x[i] * y[i];
+    for (int64_t half = kSums / 2; half; half /= 2)
+      for (int64_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+    T* to = c.data + offsets[0];
+    const T addend = beta == T(0) ? T(0) : beta * (d ? d[offsets[3]] : *to);
+    *to = alpha * (sums[0] + rest) + addend;
+  }
+
   // A row or column of the result: y = matrix @ x.
   void line(const int64_t* offsets, int64_t first, int64_t count) const {
     bool column = c.cols == 1;
@@ -363,12 +380,14 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     if (n == 1) p.b.rs = p.b.cs = 1;
   }
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    if (batch.count >= kTinyBatch && p.is_tiny()) {
+    const bool inner = p.is_inner();
+    if (batch.count >= kTinyBatch && (inner || p.is_tiny())) {
       auto body = [&](int64_t first, int64_t last) {
         for (int64_t t = first; t < last; ++t) {
           int64_t o[kOperands];
           batch.offsets(t, o);
-          p.tiny(o);
+          if (inner) p.inner(o);
+          else p.tiny(o);
         }
       };
       return parallel_for(0, batch.count, 65536 / (m * n * k + 64), body);

@@ -9,7 +9,8 @@
 namespace rl::RL_ISA {
 namespace {
 
-inline constexpr int64_t kTinySum = 16;  // the longest
+inline constexpr int64_t kTinySum = 16;     // the longest
+inline constexpr int64_t kInnerSum = 4096;  // the longest of a single number
 
 // A row of N numbers: a vector, where the processor has such.
 template <int N, class T> struct TinyRow {

@@ -147,6 +147,11 @@ void put_losses(LoopTable& t) {
   }>(t, ClippedSquare);
   ternary_floats<[](auto dy, auto x, auto y, const auto& p) { return dy * (clamp(x - y, -p.d0, p.d0) * p.d1); }>(
       t, ClippedSquareGrad);
+  binary_wide<[](auto x, auto y) { return (1 - y) * x - log_sigmoid(x); }>(t, LogitsLoss);
+  ternary_floats<[](auto x, auto y, auto w) { return (1 - y) * x - (1 + (w - 1) * y) * log_sigmoid(x); }>(
+      t, WeighedLogitsLoss);
+  ternary_floats<[](auto dy, auto x, auto y) { return dy * (sigmoid(x) - y); }>(t, LogitsLossGrad);
+  binary_floats<[](auto x, auto y) { return (x - y) * (x - y); }>(t, SquaredDifference);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Loops that move elements without looking inside: they are made once per item size.
+#include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
@@ -14,7 +15,10 @@ template <class T> void copy_loop(char* const* data, const int64_t* strides, int
   char* out = data[0];
   const char* in = data[1];
   if (strides[0] == kSize && strides[1] == kSize) {
-    if (n > 0) __builtin_memmove(out, in, static_cast<size_t>(n) * sizeof(T));
+    const int64_t bytes = n * kSize;
+    if (bytes <= 0) return;
+    if (out + bytes <= in || in + bytes <= out) copy_bytes(out, in, bytes);
+    else __builtin_memmove(out, in, static_cast<size_t>(bytes));
     return;
   }
   const int64_t so = strides[0], si = strides[1];

@@ -4,6 +4,7 @@
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 #include "cpu/pointwise_program.h"
+#include "cpu/transpose.h"
 
 namespace rl::RL_ISA {
 
@@ -60,7 +61,8 @@ void run_flat(Loop loop, char* const* data, const int64_t* steps, int count, int
 }
 
 // Elements [first, last) in the order of the dimensions.
-void run_range(Loop loop, const Shape& s, char* const* data, int64_t first, int64_t last, const LoopParams& params) {
+template <class Run> void run_range(const Run& loop, const Shape& s, char* const* data, int64_t first, int64_t last,
+                                    const LoopParams& params) {
   const int inner = s.ndim - 1;
   int64_t index[kMaxDims + 2], rest = first;
   for (int d = inner; d >= 0; --d) {
@@ -101,6 +103,38 @@ void run_shape(Loop loop, const Shape& s, char* const* data, const LoopParams& p
   if (total <= grain) return run_range(loop, s, data, 0, total, params);
   parallel_for(0, total, piece_of(total, grain),
                [&](int64_t first, int64_t last) { run_range(loop, s, data, first, last, params); });
+}
+
+// Inputs that are one element for a whole row: the operation is done once for it, and its result repeated.
+bool repeats(const Shape& s, int64_t itemsize) {
+  const int inner = s.ndim - 1;
+  for (int k = 1; k < s.count; ++k)
+    if (s.strides[k][inner] != 0) return false;
+  return s.count > 1 && s.sizes[inner] >= 16 && s.strides[0][inner] == itemsize;
+}
+template <class T> void repeat_first(char* row, int64_t n) {
+  T item;
+  __builtin_memcpy(&item, row, sizeof item);
+  repeat_item(row, item, n);
+}
+void run_repeated(Loop loop, const Shape& s, char* const* data, int64_t itemsize, const LoopParams& params) {
+  int64_t total = 1;
+  for (int d = 0; d < s.ndim; ++d) total *= s.sizes[d];
+  auto once = [&](char* const* at, const int64_t* steps, int64_t n, const LoopParams& p) {
+    loop(at, steps, 1, p);
+    switch (itemsize) {
+      case 1: return repeat_first<uint8_t>(at[0], n);
+      case 2: return repeat_first<uint16_t>(at[0], n);
+      case 4: return repeat_first<uint32_t>(at[0], n);
+      case 8: return repeat_first<uint64_t>(at[0], n);
+      default:
+        for (int64_t i = 1; i < n; ++i) __builtin_memcpy(at[0] + i * itemsize, at[0], static_cast<size_t>(itemsize));
+    }
+  };
+  const int64_t grain = grain_of(1);
+  if (total <= grain) return run_range(once, s, data, 0, total, params);
+  parallel_for(0, total, piece_of(total, grain),
+               [&](int64_t first, int64_t last) { run_range(once, s, data, first, last, params); });
 }
 
 // Is dimension a outside of b in memory? The result decides; inputs only where it does not.
@@ -150,10 +184,7 @@ void run_tiled(Loop loop, Shape& s, int d, char* const* data, const LoopParams& 
 constexpr int64_t kSquareInner = 64, kSquareOuter = 16, kSquare = kSquareInner * kSquareOuter;
 
 template <class T> void turn(T* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer) {
-  for (int64_t i = 0; i < inner; ++i) {
-    const T* line = reinterpret_cast<const T*>(from + i * inner_stride);
-    for (int64_t j = 0; j < outer; ++j) to[j * kSquareInner + i] = line[j];
-  }
+  transpose_tile<T>(reinterpret_cast<char*>(to), kSquareInner * sizeof(T), from, inner_stride, outer, inner);
 }
 void turn_item(char* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer, int64_t itemsize) {
   switch (itemsize) {
@@ -347,6 +378,7 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
     for (int k = 0; k < count; ++k) steps[k] = s.strides[k][0];
     return run_flat(loop, data, steps, count, n, params, cost);
   }
+  if (repeats(s, steps[0])) return run_repeated(loop, s, data, steps[0], params);
   if (Blocks b; in_blocks(s, b)) return run_in_blocks(loop, s, b, data, steps, params, cost);
   // A short inner dimension would cost a call per few elements: a long one goes in instead.
   if (s.sizes[inner] < 16) {

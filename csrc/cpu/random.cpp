@@ -303,6 +303,21 @@ void bernoulli(const View& out, double p, Generator& generator) {
   });
 }
 
+// Remainders of draws by most - k as quotients of doubles, which are vectors: a number of 32 bits divided by a smaller
+// one never rounds up to the next whole number.
+void permutation(const View& out, Generator& generator) {
+  cpu::permutation(out, generator, [&](int32_t* below, int64_t n, int64_t most) {
+    alignas(64) uint32_t bits[kBlock];
+    draw(generator, bits, n);
+    const auto first = static_cast<int32_t>(most), count = static_cast<int32_t>(n);
+    for (int32_t k = 0; k < count; ++k) {
+      const double number = static_cast<double>(static_cast<int32_t>(bits[k] ^ 0x80000000u)) + 0x1p31;
+      const double choices = static_cast<double>(first - k);
+      below[k] = static_cast<int32_t>(number - std::floor(number / choices) * choices);
+    }
+  });
+}
+
 void dropout(const View& out, const View& mask, const View& x, double keep, double scale, Generator& generator) {
   int64_t bound = bernoulli_bound(keep), n = out.numel();
   visit_floating(out.dtype, [&](auto tag) {
@@ -356,7 +371,7 @@ const RandomKernels random_kernels = {
     .bernoulli_each = cpu::bernoulli_each,
     .dropout = dropout,
     .dropout_grad = dropout_grad,
-    .permutation = cpu::permutation,
+    .permutation = permutation,
     .multinomial = cpu::multinomial,
     .poisson = cpu::poisson,
     .binomial = cpu::binomial,

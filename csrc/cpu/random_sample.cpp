@@ -196,27 +196,33 @@ void bernoulli_each(const View& out, const View& p, Generator& generator) {
   });
 }
 
-void permutation(const View& out, Generator& generator) {
+void permutation(const View& out, Generator& generator, FunctionRef<void(int32_t*, int64_t, int64_t)> draw_below) {
   // Below this size a number takes one draw, from it on two, and the shuffle runs the other way.
   constexpr int64_t kFewElements = std::numeric_limits<uint32_t>::max() / 20;
-  int64_t n = out.sizes[0], stride = out.strides[0];
+  constexpr int64_t kDraws = 1024;
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T> || std::is_same_v<T, complex32> || std::is_same_v<T, bool>) {
       fail(ErrorKind::NotImplemented, "randperm: no kernel for ", info(out.dtype).name);
     } else {
-      T* data = out.as<T>();
-      if (n < kFewElements) {
-        for (int64_t i = 0; i < n; ++i) data[i * stride] = to_element<T>(i);
-        for (int64_t i = 0; i < n - 1; ++i)
-          std::swap(data[i * stride], data[(i + generator.random() % static_cast<uint32_t>(n - i)) * stride]);
-      } else {
-        for (int64_t i = 0; i < n; ++i) {
-          auto j = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
-          data[i * stride] = data[j * stride];
-          data[j * stride] = to_element<T>(i);
+      fill_in_order(out, [&](void* memory, int64_t n) {
+        T* data = static_cast<T*>(memory);
+        if (n < kFewElements) {
+          for (int64_t i = 0; i < n; ++i) data[i] = to_element<T>(i);
+          int32_t ahead[kDraws];
+          for (int64_t from = 0; from < n - 1; from += kDraws) {
+            const int64_t count = std::min(kDraws, n - 1 - from);
+            draw_below(ahead, count, n - from);
+            for (int64_t k = 0; k < count; ++k) std::swap(data[from + k], data[from + k + ahead[k]]);
+          }
+        } else {
+          for (int64_t i = 0; i < n; ++i) {
+            auto j = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
+            data[i] = data[j];
+            data[j] = to_element<T>(i);
+          }
         }
-      }
+      });
     }
   });
 }
@@ -232,17 +238,25 @@ void multinomial(const View& out, const View& weights, Generator& generator) {
     for (int64_t row = 0; row < rows; ++row) {
       const T* from = weights.as<T>() + row * weights.strides[0];
       C sum = 0;
+      bool good = true;
       for (int64_t j = 0; j < categories; ++j) {
-        C weight = from[j * weights.strides[1]];
-        CHECK(weight >= 0, Runtime, "invalid multinomial distribution (encountering probability entry < 0)");
-        CHECK(std::isfinite(weight), Runtime,
-              "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+        const C weight = from[j * weights.strides[1]];
+        good &= weight >= 0 && weight <= std::numeric_limits<C>::max();
         sum += weight;
         cumulative[j] = sum;
       }
+      for (int64_t j = 0; !good && j < categories; ++j) {
+        const C weight = from[j * weights.strides[1]];
+        CHECK(weight >= 0, Runtime, "invalid multinomial distribution (encountering probability entry < 0)");
+        CHECK(std::isfinite(weight), Runtime,
+              "invalid multinomial distribution (encountering probability entry = infinity or NaN)");
+      }
       CHECK(sum > 0, Runtime, "invalid multinomial distribution (sum of probabilities <= 0)");
-      for (int64_t j = 0; j < categories; ++j) cumulative[j] /= sum;
-      cumulative[categories - 1] = 1;
+      // Few samples look at few of the sums, which are divided by the last one when they are looked at.
+      const bool divided = samples * 64 < categories;
+      for (int64_t j = 0; !divided && j < categories; ++j) cumulative[j] /= sum;
+      const C whole = divided ? sum : C(1);
+      cumulative[categories - 1] = whole;
       int64_t* to = out.as<int64_t>() + row * out.strides[0];
       for (int64_t i = 0; i < samples; ++i) {
         double u = generator.uniform();
@@ -250,7 +264,7 @@ void multinomial(const View& out, const View& weights, Generator& generator) {
         int64_t low = 0, high = categories;
         while (low < high) {
           int64_t middle = low + (high - low) / 2;
-          if (cumulative[middle] < u) low = middle + 1;
+          if (cumulative[middle] / whole < u) low = middle + 1;
           else high = middle;
         }
         to[i * out.strides[1]] = low;

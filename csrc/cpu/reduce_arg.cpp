@@ -129,7 +129,14 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
   auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Place<C>* out) {
     if (plan.narrow_rows(u.n, r1 - r0)) return place_in_narrow<largest>(source, u.in, u.n, r0, r1, out);
     if (plan.columns) return place_in_columns<largest>(source, u.in, u.n, plan.kin[0], stride, r0, r1, out);
-    for (int64_t j = 0; j < u.n; ++j) out[j] = place_in_row<largest>(source, u.in + j * plan.kin[0], stride, r0, r1);
+    auto rows = [&](const Source<C>& from, int64_t offset, int64_t count, Place<C>* to) {
+      for (int64_t j = 0; j < count; ++j) to[j] = place_in_row<largest>(from, offset + j * plan.kin[0], stride, r0, r1);
+    };
+    if (each_buffered(source, plan, u, r1 - r0, [&](const Source<C>& buffered, int64_t first, int64_t count) {
+          rows(buffered, 0, count, out + first);
+        }))
+      return;
+    rows(source, u.in, u.n, out);
   };
   auto store = [&](const ReducePlan::Unit& u, const Place<C>* places) {
     int64_t* o = indices.as<int64_t>() + u.out;

@@ -5,6 +5,7 @@
 
 #include "backend/reduce.h"
 #include "base/check.h"
+#include "cpu/arith.h"
 #include "cpu/reduce_run.h"
 
 namespace rl::RL_ISA {
@@ -18,6 +19,7 @@ template <class T> [[gnu::always_inline]] inline T wrap_add(T a, T b) {
 }
 template <class T> [[gnu::always_inline]] inline T wrap_mul(T a, T b) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else if constexpr (is_complex_v<T>) return mul_(a, b);
   else return a * b;
 }
 
@@ -28,6 +30,7 @@ template <class A, class P = A, bool vector = is_vector_part<A>> struct Op {
   using Acc = A;
   using Part = P;
   static constexpr bool kVector = vector, kOrders = false;
+  static constexpr int64_t kRun = kBlock;  // of elements that lie side by side: sums are short, for their accuracy
 };
 
 template <class A> struct SumOp : Op<A> {
@@ -39,6 +42,7 @@ template <class A> struct SquaresOp : SumOp<A> {
   template <class X> [[gnu::always_inline]] X map(X x) const { return x * x; }
 };
 template <class A> struct ProdOp : Op<A> {
+  static constexpr int64_t kRun = 16 * kBlock;
   template <class X> [[gnu::always_inline]] X map(X x) const { return x; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const { return wrap_mul(a, b); }
   A empty() const { return A(1); }
@@ -47,6 +51,7 @@ template <class A> struct ProdOp : Op<A> {
 // A NaN on either side wins: the comparison with NaN is false, so b is taken unless a itself is NaN.
 template <class A> struct MaxOp : Op<A> {
   static constexpr bool kOrders = true;
+  static constexpr int64_t kRun = 16 * kBlock;
   template <class X> [[gnu::always_inline]] X map(X x) const { return x; }
   template <class X> [[gnu::always_inline]] X merge_numbers(X a, X b) const { return a > b ? a : b; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const {

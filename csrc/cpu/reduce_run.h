@@ -2,6 +2,7 @@
 // An operation is a small object with
 //   Acc, Part         the type of results, and of partial results inside a block of kBlock elements
 //   kVector           whether map and merge also work on Vec<Part>
+//   kRun              how many elements in a row go as one block
 //   map(x)            element -> Part;  merge(a, b) -> a (x) b;  empty() -> the identity, as Acc
 #pragma once
 #include <memory>
@@ -77,6 +78,16 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
   }
   if constexpr (!Op::kVector && !std::is_integral_v<P>) {  // in halves, as a block of vectors is in lanes
     if (n > 64) return op.merge(reduce_block(op, p, n / 2), reduce_block(op, p + n / 2, n - n / 2));
+    if (n >= 8) {  // four side by side: one need not wait for the other
+      P a = op.map(p[0]), b = op.map(p[1]), c = op.map(p[2]), d = op.map(p[3]);
+      int64_t i = 4;
+      for (; i + 4 <= n; i += 4) {
+        a = op.merge(a, op.map(p[i])), b = op.merge(b, op.map(p[i + 1]));
+        c = op.merge(c, op.map(p[i + 2])), d = op.merge(d, op.map(p[i + 3]));
+      }
+      for (; i < n; ++i) a = op.merge(a, op.map(p[i]));
+      return static_cast<typename Op::Acc>(op.merge(op.merge(a, b), op.merge(c, d)));
+    }
   }
   P r = op.map(p[0]);
   for (int64_t i = 1; i < n; ++i) r = op.merge(r, op.map(p[i]));
@@ -93,7 +104,8 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
   alignas(64) char memory[kLevels][kWidth * sizeof(A)];
   A* level[kLevels + 1];
   for (int l = 0; l < kLevels; ++l) level[l] = reinterpret_cast<A*>(memory[l]);
-  level[kLevels] = result;
+  const bool few = r1 - r0 <= kFan;  // one level will do
+  level[few ? 0 : kLevels] = result;
   int used[kLevels + 1] = {};
   RunBuffer<C> buffer;
 
@@ -164,7 +176,7 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
       row(at);
     }
   });
-  for (int l = 0; l < kLevels; ++l)
+  for (int l = 0; l < kLevels && !few; ++l)
     if (used[l]) fold(l);
 }
 
@@ -193,9 +205,10 @@ template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Sou
   }
   auto merge = [&](A a, A b) { return op.merge(a, b); };
   Tree<A, decltype(merge)> tree(merge);
+  const int64_t block = stride == 1 && in.direct() ? Op::kRun : kBlock;
   plan.runs(r0, r1, [&](int64_t at, int64_t n) {
-    for (at += offset; n > 0; n -= kBlock, at += kBlock * stride) {
-      int64_t m = std::min(n, kBlock);
+    for (at += offset; n > 0; n -= block, at += block * stride) {
+      int64_t m = std::min(n, block);
       tree.push(reduce_block(op, in.run(at, stride, m, buffer.get()), m));
     }
   });
@@ -266,10 +279,26 @@ void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
   for (int64_t j = 0; j < n; ++j) acc[j] = left ? op.merge(all[j], acc[j]) : all[j];
 }
 
+// Short rows that follow each other, of elements that are read through a buffer: f(source, first, count) for as many of
+// them as it holds, then as a source of its own. False where it is not so.
+template <class C, class F>
+bool each_buffered(const Source<C>& in, const ReducePlan& plan, const ReducePlan::Unit& u, int64_t n, const F& f) {
+  if (in.direct() || plan.columns || plan.reduced != 1 || plan.rin[0] != 1 || plan.kin[0] != n) return false;
+  if (n != plan.count || n < 1 || 4 * n > kBlock || u.n < 2) return false;
+  RunBuffer<C> buffer;
+  const int64_t some = kBlock / n;
+  for (int64_t j = 0; j < u.n; j += some) {
+    const int64_t count = std::min(some, u.n - j);
+    const C* rows = in.run(u.in + j * n, 1, count * n, buffer.get());
+    f(Source<C>{reinterpret_cast<const char*>(rows), sizeof(C), nullptr, nullptr}, j, count);
+  }
+  return true;
+}
+
 template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in, const ReducePlan& plan,
                                               const ReducePlan::Unit& u, int64_t r0, int64_t r1,
                                               typename Op::Acc* acc) {
-  if constexpr (Op::kVector && !Op::kOrders && std::is_same_v<typename Op::Acc, C>) {
+  if constexpr (Op::kVector && std::is_same_v<typename Op::Acc, C>) {
     constexpr int L = kLanes<C>;
     const int64_t apart = plan.kin[0], n = r1 - r0;
     if (in.direct() && plan.reduced == 1 && plan.rin[0] == 1 && apart > 1 && n > 0 && n < 8 * L) {
@@ -279,6 +308,10 @@ template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in,
       return;
     }
   }
+  if (each_buffered(in, plan, u, r1 - r0, [&](const Source<C>& rows, int64_t first, int64_t count) {
+        reduce_part(op, rows, plan, {0, 0, 0, count}, 0, plan.count, acc + first);
+      }))
+    return;
   if (plan.narrow_rows(u.n, r1 - r0)) return reduce_narrow(op, in, u.in + r0 * u.n, u.n, r1 - r0, acc);
   if (plan.columns) return reduce_columns(op, in, u.in, u.n, plan.kin[0], plan, r0, r1, acc);
   for (int64_t j = 0; j < u.n; ++j)

@@ -97,11 +97,17 @@ template <class Item, class From> Item item_of_rank(const From& from, int64_t n,
   if (shift == 0) return from.item(k);  // equal keys
   const int low = std::max(0, shift - kDigitBits);
   const int64_t chunks = (n + kSelectChunk - 1) / kSelectChunk;
-  auto counts = std::make_unique<uint32_t[]>(static_cast<size_t>(chunks * kDigits));
-  auto count_of = [&](int64_t c, uint32_t digit) { return counts[static_cast<size_t>(c * kDigits + digit)]; };
+  // Two counters for a digit: equal neighbours need not wait for each other.
+  auto counts = std::make_unique<uint32_t[]>(static_cast<size_t>(2 * chunks * kDigits));
+  auto count_of = [&](int64_t c, uint32_t digit) {
+    const uint32_t* count = counts.get() + 2 * c * kDigits + digit;
+    return count[0] + count[kDigits];
+  };
   each_digits<Item>(from, n, low, chunks, [&](int64_t c, int64_t, int64_t m, const KeyOf<Item>* digits) {
-    uint32_t* count = counts.get() + c * kDigits;
-    for (int64_t j = 0; j < m; ++j) ++count[digits[j]];
+    uint32_t *count = counts.get() + 2 * c * kDigits, *other = count + kDigits;
+    int64_t j = 0;
+    for (; j + 2 <= m; j += 2) ++count[digits[j]], ++other[digits[j + 1]];
+    if (j < m) ++count[digits[j]];
   });
   uint32_t wanted = 0;
   int64_t kept = 0;
@@ -151,7 +157,10 @@ template <class T, class Item> int64_t place_of(Select what, int64_t k, const T*
   if (what != Select::Kth) {
     int64_t nans = 0;
     if constexpr (has_nan<T>) {
-      for (int64_t i = 0; i < n; ++i) nans += to_key(x[i * stride]) == kNanKey<T>;
+      if (stride == 1)
+        for (int64_t i = 0; i < n; ++i) nans += to_key(x[i]) == kNanKey<T>;
+      else
+        for (int64_t i = 0; i < n; ++i) nans += to_key(x[i * stride]) == kNanKey<T>;
     }
     if (nans && (what == Select::Median || nans == n)) {
       int64_t first = 0;
@@ -186,10 +195,30 @@ template <class T> void histogram_of(const View& out, const View& in, const View
   auto sums = std::make_unique<double[]>(static_cast<size_t>(std::max<int64_t>(bins, 1)));
   const T* x = in.as<T>();
   const T* w = weights ? weights->as<T>() : nullptr;
+  auto bin_of = [=](C v) { return (v - first) * static_cast<C>(bins) / (last - first); };
+  constexpr int64_t kBlock = 256;
+  if (!w && bins <= 1 << 20 && n >= kBlock) {
+    // The bins of a block as vectors, then their counts. What lies outside is counted behind the last.
+    auto counts = std::make_unique<int64_t[]>(static_cast<size_t>(bins + 1));
+    for (int64_t i = 0; i < n; i += kBlock) {
+      int32_t at[kBlock];
+      const auto m = static_cast<int32_t>(std::min(kBlock, n - i)), most = static_cast<int32_t>(bins - 1);
+      for (int32_t j = 0; j < m; ++j) {
+        const C v = static_cast<C>(x[i + j]);
+        const bool inside = (v >= first) & (v <= last);
+        const auto bin = static_cast<int32_t>(inside ? bin_of(v) : C(0));
+        at[j] = inside ? (bin < most ? bin : most) : most + 1;
+      }
+      for (int32_t j = 0; j < m; ++j) ++counts[static_cast<size_t>(at[j])];
+    }
+    for (int64_t b = 0; b < bins; ++b)
+      sums[static_cast<size_t>(b)] = static_cast<double>(counts[static_cast<size_t>(b)]);
+    n = 0;
+  }
   for (int64_t i = 0; i < n; ++i) {
     C v = static_cast<C>(x[i]);
     if (!(v >= first && v <= last)) continue;
-    auto bin = static_cast<int64_t>((v - first) * static_cast<C>(bins) / (last - first));
+    const auto bin = static_cast<int64_t>(bin_of(v));
     sums[static_cast<size_t>(std::min(bin, bins - 1))] += w ? static_cast<double>(static_cast<C>(w[i])) : 1.0;
   }
   T* o = out.as<T>();

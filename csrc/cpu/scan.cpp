@@ -194,6 +194,42 @@ template <class Op, class T> void scan_of(const View& out, const View& in, int d
   }
 }
 
+// The extremum so far, and its place, of one element after the other.
+template <bool largest, class T> struct Extremum {
+  using C = compute_t<T>;
+  C best;
+  int64_t place = 0;
+  bool takes(C c) const {
+    bool take = largest ? c >= best : c <= best;
+    if constexpr (is_floating_v<T>) take = (take & (best == best)) | (c != c);
+    return take;
+  }
+};
+
+// A long row in blocks: those whose elements all leave the extremum where it is, ever more of them, are filled.
+template <bool largest, class T> void extremum_row(const T* x, T* v, int64_t* p, int64_t n) {
+  constexpr int64_t kFilled = 32;
+  Extremum<largest, T> so_far{static_cast<compute_t<T>>(x[0])};
+  for (int64_t i = 0; i < n; i += kFilled) {
+    const int64_t m = std::min(kFilled, n - i);
+    if (m == kFilled) {
+      int some = 0;
+      for (int64_t j = 0; j < kFilled; ++j) some |= so_far.takes(static_cast<compute_t<T>>(x[i + j]));
+      if (!some) {
+        for (int64_t j = 0; j < kFilled; ++j) v[i + j] = static_cast<T>(so_far.best);
+        for (int64_t j = 0; j < kFilled; ++j) p[i + j] = so_far.place;
+        continue;
+      }
+    }
+    for (int64_t j = i; j < i + m; ++j) {
+      const auto c = static_cast<compute_t<T>>(x[j]);
+      if (so_far.takes(c)) so_far.best = c, so_far.place = j;
+      v[j] = static_cast<T>(so_far.best);
+      p[j] = so_far.place;
+    }
+  }
+}
+
 template <bool largest, class T> void extremum_of(const View& values, const View& indices, const View& in, int dim) {
   using C = compute_t<T>;
   const View* const views[3] = {&in, &values, &indices};
@@ -204,23 +240,23 @@ template <bool largest, class T> void extremum_of(const View& values, const View
     const T* x = in.as<T>() + at[0];
     T* v = values.as<T>() + at[1];
     int64_t* p = indices.as<int64_t>() + at[2];
-    C best = static_cast<C>(x[0]);
-    int64_t place = 0;
     // A long row's extremum changes ever more seldom; that of a short one at any place, which no jump foresees.
     const bool jumps = n > 48;
+    if (jumps && rows.apart[0] == 1 && rows.apart[1] == 1 && rows.apart[2] == 1)
+      return extremum_row<largest>(x, v, p, n);
+    Extremum<largest, T> so_far{static_cast<C>(x[0])};
     for (int64_t i = 0; i < n; ++i) {
       const C c = static_cast<C>(x[i * rows.apart[0]]);
-      bool take = largest ? c >= best : c <= best;
-      if constexpr (is_floating_v<T>) take = (take & (best == best)) | (c != c);
+      const bool take = so_far.takes(c);
       if (jumps) {
-        if (take) best = c, place = i;
+        if (take) so_far.best = c, so_far.place = i;
       } else {
-        best = take ? c : best;
+        so_far.best = take ? c : so_far.best;
         const int64_t mask = -static_cast<int64_t>(take);
-        place = (i & mask) | (place & ~mask);
+        so_far.place = (i & mask) | (so_far.place & ~mask);
       }
-      v[i * rows.apart[1]] = static_cast<T>(best);
-      p[i * rows.apart[2]] = place;
+      v[i * rows.apart[1]] = static_cast<T>(so_far.best);
+      p[i * rows.apart[2]] = so_far.place;
     }
   });
 }

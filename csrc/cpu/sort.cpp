@@ -40,15 +40,25 @@ template <class T, class Item>
 
 // Rows of 64-bit numbers by the first 32 bits of their distances from the least: half the memory, and half the passes.
 // The few that are equal in them are compared in full. Null where they are not few. `items` and `room` hold n each.
-constexpr int64_t kNarrowFrom = 512;
+constexpr int64_t kNarrowFrom = 512, kLongPiece = 1 << 15;
 template <class T>
 const PackedItem* sort_narrow(const T* x, int64_t stride, int64_t n, bool flip, PackedItem* items, PackedItem* room) {
   const uint64_t mask = flip ? ~uint64_t(0) : 0;
   auto key = [=](int64_t i) { return static_cast<uint64_t>(to_key(x[i * stride])) ^ mask; };
-  uint64_t least = key(0), most = least;
-  for (int64_t i = 1; i < n; ++i) least = std::min(least, key(i)), most = std::max(most, key(i));
+  const auto pieces = static_cast<size_t>((n + kLongPiece - 1) / kLongPiece);
+  auto bounds = std::make_unique_for_overwrite<uint64_t[]>(2 * pieces);
+  parallel_for(0, n, kLongPiece, [&](int64_t first, int64_t last) {
+    uint64_t least = key(first), most = least;
+    for (int64_t i = first + 1; i < last; ++i) least = std::min(least, key(i)), most = std::max(most, key(i));
+    bounds[static_cast<size_t>(2 * (first / kLongPiece))] = least;
+    bounds[static_cast<size_t>(2 * (first / kLongPiece) + 1)] = most;
+  });
+  uint64_t least = bounds[0], most = bounds[1];
+  for (size_t k = 1; k < pieces; ++k) least = std::min(least, bounds[2 * k]), most = std::max(most, bounds[2 * k + 1]);
   const int bits = std::bit_width(most - least), shift = std::max(0, bits - 32);
-  for (int64_t i = 0; i < n; ++i) items[i] = make_item<PackedItem>((key(i) - least) >> shift, i);
+  parallel_for(0, n, kLongPiece, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) items[i] = make_item<PackedItem>((key(i) - least) >> shift, i);
+  });
   PackedItem* sorted = sort_items(items, room, n, bits <= 8 ? 8 : bits <= 16 ? 16 : 32);
   if (shift == 0) return sorted;
   int64_t tied = 0;
@@ -65,6 +75,62 @@ const PackedItem* sort_narrow(const T* x, int64_t stride, int64_t n, bool flip, 
   return sorted;
 }
 
+// Integers that lie close together, labels and bytes, are counted: a row of items is never made. digit(x) is less than
+// `digits` and in the order of the result. Chunk after chunk writes its places behind those of the one before.
+constexpr int64_t kMostDigits = 1 << 11, kCountedFrom = 256;
+template <class T, class Digit> void sort_counted(const T* x, int64_t stride, int64_t n, int64_t digits,
+                                                  const Digit& digit, int64_t* places, int64_t apart,
+                                                  FunctionRef<void(int64_t, int64_t, int64_t)> put_run) {
+  const int64_t chunk = std::max<int64_t>(1 << 14, 8 * digits), chunks = (n + chunk - 1) / chunk;
+  auto counts = std::make_unique<int64_t[]>(static_cast<size_t>(chunks * digits));
+  parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
+    int64_t* count = counts.get() + c * digits;
+    for (int64_t i = c * chunk, end = std::min(n, i + chunk); i < end; ++i) ++count[digit(x[i * stride])];
+  });
+  auto ends = items_for<int64_t>(digits);
+  int64_t sum = 0;
+  for (int64_t d = 0; d < digits; ++d) {
+    for (int64_t c = 0; c < chunks; ++c) {
+      int64_t& at = counts[static_cast<size_t>(c * digits + d)];
+      sum += at;
+      at = sum - at;
+    }
+    ends[static_cast<size_t>(d)] = sum;
+  }
+  if (places)
+    parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
+      int64_t* start = counts.get() + c * digits;
+      for (int64_t i = c * chunk, end = std::min(n, i + chunk); i < end; ++i)
+        places[start[digit(x[i * stride])]++ * apart] = i;
+    });
+  for (int64_t d = 0, from = 0; d < digits; from = ends[static_cast<size_t>(d++)])
+    if (from < ends[static_cast<size_t>(d)]) put_run(d, from, ends[static_cast<size_t>(d)]);
+}
+// False where they do not lie close together.
+template <class T> bool sort_labels(const T* x, int64_t stride, int64_t n, bool flip, T* values, int64_t step,
+                                    int64_t* places, int64_t apart) {
+  using U = std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>;
+  T least = x[0], most = x[0];
+  auto span = [&] { return static_cast<uint64_t>(static_cast<U>(static_cast<U>(most) - static_cast<U>(least))); };
+  constexpr auto kMost = static_cast<uint64_t>(kMostDigits);
+  for (int64_t i = 0; i < n && span() < kMost; i += kLongPiece)
+    for (int64_t j = i; j < std::min(n, i + kLongPiece); ++j)
+      least = std::min(least, x[j * stride]), most = std::max(most, x[j * stride]);
+  const uint64_t range = span();
+  if (range >= static_cast<uint64_t>(std::min(kMostDigits, n))) return false;
+  auto put_run = [&](int64_t d, int64_t from, int64_t to) {
+    const T value = static_cast<T>(
+        static_cast<U>(flip ? static_cast<U>(most) - static_cast<U>(d) : static_cast<U>(least) + static_cast<U>(d)));
+    for (int64_t i = from; values && i < to; ++i) values[i * step] = value;
+  };
+  auto rising = [=](T v) { return static_cast<U>(static_cast<U>(v) - static_cast<U>(least)); };
+  auto falling = [=](T v) { return static_cast<U>(static_cast<U>(most) - static_cast<U>(v)); };
+  const auto digits = static_cast<int64_t>(range) + 1;
+  if (flip) sort_counted(x, stride, n, digits, falling, places, apart, put_run);
+  else sort_counted(x, stride, n, digits, rising, places, apart, put_run);
+  return true;
+}
+
 template <class T> void sort_of(const View* values, const View* indices, const View& in, int dim, bool descending) {
   const View* const views[3] = {&in, values ? values : &in, indices ? indices : &in};
   Rows<3> rows(views, dim);
@@ -73,24 +139,36 @@ template <class T> void sort_of(const View* values, const View* indices, const V
   // Puts out a row whose items have been sorted; value(item, row, stride) is what an item stands for.
   auto put = [&](const int64_t* at, const auto* sorted, auto&& value) {
     const T* x = in.as<T>() + at[0];
-    if (values) {
-      T* v = values->as<T>() + at[1];
-      if (in.data == values->data) {  // in place: what is read after being overwritten comes from a copy
-        auto copy = items_for<T>(n);
-        for (int64_t i = 0; i < n; ++i) copy[static_cast<size_t>(i)] = x[i * rows.apart[0]];
-        for (int64_t i = 0; i < n; ++i) v[i * rows.apart[1]] = value(sorted[i], copy.get(), 1);
-      } else {
-        for (int64_t i = 0; i < n; ++i) v[i * rows.apart[1]] = value(sorted[i], x, rows.apart[0]);
+    int64_t stride = rows.apart[0];
+    std::unique_ptr<T[]> copy;
+    if (values && in.data == values->data) {  // in place: what is read after being overwritten comes from a copy
+      copy = items_for<T>(n);
+      for (int64_t i = 0; i < n; ++i) copy[static_cast<size_t>(i)] = x[i * stride];
+      x = copy.get(), stride = 1;
+    }
+    auto some = [&](int64_t first, int64_t last) {
+      if (values) {
+        T* v = values->as<T>() + at[1];
+        for (int64_t i = first; i < last; ++i) v[i * rows.apart[1]] = value(sorted[i], x, stride);
       }
-    }
-    if (indices) {
-      int64_t* p = indices->as<int64_t>() + at[2];
-      for (int64_t i = 0; i < n; ++i) p[i * rows.apart[2]] = index_of(sorted[i]);
-    }
+      if (indices) {
+        int64_t* p = indices->as<int64_t>() + at[2];
+        for (int64_t i = first; i < last; ++i) p[i * rows.apart[2]] = index_of(sorted[i]);
+      }
+    };
+    if (n <= kLongPiece) some(0, n);
+    else parallel_for(0, n, kLongPiece, some);
   };
   with_item<T>(n, [&](auto tag) {
     using Item = typename decltype(tag)::type;
     rows.each(kSortWork / (n + kRowCost), [&](const int64_t* at) {
+      if constexpr (std::is_integral_v<T>) {
+        T* v = values ? values->as<T>() + at[1] : nullptr;
+        int64_t* p = indices ? indices->as<int64_t>() + at[2] : nullptr;
+        const T* x = in.as<T>() + at[0];
+        if (n >= kCountedFrom && sort_labels(x, rows.apart[0], n, descending, v, rows.apart[1], p, rows.apart[2]))
+          return;
+      }
       if constexpr (sizeof(T) == 8) {
         if (n >= kNarrowFrom && n <= UINT32_MAX) {
           auto items = items_for<PackedItem>(2 * n);
@@ -105,7 +183,7 @@ template <class T> void sort_of(const View* values, const View* indices, const V
       Item* items = small;
       if (n > 128) large = items_for<Item>(2 * n), items = large.get();
       const T* x = in.as<T>() + at[0];
-      load_items<Item>(x, rows.apart[0], 0, n, descending, items);
+      load_row<Item>(x, rows.apart[0], n, descending, items);
       const Item* sorted = sort_items(items, items + n, n, 8 * static_cast<int>(sizeof(T)));
       put(at, sorted,
           [&](const Item& item, const T* row, int64_t stride) { return value_of<T>(item, row, stride, descending); });

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "base/parallel.h"
 #include "cpu/isa.h"
 
 namespace rl::RL_ISA {
@@ -67,6 +68,14 @@ inline void load_items(const T* p, int64_t stride, int64_t first, int64_t n, boo
   K mask = flip ? kNanKey<T> : K(0);
   for (int64_t i = 0; i < n; ++i)
     items[i] = make_item<Item>(static_cast<K>(to_key(p[(first + i) * stride]) ^ mask), first + i);
+}
+
+// A long row, by all threads.
+template <class Item, class T> inline void load_row(const T* p, int64_t stride, int64_t n, bool flip, Item* items) {
+  constexpr int64_t kPiece = 1 << 15;
+  if (n <= kPiece) return load_items(p, stride, 0, n, flip, items);
+  parallel_for(0, n, kPiece,
+               [&](int64_t first, int64_t last) { load_items(p, stride, first, last - first, flip, items + first); });
 }
 
 // Sorts by key, equal keys by index; the items come in the order of their indices. `room` holds n more items.

@@ -46,12 +46,31 @@ bool radix_pass(const Item* from, Item* to, int64_t n, int shift, uint32_t* coun
   return true;
 }
 
+// The bits in which keys differ.
+template <class Item> uint64_t differing_bits(const Item* items, int64_t n) {
+  const int64_t chunks = (n + kChunk - 1) / kChunk;
+  auto parts = std::make_unique_for_overwrite<uint64_t[]>(static_cast<size_t>(chunks));
+  const uint64_t one = key_of(items[0]);
+  parallel_for(0, chunks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      uint64_t differ = 0;
+      for (int64_t i = c * kChunk, end = std::min(n, i + kChunk); i < end; ++i) differ |= key_of(items[i]) ^ one;
+      parts[static_cast<size_t>(c)] = differ;
+    }
+  });
+  uint64_t differ = 0;
+  for (int64_t c = 0; c < chunks; ++c) differ |= parts[static_cast<size_t>(c)];
+  return differ;
+}
+
 template <class Item> Item* radix_sort_large(Item* items, Item* room, int64_t n, int key_bits) {
+  const uint64_t differ = differing_bits(items, n);
   auto cells = static_cast<size_t>((n + kChunk - 1) / kChunk * 256);
   auto counts = std::make_unique_for_overwrite<uint32_t[]>(cells);
   auto starts = std::make_unique_for_overwrite<int64_t[]>(cells);
   for (int shift = 0; shift < key_bits; shift += 8)
-    if (radix_pass<8>(items, room, n, shift, counts.get(), starts.get())) std::swap(items, room);
+    if (differ >> shift & 255 && radix_pass<8>(items, room, n, shift, counts.get(), starts.get()))
+      std::swap(items, room);
   return items;
 }
 

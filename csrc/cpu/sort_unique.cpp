@@ -106,16 +106,47 @@ template <class T> int64_t unique_bytes(T* values, int64_t* inverse, int64_t* co
   return groups;
 }
 
+// Integers that lie close together, such as labels, are counted too; -1 where they do not.
+template <class T> int64_t unique_labels(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n) {
+  constexpr uint64_t kMost = 1 << 16;
+  constexpr int64_t kPiece = 1 << 15;
+  if (n == 0) return 0;
+  T least = x[0], most = x[0];
+  for (int64_t i = 1; i < n; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
+  const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
+  if (range >= kMost || range / 4 > static_cast<uint64_t>(n)) return -1;
+  auto label = [=](T value) {
+    return static_cast<size_t>(static_cast<uint64_t>(value) - static_cast<uint64_t>(least));
+  };
+  std::vector<int64_t> found(static_cast<size_t>(range) + 1, 0), group(static_cast<size_t>(range) + 1);
+  for (int64_t i = 0; i < n; ++i) ++found[label(x[i])];
+  int64_t groups = 0;
+  for (size_t v = 0; v <= range; ++v) {
+    if (!found[v]) continue;
+    group[v] = groups;
+    values[groups] = static_cast<T>(static_cast<uint64_t>(least) + v);
+    if (counts) counts[groups] = found[v];
+    ++groups;
+  }
+  if (inverse)
+    parallel_for(0, n, kPiece, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) inverse[i] = group[label(x[i])];
+    });
+  return groups;
+}
+
 template <class T>
 int64_t unique_of(T* values, int64_t* inverse, int64_t* counts, const T* x, int64_t n, bool consecutive) {
   auto is_nan = [](uint64_t key) { return has_nan<T> && key == kNanKey<T>; };
   if (consecutive) return unique_neighbours(values, inverse, counts, x, n);
   if constexpr (sizeof(T) == 1) return unique_bytes(values, inverse, counts, x, n);
+  if constexpr (std::is_integral_v<T>)
+    if (int64_t groups = unique_labels(values, inverse, counts, x, n); groups >= 0) return groups;
   int64_t groups = 0;
   with_item<T>(n, [&](auto tag) {
     using Item = typename decltype(tag)::type;
     auto memory = std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(std::max<int64_t>(2 * n, 1)));
-    load_items<Item>(x, 1, 0, n, false, memory.get());
+    load_row<Item>(x, 1, n, false, memory.get());
     const Item* sorted = sort_items(memory.get(), memory.get() + n, n, 8 * static_cast<int>(sizeof(T)));
     groups = number_groups(
         n, inverse, counts,

@@ -59,7 +59,11 @@ struct PowTensorBackward : PowBackward {
 // Exponents that have a loop of their own. Rules of result types are those of pow: a number that is not an integer
 // makes floats of integers.
 static bool simple_power(const Value& a, const Value& b, Pointwise& op) {
-  if (!a.is_tensor() || b.is_tensor() || b.number.is_complex() || a.tensor.is_complex()) return false;
+  if (!a.is_tensor() || b.is_tensor() || b.number.is_complex()) return false;
+  if (a.tensor.is_complex()) {
+    op = Pointwise::Square;
+    return b.number.to_double() == 2;
+  }
   if (!is_float(a.tensor.dtype()) && b.number.is_integral()) {
     op = Pointwise::Square;
     return b.number.to_double() == 2 && a.tensor.dtype() != DType::Bool;

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "backend/backend.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
@@ -29,7 +31,14 @@ struct MseLossBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
     double factor = reduction == kMean ? 2.0 / static_cast<double>(x.numel()) : 2.0;
-    Tensor d = mul(sub(x, target.unpack(*this)), mul(per_element(*this, dy[0], x), factor));
+    Tensor t = target.unpack(*this), g = per_element(*this, dy[0], x), d;
+    if (grad_enabled() || !is_float(x.dtype()) || x.dtype() != t.dtype()) {
+      d = mul(sub(x, t), mul(g, factor));
+    } else {
+      Value operands[] = {g, x, t};
+      d = pointwise("mse_loss_backward", Pointwise::ClippedSquareGrad, operands, 3,
+                    with_numbers(Rule::Same, std::numeric_limits<double>::infinity(), factor));
+    }
     return {d, needs(1) ? neg(d) : Tensor()};
   }
   FIELDS(self, target, reduction)
@@ -40,8 +49,11 @@ static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduct
   Tensor y;
   {
     NoGrad raw;
-    Tensor d = sub(input, target);
-    if (reduction == kNone) {
+    const bool one = reduction == kNone && is_float(input.dtype()) && input.dtype() == target.dtype();
+    Tensor d = one ? Tensor() : sub(input, target);
+    if (one) {
+      y = binary("mse_loss", Pointwise::SquaredDifference, input, target, {});
+    } else if (reduction == kNone) {
       y = mul(d, d);
     } else if (is_float(d.dtype()) && !d.device().is_meta()) {
       Tensor total = empty(Ints(d.dim(), 1), d.dtype(), d.device());
@@ -157,6 +169,53 @@ static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, co
     if (weight) n.weight = save(weight);
   });
   return reduced(loss, reduction);
+}
+
+// binary_cross_entropy_with_logits: l = (1 - t) x - f log sigmoid(x), f = 1 + (w - 1) t, for each element; w is 1 or
+// the weight of positives
+//   dx = dy (1 - t - f sigmoid(-x)), without w dy (sigmoid(x) - t), dt = -dy (x + (w - 1) log sigmoid(x)),
+//   dw = -dy t log sigmoid(x)
+struct LogitsLossBackward : Node {
+  static constexpr const char* kName = "BinaryCrossEntropyWithLogitsBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, target, pos_weight;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), t = target.unpack(*this);
+    Grads d(edges.size());
+    if (pos_weight.defined()) {
+      Tensor w = pos_weight.unpack(*this), more = sub(w, Scalar(1)), g = dy[0];
+      if (needs(0)) d[0] = mul(g, sub(sub(Scalar(1), t), mul(add(mul(more, t), Scalar(1)), sigmoid(neg(x)))));
+      if (needs(1) || needs(2)) {
+        Tensor z = neg(softplus(neg(x), Scalar(1), Scalar(40)));  // log sigmoid(x)
+        if (needs(1)) d[1] = neg(mul(g, add(x, mul(more, z))));
+        if (needs(2)) d[2] = neg(mul(g, mul(t, z)));
+      }
+      return d;
+    }
+    if (needs(0) && grad_enabled()) {
+      d[0] = mul(dy[0], sub(sigmoid(x), t));
+    } else if (needs(0)) {
+      Value operands[] = {dy[0], x, t};
+      d[0] = pointwise("binary_cross_entropy_with_logits", Pointwise::LogitsLossGrad, operands, 3, {.cost = 12});
+    }
+    if (needs(1)) d[1] = mul(dy[0], neg(x));
+    return d;
+  }
+  FIELDS(self, target, pos_weight)
+};
+static Tensor logits_loss(const Tensor& input, const Tensor& target, const OptTensor& pos_weight) {
+  const char* name = "binary_cross_entropy_with_logits";
+  auto fill = [&](auto& n) {
+    n.self = save(input);
+    n.target = save(target);
+    if (pos_weight) n.pos_weight = save(pos_weight);
+  };
+  if (!pos_weight)
+    return record<LogitsLossBackward>(binary(name, Pointwise::LogitsLoss, input, target, {.cost = 20}), {input, target},
+                                      fill);
+  Value operands[] = {input, target, Tensor(pos_weight)};
+  return record<LogitsLossBackward>(pointwise(name, Pointwise::WeighedLogitsLoss, operands, 3, {.cost = 20}),
+                                    {input, target, Tensor(pos_weight)}, fill);
 }
 
 // cross_entropy of scores x (N, C, ...) and classes t: l = w[t] (lse - x[t]) with lse = log sum e^x
@@ -307,6 +366,8 @@ static const Register registered([](Ops& ops) {
           "Differences, squared up to beta and linear beyond, divided by beta.");
   ops.def("_nn.huber", huber, "input, target, reduction=1, delta=1.0", kNoOut | kCastFull,
           "Differences, squared up to delta and linear beyond.");
+  ops.def("_nn.logits_loss", logits_loss, "input, target, pos_weight=None", 0,
+          "(1 - target) * input - (1 + (pos_weight - 1) * target) * log(sigmoid(input)).");
   ops.def("_nn.binary_cross_entropy", binary_cross_entropy, "input, target, weight=None, reduction=1",
           kNoOut | kCastFull, "Cross entropy of probabilities and targets in [0, 1].");
   ops.def("_nn.cross_entropy", cross_entropy, "input, target, weight=None, reduction=1, ignore_index=-100",

@@ -40,10 +40,23 @@ def _name(function, dtype):
     return str(dtype).rpartition(".")[2]
 
 
+_made: dict = {}  # (class, dtype): its record, which never changes
+
+
 class _Info:
     """Immutable record of limits; equal when of the same dtype."""
 
     __slots__ = ()
+
+    def __new__(cls, *args, **kwargs):
+        dtype = args[0] if len(args) == 1 and not kwargs else None
+        if isinstance(dtype, rl.dtype) and (made := _made.get((cls, dtype))) is not None:
+            return made
+        self = super().__new__(cls)
+        self._limits(*args, **kwargs)
+        if isinstance(dtype, rl.dtype):
+            _made[cls, dtype] = self
+        return self
 
     def __setattr__(self, name, value):
         raise AttributeError(f"attribute '{name}' of 'torch.{type(self).__name__}' objects is not writable")
@@ -66,7 +79,7 @@ class finfo(_Info):
 
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
 
-    def __init__(self, type=None):
+    def _limits(self, type=None):
         name = _name("finfo", rl.get_default_dtype() if type is None else type)
         name = _PARTS.get(name, name)
         if name in _NARROW:
@@ -105,7 +118,7 @@ class iinfo(_Info):
 
     __slots__ = ("bits", "max", "min", "dtype")
 
-    def __init__(self, type):
+    def _limits(self, type):
         name = _name("iinfo", type)
         if name == "bool":
             raise TypeError("torch.bool is not supported by torch.iinfo")

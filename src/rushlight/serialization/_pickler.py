@@ -1,7 +1,9 @@
 """Pickling with PyTorch's names for our classes; the bytes of tensors are left to whoever asks."""
 
+import functools
 import io
 import pickle
+import struct
 import sys
 from collections import OrderedDict
 
@@ -175,6 +177,22 @@ def _device_args(device):
     return (device.type,) if index is None else (device.type, index)
 
 
+def _number(n):
+    if 0 <= n < 256:
+        return pickle.BININT1 + bytes((n,))
+    if -(2**31) <= n < 2**31:
+        return pickle.BININT + struct.pack("<i", n)
+    return pickle.LONG1 + b"\x09" + n.to_bytes(9, "little", signed=True)
+
+
+@functools.lru_cache(1024)
+def _numbers(sizes):
+    return pickle.MARK + b"".join(map(_number, sizes)) + pickle.TUPLE if sizes else pickle.EMPTY_TUPLE
+
+
+_PLAIN_TENSOR = _name("torch._utils", "_rebuild_tensor_v2")
+
+
 class _Pickler(_TensorPickling, pickle._Pickler):
     """The pickler of the standard library in its Python form, where names can be spelled as PyTorch does."""
 
@@ -195,8 +213,24 @@ class _Pickler(_TensorPickling, pickle._Pickler):
                 return super().save(reduced.reference)
             if isinstance(reduced, tuple):  # the base would ask for the reduction again
                 self.framer.commit_frame()
+                if reduced[0] is _PLAIN_TENSOR and self.proto >= 2:
+                    return self._save_tensor(obj, *reduced[1])
                 return self.save_reduce(*reduced, obj=obj)
         return super().save(obj, save_persistent_id)
+
+    def _save_tensor(self, obj, stored, offset, size, stride, requires_grad, hooks):
+        """What save_reduce writes, as one piece: its numbers are shared with nothing, so that none need be found again."""
+        self.save(_PLAIN_TENSOR)
+        self.write(pickle.MARK + pickle.MARK)
+        for part in stored.identity:
+            self.save(part)
+        flag = pickle.NEWTRUE if requires_grad else pickle.NEWFALSE
+        self.write(
+            pickle.TUPLE + pickle.BINPERSID + _number(offset) + _numbers(size) + _numbers(stride) + flag
+        )
+        self.save(type(hooks))
+        self.write(pickle.EMPTY_TUPLE + pickle.REDUCE + pickle.TUPLE + pickle.REDUCE)
+        self.memoize(obj)
 
     def _save_name(self, obj):
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())

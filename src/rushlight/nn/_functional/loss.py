@@ -213,11 +213,7 @@ def binary_cross_entropy_with_logits(
     _reduction.get_enum(reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    log_sigmoid = core.logsigmoid(input)
-    if pos_weight is None:
-        loss = (1 - target) * input - log_sigmoid
-    else:
-        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_sigmoid
+    loss = core.logits_loss(input, target, pos_weight)
     if weight is not None:
         loss = loss * weight
     return _reduction.apply(loss, reduction)

@@ -58,11 +58,15 @@ def pad(input, pad, mode="constant", value=None):
     return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
-def _windows(length, kernel, dilation, padding, stride, device):
+def _places(length, kernel, dilation, padding, stride):
+    """How many windows there are."""
+    return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def _windows(places, kernel, dilation, stride, device):
     """(kernel, places): the padded position that each kernel element sees at each place."""
-    places = (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
     at = rl.arange(kernel, device=device).unsqueeze(1) * dilation
-    return at + rl.arange(max(places, 0), device=device) * stride
+    return at + rl.arange(places, device=device) * stride
 
 
 def _check_windows(name, **sizes):
@@ -87,21 +91,23 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             f"but got: {list(input.shape)}"
         )
     x = input.unsqueeze(0) if input.dim() == 3 else input
-    rows = _windows(x.size(2), kernel[0], dilation[0], padding[0], stride[0], x.device)
-    cols = _windows(x.size(3), kernel[1], dilation[1], padding[1], stride[1], x.device)
-    if rows.size(1) < 1 or cols.size(1) < 1:
+    rows = _places(x.size(2), kernel[0], dilation[0], padding[0], stride[0])
+    cols = _places(x.size(3), kernel[1], dilation[1], padding[1], stride[1])
+    if rows < 1 or cols < 1:
         raise RuntimeError(
             f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, "
             f"dilation={dilation}, padding={padding}, "
-            f"calculated shape of the array of sliding blocks as ({rows.size(1)}, {cols.size(1)}), but its "
+            f"calculated shape of the array of sliding blocks as ({max(rows, 0)}, {max(cols, 0)}), but its "
             "components must be at least one."
         )
     if padding != (0, 0):
         x = rl.constant_pad_nd(x, (padding[1], padding[1], padding[0], padding[0]), 0)
     n, c = x.shape[:2]
-    x = x.index_select(2, rows.flatten()).index_select(3, cols.flatten())
-    x = x.view(n, c, *rows.shape, *cols.shape).permute(0, 1, 2, 4, 3, 5)
-    out = x.reshape(n, c * kernel[0] * kernel[1], rows.size(1) * cols.size(1))
+    # A view of all windows, (N, C, rows, cols, kernel, kernel), and one copy of it.
+    x = x.unfold(2, (kernel[0] - 1) * dilation[0] + 1, stride[0])
+    x = x.unfold(3, (kernel[1] - 1) * dilation[1] + 1, stride[1])
+    x = x[..., :: dilation[0], :: dilation[1]].permute(0, 1, 4, 5, 2, 3)
+    out = x.clone(memory_format=rl.contiguous_format).view(n, c * kernel[0] * kernel[1], rows * cols)
     return out.squeeze(0) if input.dim() == 3 else out
 
 
@@ -131,23 +137,29 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
             f"input.size(1)={x.size(1)} and kernel_size={kernel}."
         )
-    rows = _windows(size[0], kernel[0], dilation[0], padding[0], stride[0], x.device)
-    cols = _windows(size[1], kernel[1], dilation[1], padding[1], stride[1], x.device)
-    blocks = rows.size(1) * cols.size(1)
+    rows = max(_places(size[0], kernel[0], dilation[0], padding[0], stride[0]), 0)
+    cols = max(_places(size[1], kernel[1], dilation[1], padding[1], stride[1]), 0)
+    blocks = rows * cols
     if x.size(2) != blocks or blocks < 1:
         raise RuntimeError(
             f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
             f"stride={stride}, "
             "expected size of input's dimension 2 to match the calculated number of sliding blocks "
-            f"{rows.size(1)} * {cols.size(1)} = {blocks}, "
+            f"{rows} * {cols} = {blocks}, "
             f"but got input.size(2)={x.size(2)}."
         )
     n, c = x.size(0), x.size(1) // area
     high, wide = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
-    x = x.view(n, c, kernel[0], kernel[1], rows.size(1), cols.size(1)).permute(0, 1, 2, 4, 3, 5)
-    x = x.reshape(n, c, rows.numel(), cols.numel())
-    x = x.new_zeros((n, c, rows.numel(), wide)).index_add(3, cols.flatten(), x)
-    x = x.new_zeros((n, c, high, wide)).index_add(2, rows.flatten(), x)
+    x = x.view(n, c, kernel[0], kernel[1], rows, cols)
+    if stride == kernel and dilation == (1, 1) and (rows * stride[0], cols * stride[1]) == (high, wide):
+        x = x.permute(0, 1, 4, 2, 5, 3)  # windows that tile the picture
+        x = x.clone(memory_format=rl.contiguous_format).view(n, c, high, wide)
+    else:
+        down = _windows(rows, kernel[0], dilation[0], stride[0], x.device).flatten()
+        across = _windows(cols, kernel[1], dilation[1], stride[1], x.device).flatten()
+        x = x.permute(0, 1, 2, 4, 3, 5).reshape(n, c, down.numel(), across.numel())
+        x = x.new_zeros((n, c, down.numel(), wide)).index_add(3, across, x)
+        x = x.new_zeros((n, c, high, wide)).index_add(2, down, x)
     out = x[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]].contiguous()
     return out.squeeze(0) if input.dim() == 2 else out
 
