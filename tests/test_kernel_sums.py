@@ -280,3 +280,17 @@ def test_extremes_of_short_rows_with_nan():
     x[5, 0], x[6, 31], x[7, 13] = np.nan, np.nan, np.inf
     np.testing.assert_array_equal(rl.tensor(x).amax(1).numpy(), x.max(1))
     np.testing.assert_array_equal(rl.tensor(x).amin(1).numpy(), x.min(1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize("others", [1, 3, 4, 5, 8, 9])
+def test_distances_of_many_small_matrices(others, p, dtype):
+    """A few rows are one vector, which is written as a whole over what the next row begins with."""
+    a, b = array(700, 3, 4, dtype=dtype), array(700, others, 4, seed=1, dtype=dtype)
+    a[699, 2, 1] = math.nan if p else 0
+    want = np.linalg.norm(a[:, :, None].astype(np.float64) - b[:, None], p, -1)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    got = rl.cdist(rl.tensor(a), rl.tensor(b), p).numpy()
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(rl.cdist(rl.tensor(a[5]), rl.tensor(b[5]), p).numpy(), got[5])

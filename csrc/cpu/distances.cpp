@@ -60,32 +60,55 @@ template <Kind kKind, class T>
   else some_distances<W / 4, kKind>(a, b + j, step, m, left, p, out + j);
 }
 
+// The same for a vector of sums; `odd` are the lanes that met NaN, where the largest is wanted.
+template <Kind kKind, class V, class O, class T> RL_INLINE void join(V& sum, O& odd, const V& x, const V& y, T p) {
+  const V d = x - y, size = d < 0 ? -d : d;
+  if constexpr (kKind == Kind::Count) sum += size != V{} ? V{} + T(1) : V{};
+  else if constexpr (kKind == Kind::Sum) sum += size;
+  else if constexpr (kKind == Kind::Squares) sum += d * d;
+  else if constexpr (kKind == Kind::Largest) sum = size > sum ? size : sum, odd |= size != size;
+  else
+    for (int64_t l = 0; l < kLanes<T>; ++l) sum[l] += exp(p * log(size[l]));
+}
+// out[i * n + j] = the distances of `rows` rows of a, m numbers each, from n columns of b, which are as many as a
+// vector has lanes, with zeros behind them. A vector of them is written as a whole, and what is too much by the next
+// row.
+template <Kind kKind, class T>
+void distances_of_few(const T* a, int64_t rows, const T* b, int64_t m, int64_t n, T p, T* out, const T* end) {
+  constexpr int64_t W = kLanes<T>;
+  using V = Vec<T>;
+  for (int64_t i = 0; i < rows; ++i, out += n) {
+    V sum{};
+    decltype(V{} == V{}) odd{};
+    for (int64_t k = 0; k < m; ++k) join<kKind>(sum, odd, V{} + a[i * m + k], load_vec(b + k * W), p);
+    if constexpr (kKind == Kind::Largest) sum = odd ? V{} + std::numeric_limits<T>::quiet_NaN() : sum;
+    if constexpr (kKind == Kind::Squares || kKind == Kind::Powers)
+      for (int64_t l = 0; l < W; ++l) sum[l] = finished<kKind>(sum[l], p);
+    if (end - out >= W) {
+      store_vec(out, sum);
+    } else {
+      for (int64_t l = 0; l < n; ++l) out[l] = sum[l];
+    }
+  }
+}
+
 // The distance of two rows of m numbers, along them: for a few rows, which would not fill registers side by side.
 template <Kind kKind, class T> T distance_along(const T* a, const T* b, int64_t m, T p) {
   constexpr int64_t W = kLanes<T>;
   using V = Vec<T>;
   V sum{}, more{};
   decltype(V{} == V{}) odd{};
-  auto join = [&](V& to, const V& x, const V& y) __attribute__((always_inline)) {
-    const V d = x - y, size = d < 0 ? -d : d;
-    if constexpr (kKind == Kind::Count) to += size != V{} ? V{} + T(1) : V{};
-    else if constexpr (kKind == Kind::Sum) to += size;
-    else if constexpr (kKind == Kind::Squares) to += d * d;
-    else if constexpr (kKind == Kind::Largest) to = size > to ? size : to, odd |= size != size;
-    else
-      for (int64_t l = 0; l < W; ++l) to[l] += exp(p * log(size[l]));
-  };
   int64_t k = 0;
   for (; k + 2 * W <= m; k += 2 * W) {
-    join(sum, load_vec(a + k), load_vec(b + k));
-    join(more, load_vec(a + k + W), load_vec(b + k + W));
+    join<kKind>(sum, odd, load_vec(a + k), load_vec(b + k), p);
+    join<kKind>(more, odd, load_vec(a + k + W), load_vec(b + k + W), p);
   }
   for (; k < m; k += W) {  // the last ones beside zeros, which add nothing
     T x[W] = {}, y[W] = {};
     const int64_t left = std::min(W, m - k);
     std::copy(a + k, a + k + left, x);
     std::copy(b + k, b + k + left, y);
-    join(sum, load_vec(x), load_vec(y));
+    join<kKind>(sum, odd, load_vec(x), load_vec(y), p);
   }
   if constexpr (kKind == Kind::Largest) sum = more > sum ? more : sum;
   else sum += more;
@@ -103,45 +126,50 @@ void distances_along(const T* a, const T* b, int64_t step, int64_t m, int64_t n,
 }
 constexpr int64_t kFewRows = 12, kLongRow = 16;
 
-template <class T> void distances_of(const View& out, const View& a, const View& b, double p, bool upper) {
+template <Kind kKind, class T> void distances_as(const View& out, const View& a, const View& b, T p, bool upper) {
   const int64_t batch = a.sizes[0], rows = a.sizes[1], m = a.sizes[2], n = b.sizes[1];
-  const int64_t step = (n + kSide<T> - 1) / kSide<T> * kSide<T> + kSide<T>;
-  const bool along = !upper && n <= kFewRows && m >= kLongRow;
-  auto pick = [&](auto kind) {
-    constexpr Kind K = decltype(kind)::value;
-    return along ? &distances_along<K, T> : &distances_from<K, T>;
-  };
-  auto* from = p == 0          ? pick(std::integral_constant<Kind, Kind::Count>{})
-               : p == 1        ? pick(std::integral_constant<Kind, Kind::Sum>{})
-               : p == 2        ? pick(std::integral_constant<Kind, Kind::Squares>{})
-               : p == HUGE_VAL ? pick(std::integral_constant<Kind, Kind::Largest>{})
-                               : pick(std::integral_constant<Kind, Kind::Powers>{});
-  const int64_t work = std::max<int64_t>(1, n * (m + 1) / (p == 0 || p == 1 || p == 2 || p == HUGE_VAL ? 8 : 1));
+  const bool along = !upper && n <= kFewRows && m >= kLongRow, few = !upper && !along && n <= kLanes<T>;
+  // Beyond the last rows there is room to read.
+  const int64_t step = few ? kLanes<T> : (n + kSide<T> - 1) / kSide<T> * kSide<T> + kSide<T>;
+  const int64_t work = std::max<int64_t>(1, n * (m + 1) / (kKind == Kind::Powers ? 1 : 8));
   const int64_t grain = std::max<int64_t>(1, 16384 / work), batches = 16384 / std::max<int64_t>(1, work * rows);
   parallel_for(0, batch, std::max<int64_t>(1, batches), [&](int64_t first, int64_t last) {
     Scratch<T> turned(along ? 0 : m * step);
     for (int64_t s = first; s < last; ++s) {
       const T *x = a.as<T>() + s * rows * m, *y = b.as<T>() + s * n * m;
+      T* to = out.as<T>() + s * rows * n;
       if (along) {
-        for (int64_t i = 0; i < rows; ++i)
-          from(x + i * m, y, m, m, n, static_cast<T>(p), out.as<T>() + (s * rows + i) * n);
+        for (int64_t i = 0; i < rows; ++i) distances_along<kKind>(x + i * m, y, m, m, n, p, to + i * n);
         continue;
       }
       for (int64_t k = 0; k < m; ++k) {
         T* row = turned.get() + k * step;
         for (int64_t j = 0; j < n; ++j) row[j] = y[j * m + k];
-        std::fill(row + n, row + step, T(0));
+        for (int64_t j = n; j < step; ++j) row[j] = T(0);
+      }
+      if (few && rows <= grain) {
+        distances_of_few<kKind>(x, rows, turned.get(), m, n, p, to, out.as<T>() + last * rows * n);
+        continue;
       }
       parallel_for(0, rows, grain, [&](int64_t i0, int64_t i1) {
+        if (few) return distances_of_few<kKind>(x + i0 * m, i1 - i0, turned.get(), m, n, p, to + i0 * n, to + i1 * n);
         for (int64_t i = i0; i < i1; ++i) {
           // The upper triangle without its diagonal lies row behind row.
           const int64_t skip = upper ? i + 1 : 0;
-          T* to = out.as<T>() + (upper ? i * n - i * (i + 1) / 2 : (s * rows + i) * n);
-          from(x + i * m, turned.get() + skip, step, m, n - skip, static_cast<T>(p), to);
+          distances_from<kKind>(x + i * m, turned.get() + skip, step, m, n - skip, p,
+                                upper ? out.as<T>() + i * n - i * (i + 1) / 2 : to + i * n);
         }
       });
     }
   });
+}
+template <class T> void distances_of(const View& out, const View& a, const View& b, double p, bool upper) {
+  const T power = static_cast<T>(p);
+  if (p == 0) distances_as<Kind::Count>(out, a, b, power, upper);
+  else if (p == 1) distances_as<Kind::Sum>(out, a, b, power, upper);
+  else if (p == 2) distances_as<Kind::Squares>(out, a, b, power, upper);
+  else if (p == HUGE_VAL) distances_as<Kind::Largest>(out, a, b, power, upper);
+  else distances_as<Kind::Powers>(out, a, b, power, upper);
 }
 
 void distances(const View& out, const View& a, const View& b, double p, bool upper) {

@@ -17,7 +17,8 @@ namespace {
 constexpr int64_t kFew = 16;  // columns that are reflected one by one
 // Those whose reflections are one product, of a matrix of so many columns.
 constexpr int64_t block_of(int64_t n) { return n < 512 ? 64 : 128; }
-constexpr int64_t kApart = 4;  // columns for which blocks do not pay
+constexpr int64_t kApart = 4;    // columns for which blocks do not pay
+constexpr int64_t kSingle = 32;  // reflections that do not pay for blocks
 
 // Up to N columns of c, reflected: c -= tau v (v^T c)
 template <int N, class T> void reflect_few(int64_t n, const T* v, T tau, T* c, int64_t ld) {
@@ -162,9 +163,11 @@ template <class T> struct ReflectionBlock {
   }
 };
 
+// Whether k reflections of m numbers, for n columns, go one by one.
+constexpr bool single(int64_t m, int64_t n, int64_t k) { return k <= kSingle && m <= 4 * kSingle && n <= 4 * kSingle; }
 template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                     const T* tau, T* c, int64_t ldc) {
-  const int64_t most = n <= kApart ? 1 : block_of(k), blocks = (k + most - 1) / most;
+  const int64_t most = n <= kApart || single(m, n, k) ? 1 : block_of(k), blocks = (k + most - 1) / most;
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t j = (adjoint ? b : blocks - 1 - b) * most;
     const T* corner = a + j * lda + j;
@@ -173,6 +176,14 @@ template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t 
   }
 }
 template <class T> void qr(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, T* tau) {
+  if (single(m, n, k)) {
+    for (int64_t j = 0; j < k; ++j) {
+      T* x = a + j * (ld + 1);
+      tau[j] = reflect(m - j, x);
+      reflect_each(m - j, x, tau[j], n - j - 1, x + ld, ld);
+    }
+    return;
+  }
   const int64_t most = block_of(k);
   for (int64_t j = 0; j < k; j += most) {
     const int64_t count = std::min(most, k - j);
@@ -191,6 +202,16 @@ template <class T> void expand(int64_t m, int64_t n, int64_t k, T* a, int64_t ld
     }
   };
   unit(k, n);
+  if (single(m, n, k)) {
+    for (int64_t j = k - 1; j >= 0; --j) {
+      T* x = a + j * (ld + 1);
+      reflect_each(m - j, x, tau[j], n - j - 1, x + ld, ld);
+      scale_vector(m - j - 1, -tau[j], x + 1);
+      x[0] = T(1) - tau[j];
+      std::fill_n(a + j * ld, j, T(0));
+    }
+    return;
+  }
   const int64_t most = block_of(k);
   for (int64_t j = (k - 1) / most * most; k > 0 && j >= 0; j -= most) {
     const int64_t count = std::min(most, k - j);

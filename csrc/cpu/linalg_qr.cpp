@@ -7,7 +7,7 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int kReflected = 2;  // reflections pay at half the size that other decompositions do
+constexpr int kReflected = 1;  // reflections pay for all that is not tiny
 
 // A small matrix (m, n) of a batch and its taus.
 template <class T> struct TinyQr {
@@ -81,7 +81,7 @@ void geqrf(const View& a, const View& tau) {
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Write);
       if constexpr (!lapack::is_complex<T>) {
-        if (is_dense<T>(kReflected * std::min(m, n)))
+        if (is_dense<T>(std::min(m, n), kReflected))
           return qr_columns(m, n, std::min(m, n), x.data(), x.ld(), t.data());
       }
       int code = 0;
@@ -101,7 +101,7 @@ void orgqr(const View& a, const View& tau) {
       ColMajor<T> x(a, i, Access::ReadWrite);
       Column<T> t(tau, i, Access::Read);
       if constexpr (!lapack::is_complex<T>) {
-        if (is_dense<T>(kReflected * k)) return expand_columns(m, n, k, x.data(), x.ld(), t.data());
+        if (is_dense<T>(k, kReflected)) return expand_columns(m, n, k, x.data(), x.ld(), t.data());
       }
       int code = 0;
       with_work<T>(
@@ -117,7 +117,7 @@ void ormqr(const View& a, const View& tau, const View& c, bool left, bool adjoin
     using T = typename decltype(tag)::type;
     for_batch(batch_count(c, 2), 2.0 * m * n * k, [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
-        if (is_dense<T>(kReflected * k)) {  // C Q is (Q^T C^T)^T
+        if (is_dense<T>(k, kReflected)) {  // C Q is (Q^T C^T)^T
           const Turned other(c);
           ColMajor<T> x(a, i, Access::Read), y(left ? c : other.view, i, Access::ReadWrite);
           Column<T> t(tau, i, Access::Read);

@@ -9,6 +9,7 @@
 #include "cpu/blas.h"
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
+#include "cpu/matmul_complex.h"
 #include "cpu/matmul_int.h"
 #include "cpu/matmul_tiny.h"
 #include "cpu/scratch.h"
@@ -142,6 +143,8 @@ template <class T> bool own_product(const Matrix<T>& c, const Matrix<T>& a, cons
            static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < cached;
     return (many || !(small && plain)) && cpu::gemm_available();
   }
+  if constexpr (is_complex_v<T>)
+    return (c.cs == 1 || c.cols == 1) && complex_product_pays<typename T::value_type>(c.rows, c.cols, a.cols);
   return false;
 }
 template <class T> void own_multiply(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta,
@@ -149,6 +152,15 @@ template <class T> void own_multiply(const Matrix<T>& c, const Matrix<T>& a, con
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     cpu::gemm(cpu::Gemm<T>{c.rows, c.cols, a.cols, a.data, a.rs, a.cs, b.data, b.rs, b.cs, c.data, c.rs, 1, alpha, beta,
                            d, drs, dcs});
+  if constexpr (is_complex_v<T>) {
+    if (beta == T(0)) d = nullptr;
+    if (d && (beta.imag() != 0 || (dcs != 1 && c.cols > 1))) {  // a real product adds what is scaled by a real number
+      scaled_copy(c, d, drs, dcs, beta);
+      d = c.data, drs = c.rs, beta = T(1);
+    }
+    complex_product(c.rows, c.cols, a.cols, c.data, c.rs, a.data, a.rs, a.cs, b.data, b.rs, b.cs, alpha, beta.real(), d,
+                    drs);
+  }
 }
 
 // c = alpha * a @ b + beta * c, all rows unit-stride or their transposes
@@ -401,7 +413,7 @@ template <class T> void product(const View& out, const View& va, const View& vb,
       along(n == 1 ? p.a : p.b.transposed()) && own_product(p.c, p.a, p.b))
     line = false;
   if (!line && own_product(p.c, p.a, p.b, batch.count > 1) && !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
-    double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (is_complex_v<T> ? 4 : 1);
     auto body = [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         int64_t o[kOperands];

@@ -65,7 +65,10 @@ static void by_reflections(const Tensor& a, const std::string& mode, Tensor& q, 
   } else {
     r = triu(narrow(packed, -2, 0, k));
   }
-  if (mode != "r") {
+  if (mode != "r" && width == n) {  // the reflections become what they stand for
+    q = packed;
+    if (!device.is_meta() && q.numel()) g_cpu->linalg->orgqr(q.view(), tau.view());
+  } else if (mode != "r") {
     q = column_major(with(batch_of(a), {m, width}), a.dtype(), device);
     if (!device.is_meta() && q.numel()) {
       fill_raw(q, Scalar(0));

@@ -9,6 +9,7 @@ from ._arguments import need_int, need_tensor, wrap
 from .shape import broadcast_shapes
 
 _ops = _C.ops
+_distances = _ops["_distances"]
 
 
 @op(method=True, out="exact")
@@ -61,25 +62,26 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
     need_tensor("cdist", "x1", x1)
     need_tensor("cdist", "x2", x2)
-    if x1.dim() < 2:
+    first, second = x1.shape, x2.shape
+    if len(first) < 2:
         raise RuntimeError(f"cdist only supports at least 2D tensors, X1 got: {x1.dim()}D")
-    if x2.dim() < 2:
+    if len(second) < 2:
         raise RuntimeError(f"cdist only supports at least 2D tensors, X2 got: {x2.dim()}D")
     for name, x in (("X1", x1), ("X2", x2)):
         if not x.is_floating_point():
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {str(x.dtype).rsplit('.', 1)[-1]}"
             )
-    if x1.shape[-1] != x2.shape[-1]:
+    if first[-1] != second[-1]:
         raise RuntimeError(
-            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+            f"X1 and X2 must have the same number of columns. X1: {first[-1]} X2: {second[-1]}"
         )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode is not None and compute_mode not in modes and compute_mode not in (0, 1, 2):
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    many = x1.shape[-2] > 25 or x2.shape[-2] > 25 or compute_mode in (modes[1], 1)
+    many = first[-2] > 25 or second[-2] > 25 or compute_mode in (modes[1], 1)
     if p == 2 and many and compute_mode not in (modes[2], 2):
         # |a - b|^2 = |a|^2 - 2ab + |b|^2: one matrix product instead of P R M differences.
         n1, n2 = (x1 * x1).sum(-1, keepdim=True), (x2 * x2).sum(-1, keepdim=True)
@@ -91,11 +93,13 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         return square.masked_fill(together, 1).sqrt().masked_fill(together, 0)
     if x1.dtype != x2.dtype or x1.dtype not in (_C.float32, _C.float64):
         return _pair_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), float(p))
-    if x1.dim() == 3 and x2.dim() == 3 and x1.shape[0] == x2.shape[0]:
-        return _ops["_distances"](x1, x2, float(p))
-    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2]) if x1.dim() > 2 or x2.dim() > 2 else ()
+    if len(first) == 2 and len(second) == 2:
+        return _distances(x1.unsqueeze(0), x2.unsqueeze(0), float(p)).squeeze(0)
+    if len(first) == 3 and len(second) == 3 and first[0] == second[0]:
+        return _distances(x1, x2, float(p))
+    batch = broadcast_shapes(first[:-2], second[:-2])
     rows = [x.expand(*batch, *x.shape[-2:]).reshape(prod(batch), *x.shape[-2:]) for x in (x1, x2)]
-    return _ops["_distances"](*rows, float(p)).reshape(*batch, x1.shape[-2], x2.shape[-2])
+    return _distances(*rows, float(p)).reshape(*batch, first[-2], second[-2])
 
 
 @op(name="nn.functional.pdist")

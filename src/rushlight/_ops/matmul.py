@@ -90,63 +90,6 @@ def kron(input, other):
     return (a * b).reshape([x * y for x, y in zip(a_sizes, b_sizes, strict=True)])
 
 
-@op(name="linalg.multi_dot", out="exact")
-def multi_dot(tensors):
-    """The product of several matrices, in the order that takes the fewest operations."""
-    tensors = list(tensors)
-    if len(tensors) < 2:
-        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
-    for i, t in enumerate(tensors):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"multi_dot(): expected Tensors, got {type(t).__name__}")
-        allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
-        if t.dim() not in allowed:
-            wanted = " or ".join(f"{d}D" for d in allowed)
-            raise RuntimeError(f"multi_dot(): tensor {i} must be {wanted} but got {t.dim()}D")
-        if t.dtype != tensors[0].dtype:
-            raise RuntimeError(
-                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{tensors[0].dtype} and tensor {i} {t.dtype}"
-            )
-    row, column = tensors[0].dim() == 1, tensors[-1].dim() == 1
-    if row:
-        tensors[0] = tensors[0].unsqueeze(0)
-    if column:
-        tensors[-1] = tensors[-1].unsqueeze(-1)
-    for i in range(len(tensors) - 1):
-        if tensors[i].shape[1] != tensors[i + 1].shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
-                f"{list(tensors[i + 1].shape)} cannot be multiplied"
-            )
-    result = _in_best_order(tensors)
-    if row:
-        result = result.squeeze(0)
-    return result.squeeze(-1) if column else result
-
-
-def _in_best_order(matrices):
-    n = len(matrices)
-    sizes = [matrices[0].shape[0]] + [m.shape[1] for m in matrices]
-    # cost[i][j]: operations for matrices i..j; split[i][j]: where to cut them
-    cost = [[0] * n for _ in range(n)]
-    split = [[0] * n for _ in range(n)]
-    for length in range(2, n + 1):
-        for i in range(n - length + 1):
-            j = i + length - 1
-            cost[i][j], split[i][j] = min(
-                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
-            )
-
-    def multiply(i, j):
-        if i == j:
-            return matrices[i]
-        k = split[i][j]
-        return _matmul(multiply(i, k), multiply(k + 1, j))
-
-    return multiply(0, n - 1)
-
-
 @op(out=True)
 def chain_matmul(*matrices):
     """The product of several matrices, in the order that takes the fewest operations."""
@@ -159,7 +102,7 @@ def chain_matmul(*matrices):
             raise RuntimeError(f"chain_matmul: Tensor dimension is {m.dim()}, expected 2 instead.")
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return matrices[0] if len(matrices) == 1 else _ops["linalg.multi_dot"](matrices)
 
 
 @op(name="linalg.matrix_power", out="exact")

@@ -1,0 +1,131 @@
+"""Products of complex matrices, chains of products and reflections of small matrices, against NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+
+def numbers(*shape, seed=0, dtype=np.complex64):
+    parts = np.random.default_rng(seed).standard_normal((2, *shape))
+    return (parts[0] + 1j * parts[1]).astype(dtype)
+
+
+def near(got, want, dtype):
+    tolerance = 1e-5 if dtype in (np.complex64, np.float32) else 1e-13
+    np.testing.assert_allclose(got.numpy(), want, rtol=0, atol=tolerance * (1 + np.abs(want).max(initial=0)))
+
+
+SIZES = [
+    *itertools.product([1, 6, 13, 33], [3, 5, 17, 40], [4, 9, 130]),
+    (100, 41, 67),
+    (64, 64, 2500),
+    (70, 1100, 300),
+    (0, 5, 5),
+    (8, 0, 8),
+    (8, 8, 0),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize(("m", "n", "k"), SIZES)
+def test_products_of_complex_matrices(m, n, k, dtype):
+    """Both operands as they are and turned, with strides, with numbers and addends of every kind."""
+    a, b, c = (
+        numbers(m, k, dtype=dtype),
+        numbers(k, n, seed=1, dtype=dtype),
+        numbers(m, n, seed=2, dtype=dtype),
+    )
+    want = a.astype(np.complex128) @ b.astype(np.complex128)
+    add, turned_add = rl.tensor(c), rl.tensor(c.T.copy()).t()
+    for left, right in itertools.product((0, 1, 2), (0, 1, 2)):
+        x, y = (_laid_out(z, way) for z, way in ((a, left), (b, right)))
+        near(x @ y, want, dtype)
+        near(rl.addmm(add, x, y, beta=0.5, alpha=2 - 1j), 0.5 * c + (2 - 1j) * want, dtype)
+        near(rl.addmm(turned_add, x, y, beta=0.5 + 2j), (0.5 + 2j) * c + want, dtype)
+    if m and n:
+        near(rl.addmm(add[0], rl.tensor(a), rl.tensor(b)), c[0] + want, dtype)
+        out = rl.empty(n, m, dtype=add.dtype).t()
+        near(rl.mm(rl.tensor(a), rl.tensor(b), out=out), want, dtype)
+
+
+def _laid_out(x, way):
+    if way == 0:
+        return rl.tensor(x)
+    if way == 1:
+        return rl.tensor(x.T.copy()).t()
+    return rl.tensor(np.repeat(x, 2, axis=1))[:, ::2]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("size", [4, 7, 12, 16, 33])
+def test_batches_of_complex_products(size, dtype):
+    a, b = numbers(5, size, 9, dtype=dtype), numbers(5, 9, size, seed=1, dtype=dtype)
+    add = numbers(5, size, size, seed=2, dtype=dtype)
+    near(rl.tensor(a) @ rl.tensor(b), a @ b, dtype)
+    near(rl.tensor(a).conj() @ rl.tensor(b), a.conj() @ b, dtype)
+    near(rl.tensor(b.swapaxes(1, 2).copy()) @ rl.tensor(b), b.swapaxes(1, 2) @ b, dtype)
+    near(rl.baddbmm(rl.tensor(add), rl.tensor(a), rl.tensor(b), beta=1j), 1j * add + a @ b, dtype)
+    near(rl.tensor(a) @ rl.tensor(b[0]), a @ b[0], dtype)
+
+
+def test_complex_products_keep_what_is_not_finite_in_its_row():
+    a, b = numbers(12, 12), numbers(12, 12, seed=1)
+    a[3, 4] = np.nan
+    got = (rl.tensor(a) @ rl.tensor(b)).numpy()
+    assert np.isnan(got[3]).all() and np.isfinite(np.delete(got, 3, 0)).all()
+
+
+@pytest.mark.parametrize(
+    "sizes", [(3, 4, 5), (7, 2, 9, 4), (4, 30, 2, 11, 6), (1, 8, 1, 8, 3, 2), (2, 0, 3, 4)]
+)
+def test_chains_of_products(sizes):
+    rng = np.random.default_rng(0)
+    parts = [rng.standard_normal(s) for s in itertools.pairwise(sizes)]
+    want = parts[0]
+    for p in parts[1:]:
+        want = want @ p
+    near(rl.linalg.multi_dot([rl.tensor(p) for p in parts]), want, np.float64)
+    near(rl.chain_matmul(*[rl.tensor(p) for p in parts]), want, np.float64)
+    ends = [parts[0][0], *parts[1:-1], parts[-1][:, 0]] if len(parts) > 1 else parts
+    got = rl.linalg.multi_dot([rl.tensor(p) for p in ends])
+    assert got.shape == ()
+    near(got, want[0, 0], np.float64)
+
+
+def test_chains_that_do_not_fit():
+    one = rl.ones(2, 3)
+    for wrong, message in (
+        ([one], "at least 2 tensors"),
+        ([one, one], "cannot be multiplied"),
+        ([one, rl.ones(3), rl.ones(3, 2)], "tensor 1 must be 2D"),
+        ([one, rl.ones(3, 2, dtype=rl.float64)], "same dtype"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            rl.linalg.multi_dot(wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "shape", [(4, 15, 15), (9, 9), (12, 3), (3, 12), (31, 32), (33, 20), (100, 30), (20, 120), (2, 40, 9)]
+)
+def test_reflections_one_by_one(shape, dtype):
+    """QR in every mode, and the products of its reflections, of matrices that are too small for blocks."""
+    a = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x = rl.tensor(a)
+    m, n = shape[-2:]
+    k = min(m, n)
+    for mode in ("reduced", "complete"):
+        q, r = rl.linalg.qr(x, mode=mode)
+        near(q @ r, a, dtype)
+        width = q.shape[-1]
+        assert width == (m if mode == "complete" else k)
+        near(q.mT @ q, np.broadcast_to(np.eye(width), (*shape[:-2], width, width)), dtype)
+        near(r, np.triu(r.numpy()), dtype)
+        near(rl.linalg.qr(x, mode="r")[1], r.numpy()[..., :k, :], dtype)
+    packed, tau = rl.geqrf(x)
+    near(packed.triu()[..., :k, :], r.numpy()[..., :k, :], dtype)
+    near(rl.linalg.householder_product(packed[..., :k], tau), q.numpy()[..., :k], dtype)
+    near(rl.ormqr(packed[..., :k], tau, x, transpose=True), r.numpy(), dtype)
