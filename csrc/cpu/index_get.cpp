@@ -68,7 +68,7 @@ template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const PlaceSet
                                          int64_t strided, int64_t out_step, int64_t in_step) {
   const int64_t* step = nest.strides[0];
   const VecRows by_registers = vec_rows(bytes);
-  nest.parallel_runs(kPieceBytes / 2 / (bytes + 16) + 1, [&](char* const* at, int64_t n) {
+  nest.parallel_runs(kPieceBytes * 2 / (bytes + 16) + 1, [&](char* const* at, int64_t n) {
     int64_t offsets[kChunk];
     char* from[K];
     for (int64_t i = 0; i < n; i += kChunk) {
