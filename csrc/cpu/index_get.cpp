@@ -45,8 +45,10 @@ void copy_vec_rows(char* to, int64_t step, const char* from, int64_t jump, const
     if (j + kAhead < count) __builtin_prefetch(from + offsets[j + kAhead] + (j + kAhead) * jump);
     const char* row = from + offsets[j] + j * jump;
     ByteVec held[kVecs];
-    __builtin_memcpy(held, row, sizeof held);
-    __builtin_memcpy(to, held, sizeof held);
+#pragma GCC unroll 8
+    for (int k = 0; k < kVecs; ++k) __builtin_memcpy(&held[k], row + k * sizeof(ByteVec), sizeof(ByteVec));
+#pragma GCC unroll 8
+    for (int k = 0; k < kVecs; ++k) __builtin_memcpy(to + k * sizeof(ByteVec), &held[k], sizeof(ByteVec));
   }
 }
 using VecRows = void (*)(char*, int64_t, const char*, int64_t, const int64_t*, int64_t);
