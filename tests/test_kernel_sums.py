@@ -294,3 +294,23 @@ def test_distances_of_many_small_matrices(others, p, dtype):
     got = rl.cdist(rl.tensor(a), rl.tensor(b), p).numpy()
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(rl.cdist(rl.tensor(a[5]), rl.tensor(b[5]), p).numpy(), got[5])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
+def test_reductions_of_repeated_elements(dtype):
+    x = (array(5, 1, 7) * 3).astype(dtype)
+    wide, t = np.broadcast_to(x, (5, 40, 7)), rl.from_numpy(x).expand(5, 40, 7)
+    for dims in (1, (0, 1), (1, 2), (0, 1, 2), (0, 2)):
+        expected = wide.astype(np.float64).sum(dims) if dtype == "float16" else wide.sum(dims)
+        tolerance = 2e-3 if dtype == "float16" else 1e-5
+        np.testing.assert_allclose(t.sum(dims).numpy(), expected, rtol=tolerance, atol=1e-3)
+        np.testing.assert_array_equal(t.any(dims).numpy(), wide.any(dims))
+        if dtype != "complex64":
+            np.testing.assert_array_equal(t.amax(dims).numpy(), wide.max(dims))
+        if dtype in ("float32", "float64", "complex64"):
+            np.testing.assert_allclose(t.mean(dims).numpy(), wide.mean(dims), rtol=1e-4, atol=1e-6)
+    whole = rl.from_numpy(x[:1, :1, :1].copy()).expand(3, 4, 5)
+    np.testing.assert_allclose(whole.sum().numpy(), x[0, 0, 0] * np.asarray(60, "int64"), rtol=2e-3)
+    assert rl.zeros(2, 1).expand(2, 0).sum().item() == 0

@@ -45,8 +45,10 @@ void copy_vec_rows(char* to, int64_t step, const char* from, int64_t jump, const
     if (j + kAhead < count) __builtin_prefetch(from + offsets[j + kAhead] + (j + kAhead) * jump);
     const char* row = from + offsets[j] + j * jump;
     ByteVec held[kVecs];
-    __builtin_memcpy(held, row, sizeof held);
-    __builtin_memcpy(to, held, sizeof held);
+#pragma GCC unroll 8
+    for (int k = 0; k < kVecs; ++k) __builtin_memcpy(&held[k], row + k * sizeof(ByteVec), sizeof(ByteVec));
+#pragma GCC unroll 8
+    for (int k = 0; k < kVecs; ++k) __builtin_memcpy(to + k * sizeof(ByteVec), &held[k], sizeof(ByteVec));
   }
 }
 using VecRows = void (*)(char*, int64_t, const char*, int64_t, const int64_t*, int64_t);
@@ -68,7 +70,7 @@ template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const PlaceSet
                                          int64_t strided, int64_t out_step, int64_t in_step) {
   const int64_t* step = nest.strides[0];
   const VecRows by_registers = vec_rows(bytes);
-  nest.parallel_runs(kPieceBytes / 2 / (bytes + 16) + 1, [&](char* const* at, int64_t n) {
+  nest.parallel_runs(kPieceBytes * 2 / (bytes + 16) + 1, [&](char* const* at, int64_t n) {
     int64_t offsets[kChunk];
     char* from[K];
     for (int64_t i = 0; i < n; i += kChunk) {

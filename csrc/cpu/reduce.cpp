@@ -4,13 +4,14 @@
 
 #include "base/parallel.h"
 #include "cpu/isa.h"
+#include "cpu/nest.h"
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
 
 namespace rl::RL_ISA {
 namespace {
 
-void reduce(Reduce op, const View& out, const View& in, double p) {
+void reduce_elements(Reduce op, const View& out, const View& in, double p) {
   bool done = false, norm = op >= Reduce::Norm0 && op <= Reduce::SumSquares;
   if (op == Reduce::Any || op == Reduce::All || op == Reduce::CountNonzero) return void(reduce_truth(op, out, in));
   switch (in.dtype) {
@@ -24,6 +25,42 @@ void reduce(Reduce op, const View& out, const View& in, double p) {
     default: done = reduce_int(op, out, in); break;
   }
   CHECK(done, NotImplemented, "this reduction is not defined for ", info(in.dtype).name);
+}
+
+void multiply(const View& out, int64_t times) {
+  visit_compute(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!is_half_v<T> && !__is_same(T, bool)) {
+      T factor;
+      if constexpr (is_complex_v<T>) factor = T(static_cast<typename T::value_type>(times));
+      else factor = static_cast<T>(times);
+      const Nest<1> nest({&out});
+      nest.for_runs(0, nest.total, [&](char* const* at, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          T& x = *reinterpret_cast<T*>(at[0] + i * nest.strides[0][0]);
+          x = wrap_mul(x, factor);
+        }
+      });
+    }
+  });
+}
+
+// Dimensions along which all elements are one and the same, as in the gradient of a sum: it is read once, and a sum
+// multiplied by their number.
+void reduce(Reduce op, const View& out, const View& in, double p) {
+  int64_t sizes[kMaxDims], times = 1;
+  const bool sum = op == Reduce::Sum && out.dtype != DType::Float16 && out.dtype != DType::BFloat16;
+  if (sum || op == Reduce::Mean || op == Reduce::Min || op == Reduce::Max || op == Reduce::Any || op == Reduce::All) {
+    for (int d = 0; d < in.ndim; ++d) {
+      sizes[d] = in.sizes[d];
+      if (in.strides[d] == 0 && in.sizes[d] > 1 && out.sizes[d] == 1) times *= in.sizes[d], sizes[d] = 1;
+    }
+  }
+  if (times == 1) return reduce_elements(op, out, in, p);
+  View once = in;
+  once.sizes = sizes;
+  reduce_elements(op, out, once, p);
+  if (sum) multiply(out, times);
 }
 
 // Both extremes of all integers in one pass.
