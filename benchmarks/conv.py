@@ -64,6 +64,12 @@ def layers():
     add(
         "conv3d 3x3x3/2 16-32@16x56x56", "conv3d", (1, 16, 16, 56, 56), (32, 16, 3, 3, 3), stride=2, padding=1
     )
+    add("conv3d 3x3x3 256@2x7x7", "conv3d", (4, 256, 2, 7, 7), (256, 256, 3, 3, 3), padding=1)
+    add("text 3x100 1-100@60", "conv2d", (32, 1, 60, 100), (100, 1, 3, 100))
+    add("text 5x300 1-100@60", "conv2d", (32, 1, 60, 300), (100, 1, 5, 300))
+    add("17x17 16-32@20", "conv2d", (8, 16, 20, 20), (32, 16, 17, 17))
+    add("transposed 7x7 100-64@2", "conv_transpose2d", (16, 100, 2, 2), (100, 64, 7, 7))
+    add("dilated 3x3 128-256@8", "conv2d", (32, 128, 8, 8), (256, 128, 3, 3), padding=4, dilation=4)
     add("tiny 3x3 8@8", "conv2d", (1, 8, 8, 8), (8, 8, 3, 3), padding=1)
     return rows
 

@@ -191,3 +191,16 @@ def test_windows_of_one_place_are_the_picture(order):
     up = rl.tensor(array(3, 5, 7, 6, seed=1))
     y.backward(up)
     assert t.grad.equal(up)
+
+
+@pytest.mark.parametrize("shape, factor", [((2, 12, 3, 5), 2), ((1, 18, 4, 2), 3), ((2, 4, 3, 3), 1)])
+def test_pixels_shuffled_with_channels_last(shape, factor):
+    x = rl.tensor(array(*shape), requires_grad=True)
+    last = x.detach().contiguous(memory_format=rl.channels_last).requires_grad_()
+    y, z = F.pixel_shuffle(x, factor), F.pixel_shuffle(last, factor)
+    assert z.equal(y) and z.is_contiguous(memory_format=rl.channels_last)
+    back = F.pixel_unshuffle(z.detach(), factor)
+    assert back.equal(x) and back.is_contiguous(memory_format=rl.channels_last)
+    for result in (y, z):
+        result.backward(rl.arange(float(y.numel())).view(y.shape))
+    assert last.grad.equal(x.grad)

@@ -90,15 +90,16 @@ struct WeightSums {
             offsets.push_back(static_cast<int32_t>(c * lattice.channel + lattice.offset(kd, kh, kw)));
   }
 
-  // The taps of a share, depth by depth, so that those which see nothing but the frame can be left out: `order[i]`
-  // is the i-th.
-  std::vector<int32_t> order_by_depth(int64_t channels) const {
+  // The taps of a share, depth by depth, so that those which see nothing but the frame can be left out: where the i-th
+  // of the filters' order stands.
+  std::vector<int64_t> ranks_by_depth(int64_t channels) const {
     const int64_t flat = s.kernel[1] * s.kernel[2];
-    std::vector<int32_t> order;
-    for (int64_t i = 0; i < channels * taps; ++i)
-      order.push_back(
-          static_cast<int32_t>((i / flat % channels * s.kernel[0] + i / flat / channels) * flat + i % flat));
-    return order;
+    std::vector<int64_t> ranks;
+    ranks.reserve(channels * taps);
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
+        for (int64_t i = 0; i < flat; ++i) ranks.push_back((kd * channels + c) * flat + i);
+    return ranks;
   }
 
   // seen (places, width): what each tap sees.
@@ -193,12 +194,14 @@ struct WeightSums {
     Scratch<int64_t> places(most);
     std::vector<Plot> plots;
     Ground ground;
-    const std::vector<int32_t> order = order_by_depth(channels);
-    std::vector<int32_t> at(order.size());
-    for (size_t i = 0; i < order.size(); ++i) at[i] = offsets[order[i]];
+    const bool by_depth = slabs.by_depth;
+    const std::vector<int64_t> ranks = by_depth ? ranks_by_depth(channels) : std::vector<int64_t>();
+    std::vector<int32_t> ranked(ranks.size());
+    for (size_t i = 0; i < ranks.size(); ++i) ranked[ranks[i]] = offsets[i];
+    const int32_t* at = by_depth ? ranked.data() : offsets.data();
     std::vector<int64_t> depths;
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd) depths.push_back(kd);
-    std::fill(sums.get(), sums_of(block1), 0.0f);
+    if (by_depth) std::fill(sums.get(), sums_of(block1), 0.0f);
     const int64_t step[3] = {1, 1, 1}, start[3] = {0, 0, 0};
     for (int64_t slab = first; slab < last; ++slab) {
       slabs.plots(slab, plots);
@@ -212,20 +215,20 @@ struct WeightSums {
                       s.out_channels * s.out_plane());
       for (const Ground::Run& run : ground.rows)
         for (int64_t i = 0; i < run.count; ++i) places[run.place + i] = run.from + i;
-      int64_t k0 = 0, k1 = s.kernel[0];
-      if (!lattice.plain) lattice.seen_depths(depths, plots.data(), n, 0, s.out[0], &k0, &k1);
-      k0 *= count / s.kernel[0], k1 *= count / s.kernel[0];
+      int64_t k0 = 0, k1 = count;
+      if (by_depth) {
+        lattice.seen_depths(depths, plots.data(), n, 0, s.out[0], &k0, &k1);
+        k0 *= count / s.kernel[0], k1 *= count / s.kernel[0];
+      }
       for (int64_t b = block0; b < block1; ++b) {
         int64_t o = blocks.first(b) * W, vecs = blocks.width(b), tile = kTileRows[vecs - 1];
         turn_sides(ground, dy + (g * out + o) * s.out_plane(), std::min(out - o, vecs * W), vecs, rows.get(),
                    side.get());
         for (int64_t k = k0; k < k1; k += tile)
-          kTiles[vecs - 1][std::min(tile, k1 - k) - 1](ground.count, from, at.data() + k, places.get(), side.get(),
-                                                       sums_of(b) + k * vecs * W, vecs * W, true);
+          kTiles[vecs - 1][std::min(tile, k1 - k) - 1](ground.count, from, at + k, places.get(), side.get(),
+                                                       sums_of(b) + k * vecs * W, vecs * W, by_depth || slab > first);
       }
     }
-    std::vector<int64_t> rank(order.size());
-    for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<int64_t>(i);
     for (int64_t b = block0; b < block1; ++b)
       for (int64_t v = 0; v < blocks.width(b); ++v)
         for (int64_t k = 0; k < count; k += W) {
@@ -233,7 +236,8 @@ struct WeightSums {
           const float* from = sums_of(b) + v * W;
           Reg r[W];
           for (int i = 0; i < W; ++i)
-            r[i] = k + i < count ? load(from + rank[k + i] * blocks.width(b) * W) : _mm512_setzero_ps();
+            r[i] = k + i < count ? load(from + (by_depth ? ranks[k + i] : k + i) * blocks.width(b) * W)
+                                 : _mm512_setzero_ps();
           turn(r);
           float* to = dw + ((g * out + o) * in + c0) * taps + k;
           for (int i = 0; i < W && o + i < out; ++i) _mm512_mask_storeu_ps(to + i * in * taps, lanes(count - k), r[i]);

@@ -225,7 +225,9 @@ void resize(const ResizeTable& s, const View& out, const View& in) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     Weights<T> w(s);
-    if (s.taps != 2 && s.taps != 4) return resize_many(s, {s.places, s.taps}, out, in, w);
+    // Rows that grow along themselves run side by side.
+    const bool lanes = s.inner == 1 && s.outer >= kRows && s.n_out >= s.n_in;
+    if (lanes || (s.taps != 2 && s.taps != 4)) return resize_many(s, {s.places, s.taps}, out, in, w);
     parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
       if (s.taps == 2) mix<2, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
       else mix<4, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);

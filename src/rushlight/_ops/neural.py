@@ -5,6 +5,12 @@ from rushlight._compose import op
 from rushlight._ops.shape import broadcast_tensors
 
 
+def _channels_last(input):
+    return (
+        input.dim() == 4 and not input.is_contiguous() and input.is_contiguous(memory_format=_C.channels_last)
+    )
+
+
 @op
 def pixel_shuffle(input, upscale_factor):
     """(..., C r^2, H, W) to (..., C, H r, W r)."""
@@ -23,6 +29,8 @@ def pixel_shuffle(input, upscale_factor):
         )
     n = len(batch)
     x = input.reshape(*batch, c // (r * r), r, r, h, w)
+    if _channels_last(input):
+        return x.permute(0, 4, 2, 5, 3, 1).reshape(batch[0], h * r, w * r, c // (r * r)).permute(0, 3, 1, 2)
     x = x.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
     return x.reshape(*batch, c // (r * r), h * r, w * r)
 
@@ -46,6 +54,8 @@ def pixel_unshuffle(input, downscale_factor):
             )
     n = len(batch)
     x = input.reshape(*batch, c, h // r, r, w // r, r)
+    if _channels_last(input):
+        return x.permute(0, 2, 4, 1, 3, 5).reshape(batch[0], h // r, w // r, c * r * r).permute(0, 3, 1, 2)
     x = x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
     return x.reshape(*batch, c * r * r, h // r, w // r)
 
