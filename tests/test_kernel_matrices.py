@@ -239,6 +239,26 @@ def test_fft_lengths(n, dtype):
     assert all(rl.equal(whole[i], rl.fft.fft(rl.tensor(z[i]))) for i in range(5))
 
 
+@pytest.mark.parametrize(
+    "dims", [(0,), (1,), (0, 1), (1, 0), (1, 2), (2, 1), (0, 1, 2), (1, 3), (0, 1, 2, 3)]
+)
+def test_dimensions_of_one_number_are_their_own_transforms(dims):
+    for shape in ((6, 1, 5, 1), (1, 1, 1, 1)):
+        x = array(*shape, dtype=np.float64)
+        z = x + 1j * array(*shape, seed=1, dtype=np.float64)
+        real, whole = rl.tensor(x), rl.tensor(z)
+        sizes = [shape[d] for d in dims]
+        for norm in ("backward", "ortho", "forward"):
+            for got, want in (
+                (rl.fft.fftn(whole, dim=dims, norm=norm), np.fft.fftn(z, axes=dims, norm=norm)),
+                (rl.fft.ifftn(real, dim=dims, norm=norm), np.fft.ifftn(x, axes=dims, norm=norm)),
+                (rl.fft.rfftn(real, dim=dims, norm=norm), np.fft.rfftn(x, axes=dims, norm=norm)),
+            ):
+                np.testing.assert_allclose(got, want, atol=1e-13)
+        half = rl.fft.rfftn(real, dim=dims)
+        np.testing.assert_allclose(rl.fft.irfftn(half, s=sizes, dim=dims), x, atol=1e-13)
+
+
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), (2, 0), (1, 2), (0, 1, 2)])
 def test_real_inputs_have_mirrored_spectra(dims):
     x = array(4, 5, 6, dtype=np.float64)
