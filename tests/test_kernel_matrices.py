@@ -285,3 +285,17 @@ def test_fourier_lines_of_any_number_and_length(shape, dtype):
         back = rl.fft.irfft(rl.tensor(half), n=shape[dim], dim=dim)
         np.testing.assert_allclose(back.numpy(), x, **tolerance)
     np.testing.assert_allclose(rl.fft.fftn(rl.tensor(x)).numpy(), np.fft.fftn(x), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [16384, 16000, 30030, 65540, 50001])
+def test_real_results_of_long_lines(n, dtype):
+    """Back to real numbers and, by hfft, forward to them; what is imaginary at the ends does not count."""
+    half = (array(2, n // 2 + 1, dtype=dtype) + 1j * array(2, n // 2 + 1, seed=1, dtype=dtype)).astype(
+        np.complex64 if dtype == np.float32 else np.complex128
+    )
+    scale = (2e-6 if dtype == np.float32 else 1e-14) * math.sqrt(n) * 4
+    wide = rl.tensor(np.repeat(half, 2, axis=1))[:, ::2]
+    for x in (rl.tensor(half), wide):
+        np.testing.assert_allclose(rl.fft.irfft(x, n=n) * n, np.fft.irfft(half, n=n) * n, rtol=0, atol=scale)
+        np.testing.assert_allclose(rl.fft.hfft(x, n=n), np.fft.hfft(half, n=n), rtol=0, atol=scale)
