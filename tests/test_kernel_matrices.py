@@ -239,6 +239,26 @@ def test_fft_lengths(n, dtype):
     assert all(rl.equal(whole[i], rl.fft.fft(rl.tensor(z[i]))) for i in range(5))
 
 
+@pytest.mark.parametrize(
+    "dims", [(0,), (1,), (0, 1), (1, 0), (1, 2), (2, 1), (0, 1, 2), (1, 3), (0, 1, 2, 3)]
+)
+def test_dimensions_of_one_number_are_their_own_transforms(dims):
+    for shape in ((6, 1, 5, 1), (1, 1, 1, 1)):
+        x = array(*shape, dtype=np.float64)
+        z = x + 1j * array(*shape, seed=1, dtype=np.float64)
+        real, whole = rl.tensor(x), rl.tensor(z)
+        sizes = [shape[d] for d in dims]
+        for norm in ("backward", "ortho", "forward"):
+            for got, want in (
+                (rl.fft.fftn(whole, dim=dims, norm=norm), np.fft.fftn(z, axes=dims, norm=norm)),
+                (rl.fft.ifftn(real, dim=dims, norm=norm), np.fft.ifftn(x, axes=dims, norm=norm)),
+                (rl.fft.rfftn(real, dim=dims, norm=norm), np.fft.rfftn(x, axes=dims, norm=norm)),
+            ):
+                np.testing.assert_allclose(got, want, atol=1e-13)
+        half = rl.fft.rfftn(real, dim=dims)
+        np.testing.assert_allclose(rl.fft.irfftn(half, s=sizes, dim=dims), x, atol=1e-13)
+
+
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), (2, 0), (1, 2), (0, 1, 2)])
 def test_real_inputs_have_mirrored_spectra(dims):
     x = array(4, 5, 6, dtype=np.float64)
@@ -280,3 +300,17 @@ def test_many_inner_products(k, dtype):
     start = rl.ones(80, 1, 1, dtype=a.dtype)
     sums = rl.baddbmm(start, a.reshape(80, 1, k), b.reshape(80, k, 1), beta=2, alpha=3)
     np.testing.assert_allclose(sums.numpy().reshape(2, 40), 2 + 3 * expected, atol=4 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [16384, 16000, 30030, 65540, 50001])
+def test_real_results_of_long_lines(n, dtype):
+    """Back to real numbers and, by hfft, forward to them; what is imaginary at the ends does not count."""
+    half = (array(2, n // 2 + 1, dtype=dtype) + 1j * array(2, n // 2 + 1, seed=1, dtype=dtype)).astype(
+        np.complex64 if dtype == np.float32 else np.complex128
+    )
+    scale = (2e-6 if dtype == np.float32 else 1e-14) * math.sqrt(n) * 4
+    wide = rl.tensor(np.repeat(half, 2, axis=1))[:, ::2]
+    for x in (rl.tensor(half), wide):
+        np.testing.assert_allclose(rl.fft.irfft(x, n=n) * n, np.fft.irfft(half, n=n) * n, rtol=0, atol=scale)
+        np.testing.assert_allclose(rl.fft.hfft(x, n=n), np.fft.hfft(half, n=n), rtol=0, atol=scale)

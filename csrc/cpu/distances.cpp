@@ -132,7 +132,8 @@ template <Kind kKind, class T> void distances_as(const View& out, const View& a,
   // Beyond the last rows there is room to read.
   const int64_t step = few ? kLanes<T> : (n + kSide<T> - 1) / kSide<T> * kSide<T> + kSide<T>;
   const int64_t work = std::max<int64_t>(1, n * (m + 1) / (kKind == Kind::Powers ? 1 : 8));
-  const int64_t grain = std::max<int64_t>(1, 16384 / work), batches = 16384 / std::max<int64_t>(1, work * rows);
+  const int64_t grain = std::max<int64_t>(1, 16384 / work);
+  const int64_t batches = 16384 / std::max<int64_t>(1, (few ? std::max(work, 2 * (m + 8)) : work) * rows);
   parallel_for(0, batch, std::max<int64_t>(1, batches), [&](int64_t first, int64_t last) {
     Scratch<T> turned(along ? 0 : m * step);
     for (int64_t s = first; s < last; ++s) {

@@ -82,8 +82,22 @@ void c2r_passes(const View& out, const View& in, const int* dims, int ndims, boo
   c2r_pass<T>(out, middle, dims[ndims - 1], forward, static_cast<T>(scale));
 }
 
-void c2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+// The dimensions that are more than one number long, which is its own transform; the last one stays if it is the only
+// one, or if `whole` says that it is not transformed as the others are.
+struct Lengthy {
+  int dims[kMaxDims], count = 0;
+  Lengthy(const View& v, const int* all, int ndims, bool whole) {
+    for (int i = 0; i < ndims; ++i) {
+      const bool last = i + 1 == ndims;
+      if (v.sizes[all[i]] > 1 || (last && (whole || count == 0))) dims[count++] = all[i];
+    }
+  }
+};
+
+void c2c(const View& out, const View& in, const int* given, int given_count, bool forward, double scale) {
   if (out.numel() == 0) return;
+  const Lengthy some(out, given, given_count, !is_complex(in.dtype));
+  const int *dims = some.dims, ndims = some.count;
   visit_real(out.dtype, [&](auto x) {
     using T = decltype(x);
     for_parts(out, in, dims, ndims, [&](const View& to, const View& from) {
@@ -97,8 +111,10 @@ void c2c(const View& out, const View& in, const int* dims, int ndims, bool forwa
   });
 }
 
-void r2c(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+void r2c(const View& out, const View& in, const int* given, int given_count, bool forward, double scale) {
   if (out.numel() == 0) return;
+  const Lengthy some(out, given, given_count, true);
+  const int *dims = some.dims, ndims = some.count;
   visit_real(out.dtype, [&](auto x) {
     for_parts(out, in, dims, ndims, [&](const View& to, const View& from) {
       r2c_passes<decltype(x)>(to, from, dims, ndims, forward, scale);
@@ -106,8 +122,10 @@ void r2c(const View& out, const View& in, const int* dims, int ndims, bool forwa
   });
 }
 
-void c2r(const View& out, const View& in, const int* dims, int ndims, bool forward, double scale) {
+void c2r(const View& out, const View& in, const int* given, int given_count, bool forward, double scale) {
   if (out.numel() == 0) return;
+  const Lengthy some(in, given, given_count, true);
+  const int *dims = some.dims, ndims = some.count;
   visit_real(out.dtype, [&](auto x) {
     for_parts(out, in, dims, ndims, [&](const View& to, const View& from) {
       c2r_passes<decltype(x)>(to, from, dims, ndims, forward, scale);

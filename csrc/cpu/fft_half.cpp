@@ -39,30 +39,33 @@ template <class T> void fft_half_from(T* z, int64_t pitch, int64_t count, int64_
 }
 // Z_k = X_k + conj X_{n-k} + i w^-k (X_k - conj X_{n-k}). A real result leaves no room for the imaginary parts of the
 // first and the last number.
-template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_turns,
-                                      T* z, int64_t pitch, bool forward) {
+template <class T> void fft_half_into_part(const T* line, int64_t n, const T* half_turns, T* z, int64_t first,
+                                           int64_t last, bool forward) {
   constexpr int W = Pairs<T>::W;
   const Pairs<T> conjugate = fft::alternating(T(0), T(-0.0));
   const Pairs<T> here = forward ? conjugate : Pairs<T>{}, there = forward ? Pairs<T>{} : conjugate;
-  for (int64_t l = 0; l < count; ++l, z += pitch) {
-    const T* line = in + at[l];
-    for (int64_t k = 0; k < n; k += W) {
-      const First part(2 * (n - k));
-      const Pairs<T> a = flipped(fft::load(line + 2 * k, part), here);
-      const Pairs<T> b = flipped(fft::load_back(line + 2 * (n - k), n - k), there);
-      const Pairs<T> w = flipped(fft::load(half_turns + 2 * k, part), conjugate);
-      const Pairs<T> x = (a + b) - minus_i(turned(a - b, real_parts(w), imag_parts(w)));
-      fft::store(z + 2 * k, x);
-    }
-    z[0] = line[0] + line[2 * n], z[1] = line[0] - line[2 * n];
+  for (int64_t k = first; k < last; k += W) {
+    const First part(2 * (n - k));
+    const Pairs<T> a = flipped(fft::load(line + 2 * k, part), here);
+    const Pairs<T> b = flipped(fft::load_back(line + 2 * (n - k), n - k), there);
+    const Pairs<T> w = flipped(fft::load(half_turns + 2 * k, part), conjugate);
+    const Pairs<T> x = (a + b) - minus_i(turned(a - b, real_parts(w), imag_parts(w)));
+    fft::store(z + 2 * k, x);
   }
+  if (first == 0) z[0] = line[0] + line[2 * n], z[1] = line[0] - line[2 * n];
+}
+template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_turns,
+                                      T* z, int64_t pitch, bool forward) {
+  for (int64_t l = 0; l < count; ++l) fft_half_into_part(in + at[l], n, half_turns, z + l * pitch, 0, n, forward);
 }
 
 template void fft_half_part(const float*, int64_t, const float*, float*, int64_t, int64_t, bool, float);
 template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, float*, const int64_t*, bool, float);
+template void fft_half_into_part(const float*, int64_t, const float*, float*, int64_t, int64_t, bool);
 template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
 template void fft_half_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool, double);
 template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
+template void fft_half_into_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool);
 template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
 
 }  // namespace rl::cpu
@@ -71,12 +74,15 @@ template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, con
 namespace rl::cpu {
 template <class T> void fft_half_part(const T*, int64_t, const T*, T*, int64_t, int64_t, bool, T) {}
 template <class T> void fft_half_from(T*, int64_t, int64_t, int64_t, const T*, T*, const int64_t*, bool, T) {}
+template <class T> void fft_half_into_part(const T*, int64_t, const T*, T*, int64_t, int64_t, bool) {}
 template <class T> void fft_half_into(const T*, const int64_t*, int64_t, int64_t, const T*, T*, int64_t, bool) {}
 template void fft_half_part(const float*, int64_t, const float*, float*, int64_t, int64_t, bool, float);
 template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, float*, const int64_t*, bool, float);
+template void fft_half_into_part(const float*, int64_t, const float*, float*, int64_t, int64_t, bool);
 template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
 template void fft_half_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool, double);
 template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
+template void fft_half_into_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool);
 template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
 }  // namespace rl::cpu
 #endif

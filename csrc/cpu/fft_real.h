@@ -52,13 +52,17 @@ template <class T> void long_c2r(const FftPlan<T>& plan, const std::complex<T>* 
                                  int64_t os, bool forward, T scale) {
   const int64_t h = n / 2;
   const bool even = n % 2 == 0;
-  Scratch<std::complex<T>> z(plan.n);
+  const bool wide = even && is == 1 && cpu::has_avx512();
+  Scratch<std::complex<T>> z(plan.n + 8);
   // a real result leaves no room for imaginary parts of the first and, of even lengths, the middle value
   auto at = [&](int64_t k) {
     const std::complex<T> x = src[k * is];
     return std::complex<T>(x.real(), k == 0 || (even && k == h) ? T(0) : forward ? -x.imag() : x.imag());
   };
   parallel_for(0, plan.n, kLongPiece, [&](int64_t k, int64_t end) {
+    if (wide)
+      return cpu::fft_half_into_part(reinterpret_cast<const T*>(src), h, plan.half_turns.data(),
+                                     reinterpret_cast<T*>(z.get()), k, end, forward);
     for (; k < end; ++k) {
       if (!even) {
         z[k] = k <= h ? at(k) : std::conj(at(n - k));

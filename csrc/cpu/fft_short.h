@@ -40,6 +40,9 @@ template <class T> void fft_half_from(T* z, int64_t pitch, int64_t count, int64_
 // Numbers first .. end - 1 of one line, end <= n; here z[n] = z[0] is the caller's.
 template <class T> void fft_half_part(const T* z, int64_t n, const T* half_turns, T* out, int64_t first, int64_t end,
                                       bool forward, T scale);
+// The same for the numbers [first, last) of one line; z has room for a vector more than n.
+template <class T>
+void fft_half_into_part(const T* line, int64_t n, const T* half_turns, T* z, int64_t first, int64_t last, bool forward);
 template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_turns,
                                       T* z, int64_t pitch, bool forward);
 

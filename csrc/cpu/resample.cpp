@@ -248,20 +248,43 @@ template <bool kFactors, class T> void sum_bag(T* out, const T* table, int64_t w
   }
 }
 
+// Bags [first, last) of one number each: a few terms, whose count cannot be foreseen, are one plain loop.
+constexpr int64_t kShortBag = 24;
+template <class T> void sum_short_bags(T* out, const T* table, const int64_t* at, const T* f, const int64_t* begin,
+                                       int64_t first, int64_t last) {
+  int64_t i = begin[first];
+  for (int64_t b = first; b < last; ++b) {
+    T sum = 0;
+    for (const int64_t end = begin[b + 1]; i < end; ++i) sum += f[i] * table[at[i]];
+    out[b] = sum;
+  }
+}
+
 template <class T>
 void bag_sum_of(const View& out, const View& table, const View& indices, const View& starts, const View* factors) {
   int64_t bags = out.sizes[0], width = out.sizes[1], rows = table.sizes[0], count = indices.sizes[0];
   const int64_t *at = indices.as<int64_t>(), *begin = starts.as<int64_t>();
-  for (int64_t b = 0; b < bags; ++b)
+  // First all at once, as vectors; which one it is, is asked only where one is wrong.
+  auto sign_of_difference = [](int64_t x, int64_t y) {  // which may pass the ends where one of them is wrong itself
+    return static_cast<int64_t>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y));
+  };
+  int64_t wrong = 0;
+  for (int64_t b = 0; b <= bags; ++b) wrong |= begin[b] | sign_of_difference(count, begin[b]);
+  for (int64_t b = 0; b < bags; ++b) wrong |= sign_of_difference(begin[b + 1], begin[b]);
+  for (int64_t b = 0; wrong < 0 && b < bags; ++b)
     CHECK(begin[b] >= 0 && begin[b] <= begin[b + 1] && begin[b + 1] <= count, Runtime,
           "embedding_bag: offsets must not decrease nor pass the number of indices, ", count, "; bag ", b, " has ",
           begin[b], " to ", begin[b + 1]);
   int64_t per_bag = std::max<int64_t>(1, count / std::max<int64_t>(1, bags) * width);
   parallel_for(0, bags, std::max<int64_t>(1, 32768 / per_bag), [&](int64_t first, int64_t last) {
-    for (int64_t i = begin[first]; i < begin[last]; ++i)
+    int64_t outside = 0;
+    for (int64_t i = begin[first]; i < begin[last]; ++i) outside |= at[i] | sign_of_difference(rows - 1, at[i]);
+    for (int64_t i = begin[first]; outside < 0 && i < begin[last]; ++i)
       CHECK(at[i] >= 0 && at[i] < rows, Runtime,
             "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be ", at[i]);
     const T* f = factors ? factors->as<T>() : nullptr;
+    if (width == 1 && f && begin[last] - begin[first] < kShortBag * (last - first))
+      return sum_short_bags(out.as<T>(), table.as<T>(), at, f, begin, first, last);
     for (int64_t b = first; b < last; ++b) {
       T* sum = out.as<T>() + b * width;
       (f ? sum_bag<true, T> : sum_bag<false, T>)(sum, table.as<T>(), width, at, f, begin[b], begin[b + 1], begin[last]);

@@ -167,3 +167,36 @@ def test_compressed_rows():
     ]:
         with pytest.raises(RuntimeError):
             rl.sparse_csr_tensor(crow, rl.tensor(col), rl.tensor(values), (len(crow) - 1, 3))
+
+
+@pytest.mark.parametrize(("n", "count"), [(3, 4), (40, 300), (7, 0)])
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_products_of_entries_that_meet(n, count, layout):
+    """Two sparse factors have entries where both have one, and gradients there."""
+    generator = rl.Generator().manual_seed(0)
+    parts = []
+    for _ in range(2):
+        places = rl.randint(0, n, (2, count), generator=generator)
+        values = rl.randn(count, generator=generator, dtype=rl.float64).requires_grad_()
+        parts.append((places, values, rl.sparse_coo_tensor(places, values, (n, n))))
+    a, b = (s.coalesce() if layout == "sparse_coo" else s.to_sparse_csr() for _, _, s in parts)
+    product = a * b
+    assert product.layout is getattr(rl, layout)
+    both = (a.to_dense() != 0) & (b.to_dense() != 0)
+    assert product._nnz() == int(both.sum())
+    assert rl.equal(product.to_dense(), a.to_dense() * b.to_dense())
+    if count:
+        (here,) = rl.autograd.grad(product.to_dense().sum(), parts[0][1], retain_graph=True)
+        (there,) = rl.autograd.grad((a.to_dense() * b.to_dense()).sum(), parts[0][1])
+        assert rl.allclose(here, there)
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64])
+@pytest.mark.parametrize("count", [0, 5, 60, 3000])
+def test_matrix_times_vector(count, dtype):
+    """Rows of no, few and many entries."""
+    places = rl.randint(0, 30, (2, count))
+    s = rl.sparse_coo_tensor(places, rl.randn(count, dtype=dtype), (30, 30)).coalesce()
+    x = rl.randn(30, dtype=dtype)
+    for matrix in (s, s.to_sparse_csr()):
+        assert rl.allclose(matrix @ x, s.to_dense() @ x, atol=1e-4 if dtype == rl.float32 else 1e-10)

@@ -118,7 +118,9 @@ def compress(input, kind):
     if along == 1:
         order = rl.argsort(places[1], stable=True)
         places, entries = places[:, order], entries[order]
-    starts = rl.searchsorted(places[along].contiguous(), rl.arange(input.size(along) + 1))
+        starts = rl.searchsorted(places[1].contiguous(), rl.arange(input.size(1) + 1))
+    else:
+        starts = coo._row_starts()
     return _assemble(kind, starts, places, entries, input.shape)
 
 

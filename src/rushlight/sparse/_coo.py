@@ -171,7 +171,7 @@ class SparseTensor(Tensor):
         if self.sparse_dim() == 0:
             return entries.sum(0)
         whole = rl.zeros(tuple(self.shape), dtype=entries.dtype)
-        return whole.index_put(tuple(self._places), entries, accumulate=True)
+        return whole.index_put_(tuple(self._places), entries, accumulate=not self._coalesced)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         if layout is None or layout is rl.sparse_coo:
@@ -259,7 +259,10 @@ def _is_size(value):
 
 
 def _checked_size(indices, values, size):
-    highest = [int(row.max()) + 1 if row.numel() else 0 for row in indices]
+    lowest, highest = [0] * indices.size(0), [0] * indices.size(0)
+    if indices.numel():
+        lowest, highest = (x.tolist() for x in indices.aminmax(dim=1))
+        highest = [n + 1 for n in highest]
     if size is None:
         size = (*highest, *values.shape[1:])
     size = tuple(int(n) for n in size)
@@ -268,9 +271,9 @@ def _checked_size(indices, values, size):
             f"number of dimensions must be sparse_dim ({indices.size(0)}) + dense_dim ({values.dim() - 1}), "
             f"but got {len(size)}"
         )
-    for d, row in enumerate(indices):
-        if row.numel() and int(row.min()) < 0:
-            raise RuntimeError(f"found negative index {int(row.min())} for dim {d}")
+    for d in range(indices.size(0)):
+        if lowest[d] < 0:
+            raise RuntimeError(f"found negative index {lowest[d]} for dim {d}")
         if highest[d] > size[d]:
             raise RuntimeError(
                 f"size is inconsistent with indices: for dim {d}, size is {size[d]} "

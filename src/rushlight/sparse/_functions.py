@@ -72,11 +72,29 @@ def _become(sparse, result):
     return sparse
 
 
+def _met(a, b):
+    """The products of the entries at places where both have one."""
+    layout = a.layout
+    a, b = a.to_sparse()._summed(), b.to_sparse()._summed()
+    keys, others = a._keys(), b._keys()
+    if others.numel() == 0:
+        found = own = others
+    else:
+        at = rl.searchsorted(others, keys).clamp_(max=others.numel() - 1)
+        own = (others[at] == keys).nonzero().squeeze(1)
+        found = at[own]
+    entries = a._entries[own] * b._entries[found]
+    result = make(a._places[:, own], entries, a.shape, True)
+    return result if layout is rl.sparse_coo else result.to_sparse(layout=layout)
+
+
 @handles("mul", "__rmul_op__")
 def mul(a, b):
     if not is_sparse(a):
         a, b = b, a
     if is_sparse(b):
+        if a.shape == b.shape and a.sparse_dim() == b.sparse_dim() > 0:
+            return _met(a, b)
         a, b = a._summed(), b.to_dense()
     if isinstance(b, rl.Tensor) and b.dim() > 0:
         a = a._summed()
