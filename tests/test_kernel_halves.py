@@ -171,3 +171,54 @@ def test_convolutions(batch, channels, filters, side, how, dtype, last):
         assert ours.dtype == dtype
         scale = expected.abs().max().item()
         assert (ours.double() - expected).abs().max().item() <= 2 * EPS[dtype] * scale
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("n", [1, 7, 15, 16, 17, 33, 1000])
+def test_cheap_elementwise_operations_round_once(n, dtype):
+    """Computed in float and rounded: with scalars, strides, and what is left behind whole registers."""
+    rl.manual_seed(0)
+    x, y = rl.randn(n).to(dtype), rl.rand(n).add(0.5).to(dtype)
+    x[0] = float("nan")
+    x[n // 2] = float("inf")
+    one = rl.tensor(1.5, dtype=dtype)
+    spaced = rl.stack([x, x], -1)[:, 0]
+    for f in (
+        lambda a, b, s: a + b,
+        lambda a, b, s: rl.add(a, b, alpha=3),
+        lambda a, b, s: a * b,
+        lambda a, b, s: a / b,
+        lambda a, b, s: a + s,
+        lambda a, b, s: s / b,
+        lambda a, b, s: rl.maximum(a, b),
+        lambda a, b, s: rl.minimum(a, b),
+        lambda a, b, s: a.square(),
+        lambda a, b, s: b.sqrt(),
+        lambda a, b, s: b.rsqrt(),
+        lambda a, b, s: a.relu(),
+        lambda a, b, s: a.clamp(-0.5, 0.75),
+    ):
+        for a in (x, spaced):
+            ours = f(a, y, one)
+            assert ours.dtype == dtype
+            expected = f(x.float(), y.float(), one.float())
+            same = ours.float().sub(expected).abs() <= 2 * EPS[dtype] * expected.abs() + 2.0**-25
+            assert (same | (expected.isnan() & ours.isnan()) | ours.float().eq(expected)).all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (3, 7), (5, 8), (4, 64), (9, 100), (37, 1030), (600, 33), (3, 9000), (2, 3, 50)]
+)
+def test_sums(shape, dtype):
+    rl.manual_seed(0)
+    x = rl.randn(*shape).to(dtype)
+    for form in (x, x.mT.contiguous().mT, rl.stack([x, x], -1)[..., 0]):
+        for dim in (None, 0, 1, -1, (0, 1)):
+            exact, size = form.double().sum(dim), form.double().abs().sum(dim)
+            ours = form.sum(dim)
+            assert near(ours, exact, size, dtype)
+            assert near(form.mean(dim), form.double().mean(dim), form.double().abs().mean(dim), dtype)
+            assert near(
+                rl.linalg.vector_norm(form, dim=dim), form.double().square().sum(dim).sqrt(), size, dtype
+            )

@@ -254,53 +254,110 @@ template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
 }
 
 #ifdef RL_HAS_WIDE
-// bfloat16 of cheap operations: widened, computed and narrowed in registers, as the way through blocks of floats takes
-// longer than the operation. Its bits are spelled out: the compiler makes vectors of whole numbers.
+// Halves of cheap operations: widened, computed and narrowed in registers, as the way through blocks of floats takes
+// longer than the operation. Of bfloat16 the bits are spelled out: the compiler makes vectors of whole numbers. Sixteen
+// of float16 are converted at once; the arrays between stay in registers.
 RL_INLINE uint16_t brain_of(float x) {
   const uint32_t u = __builtin_bit_cast(uint32_t, x);
   const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1)) >> 16;
   return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
 }
 RL_INLINE float of_brain(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
-template <auto F> RL_WIDE [[gnu::flatten, gnu::noinline]] void brain_flat1(char* const* data, int64_t n) {
+struct Sixteen {
+  typedef float Floats __attribute__((vector_size(64)));
+  typedef short Halves __attribute__((vector_size(32)));
+  alignas(64) float x[16];
+  RL_WIDE [[gnu::always_inline]] void widen(const uint16_t* from) {
+    Halves h;
+    __builtin_memcpy(&h, from, sizeof h);
+    const Floats f = __builtin_ia32_vcvtph2ps512_mask(h, Floats{}, static_cast<short>(-1), 4);
+    __builtin_memcpy(x, &f, sizeof f);
+  }
+  RL_WIDE [[gnu::always_inline]] void narrow(uint16_t* to) const {
+    Floats f;
+    __builtin_memcpy(&f, x, sizeof f);
+    const Halves h = __builtin_ia32_vcvtps2ph512_mask(f, 0, Halves{}, static_cast<short>(-1));
+    __builtin_memcpy(to, &h, sizeof h);
+  }
+};
+// Bit i of kScalars says that input i is one element for all.
+template <auto F, class H, int kInputs, unsigned kScalars>
+RL_WIDE [[gnu::flatten, gnu::noinline]] void half_flat(char* const* data, int64_t n, const LoopParams& params) {
+  const Params<float> p(params);
   auto* out = reinterpret_cast<uint16_t*>(data[0]);
-  auto* a = reinterpret_cast<const uint16_t*>(data[1]);
+  const uint16_t* in[3];
+  for (int k = 0; k < kInputs; ++k) in[k] = reinterpret_cast<const uint16_t*>(data[k + 1]);
+  auto apply = [&](float a, float b, float c) __attribute__((always_inline)) {
+    if constexpr (kInputs == 1) return call<F>(p, a);
+    else if constexpr (kInputs == 2) return call<F>(p, a, b);
+    else return call<F>(p, a, b, c);
+  };
+  constexpr int kB = kInputs > 1, kC = kInputs > 2 ? 2 : 0;
+  if constexpr (__is_same(H, bfloat16)) {
+    const uint16_t *a = in[0], *b = in[kB], *c = in[kC];
+    const float a0 = of_brain(*a), b0 = of_brain(*b);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = brain_of(F(of_brain(a[i])));
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = brain_of(apply(kScalars & 1 ? a0 : of_brain(a[i]), kScalars & 2 ? b0 : of_brain(b[i]), of_brain(c[i])));
+  } else {
+    Sixteen x[3], y;
+    uint16_t few[3][16] = {};
+    for (int k = 0; k < kInputs; ++k)
+      if (kScalars >> k & 1) {
+        for (int j = 0; j < 16; ++j) few[k][j] = *in[k];
+        x[k].widen(few[k]);
+      }
+    int64_t i = 0;
+    auto run = [&]() __attribute__((always_inline)) {
+      for (int j = 0; j < 16; ++j) y.x[j] = apply(x[0].x[j], x[kB].x[j], x[kC].x[j]);
+    };
+    for (; i + 16 <= n; i += 16) {
+      for (int k = 0; k < kInputs; ++k)
+        if (!(kScalars >> k & 1)) x[k].widen(in[k] + i);
+      run();
+      y.narrow(out + i);
+    }
+    if (i == n) return;
+    const auto bytes = static_cast<size_t>(n - i) * 2;
+    for (int k = 0; k < kInputs; ++k)
+      if (!(kScalars >> k & 1)) __builtin_memcpy(few[k], in[k] + i, bytes), x[k].widen(few[k]);
+    run();
+    y.narrow(few[0]);
+    __builtin_memcpy(out + i, few[0], bytes);
+  }
 }
-template <auto F, unsigned kScalars>
-RL_WIDE [[gnu::flatten, gnu::noinline]] void brain_flat2(char* const* data, int64_t n) {
-  auto* out = reinterpret_cast<uint16_t*>(data[0]);
-  auto* a = reinterpret_cast<const uint16_t*>(data[1]);
-  auto* b = reinterpret_cast<const uint16_t*>(data[2]);
-  const float a0 = of_brain(*a), b0 = of_brain(*b);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i)
-    out[i] = brain_of(F(kScalars & 1 ? a0 : of_brain(a[i]), kScalars & 2 ? b0 : of_brain(b[i])));
-}
-template <auto F> void brain_loop1(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
-  if (strides[0] == 2 && strides[1] == 2) return brain_flat1<F>(data, n);
-  run_half(&loop1<F, float>, true, true, 1, data, strides, n, params);
-}
-template <auto F> void brain_loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+template <auto F, class H, int kInputs>
+void half_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n < 1) return;
-  const bool out = strides[0] == 2, a = strides[1] == 2, b = strides[2] == 2;
-  if (out && a && b) return brain_flat2<F, 0>(data, n);
-  if (out && a && strides[2] == 0) return brain_flat2<F, 2>(data, n);
-  if (out && b && strides[1] == 0) return brain_flat2<F, 1>(data, n);
-  run_half(&loop2<F, float>, true, true, 2, data, strides, n, params);
+  unsigned scalars = 0;
+  bool flat = strides[0] == 2;
+  for (int k = 0; k < kInputs; ++k) {
+    flat = flat && (strides[k + 1] == 2 || strides[k + 1] == 0);
+    if (strides[k + 1] == 0) scalars |= 1u << k;
+  }
+  if (flat && scalars == 0) return half_flat<F, H, kInputs, 0>(data, n, params);
+  if constexpr (kInputs == 2) {
+    if (flat && scalars == 1) return half_flat<F, H, 2, 1>(data, n, params);
+    if (flat && scalars == 2) return half_flat<F, H, 2, 2>(data, n, params);
+  }
+  constexpr Loop kFloat = [] {
+    if constexpr (kInputs == 1) return Loop{&loop1<F, float>};
+    else if constexpr (kInputs == 2) return Loop{&loop2<F, float>};
+    else return Loop{&loop3<F, float>};
+  }();
+  run_half(kFloat, __is_same(H, bfloat16), true, kInputs, data, strides, n, params);
 }
 #endif
-template <auto F> void unary_brain([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
+// Replaces the loops of both halves by those above, where the processor has the registers.
+template <auto F, int kInputs> void put_halves([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
 #ifdef RL_HAS_WIDE
-  if (has_wide()) t.at(op, DType::BFloat16) = &brain_loop1<F>;
+  if (!has_wide()) return;
+  t.at(op, DType::BFloat16) = &half_loop<F, bfloat16, kInputs>;
+  t.at(op, DType::Float16) = &half_loop<F, float16, kInputs>;
 #endif
 }
-template <auto F> void binary_brain([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
-#ifdef RL_HAS_WIDE
-  if (has_wide()) t.at(op, DType::BFloat16) = &brain_loop2<F>;
-#endif
-}
+template <auto F> void unary_halves(LoopTable& t, Pointwise op) { put_halves<F, 1>(t, op); }
+template <auto F> void binary_halves(LoopTable& t, Pointwise op) { put_halves<F, 2>(t, op); }
 
 // complex64, complex128 and complex32
 template <auto F> void unary_complex(LoopTable& t, Pointwise op) {

@@ -40,7 +40,8 @@ void put_piecewise(LoopTable& t) {
   unary_floats<kRelu>(t, Relu);
   unary<kRelu, int8_t, int16_t, int32_t, int64_t>(t, Relu);
   t.at(Relu, DType::UInt8) = t.at(Copy, DType::UInt8);
-  binary_floats<[](auto dy, auto y) { return y <= 0 ? decltype(y)(0) : dy; }>(t, ReluGrad);
+  constexpr auto kReluGrad = [](auto dy, auto y) { return y <= 0 ? decltype(y)(0) : dy; };
+  binary_floats<kReluGrad>(t, ReluGrad);
 
   unary_floats<[](auto x, const auto& p) { return x < 0 ? x * p.d0 : x; }>(t, LeakyRelu);
   binary_floats<[](auto dy, auto x, const auto& p) { return (x > 0) ? dy : dy * p.d0; }>(t, LeakyReluGrad);

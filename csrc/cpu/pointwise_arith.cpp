@@ -25,10 +25,10 @@ void scaled_loop(char* const* data, const int64_t* strides, int64_t n, const Loo
   loop2<Scaled, T>(data, strides, n, params);
 }
 #ifdef RL_HAS_WIDE
-template <auto Plain, auto Scaled>
-void scaled_brain(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
-  if (params.s0.get<float>() == 1.0f) return brain_loop2<Plain>(data, strides, n, params);
-  run_half(&loop2<Scaled, float>, true, true, 2, data, strides, n, params);
+template <auto Plain, auto Scaled, class H>
+void scaled_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (params.s0.get<float>() == 1.0f) return half_loop<Plain, H, 2>(data, strides, n, params);
+  half_loop<Scaled, H, 2>(data, strides, n, params);
 }
 #endif
 template <auto Plain, auto Scaled> void put_scaled(LoopTable& t, Pointwise op) {
@@ -43,7 +43,9 @@ template <auto Plain, auto Scaled> void put_scaled(LoopTable& t, Pointwise op) {
   t.at(op, DType::Complex32) = &loop_complex_half<&scaled_loop<Plain, Scaled, c64>, 2, 2>;
   put_half<&scaled_loop<Plain, Scaled, float>, 2, true>(t, op);
 #ifdef RL_HAS_WIDE
-  if (has_wide()) t.at(op, DType::BFloat16) = &scaled_brain<Plain, Scaled>;
+  if (!has_wide()) return;
+  t.at(op, DType::BFloat16) = &scaled_half<Plain, Scaled, bfloat16>;
+  t.at(op, DType::Float16) = &scaled_half<Plain, Scaled, float16>;
 #endif
 }
 // Operations that do not care about the sign of an integer are made once per width.
@@ -103,7 +105,7 @@ void put_arith(LoopTable& t) {
 
   binary_integers<kMul>(t, Mul);
   binary_floats<kMul>(t, Mul);
-  binary_brain<kMul>(t, Mul);
+  binary_halves<kMul>(t, Mul);
   binary_complex<kMul, true>(t, Mul);
   constexpr auto kAnd = [](auto x, auto y) { return static_cast<decltype(x)>(x & y); };
   constexpr auto kOr = [](auto x, auto y) { return static_cast<decltype(x)>(x | y); };
@@ -112,7 +114,7 @@ void put_arith(LoopTable& t) {
 
   constexpr auto kDiv = [](auto x, auto y) { return x / y; };
   binary_floats<kDiv>(t, Div);
-  binary_brain<kDiv>(t, Div);
+  binary_halves<kDiv>(t, Div);
   binary_complex<[](auto x, auto y) { return div_(x, y); }, true>(t, Div);
 
   binary_integers<kAnd>(t, BitwiseAnd);
@@ -138,6 +140,8 @@ void put_arith(LoopTable& t) {
 #endif
   binary_floats<kMax>(t, Maximum);
   binary_floats<kMin>(t, Minimum);
+  binary_halves<kMax>(t, Maximum);
+  binary_halves<kMin>(t, Minimum);
   t.at(Maximum, DType::Bool) = &loop2<kOr, uint8_t>;
   t.at(Minimum, DType::Bool) = &loop2<kAnd, uint8_t>;
   for (int d = 0; d < kDTypes; ++d) {  // without NaNs there is no difference
@@ -160,12 +164,12 @@ void put_arith(LoopTable& t) {
   t.at(Abs, DType::Float16) = t.at(Abs, DType::BFloat16) = &loop1<kClear, int16_t>;
   constexpr auto kSquare = [](auto x) { return x * x; };
   unary_floats<kSquare>(t, Square);
-  unary_brain<kSquare>(t, Square);
+  unary_halves<kSquare>(t, Square);
   unary_complex<[](auto x) { return mul_(x, x); }>(t, Square);
   unary_integers<[](auto x) { return mul_(x, x); }>(t, Square);
   constexpr auto kReciprocal = [](auto x) { return 1 / x; };
   unary_floats<kReciprocal>(t, Reciprocal);
-  unary_brain<kReciprocal>(t, Reciprocal);
+  unary_halves<kReciprocal>(t, Reciprocal);
   unary_complex<[](auto x) { return div_(decltype(x)(1), x); }>(t, Reciprocal);
 
   constexpr auto kSign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };

@@ -67,9 +67,9 @@ void put_math(LoopTable& t) {
 #endif
   constexpr auto kSqrt = [](auto x) { return sqrt_(x); };
   constexpr auto kRsqrt = [](auto x) { return 1 / sqrt_(x); };
-  unary_brain<kSqrt>(t, Sqrt);
+  unary_halves<kSqrt>(t, Sqrt);
   unary_wide<kRsqrt>(t, Rsqrt);
-  unary_brain<kRsqrt>(t, Rsqrt);
+  unary_halves<kRsqrt>(t, Rsqrt);
   guarded_floats<[](auto x) { return exp_is_near(x); }, [](auto x) { return exp_near(x); },
                  [](auto x) { return exp(x); }, false>(t, Exp);
   unary_wide<[](auto x) { return exp2(x); }>(t, Exp2);

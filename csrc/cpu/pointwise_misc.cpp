@@ -143,6 +143,7 @@ void put_bounds(LoopTable& t) {
   constexpr auto kClamp = [](auto x, const auto& p) { return clamp(x, p); };
   constexpr auto kClampTensors = [](auto x, auto low, auto high) { return smaller(larger(x, low), high); };
   unary_floats<kClamp>(t, Clamp);
+  unary_halves<kClamp>(t, Clamp);
   unary<kClamp, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Clamp);
   ternary_floats<kClampTensors>(t, ClampTensors);
   ternary<kClampTensors, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ClampTensors);
@@ -205,6 +206,7 @@ void put_misc(LoopTable& t) {
   constexpr auto kAddcmul = [](auto x, auto y, auto z, const auto& p) { return mul_add(mul_(p.s0, y), z, x); };
   constexpr auto kAddcdiv = [](auto x, auto y, auto z, const auto& p) { return x + div_any(mul_(p.s0, y), z); };
   ternary_floats<kAddcmul>(t, Addcmul);
+  put_halves<kAddcmul, 3>(t, Addcmul);
   ternary<kAddcmul, uint8_t, uint16_t, uint32_t, uint64_t, c64, c128>(t, Addcmul);
   t.at(Addcmul, DType::Int8) = t.at(Addcmul, DType::UInt8);
   t.at(Addcmul, DType::Int16) = t.at(Addcmul, DType::UInt16);

@@ -34,6 +34,7 @@ template <class A, class P = A, bool vector = is_vector_part<A>> struct Op {
 };
 
 template <class A> struct SumOp : Op<A> {
+  static constexpr bool kWidens = std::is_same_v<A, float>;
   template <class X> [[gnu::always_inline]] X map(X x) const { return x; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const { return wrap_add(a, b); }
   A empty() const { return A(0); }

@@ -36,22 +36,23 @@ template <class Op, class V> [[gnu::always_inline]] inline V last_lanes(const Op
 template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(const Op& op, const C* p, int64_t n) {
   using P = typename Op::Part;
   if constexpr (Op::kVector) {
-    constexpr int L = kLanes<C>, K = 8;
+    using E = std::conditional_t<is_half_v<C>, P, C>;  // halves are widened as they are read
+    constexpr int L = kLanes<E>, K = 8;
     if (n >= L) {
       auto merge = [&](const auto& a, const auto& b) __attribute__((always_inline)) {
         if constexpr (Op::kOrders) return op.merge_numbers(a, b);
         else return op.merge(a, b);
       };
-      decltype(Vec<C>{} == Vec<C>{}) odd{};
+      decltype(Vec<E>{} == Vec<E>{}) odd{};
       auto at = [&](int64_t i) __attribute__((always_inline)) {
-        Vec<C> x = op.map(load_vec(p + i));
+        Vec<E> x = op.map(load_vec(p + i));
         if constexpr (Op::kOrders) odd |= x != x;
         return x;
       };
-      Vec<C> r = at(0);
+      Vec<E> r = at(0);
       int64_t i = L;
       if (n >= K * L) {
-        Vec<C> a = r, b = at(L), c = at(2 * L), d = at(3 * L), e = at(4 * L), f = at(5 * L), g = at(6 * L),
+        Vec<E> a = r, b = at(L), c = at(2 * L), d = at(3 * L), e = at(4 * L), f = at(5 * L), g = at(6 * L),
                h = at(7 * L);
         for (i = K * L; i + K * L <= n; i += K * L) {
           a = merge(a, at(i)), b = merge(b, at(i + L)), c = merge(c, at(i + 2 * L)), d = merge(d, at(i + 3 * L));
@@ -62,14 +63,14 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
       }
       for (; i + L <= n; i += L) r = merge(r, at(i));
       if (i < n) r = merge(r, last_lanes(op, at(n - L), n - i));
-      alignas(32) C lane[L];
+      alignas(32) E lane[L];
       store_vec(lane, r);
       if constexpr (Op::kOrders) {
         alignas(32) decltype(odd[0] + 0) flags[L];
         __builtin_memcpy(flags, &odd, sizeof odd);
         decltype(odd[0] + 0) some = 0;
         for (int j = 0; j < L; ++j) some |= flags[j];
-        if (some) return std::numeric_limits<C>::quiet_NaN();
+        if (some) return std::numeric_limits<E>::quiet_NaN();
       }
       for (int half = L / 2; half; half /= 2)
         for (int j = 0; j < half; ++j) lane[j] = op.merge(lane[j], lane[j + half]);
@@ -89,9 +90,27 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
       return static_cast<typename Op::Acc>(op.merge(op.merge(a, b), op.merge(c, d)));
     }
   }
-  P r = op.map(p[0]);
-  for (int64_t i = 1; i < n; ++i) r = op.merge(r, op.map(p[i]));
+  auto element = [&](int64_t i) {
+    if constexpr (is_half_v<C>) return static_cast<P>(p[i]);
+    else return p[i];
+  };
+  P r = op.map(element(0));
+  for (int64_t i = 1; i < n; ++i) r = op.merge(r, op.map(element(i)));
   return static_cast<typename Op::Acc>(r);
+}
+// Operations so cheap that the way of widened halves through memory would be longer.
+template <class Op> inline constexpr bool kWidensItself = requires { requires Op::kWidens; };
+// A block at `at`, of n elements `stride` apart; at most kBlock of them where they go through the buffer.
+template <class Op, class C> [[gnu::always_inline]] inline typename Op::Acc block_at(const Op& op, const Source<C>& in,
+                                                                                     int64_t at, int64_t stride,
+                                                                                     int64_t n, C* buffer) {
+  if constexpr (kWidensItself<Op>) {
+    if (stride == 1 && in.half == DType::BFloat16)
+      return reduce_block(op, reinterpret_cast<const bfloat16*>(in.data) + at, n);
+    if (stride == 1 && in.half == DType::Float16)
+      return reduce_block(op, reinterpret_cast<const float16*>(in.data) + at, n);
+  }
+  return reduce_block(op, in.run(at, stride, n, buffer), n);
 }
 
 // `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
@@ -142,8 +161,8 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
 #pragma GCC ivdep
     for (int64_t j = 0; j < m; ++j) acc[j] = static_cast<A>(op.map(x[j]));
   };
-  auto four_rows = [&](const C* q, int64_t apart) {
-    const C *x = q, *y = q + apart, *z = q + 2 * apart, *w = q + 3 * apart;
+  auto four_rows = [&](const auto* q, int64_t apart) {
+    const auto *x = q, *y = q + apart, *z = q + 2 * apart, *w = q + 3 * apart;
     A* __restrict acc = level[0];
     const int64_t m = n;
     int64_t j = 0;
@@ -158,19 +177,28 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
     }
 #pragma GCC ivdep
     for (; j < m; ++j) {
-      A s = op.merge(op.merge(static_cast<A>(op.map(x[j])), static_cast<A>(op.map(y[j]))),
-                     op.merge(static_cast<A>(op.map(z[j])), static_cast<A>(op.map(w[j]))));
+      auto one = [&](const auto* row) {
+        if constexpr (is_half_v<std::remove_cvref_t<decltype(*row)>>) return op.map(static_cast<A>(row[j]));
+        else return static_cast<A>(op.map(row[j]));
+      };
+      A s = op.merge(op.merge(one(x), one(y)), op.merge(one(z), one(w)));
       acc[j] = some ? op.merge(acc[j], s) : s;
     }
   };
   plan.runs(r0, r1, [&](int64_t at, int64_t rows) {
     at += offset;
     int64_t apart = plan.rin[0], r = 0;
-    if (step == 1 && in.direct())
+    auto by_four = [&](const auto* from) {
       for (; r + 4 <= rows; r += 4, at += 4 * apart) {
         make_room();
-        four_rows(in.at(at), apart);
+        four_rows(from + at, apart);
       }
+    };
+    if (step == 1 && in.direct()) by_four(in.at(0));
+    if constexpr (kWidensItself<Op>) {
+      if (step == 1 && in.half == DType::BFloat16) by_four(reinterpret_cast<const bfloat16*>(in.data));
+      if (step == 1 && in.half == DType::Float16) by_four(reinterpret_cast<const float16*>(in.data));
+    }
     for (; r < rows; ++r, at += apart) {
       make_room();
       row(at);
@@ -188,7 +216,7 @@ template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Sou
   int64_t stride = plan.rin[0];
   if (plan.reduced == 1 && r1 - r0 <= kBlock) {
     int64_t n = r1 - r0;
-    return reduce_block(op, in.run(offset + r0 * stride, stride, n, buffer.get()), n);
+    return block_at(op, in, offset + r0 * stride, stride, n, buffer.get());
   }
   // Many short runs: they are merged element by element first, as columns.
   const int64_t w = plan.rsize[0];
@@ -209,7 +237,7 @@ template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Sou
   plan.runs(r0, r1, [&](int64_t at, int64_t n) {
     for (at += offset; n > 0; n -= block, at += block * stride) {
       int64_t m = std::min(n, block);
-      tree.push(reduce_block(op, in.run(at, stride, m, buffer.get()), m));
+      tree.push(block_at(op, in, at, stride, m, buffer.get()));
     }
   });
   return tree.result(op.empty());

@@ -85,6 +85,7 @@ Source<float> float_source(const View& in, Map map, double power) {
   if (in.dtype == DType::Complex64) return complex_source(s, map);
   if (in.dtype == DType::Float16) s.fetch = fetch_as<float16, float>;
   if (in.dtype == DType::BFloat16) s.fetch = fetch_as<bfloat16, float>;
+  if (s.fetch && map == Map::None) s.half = in.dtype;
   return s;
 }
 

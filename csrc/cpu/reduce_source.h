@@ -16,6 +16,7 @@ template <class C> struct Source {
   void (*fetch)(const char* p, int64_t stride, int64_t n, C* out);  // stride in elements; null: elements are C
   void (*map)(const C* in, C* out, int64_t n, double power);        // null: none
   double power = 0;
+  DType half = DType::Float32;  // BFloat16 or Float16, where elements are such as they are: loops may widen themselves
 
   bool direct() const { return !fetch && !map; }
   const C* at(int64_t offset) const { return reinterpret_cast<const C*>(data + offset * size); }

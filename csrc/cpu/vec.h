@@ -56,6 +56,36 @@ template <class M> [[gnu::always_inline]] inline unsigned lane_bits(const M& mas
 #endif
 }
 
+// As many halves as a vector has floats.
+[[gnu::always_inline]] inline Vec<float> load_vec(const bfloat16* p) {
+#ifdef __AVX2__
+  typedef short Short8 __attribute__((vector_size(16)));
+  Short8 h;
+  __builtin_memcpy(&h, p, sizeof h);
+  const Vec<int> wide = __builtin_ia32_pmovzxwd256(h) << 16;
+#else
+  typedef uint16_t Short __attribute__((vector_size(kVecBytes / 2)));
+  Short h;
+  __builtin_memcpy(&h, p, sizeof h);
+  const Vec<uint32_t> wide = __builtin_convertvector(h, Vec<uint32_t>) << 16;
+#endif
+  Vec<float> v;
+  __builtin_memcpy(&v, &wide, sizeof v);
+  return v;
+}
+[[gnu::always_inline]] inline Vec<float> load_vec(const float16* p) {
+#ifdef __F16C__
+  typedef short Short8 __attribute__((vector_size(16)));
+  Short8 h;
+  __builtin_memcpy(&h, p, sizeof h);
+  return __builtin_ia32_vcvtph2ps256(h);
+#else
+  Vec<float> v;
+  for (int i = 0; i < kLanes<float>; ++i) v[i] = static_cast<float>(p[i]);
+  return v;
+#endif
+}
+
 // n half-precision numbers to float and back.
 inline void widen(const bfloat16* __restrict in, float* __restrict out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]);
