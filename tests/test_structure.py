@@ -152,3 +152,17 @@ def test_pages_name_files_that_are_there(page):
         else:
             below = [ROOT / "csrc", ROOT / "src"] if folder == ROOT else [folder]
             assert any(any(place.rglob(name)) for place in below), name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the header of an ELF file")
+def test_threads_need_little_memory_for_the_librarys_variables():
+    """The loader has some 1.6 KB of it for all libraries that come late, and refuses the import beyond."""
+    data = pathlib.Path(_C.__file__).read_bytes()
+    assert data[:5] == b"\x7fELF\x02"
+    table, size, count = (int.from_bytes(data[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58)))
+    sizes = [
+        int.from_bytes(data[at + 40 : at + 48], "little")
+        for at in range(table, table + size * count, size)
+        if int.from_bytes(data[at : at + 4], "little") == 7  # PT_TLS
+    ]
+    assert sum(sizes) <= 1024

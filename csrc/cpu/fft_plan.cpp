@@ -1,8 +1,10 @@
 #include "cpu/fft_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 #include "base/check.h"
@@ -342,8 +344,11 @@ template <class T> std::shared_ptr<const FftPlan<T>> stored_plan(int64_t n) {
 
 template <class T> std::shared_ptr<const FftPlan<T>> fft_plan(int64_t n) {
   // Threads that transform many small parts do not wait for one another: each keeps the small plans it used last.
-  thread_local std::shared_ptr<const FftPlan<T>> recent[8];
-  auto& mine = recent[static_cast<uint64_t>(n) * 0x9e3779b97f4a7c15u >> 61];
+  // Behind a pointer: the memory that every thread has for a library's variables is short.
+  using Recent = std::array<std::shared_ptr<const FftPlan<T>>, 8>;
+  thread_local std::unique_ptr<Recent> recent;
+  if (!recent) recent = std::make_unique<Recent>();
+  auto& mine = (*recent)[static_cast<uint64_t>(n) * 0x9e3779b97f4a7c15u >> 61];
   if (mine && mine->n == n) return mine;
   auto plan = stored_plan<T>(n);
   if (plan->bytes() <= kRecentBytes) mine = plan;

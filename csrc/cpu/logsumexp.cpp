@@ -52,11 +52,11 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
   if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1)
     return for_units(plan, 6, [&](const ReducePlan::Unit& u) {
       if constexpr (is_half_v<T>) {  // as floats beside them
-        thread_local Scratch<C> scratch;
-        const int64_t most = std::max<int64_t>(16, 65536 / n);
+        const int64_t most = std::min(u.n, std::max<int64_t>(16, 65536 / n));
+        Scratch<C> scratch((n + 1) * most);
         for (int64_t j = 0; j < u.n; j += most) {
           const int64_t wide = std::min(most, u.n - j);
-          C *block = scratch.get((n + 1) * wide), *results = block + n * wide;
+          C *block = scratch.get(), *results = block + n * wide;
           for (int64_t r = 0; r < n; ++r) widen(in.as<T>() + u.in + r * apart + j, block + r * wide, wide);
           logsumexp_columns(block, wide, results, wide, n);
           narrow(results, out.as<T>() + u.out + j, wide);
@@ -73,10 +73,10 @@ template <class T> void logsumexp_of(const View& out, const View& in, int dim) {
       direct = apart == 1;
       if (direct) logsumexp_rows(p, plan.kin[0], results, rows, n);
     }
-    thread_local Scratch<C> scratch;
     if (!direct)
       together(rows, n, [&](int64_t r, int64_t some) {
-        C* block = scratch.get(some * n);
+        Scratch<C> scratch(some * n);
+        C* block = scratch.get();
         gather_rows(p + r * plan.kin[0], plan.kin[0], apart, some, n, block);
         logsumexp_rows(block, n, results + r, some, n);
       });

@@ -91,11 +91,11 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
                        [&](const ReducePlan::Unit& u) { wide(log, x + u.in, apart, y + u.out, oapart, n, u.n); });
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
       if constexpr (is_half_v<T>) {  // as floats beside them: they would be rounded between the steps
-        thread_local Scratch<C> scratch;
-        const int64_t most = std::max<int64_t>(16, 65536 / n);
+        const int64_t most = std::min(u.n, std::max<int64_t>(16, 65536 / n));
+        Scratch<C> scratch(n * most);
+        C* block = scratch.get();
         for (int64_t j = 0; j < u.n; j += most) {
           const int64_t wide = std::min(most, u.n - j);
-          C* block = scratch.get(n * wide);
           for (int64_t r = 0; r < n; ++r) widen(x + u.in + r * apart + j, block + r * wide, wide);
           softmax_columns(log, block, 1, wide, block, 1, wide, wide, n);
           for (int64_t r = 0; r < n; ++r) narrow(block + r * wide, y + u.out + r * oapart + j, wide);
@@ -109,9 +109,9 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
     if constexpr (!is_half_v<T>) {
       if (apart == 1 && oapart == 1) return softmax_rows(log, x + i, plan.kin[0], y + o, plan.kout[0], count, n);
     }
-    thread_local Scratch<C> scratch;
     together(count, n, [&](int64_t r, int64_t some) {
-      C* block = scratch.get(some * n);
+      Scratch<C> scratch(some * n);
+      C* block = scratch.get();
       gather_rows(x + i + r * plan.kin[0], plan.kin[0], apart, some, n, block);
       softmax_rows(log, block, n, block, n, some, n);
       scatter_rows(block, y + o + r * plan.kout[0], plan.kout[0], oapart, some, n);

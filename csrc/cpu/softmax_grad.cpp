@@ -84,7 +84,6 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   for_rows(plan, 6, [&](int64_t yo, int64_t xo, int64_t dyo, int64_t count) {
     const T *yp = y.as<T>() + yo, *dp = dy.as<T>() + dyo;
     T* xp = dx.as<T>() + xo;
-    thread_local Scratch<C> scratch;
     if (wide_rows && yapart == 1 && dapart == 1 && xapart == 1)
       return wide_rows(log, dp, plan.kout2[0], yp, plan.kin[0], xp, plan.kout[0], count, n);
     if constexpr (!is_half_v<T>) {
@@ -95,7 +94,8 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
       }
     }
     together(count, n, [&](int64_t r, int64_t some) {
-      C *a = scratch.get(2 * some * n), *d = a + some * n;
+      Scratch<C> scratch(2 * some * n);
+      C *a = scratch.get(), *d = a + some * n;
       gather_rows(yp + r * plan.kin[0], plan.kin[0], yapart, some, n, a);
       gather_rows(dp + r * plan.kout2[0], plan.kout2[0], dapart, some, n, d);
       for (int64_t k = 0; k < some; ++k) softmax_grad_row(log, d + k * n, a + k * n, d + k * n, n);

@@ -2,23 +2,14 @@
 // scratch memory where they are no rows of numbers side by side.
 #pragma once
 #include <algorithm>
-#include <vector>
 
 #include "cpu/isa.h"
 #include "cpu/reduce_ops.h"
+#include "cpu/scratch.h"
 #include "cpu/softmax_rows.h"
 
 namespace rl::RL_ISA {
 namespace {
-
-// Scratch that grows once per piece of work.
-template <class C> struct Scratch {
-  std::vector<C> memory;
-  C* get(int64_t n) {
-    if (static_cast<int64_t>(memory.size()) < n) memory.resize(static_cast<size_t>(n));
-    return memory.data();
-  }
-};
 
 template <class T> void gather_row(const T* p, int64_t stride, int64_t n, compute_t<T>* out) {
   if constexpr (is_half_v<T>) {
