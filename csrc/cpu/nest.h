@@ -76,6 +76,7 @@ template <int N> struct Nest {
 
   // run(pointers, n) for each run along the innermost dimension of elements [first, last).
   template <class Run> void for_runs(int64_t first, int64_t last, Run&& run) const {
+    if (first >= last) return;  // a size may be zero
     int64_t index[kMaxDims];
     char* at[N];
     seek(first, index, at);
