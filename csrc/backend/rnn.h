@@ -18,14 +18,15 @@ struct RnnShape {
   bool batch_first, reverse;  // reverse: from the last step to the first
 };
 
-// All contiguous, of one type (float or double). L = rows of all steps, G = gates, I, H = input and hidden size, N =
-// rows.
+// All contiguous, of one type, the workspace in that or, of bfloat16, in float. L = rows of all steps, G = gates, I, H
+// = input and hidden size, N = rows.
 struct RnnForward {
   View out, hn, cn;         // (L, H), (N, H), (N, H); cn of LSTMs only
   const View* workspace;    // (L, rnn_workspace), for backward; null for none
   const View* x;            // (L, I), or null where
-  const View* gates;        // (L, G H) holds x w_ih' with its biases: for LSTM and plain cells both of them
-  const int64_t* gates_at;  // (L): which row of gates is each row's, or null for its own
+  const View* gates;        // (L, G H) holds x w_ih' with its biases: for LSTM and plain cells both of them. Of
+                            // bfloat16, x is always given: gates are floats that the kernel keeps
+  const int64_t* gates_at;  // (L): which row of gates, or of a bfloat16 x, is each row's; null for its own
   View w_ih, w_hh;          // (G H, I), (G H, H)
   const View *b_ih, *b_hh;  // (G H), or null
   View h0, c0;              // (N, H)
@@ -36,8 +37,15 @@ struct RnnBackward {
   const View *dout, *dhn, *dcn;  // as out, hn, cn; null for zeros
   const View* workspace;         // what forward wrote, null for plain cells
   View out, w_hh, h0;
-  // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache. Null where nobody wants it.
+  // dx (L, I) = dgates w_ih, of the first G gates; for weights that fit a core's cache, not of bfloat16. Null where
+  // nobody wants it.
   View dx, w_ih;
+};
+
+// Sums of rows of one kind: sums (groups, M) += each row of (L, M), at its group (L).
+struct RnnGroupSums {
+  View sums;
+  const int64_t* group;
 };
 
 struct RnnKernels {
@@ -54,10 +62,15 @@ struct RnnKernels {
               const View& h0);
   void (*gru_grad)(int64_t rows, int64_t hidden, const View& dx, const View& dy, const View& dh0, const View& dh,
                    const View& active, const View& y, const View& h0);
-  // A layer in one direction.
+  // A layer in one direction, of types that it is made for: float, double, bfloat16 where the processor multiplies
+  // pairs of them. What goes from one step to the next is then rounded to bfloat16, all else is float.
+  bool (*has_layers)(DType dtype);
   int64_t (*workspace)(const RnnShape& shape, DType dtype);  // numbers per row that backward needs of forward
   void (*layer)(const RnnShape& shape, const RnnForward& f);
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
+  // dw (M, N) = deltas (L, M) transposed @ states (L, N), and the sums of deltas unless null, if that can be had
+  // quicker than by a plain product. M is whole gates.
+  bool (*weight_grad)(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums);
   // joined (L, I + H): the input and the state that each row's step began with, side by side
   void (*joined)(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0);
   // Rows of x (L, I) that are the same bytes form a group: group (L) is each row's, first its first row. Returns the

@@ -1,9 +1,11 @@
 #include "cpu/rnn.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 #include "base/parallel.h"
@@ -126,13 +128,20 @@ void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, cons
   });
 }
 
-const RnnLayerKernels& layers() {
-  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any}, *wide = wide_rnn_layers();
-  return wide ? *wide : own;
+const RnnLayerKernels* layers_of(DType dtype) {
+  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, weight_grad_any},
+                               *wide = wide_rnn_layers();
+  if (dtype == DType::BFloat16) return pair_rnn_layers();
+  if (dtype == DType::Float16) return nullptr;
+  return wide ? wide : &own;
 }
-int64_t workspace(const RnnShape& shape, DType dtype) { return layers().workspace(shape, dtype); }
-void layer(const RnnShape& shape, const RnnForward& f) { layers().layer(shape, f); }
-void layer_grad(const RnnShape& shape, const RnnBackward& b) { layers().layer_grad(shape, b); }
+bool has_layers(DType dtype) { return layers_of(dtype) != nullptr; }
+int64_t workspace(const RnnShape& shape, DType dtype) { return layers_of(dtype)->workspace(shape, dtype); }
+void layer(const RnnShape& shape, const RnnForward& f) { layers_of(f.out.dtype)->layer(shape, f); }
+void layer_grad(const RnnShape& shape, const RnnBackward& b) { layers_of(b.dgates.dtype)->layer_grad(shape, b); }
+bool weight_grad(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums) {
+  return layers_of(dw.dtype)->weight_grad(dw, deltas, states, gate, sums);
+}
 
 void joined(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0) {
   Walk walk(shape);
@@ -164,9 +173,9 @@ uint64_t row_hash(const char* row, int64_t bytes) {
   for (; at + 32 <= bytes; at += 32)
     for (int i = 0; i < 4; ++i) lanes[i] = (lanes[i] ^ word(row + at + 8 * i)) * kFactor;
   for (; at + 8 <= bytes; at += 8) lanes[0] = (lanes[0] ^ word(row + at)) * kFactor;
-  if (at < bytes) {  // half a word
-    uint32_t w;
-    std::memcpy(&w, row + at, sizeof w);
+  if (at < bytes) {  // part of a word
+    uint64_t w = 0;
+    std::memcpy(&w, row + at, static_cast<size_t>(bytes - at));
     lanes[1] = (lanes[1] ^ w) * kFactor;
   }
   uint64_t all = 0;
@@ -203,6 +212,7 @@ int64_t groups(const View& x, int64_t most, int64_t* group, int64_t* first) {
 }  // namespace
 
 extern const RnnKernels rnn_kernels;
-const RnnKernels rnn_kernels = {lstm, lstm_grad, gru, gru_grad, workspace, layer, layer_grad, joined, groups};
+const RnnKernels rnn_kernels = {lstm,  lstm_grad,  gru,         gru_grad, has_layers, workspace,
+                                layer, layer_grad, weight_grad, joined,   groups};
 
 }  // namespace rl::RL_ISA

@@ -53,57 +53,6 @@ inline constexpr int kPadding = 16;  // elements between rows, so that they diff
 template <class T> [[gnu::always_inline]] inline Lanes<T> fma_lanes(T a, Lanes<T> b, Lanes<T> c) { return a * b + c; }
 #endif
 
-// c (M, V registers) += a (M, k) @ b (k, V registers); b and c are packed. k registers from `ahead` on are fetched.
-template <int M, int V, class T>
-[[gnu::noinline]] void tile(int64_t k, const T* a, int64_t lda, const T* b, T* c, const T* ahead) {
-  Lanes<T> acc[M][V];
-#pragma GCC unroll 16
-  for (int r = 0; r < M; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) acc[r][v] = get(c + (r * V + v) * W<T>);
-  for (int64_t p = 0; p < k; ++p) {
-    Lanes<T> y[V];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) y[v] = get(b + v * W<T>);
-#pragma GCC unroll 16
-    for (int r = 0; r < M; ++r) {
-      T x = a[r * lda];
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) acc[r][v] = fma_lanes(x, y[v], acc[r][v]);
-    }
-    __builtin_prefetch(ahead, 0, 2);
-    ahead += W<T>;
-    ++a;
-    b += V * W<T>;
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < M; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) put(c + (r * V + v) * W<T>, acc[r][v]);
-}
-template <int V> inline constexpr int kTileRows = kSumRegisters / V;
-template <int V, class T, int M = kTileRows<V>>
-void tile_rows(int64_t rows, int64_t k, const T* a, int64_t lda, const T* b, T* c, const T* ahead) {
-  if constexpr (M > 0) {
-    if (rows == M) tile<M, V>(k, a, lda, b, c, ahead);
-    else tile_rows<V, T, M - 1>(rows, k, a, lda, b, c, ahead);
-  }
-}
-
-// c (rows, V registers) += a (rows, k) @ b (k, V registers), in tiles of rows. Along the sum it is cut so that a piece
-// of b stays in the first-level cache for all rows, while the next one comes to the second-level cache.
-template <int V, class T> void panel_product(int64_t rows, int64_t k, const T* a, int64_t lda, const T* b, T* c) {
-  constexpr int64_t kWidth = V * W<T>, kSum = (32 << 10) / static_cast<int64_t>(kWidth * sizeof(T));
-  int64_t sums = (k + kSum - 1) / kSum, tiles = (rows + kTileRows<V> - 1) / kTileRows<V>;
-  for (int64_t s = 0; s < sums; ++s) {
-    int64_t p0 = k * s / sums, p1 = k * (s + 1) / sums;
-    for (int64_t t = 0; t < tiles; ++t) {
-      int64_t r = rows * t / tiles, count = rows * (t + 1) / tiles - r;
-      tile_rows<V>(count, p1 - p0, a + r * lda + p0, lda, b + p0 * kWidth, c + r * kWidth,
-                   b + p1 * kWidth + t * (p1 - p0) * W<T>);
-    }
-  }
-}
 inline constexpr int kRowsAtOnce = 48;  // whose sums are held at a time
 
 // Asks for memory that is touched after a product, so that it comes to the second-level cache meanwhile: a row's part
@@ -112,16 +61,10 @@ template <class T> [[gnu::always_inline]] inline void fetch(const T* from, int64
   for (int64_t j = 0; j < count; j += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(from + j, 0, 2);
 }
 inline int64_t up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
-// At most W numbers, zeros behind them.
-template <class T> void load(T* to, const T* from, int64_t count) {
-  if (count >= W<T>) __builtin_memcpy(to, from, kBytes);
-  else
-    for (int j = 0; j < W<T>; ++j) to[j] = j < count ? from[j] : T(0);
-}
-template <class T> void store(T* to, const T* from, int64_t count) {
-  if (count >= W<T>) __builtin_memcpy(to, from, kBytes);
-  else
-    for (int64_t j = 0; j < count; ++j) to[j] = from[j];
+// `count` numbers, or zeros for a null pointer, and zeros behind them.
+template <class S, class T> void copy_padded(T* to, int64_t size, const S* from, int64_t count) {
+  T* end = from ? std::transform(from, from + count, to, [](S x) { return static_cast<T>(x); }) : to;
+  std::fill(end, to + size, T(0));
 }
 #if RL_RNN_BYTES == 64
 // 1 / (1 + e^-x) in fewer steps than sigmoid() of wide_math.h, which goes on below -87, where this stays.

@@ -2,6 +2,7 @@
 #pragma once
 #include "cpu/rnn_layer.h"
 #include "cpu/rnn_layer_grad.h"
+#include "cpu/rnn_seven_weights.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -15,14 +16,19 @@ template <class F> void visit_cell(RnnCell cell, DType dtype, F&& f) {
       case RnnCell::Relu: return f(tag, std::integral_constant<RnnCell, RnnCell::Relu>{});
     }
   };
+#ifdef RL_RNN_PAIRS
+  static_cast<void>(dtype);
+  with(type_tag<bfloat16>{});
+#else
   if (dtype == DType::Float64) with(type_tag<double>{});
   else with(type_tag<float>{});
+#endif
 }
 
 int64_t workspace_of(const RnnShape& shape, DType dtype) {
   int64_t size = 0;
   visit_cell(shape.cell, dtype, [&](auto tag, auto cell) {
-    using T = typename decltype(tag)::type;
+    using T = compute_t<typename decltype(tag)::type>;
     using C = Cell<decltype(cell)::value>;
     size = up(shape.hidden, W<T> * C::kUnits) * C::kKept;
   });
@@ -34,12 +40,13 @@ void layer_any(const RnnShape& shape, const RnnForward& f) {
 }
 void layer_grad_any(const RnnShape& shape, const RnnBackward& b) {
   visit_cell(shape.cell, b.dgates.dtype, [&](auto tag, auto cell) {
-    using T = typename decltype(tag)::type;
+    using S = typename decltype(tag)::type;
+    using T = compute_t<S>;
     // Wide panels read the gradients of the gates less often, narrow ones have fewer units too many.
     if constexpr (std::is_same_v<T, float>)
       if (up(shape.hidden, 4 * W<T>) * 8 > up(shape.hidden, 2 * W<T>) * 9)
-        return layer_grad_of<decltype(cell)::value, T, 2>(shape, b);
-    layer_grad_of<decltype(cell)::value, T, 4>(shape, b);
+        return layer_grad_of<decltype(cell)::value, S, 2>(shape, b);
+    layer_grad_of<decltype(cell)::value, S, 4>(shape, b);
   });
 }
 

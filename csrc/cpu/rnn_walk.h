@@ -45,10 +45,11 @@ struct Sharing {
   bool by_panels = false;
   int64_t grain;  // rows or panels
 
-  Sharing(const Walk& walk, int64_t panels_, int64_t macs_of_row, int64_t weight_bytes, int64_t sent)
+  // `together`: rows that stay with one thread
+  Sharing(const Walk& walk, int64_t panels_, int64_t macs_of_row, int64_t weight_bytes, int64_t sent, int64_t together)
       : panels(panels_) {
     int64_t n = walk.shape.rows, all = num_threads(), threads = std::clamp<int64_t>(panels, 1, all);
-    int64_t share = (n + all - 1) / all, step_ns = n * macs_of_row / 80;
+    int64_t share = up((n + all - 1) / all, together), step_ns = n * macs_of_row / 80;
     int64_t rows_ns = std::max(share * macs_of_row / 80, reading_ns(weight_bytes));
     int64_t panels_ns = std::max(step_ns / threads, reading_ns(weight_bytes / threads)) + 2000 + n * sent / 4;
     bool alone = all == 1 || in_parallel() || walk.shape.steps * step_ns < 30000;
@@ -76,12 +77,12 @@ template <class Step> void run_steps(const Walk& walk, const Sharing& sharing, S
     }
   });
 }
-// Blocks of nearly equal height, at most `most`.
-template <class Body> void row_blocks(int64_t r0, int64_t r1, int64_t most, Body&& body) {
-  int64_t blocks = (r1 - r0 + most - 1) / most;
+// Blocks of nearly equal height, at most `most`, all but the last of whole groups of `together` rows.
+template <class Body> void row_blocks(int64_t r0, int64_t r1, int64_t most, int64_t together, Body&& body) {
+  int64_t groups = (r1 - r0 + together - 1) / together, blocks = (groups * together + most - 1) / most;
   for (int64_t b = 0; b < blocks; ++b) {
-    int64_t from = r0 + (r1 - r0) * b / blocks, to = r0 + (r1 - r0) * (b + 1) / blocks;
-    body(from, to - from);
+    int64_t from = r0 + groups * b / blocks * together, to = r0 + groups * (b + 1) / blocks * together;
+    body(from, std::min(to, r1) - from);
   }
 }
 

@@ -1,8 +1,10 @@
 // Layers of recurrent networks on registers of 512 bits.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "base/parallel.h"
 #include "cpu/gemm.h"
@@ -21,7 +23,7 @@
 #include "cpu/rnn_layers.h"
 namespace rl::RL_ISA {
 const RnnLayerKernels* wide_rnn_layers() {
-  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any};
+  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
   return cpu::gemm_available() ? &kernels : nullptr;
 }
 }  // namespace rl::RL_ISA

@@ -20,12 +20,16 @@ template <class T> struct VecOf {
 template <class T> using Vec = typename VecOf<T>::type;
 template <class T> inline constexpr int kLanes = kVecBytes / sizeof(T);
 
-template <class T> [[gnu::always_inline]] inline Vec<T> load_vec(const T* p) {
+template <class T>
+  requires(!is_half_v<T>)
+[[gnu::always_inline]] inline Vec<T> load_vec(const T* p) {
   Vec<T> v;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
-template <class T> [[gnu::always_inline]] inline void store_vec(T* p, const Vec<T>& v) {
+template <class T>
+  requires(!is_half_v<T>)
+[[gnu::always_inline]] inline void store_vec(T* p, const Vec<T>& v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
 
@@ -86,35 +90,27 @@ template <class M> [[gnu::always_inline]] inline unsigned lane_bits(const M& mas
 #endif
 }
 
-// n half-precision numbers to float and back.
-inline void widen(const bfloat16* __restrict in, float* __restrict out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]);
+[[gnu::always_inline]] inline void store_vec(bfloat16* p, const Vec<float>& v) {
+  typedef uint16_t Short __attribute__((vector_size(kVecBytes / 2)));
+  Vec<uint32_t> bits;
+  __builtin_memcpy(&bits, &v, sizeof v);
+  const Vec<uint32_t> rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const Short h = __builtin_convertvector(v == v ? rounded : Vec<uint32_t>{} + 0x7fc0u, Short);
+  __builtin_memcpy(p, &h, sizeof h);
 }
-inline void narrow(const float* __restrict in, bfloat16* __restrict out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = bfloat16(in[i]);
-}
-inline void widen(const float16* in, float* out, int64_t n) {
-  int64_t i = 0;
+[[gnu::always_inline]] inline void store_vec(float16* p, const Vec<float>& v) {
 #ifdef __F16C__
-  typedef short Short8 __attribute__((vector_size(16)));
-  for (; i + 8 <= n; i += 8) {
-    Short8 h;
-    __builtin_memcpy(&h, in + i, 16);
-    Vec<float> v = __builtin_ia32_vcvtph2ps256(h);
-    store_vec(out + i, v);
-  }
+  const auto h = __builtin_ia32_vcvtps2ph256(v, 0);
+  __builtin_memcpy(p, &h, sizeof h);
+#else
+  for (int i = 0; i < kLanes<float>; ++i) p[i] = float16(v[i]);
 #endif
-  for (; i < n; ++i) out[i] = static_cast<float>(in[i]);
 }
-inline void narrow(const float* in, float16* out, int64_t n) {
-  int64_t i = 0;
-#ifdef __F16C__
-  for (; i + 8 <= n; i += 8) {
-    auto h = __builtin_ia32_vcvtps2ph256(load_vec(in + i), 0);
-    __builtin_memcpy(out + i, &h, 16);
-  }
-#endif
-  for (; i < n; ++i) out[i] = float16(in[i]);
-}
+
+// n half-precision numbers to float and back (halves.cpp).
+void widen(const bfloat16* in, float* out, int64_t n);
+void widen(const float16* in, float* out, int64_t n);
+void narrow(const float* in, bfloat16* out, int64_t n);
+void narrow(const float* in, float16* out, int64_t n);
 
 }  // namespace rl::RL_ISA

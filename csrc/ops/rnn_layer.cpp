@@ -98,26 +98,53 @@ static bool all_zero(const Tensor& contiguous) {
   return count == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
+// deltas (L, M) transposed @ states (L, N): a gradient of weights, of gates of `gate` rows. Unless `sums` (groups, M)
+// is null, deltas are added to it at their `group`.
+static Tensor over_steps(const Tensor& deltas, const Tensor& states, int64_t gate, const Tensor& group = {},
+                         Tensor* sums = nullptr) {
+  if (!deltas.device().is_meta()) {
+    Tensor dw = empty({deltas.sizes()[1], states.sizes()[1]}, deltas.dtype(), deltas.device());
+    RnnGroupSums by_group;
+    if (sums) by_group = {sums->view(), group.view().as<int64_t>()};
+    if (g_cpu->rnn->weight_grad(dw.view(), deltas.view(), states.view(), gate, sums ? &by_group : nullptr)) return dw;
+  }
+  if (sums) *sums = index_add(*sums, 0, group, deltas);
+  return mm(t(deltas), states);
+}
+
 // Products with the states before each step, of a layer that is not packed. These are the results one step on: one row
 // further where sequences are whole, one batch where steps are. What stands before the first step is h0.
 struct StatesBefore {
   Tensor first, own, deltas, states;  // own: the state before the first step, undefined if zero
+  Tensor group, sums;                 // the gradients summed over equal rows, once product() has seen all of them
 
   // The gradients of the first step are zero afterwards if sequences are whole: another sequence's end is before them.
-  StatesBefore(const RnnShape& s, const Tensor& dgates, const Tensor& out, const Tensor& h0) {
+  // `equal`: null where the sums are not wanted
+  StatesBefore(const RnnShape& s, const Tensor& dgates, const Tensor& out, const Tensor& h0, const EqualRows* equal) {
     int64_t rows = dgates.sizes()[0], width = dgates.sizes()[1], back = s.batch_first ? 1 : s.rows;
-    int64_t t = s.reverse ? s.steps - 1 : 0;
-    first =
-        s.batch_first ? select(reshape(dgates, {s.rows, s.steps, width}), 1, t) : narrow(dgates, 0, t * s.rows, s.rows);
-    deltas = narrow(dgates, 0, s.reverse ? 0 : back, rows - back);
+    int64_t t = s.reverse ? s.steps - 1 : 0, from = s.reverse ? 0 : back;
+    auto first_step = [&](const Tensor& x) {
+      return s.batch_first ? select(x, 0, t) : narrow(x, 0, t * s.rows, s.rows);
+    };
+    auto by_step = [&](const Tensor& x, const Ints& sizes) {
+      return s.batch_first ? transpose(reshape(x, sizes), 0, 1) : x;
+    };
+    first = first_step(by_step(dgates, {s.rows, s.steps, width}));
+    deltas = narrow(dgates, 0, from, rows - back);
     states = narrow(reshape(out, {rows, s.hidden}), 0, s.reverse ? back : 0, rows - back);
+    if (equal) {
+      group = narrow(equal->group, 0, from, rows - back);
+      sums = index_add(zeros({equal->first.numel(), width}, dgates.dtype(), dgates.device()), 0,
+                       first_step(by_step(equal->group, {s.rows, s.steps})), first);
+    }
     Tensor here = first;
     if (!all_zero(h0)) own = h0, first = clone(here);
     if (s.batch_first) fill_raw(here, 0);
   }
-  // Of columns from..from + count of the gradients, transposed.
-  Tensor product(int64_t from, int64_t count) const {
-    Tensor all = mm(t(narrow(deltas, 1, from, count)), states);
+  // Of columns from..from + count of the gradients, transposed: all of them where the sums are wanted.
+  Tensor product(int64_t from, int64_t count) {
+    Tensor all =
+        over_steps(narrow(deltas, 1, from, count), states, states.sizes()[1], group, sums.defined() ? &sums : nullptr);
     return own.defined() ? add(all, mm(t(narrow(first, 1, from, count)), own)) : all;
   }
 };
@@ -162,9 +189,13 @@ struct RnnLayerBackward : Node {
       wanted.push_back(*all[i]);
       places.push_back(i);
     }
+    if (is_half(x.input.dtype()))  // sums of half types are taken in float
+      for (Tensor* t : all)
+        if (t->defined()) *t = cast(*t, DType::Float32);
     Tensors results = composed(call, x);
     for (int64_t i = 0; i < results.size(); ++i)
-      if (dy[i].defined() && results[i].requires_grad()) roots.push_back(results[i]), gradients.push_back(dy[i]);
+      if (dy[i].defined() && results[i].requires_grad())
+        roots.push_back(results[i]), gradients.push_back(cast(dy[i], results[i].dtype()));
     Grads dx(7);
     if (roots.empty()) return dx;
     Tensors found = run_backward({.roots = roots,
@@ -202,7 +233,7 @@ struct RnnLayerBackward : Node {
     Tensor at;  // of each row of the input, where the table it was read from takes its gradient
     EmbeddingBackward* table = reader_of(at);
     constexpr int64_t kCached = 1 << 20;  // bytes
-    bool input_grad = needs(0) && !table, cached = x.w_ih.numel() * in.item_size() <= kCached;
+    bool input_grad = needs(0) && !table, cached = !is_half(in.dtype()) && x.w_ih.numel() * in.item_size() <= kCached;
     Tensor din = input_grad && cached ? empty(x.input.sizes(), in.dtype(), in.device()) : Tensor(),
            w_ih = din.defined() ? contiguous(x.w_ih) : Tensor();
     if (!in.device().is_meta()) {
@@ -225,35 +256,44 @@ struct RnnLayerBackward : Node {
     auto of_input = [&](const Tensor& deltas) { return gru ? narrow(deltas, 1, 0, 3 * h) : deltas; };
     if (input_grad && !cached) din = reshape(mm(of_input(dgates), x.w_ih), x.input.sizes());
     dx[0] = din;
-    Tensor sums_by_row, flat = reshape(in, {rows, shape.input});
-    if (equal.found() && (table || needs(3) || needs(5) || needs(6)))
-      sums_by_row =
-          index_add(zeros({equal.first.numel(), deltas * h}, in.dtype(), in.device()), 0, equal.group, dgates);
-    if (table) table->add_sums(mm(of_input(sums_by_row), x.w_ih), index_select(at, 0, equal.first));
-    if (needs(5) || needs(6)) {
-      Tensor sums = sum(equal.found() ? sums_by_row : dgates, Ints{0});
+    Tensor flat = reshape(in, {rows, shape.input}), sums_by_row;
+    auto biases = [&](const Tensor& rows) {
+      if (!needs(5) && !needs(6)) return;
+      Tensor sums = sum(rows, Ints{0});
       if (needs(5)) dx[5] = gru ? clone(narrow(sums, 0, 0, 3 * h)) : sums;
       if (needs(6)) dx[6] = gru ? cat({narrow(sums, 0, 0, 2 * h), narrow(sums, 0, 3 * h, h)}, 0) : clone(sums);
+    };
+    if (!equal.found()) {
+      biases(dgates);
+      if (needs(3) && !needs(4)) dx[3] = mm(t(of_input(dgates)), flat);
     }
-    if (equal.found() && needs(3)) dx[3] = mm(t(of_input(sums_by_row)), index_select(flat, 0, equal.first));
-    else if (needs(3) && !needs(4)) dx[3] = mm(t(of_input(dgates)), flat);
-    if (!needs(4)) return dx;
-    bool apart = equal.found() || !needs(3);  // the product with the input
+    const bool summed = equal.found() && (table || needs(3) || needs(5) || needs(6));
+    const bool apart = equal.found() || !needs(3);  // the product with the input
     // Rows that count nothing are multiplied by zero there, which only bounded states survive.
-    if (apart && !call.packed() && call.cell != RnnCell::Relu) {
-      const StatesBefore states(shape, dgates, out, h0);
+    const bool shifted = needs(4) && apart && !call.packed() && call.cell != RnnCell::Relu;
+    if (summed && (!shifted || gru))
+      sums_by_row =
+          index_add(zeros({equal.first.numel(), deltas * h}, in.dtype(), in.device()), 0, equal.group, dgates);
+    if (shifted) {
+      StatesBefore states(shape, dgates, out, h0, summed && !gru ? &equal : nullptr);
       dx[4] = gru ? cat({states.product(0, 2 * h), states.product(3 * h, h)}, 0) : states.product(0, deltas * h);
-      return dx;
+      if (states.sums.defined()) sums_by_row = states.sums;
     }
+    if (summed) {
+      if (table) table->add_sums(mm(of_input(sums_by_row), x.w_ih), index_select(at, 0, equal.first));
+      biases(sums_by_row);
+      if (needs(3)) dx[3] = mm(t(of_input(sums_by_row)), index_select(flat, 0, equal.first));
+    }
+    if (!needs(4) || shifted) return dx;
     // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
     if (apart) shape.input = 0;
     Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
     if (!in.device().is_meta()) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
-    Tensor both = mm(t(of_input(dgates)), joined);
+    Tensor both = over_steps(of_input(dgates), joined, h);
     if (!apart) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
     if (gru)
       dx[4] = cat({narrow(narrow(both, 0, 0, 2 * h), 1, shape.input, h),
-                   mm(t(narrow(dgates, 1, 3 * h, h)), narrow(joined, 1, shape.input, h))},
+                   over_steps(narrow(dgates, 1, 3 * h, h), narrow(joined, 1, shape.input, h), h)},
                   0);
     else dx[4] = apart ? both : contiguous(narrow(both, 1, shape.input, h));
     return dx;
@@ -311,7 +351,7 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
   RnnTensors x{input, h0, c0, w_ih, w_hh, b_ih, b_hh};
   check_layer(call, x);
   DType type = input.dtype();
-  if (type != DType::Float32 && type != DType::Float64) {  // half types are computed in float
+  if (!g_cpu->rnn->has_layers(type)) {  // half types are computed in float
     auto wide = [](const Tensor& t) { return t.defined() ? cast(t, DType::Float32) : t; };
     Tensors results = rnn_layer(wide(input), wide(h0), wide(c0), wide(w_ih), wide(w_hh), wide(b_ih), wide(b_hh), mode,
                                 batch_sizes, batch_first, reverse);
@@ -329,7 +369,7 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
   const Inputs inputs(all, 7);
   EqualRows equal;
   if (will_record(inputs) && (lstm || gru))
-    kept = empty(Ints{rows, g_cpu->rnn->workspace(shape, type)}, type, input.device());
+    kept = empty(Ints{rows, g_cpu->rnn->workspace(shape, type)}, is_half(type) ? DType::Float32 : type, input.device());
   if (!input.device().is_meta()) {
     NoGrad raw;
     Tensor in = contiguous(input), before = contiguous(h0), cell = lstm ? contiguous(c0) : Tensor(),
@@ -341,8 +381,10 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
     Tensor flat = reshape(in, {rows, shape.input});
     equal = equal_rows(flat);
     if (equal.found()) flat = index_select(flat, 0, equal.first);
-    if (equal.found() || checked_mul(checked_mul(shape.input + hidden, rnn_gates(call.cell)),
-                                     checked_mul(hidden, itemsize(type))) > kCached)
+    bool half = is_half(type);  // whose gates stay in the kernel, as floats
+    if (half) in = flat;
+    else if (equal.found() || checked_mul(checked_mul(shape.input + hidden, rnn_gates(call.cell)),
+                                          checked_mul(hidden, itemsize(type))) > kCached)
       gates = linear(flat, wi, gru || !bh.defined() ? bi : !bi.defined() ? bh : add(bi, bh));
     View in_view = in.view(), gates_view, bi_view, bh_view, kept_view;
     if (gates.defined()) gates_view = gates.view();
