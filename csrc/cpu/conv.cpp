@@ -114,6 +114,7 @@ void little_input(const ConvShape& s, float* dx, const float* dy, const float* w
 
 int64_t workspace(const ConvShape& s, DType dtype, ConvPass pass) {
   if (dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return 0;
+  if (dilated_serves(s, pass)) return dilated_workspace(s, pass);
   if (pass == ConvPass::Weight) return conv512::winograd_weight_serves(s) ? conv512::winograd_weight_workspace(s) : 0;
   ConvShape r = s;
   if (pass == ConvPass::Input && !turned(s, r)) return 0;
@@ -196,6 +197,17 @@ template <class T> struct WithLast {
   void give_y(T* to) { turn_planes(y.get(), s.batch, s.out_plane(), s.out_channels, to); }
 };
 
+// Whether bfloat16 is multiplied as pairs although Winograd's way would serve: its transforms and the copies in float
+// pay where there is much to multiply, and, for the filters, many places.
+bool pairs_first(const ConvShape& s, DType dtype, ConvPass pass) {
+  constexpr double kMacs = 1.5e8;
+  constexpr int64_t kPlaces = 512;
+  if (!half_conv_serves(s, dtype, pass)) return false;
+  const int64_t places = s.batch * s.out_plane();
+  if (pass == ConvPass::Weight) return places <= kPlaces;
+  return static_cast<double>(places * s.in_channels) * static_cast<double>(s.out_channels * s.taps()) < kMacs;
+}
+
 bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   const bool wide = dtype == DType::Float64;
   if (!wide && dtype != DType::Float32 && dtype != DType::Float16 && dtype != DType::BFloat16) return false;
@@ -203,6 +215,10 @@ bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
                               : (wide ? takes_windows<double>(s, pass) : takes_windows<float>(s, pass)))
     return false;
   if (!wide && conv512::lanes_serve(s)) return true;
+  ConvShape last = s;
+  last.channels_last = true;
+  if (pairs_first(last, dtype, pass)) return !is_product(s);
+  if (!wide && dilated_serves(s, pass)) return half_conv_serves(s, dtype, pass);  // worth the copies
   if (pass == ConvPass::Weight)
     return !(!wide && (is_product(s) || conv512::winograd_weight_serves(s))) &&
            (half_conv_serves(s, dtype, pass) || conv512::rows_weight_serves(s, wide ? 8 : 16));
@@ -210,13 +226,14 @@ bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   const bool input = pass == ConvPass::Input;
   // Winograd's way is worth the copies.
   if (!wide && (is_product(s) || ((!input || turned(s, r)) && conv512::winograd_serves(r)))) return false;
-  return half_conv_serves(s, dtype, pass) || conv512::rows_serve(s, input, wide ? 8 : 16);
+  return half_conv_serves(last, dtype, pass) || conv512::rows_serve(s, input, wide ? 8 : 16);
 }
 
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
   if (y.numel() == 0) return;
   blas::single_threaded();
-  if (!conv512::winograd_serves(s) && half_conv_serves(s, y.dtype, ConvPass::Forward))
+  if (pairs_first(s, y.dtype, ConvPass::Forward) ||
+      (!conv512::winograd_serves(s) && half_conv_serves(s, y.dtype, ConvPass::Forward)))
     return half_conv_forward(s, y.as<bfloat16>(), x.as<bfloat16>(), w.as<bfloat16>(),
                              bias ? bias->as<bfloat16>() : nullptr);
   with_types(y, x, w, bias, [&](auto* py, auto* px, auto* pw, auto* pb) {
@@ -230,6 +247,8 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
         return product(s.batch, s.out_channels, k, px, k, 1, pw, 1, k, py, pb);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (takes_windows<T>(s, ConvPass::Forward)) return windows_forward<T>(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
+      if (dilated_serves(s, ConvPass::Forward) && dilated_forward(s, py, px, pw, pb)) return;
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
       if (pays_last<T>(s, false)) {
         WithLast<T> turned(s);
@@ -248,6 +267,10 @@ void forward(const ConvShape& s, const View& y, const View& x, const View& w, co
       if (sees_little(s)) return little_forward(s, py, px, pw, pb);
     if constexpr (std::is_same_v<T, float>)
       if (conv512::product_serves(s, ConvPass::Forward)) return conv512::product_forward(s, py, px, pw, pb);
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::turned_lanes_serve(s, ConvPass::Forward)) return conv512::turned_lanes(s, py, px, pw, pb, false);
+    if constexpr (std::is_same_v<T, float>)
+      if (conv512::groups_serve(s)) return conv512::groups(s, py, px, pw, pb, false);
     if constexpr (std::is_same_v<T, float>)
       if (conv512::planes_serve(s)) return conv512::planes(s, py, px, pw, pb, false);
     if constexpr (std::is_same_v<T, float>)
@@ -271,6 +294,8 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
       return product(s.batch, k, s.out_channels, dy, s.out_channels, 1, w, k, 1, dx, nullptr), false;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (gives_windows(s)) return windows_input<T>(s, dx, dy, w), false;
+  if constexpr (std::is_same_v<T, float>)
+    if (dilated_serves(s, ConvPass::Input) && dilated_input(s, dx, dy, w, bias)) return true;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (pays_last<T>(s, true)) {
       WithLast<T> turned(s);
@@ -280,6 +305,8 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
     }
   if constexpr (std::is_same_v<T, float>) {
     if (gives_columns(s)) return Conv<T>{s}.input(dx, dy, w), false;
+    if (conv512::turned_lanes_serve(s, ConvPass::Input)) return conv512::turned_lanes(s, dx, dy, w, bias, true), true;
+    if (conv512::groups_serve(s)) return conv512::groups(s, dx, dy, w, bias, true), true;
     ConvShape r;
     bool fits = turned(s, r);
     if (fits && conv512::winograd_serves(r)) {
@@ -303,7 +330,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w, co
   if (dx.numel() == 0) return;
   blas::single_threaded();
   ConvShape r = s;
-  if (!(turned(s, r) && conv512::winograd_serves(r)) && half_conv_serves(s, dx.dtype, ConvPass::Input))
+  if (pairs_first(s, dx.dtype, ConvPass::Input) ||
+      (!(turned(s, r) && conv512::winograd_serves(r)) && half_conv_serves(s, dx.dtype, ConvPass::Input)))
     return half_conv_input(s, dx.as<bfloat16>(), dy.as<bfloat16>(), w.as<bfloat16>(),
                            bias ? bias->as<bfloat16>() : nullptr);
   with_types(dx, dy, w, bias, [&](auto* px, auto* py, auto* pw, auto* pb) {
@@ -320,7 +348,8 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w, co
 void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
   if (dw.numel() == 0) return;
   blas::single_threaded();
-  if (!conv512::winograd_weight_serves(s) && half_conv_serves(s, dw.dtype, ConvPass::Weight))
+  if (pairs_first(s, dw.dtype, ConvPass::Weight) ||
+      (!conv512::winograd_weight_serves(s) && half_conv_serves(s, dw.dtype, ConvPass::Weight)))
     return half_conv_weight(s, dw.as<bfloat16>(), dy.as<bfloat16>(), x.as<bfloat16>());
   with_types(dw, dy, x, nullptr, [&](auto* pw, auto* py, auto* px, auto*) {
     using T = std::remove_pointer_t<decltype(pw)>;
@@ -341,8 +370,11 @@ void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
       int64_t k = s.in_channels * s.taps();
       if (is_product(s)) return product(s.out_channels, k, s.batch, py, 1, s.out_channels, px, k, 1, pw, nullptr);
       if (conv512::winograd_weight_serves(s) && conv512::winograd_weight(s, pw, py, px)) return;
+      if (dilated_serves(s, ConvPass::Weight) && dilated_weight(s, pw, py, px)) return;
     }
     if constexpr (std::is_same_v<T, float>) {
+      if (conv512::turned_lanes_weight_serves(s)) return conv512::turned_lanes_weight(s, pw, py, px);
+      if (conv512::groups_serve(s)) return conv512::groups_weight(s, pw, py, px);
       if (conv512::depthwise_weight_serves(s)) return conv512::depthwise_weight(s, pw, py, px);
       if (conv512::product_serves(s, ConvPass::Weight)) return conv512::product_weight(s, pw, py, px);
       if (conv512::dots_weight_serves(s)) return conv512::dots_weight(s, pw, py, px);

@@ -108,6 +108,13 @@ bool winograd_serves(const ConvShape& s);
 int64_t winograd_workspace(const ConvShape& s);  // bytes for the transformed filters
 bool winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
 
+// Dilated filters by the same way, see Note [Parts of a dilated picture]; false where it has to be done otherwise.
+bool dilated_serves(const ConvShape& s, ConvPass pass);
+int64_t dilated_workspace(const ConvShape& s, ConvPass pass);
+bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+bool dilated_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+bool dilated_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
 // One filter per channel (conv_depthwise.cpp).
 bool depthwise_serves(const ConvShape& s);
 template <class T> void depthwise_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);

@@ -52,6 +52,16 @@ bool lanes_serve(const ConvShape& s);
 void lanes_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
 void lanes_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 void lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+// The same of small pictures in row-major order, which are turned on the way; `input`: the gradient by the input.
+bool turned_lanes_serve(const ConvShape& s, ConvPass pass);
+void turned_lanes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input);
+bool turned_lanes_weight_serves(const ConvShape& s);
+void turned_lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+
+// 3x3 filters in groups of a few channels, see Note [Groups in lanes]; `input`: the gradient by the input.
+bool groups_serve(const ConvShape& s);
+void groups(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input);
+void groups_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
 
 // Filters of one channel: at stride 1, with w turned by 180 degrees if `flipped`; and their gradient.
 bool planes_serve(const ConvShape& s);

@@ -4,12 +4,7 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/conv512_begin.h"
 #include "cpu/conv512_direct.h"
 
 namespace rl::cpu::conv512 {
@@ -156,7 +151,7 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
 }
 
 }  // namespace rl::cpu::conv512
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
 bool direct_serves(const ConvShape&, bool) { return false; }

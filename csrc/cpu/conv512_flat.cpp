@@ -10,12 +10,7 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/conv512_begin.h"
 #include "cpu/conv512_block.h"
 
 namespace rl::cpu::conv512 {
@@ -205,7 +200,7 @@ void flat_input(const ConvShape& s, float* dx, const float* dy, const float* w, 
 }
 
 }  // namespace rl::cpu::conv512
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
 bool flat_serves(const ConvShape&, bool) { return false; }

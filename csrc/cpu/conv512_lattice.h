@@ -161,14 +161,19 @@ struct Lattice {
                 at, out,
                 _mm512_permutex2var_ps(_mm512_maskz_loadu_ps(low, x), even, _mm512_maskz_loadu_ps(high, x + W)));
       }
+    else if (step <= kMostSpace)
+      for (int64_t i = 0; i < pitch; i += W) {
+        __mmask16 there[W];
+        spaced.masks(p.a - i, p.b - i, there);
+        const __mmask16 out = lanes(pitch - i);
+        const float* x = from + i * step;
+        float* at = row + i;
+        for (int64_t t = p.r0; t < p.r1; ++t, x += row_step, at += pitch)
+          _mm512_mask_storeu_ps(at, out, spaced.read(x, there));
+      }
     else
       for (int64_t t = p.r0; t < p.r1; ++t, from += row_step) {
         float* at = row + (t - p.r0) * pitch;
-        if (step <= kMostSpace) {
-          for (int64_t i = 0; i < pitch; i += W)
-            _mm512_mask_storeu_ps(at + i, lanes(pitch - i), spaced.read(from + i * step, p.a - i, p.b - i));
-          continue;
-        }
         clear(at, pitch);
         for (int64_t i = p.a; i < p.b; ++i) at[i] = from[i * step];
       }

@@ -8,13 +8,9 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+
+#include "cpu/conv512_begin.h"
 
 namespace rl::cpu::conv512 {
 namespace {
@@ -101,7 +97,7 @@ void planes(const ConvShape& s, float* y, const float* x, const float* w, const 
 }
 
 }  // namespace rl::cpu::conv512
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
 bool planes_serve(const ConvShape&) { return false; }

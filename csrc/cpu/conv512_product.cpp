@@ -9,12 +9,7 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/conv512_begin.h"
 #include "cpu/conv512_slabs.h"
 
 namespace rl::cpu::conv512 {
@@ -289,7 +284,7 @@ void product_weight(const ConvShape& shape, float* dw, const float* dy, const fl
 }
 
 }  // namespace rl::cpu::conv512
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
 bool product_serves(const ConvShape&, ConvPass) { return false; }

@@ -294,8 +294,10 @@ bool rows_serve(const ConvShape& s, bool input, int lanes) {
                 out = (input ? s.in_channels : s.out_channels) / s.groups;
   if (!available() || in == 0 || out == 0 || s.batch == 0 || s.in_plane() == 0 || s.out_plane() == 0) return false;
   if (s.in_channels * s.taps() > (int64_t{1} << 30) || s.out_channels * s.taps() > (int64_t{1} << 30)) return false;
-  // Lanes left over; sums too short for a block.
-  return (out + lanes - 1) / lanes * lanes < out * 3 / 2 && in * s.kernel[2] >= (input ? 4 : 8);
+  // Lanes left over, which cost least beside what strides cost the other ways; sums too short for a block.
+  const bool steps = s.stride[0] * s.stride[1] * s.stride[2] > 1;
+  const int64_t padded = (out + lanes - 1) / lanes * lanes;
+  return (steps ? padded < 2 * out : 3 * padded < 4 * out) && in * s.kernel[2] >= (input ? 4 : 8);
 }
 void rows(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
   run_rows(s, y, x, w, bias, false);

@@ -26,16 +26,25 @@ struct Spaced {
   }
   Reg read(const float* x, int64_t a, int64_t b) const {
     if (step == 1) return _mm512_maskz_loadu_ps(lanes(b) & ~lanes(a), x);
-    const int64_t begin = step * a, end = step * (std::min<int64_t>(b, W) - 1) + 1;
-    Reg r = _mm512_setzero_ps();
     if (a <= 0 && b > W) {  // all that lies between is there
+      Reg r = _mm512_setzero_ps();
       for (int64_t j = 0; j < step; ++j) r = _mm512_mask_permutexvar_ps(r, held[j], within, load(x + j * W));
       return r;
     }
-    for (int64_t j = 0; j < step; ++j) {
-      const auto there = static_cast<__mmask16>(lanes(end - j * W) & ~lanes(begin - j * W));
-      r = _mm512_mask_permutexvar_ps(r, held[j], within, _mm512_maskz_loadu_ps(there, x + j * W));
-    }
+    __mmask16 there[W];
+    masks(a, b, there);
+    return read(x, there);
+  }
+  // What is there of each register, for lanes in [a, b); reading by it spares rows of the same lanes the work.
+  void masks(int64_t a, int64_t b, __mmask16* there) const {
+    const int64_t begin = step * a, end = step * (std::min<int64_t>(b, W) - 1) + 1;
+    for (int64_t j = 0; j < step; ++j)
+      there[j] = static_cast<__mmask16>(lanes(end - j * W) & ~lanes(begin - j * W) & -static_cast<int>(a < b));
+  }
+  Reg read(const float* x, const __mmask16* there) const {
+    Reg r = _mm512_setzero_ps();
+    for (int64_t j = 0; j < step; ++j)
+      r = _mm512_mask_permutexvar_ps(r, held[j], within, _mm512_maskz_loadu_ps(there[j], x + j * W));
     return r;
   }
 };

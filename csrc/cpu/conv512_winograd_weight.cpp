@@ -6,12 +6,7 @@
 #include "cpu/scratch.h"
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include "cpu/conv512_begin.h"
 #include "cpu/conv512_tiles.h"
 
 namespace rl::cpu::conv512 {
@@ -160,7 +155,7 @@ bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float
 }
 
 }  // namespace rl::cpu::conv512
-#pragma GCC pop_options
+#include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
 bool winograd_weight_serves(const ConvShape&) { return false; }

@@ -182,7 +182,10 @@ struct ConvolutionInputBackward : Node {
   bool has_bias = false;
   Grads backward(const Grads& dy) {
     Grads d(3);
-    if (needs(0)) d[0] = conv_result(dy[0], conj(weight.unpack(*this)), OptTensor(), geometry);
+    if (needs(0)) {
+      Tensor w = conj(weight.unpack(*this));
+      d[0] = conv_result(dy[0], w, OptTensor(), geometry, channels_last(dy[0]) || channels_last(w));
+    }
     if (needs(1)) d[1] = conv_weight(conj(input.unpack(*this)), dy[0], geometry);
     if (needs(2)) d[2] = channel_sums(dy[0]);
     return d;
