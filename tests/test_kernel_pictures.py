@@ -55,6 +55,48 @@ def test_resize_of_a_ramp():
     assert F.interpolate(x.expand(0, 1, 4), 8, mode="linear").shape == (0, 1, 8)
 
 
+@pytest.mark.parametrize("n_out", [700, 531, 100, 257])
+@pytest.mark.parametrize("rows", [17, 8, 3])
+def test_long_rows_are_resized_in_bands(rows, n_out):
+    x = array(1, rows, 531)
+    t = rl.tensor(x, requires_grad=True)
+    y = F.interpolate(t, n_out, mode="linear")
+    at = np.maximum((np.arange(n_out) + 0.5) * (531 / n_out) - 0.5, 0)
+    low = np.minimum(at.astype(int), 530)
+    upper = at - low
+    weights = np.zeros((n_out, 531))
+    np.add.at(weights, (np.arange(n_out), low), 1 - upper)
+    np.add.at(weights, (np.arange(n_out), np.minimum(low + 1, 530)), upper)
+    np.testing.assert_allclose(y.detach(), x @ weights.T, atol=2e-4)
+    dy = array(*y.shape, seed=1)
+    y.backward(rl.tensor(dy))
+    np.testing.assert_allclose(t.grad, dy @ weights, atol=5e-4)
+
+
+@pytest.mark.parametrize("order", ["contiguous", "channels last"])
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("size", [(5, 17), (21, 4), (3, 3), (19, 23)])
+def test_nearest_elements_and_their_gradient(size, exact, order):
+    x = array(2, 5, 13, 11)
+    x[0, 0, 0, 0], x[0, 1, 2, 3] = np.inf, -0.0
+    t = rl.tensor(x)
+    if order == "channels last":
+        t = t.contiguous(memory_format=rl.channels_last)
+    t.requires_grad_()
+    y = F.interpolate(t, size, mode="nearest-exact" if exact else "nearest")
+    shift = 0.5 if exact else 0
+    rows, columns = (
+        ((np.arange(n, dtype=np.float32) + np.float32(shift)) * np.float32(full / n)).astype(int)
+        for n, full in zip(size, x.shape[2:], strict=True)
+    )
+    np.testing.assert_array_equal(y.detach(), x[:, :, rows][..., columns])
+    np.testing.assert_array_equal(np.signbit(y.detach().numpy()), np.signbit(x[:, :, rows][..., columns]))
+    dy, dx = array(*y.shape, seed=1), np.zeros_like(x)
+    np.add.at(dx, (slice(None), slice(None), rows[:, None], columns[None]), dy)
+    y.backward(rl.tensor(dy))
+    np.testing.assert_allclose(t.grad, dx, atol=1e-6)
+
+
 def triangle_filter(n_in, n_out):
     """(n_out, n_in): how much each result of an antialiased resize takes of each element."""
     step = n_in / n_out
@@ -204,3 +246,29 @@ def test_pixels_shuffled_with_channels_last(shape, factor):
     for result in (y, z):
         result.backward(rl.arange(float(y.numel())).view(y.shape))
     assert last.grad.equal(x.grad)
+
+
+@pytest.mark.skipif(rl.backends.cpu.get_cpu_capability() == "DEFAULT", reason="needs fused products")
+@pytest.mark.parametrize("n", [7, 28, 33])
+def test_places_of_a_grid_are_rounded_once(n):
+    """At the middles of pixels the last bit decides whose slope the gradient is."""
+    from fractions import Fraction
+
+    places = rl.linspace(-1, 1, n, dtype=rl.float64) * (n - 1) / n
+    grid = rl.stack([places, rl.zeros_like(places)], -1).view(1, 1, n, 2).requires_grad_()
+    slopes = np.arange(1, n)
+    row = rl.tensor(np.concatenate([[0], np.cumsum(slopes)]), dtype=rl.float64)
+    F.grid_sample(row.expand(1, 1, 2, n), grid, padding_mode="border", align_corners=False).sum().backward()
+    for g, slope in zip(places.tolist(), grid.grad[0, 0, :, 0].tolist(), strict=True):
+        at = float(Fraction(g + 1) * n - 1) / 2
+        assert slope == (slopes[math.floor(at)] * n / 2 if 0 < at < n - 1 else 0)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("sizes", [(4, 6), (37, 50)])
+@pytest.mark.parametrize("size", [(8, 12), (3, 5), (74, 33), (1, 1)])
+def test_bytes_are_resized_to_the_nearest_as_floats_are(mode, sizes, size):
+    x = rl.randint(0, 256, (2, 3, *sizes), dtype=rl.uint8)
+    resized = rl.nn.functional.interpolate(x, size=size, mode=mode)
+    assert resized.dtype == rl.uint8
+    assert rl.equal(resized, rl.nn.functional.interpolate(x.float(), size=size, mode=mode).to(rl.uint8))

@@ -18,9 +18,11 @@ namespace {
 template <class T> struct Pixel {
   T at, slope;
 };
-template <int kPadding, bool kAlign, class T> RL_INLINE Pixel<T> to_pixel(T g, int64_t size) {
+// In pictures the product is not rounded on its own, in volumes it is, both as in PyTorch: grids often point at the
+// middles of pixels, where the slope changes, and the last bit decides on which side they are.
+template <int kPadding, bool kAlign, bool kVolume = false, class T> RL_INLINE Pixel<T> to_pixel(T g, int64_t size) {
   T n = static_cast<T>(size);
-  T at = kAlign ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
+  T at = kAlign ? (g + 1) / 2 * (n - 1) : kVolume ? ((g + 1) * n - 1) / 2 : fma(g + 1, n, T(-1)) / 2;
   T slope = kAlign ? (n - 1) / 2 : n / 2;
   if constexpr (kPadding == 2) {
     T low = kAlign ? T(0) : T(-0.5), span = kAlign ? n - 1 : n;

@@ -57,11 +57,11 @@ template <class T> struct AxisTaps {
     } else if (s.nearest) {
       count = 1;
       for (int64_t q = 0; q < n; ++q)
-        put(0, q, std::nearbyint(to_pixel<kPadding, kAlign>(grid[q * s.dims + d], size).at), T(1), T(0));
+        put(0, q, std::nearbyint(to_pixel<kPadding, kAlign, true>(grid[q * s.dims + d], size).at), T(1), T(0));
     } else {
       count = 2;
       for (int64_t q = 0; q < n; ++q) {
-        const auto [at, by] = to_pixel<kPadding, kAlign>(grid[q * s.dims + d], size);
+        const auto [at, by] = to_pixel<kPadding, kAlign, true>(grid[q * s.dims + d], size);
         const T whole = floor_(at);
         put(0, q, whole, whole + 1 - at, -by), put(1, q, whole + 1, at - whole, by);
       }

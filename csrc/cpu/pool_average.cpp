@@ -87,8 +87,40 @@ void copy_all(const View& to, const View& from) {
   });
 }
 
+// A row of windows of uneven sizes: what lies above each other is summed first, in vectors, into `sums`.
 template <class T>
-void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, Taps<T>& taps, T* to, const T* image) {
+void average_uneven(const PoolWindows& w, int64_t a, int64_t b, const T* image, T* __restrict sums, T* to) {
+  const int64_t first = w.start[2][0], n = w.end[2][w.out[2] - 1] - first;
+  bool begun = false;
+  for (int64_t i = w.start[0][a]; i < w.end[0][a]; ++i)
+    for (int64_t j = w.start[1][b]; j < w.end[1][b]; ++j, begun = true) {
+      const T* __restrict row = image + (i * w.in[1] + j) * w.in[2] + first;
+      if (begun)
+        for (int64_t k = 0; k < n; ++k) sums[k] += row[k];
+      else
+        for (int64_t k = 0; k < n; ++k) sums[k] = row[k];
+    }
+  for (int64_t c = 0; c < w.out[2]; ++c) {
+    T sum = sums[w.start[2][c] - first];
+    for (int64_t k = w.start[2][c] + 1; k < w.end[2][c]; ++k) sum += sums[k - first];
+    to[c] = sum / pool_divisor<T>(w, a, b, c);
+  }
+}
+// Whether that pays: windows are narrow and many, and none is empty; they move on from left to right.
+bool sums_columns(const PoolWindows& w, int64_t lanes) {
+  if (w.out[2] < 4 || w.dilation[2] != 1) return false;
+  for (int64_t c = 0; c < w.out[2]; ++c)
+    if (w.end[2][c] - w.start[2][c] >= 2 * lanes) return false;
+  for (int d = 0; d < 3; ++d)
+    for (int64_t c = 0; c < w.out[d]; ++c)
+      if (w.end[d][c] <= w.start[d][c] ||
+          (c > 0 && (w.start[d][c] < w.start[d][c - 1] || w.end[d][c] < w.end[d][c - 1])))
+        return false;
+  return true;
+}
+
+template <class T> void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, Taps<T>& taps, T* sums,
+                                      T* to, const T* image) {
   for (int64_t a = 0; a < w.out[0]; ++a)
     for (int64_t b = 0; b < w.out[1]; ++b, to += w.out[2]) {
       int64_t c = 0;
@@ -105,6 +137,9 @@ void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, Tap
             taps.sums(by, to + c);
           }
           c = run.end;
+        } else if (sums) {
+          average_uneven(w, a, b, image, sums, to);
+          continue;
         }
       }
       for (; c < w.out[2]; ++c) to[c] = mean_of(w, a, b, c, image);
@@ -116,11 +151,13 @@ void average_plane(const PoolWindows& w, const EvenWindows<SumRow<T>>& even, Tap
 void average_windows(const PoolWindows& w, const View& y, const View& x) {
   if (y.numel() == 0) return;
   if (is_copy(w)) return copy_all(y, x);
-  if (w.channels == 1 && is_float(x.dtype) && covers_plane(w)) {  // a mean of rows
-    const int64_t out[] = {w.planes, 1}, in[] = {w.planes, w.in_plane()}, apart[] = {1, 1};
-    const int64_t rows[] = {w.in_plane(), 1};
-    return reduce_kernels.reduce(Reduce::Mean, View{y.data, out, apart, 2, y.dtype}, View{x.data, in, rows, 2, x.dtype},
-                                 0);
+  if (is_float(x.dtype) && covers_plane(w)) {  // a mean of rows, or of columns
+    const int64_t C = w.channels;
+    const int64_t out[] = {w.planes, 1, C}, out_strides[] = {C, C, 1};
+    const int64_t in[] = {w.planes, w.in_plane(), C}, in_strides[] = {w.in_plane() * C, C, 1};
+    const int n = C > 1 ? 3 : 2;
+    return reduce_kernels.reduce(Reduce::Mean, View{y.data, out, out_strides, n, y.dtype},
+                                 View{x.data, in, in_strides, n, x.dtype}, 0);
   }
   visit_average(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -132,17 +169,21 @@ void average_windows(const PoolWindows& w, const View& y, const View& x) {
       else return nullptr;
     });
     const int64_t in = w.in_plane(), out = w.out_plane();
+    const bool columns = kInVectors<C> && sums_columns(w, kLanes<C>);
     parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
       Taps<C> taps(w, even.columns, even.step);
+      Scratch<C> memory(w.in[2]);
+      C* sums = columns ? memory.get() : nullptr;
       if constexpr (is_half_v<T>) {
         Scratch<C> from(in), to(out);
         for (int64_t p = first; p < last; ++p) {
           widen(x.as<T>() + p * in, from.get(), in);
-          average_plane(w, even, taps, to.get(), from.get());
+          average_plane(w, even, taps, sums, to.get(), from.get());
           narrow(to.get(), y.as<T>() + p * out, out);
         }
       } else {
-        for (int64_t p = first; p < last; ++p) average_plane(w, even, taps, y.as<T>() + p * out, x.as<T>() + p * in);
+        for (int64_t p = first; p < last; ++p)
+          average_plane(w, even, taps, sums, y.as<T>() + p * out, x.as<T>() + p * in);
       }
     });
   });

@@ -1,6 +1,5 @@
 // Resizing of one dimension: every result is a weighted sum of a few elements.
 #include <algorithm>
-#include <vector>
 
 #include "backend/resample.h"
 #include "base/check.h"
@@ -29,16 +28,19 @@ void mix_row(T* __restrict out, const T* in, const int64_t* place, const C* w, i
   }
 }
 
+// Lines [first, last): of `inner` numbers that are one result each, or of n_out single numbers.
 template <int K, class T, class C>
 void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t first, int64_t last) {
-  for (int64_t o = first; o < last; ++o) {
-    const T* from = in + o * s.n_in * s.inner;
-    T* to = out + o * s.n_out * s.inner;
-    if (s.inner > 1) {
-      for (int64_t j = 0; j < s.n_out; ++j)
-        mix_row<K, T, C>(to + j * s.inner, from, s.places + j * K, weights + j * K, s.inner);
-      continue;
+  if (s.inner > 1) {
+    for (int64_t r = first; r < last; ++r) {
+      const int64_t o = r / s.n_out, j = r % s.n_out;
+      mix_row<K, T, C>(out + r * s.inner, in + o * s.n_in * s.inner, s.places + j * K, weights + j * K, s.inner);
     }
+    return;
+  }
+  for (int64_t o = first; o < last; ++o) {
+    const T* from = in + o * s.n_in;
+    T* to = out + o * s.n_out;
     for (int64_t j = 0; j < s.n_out; ++j) {
       C sum = static_cast<C>(from[s.places[j * K]]) * weights[j * K];
       for (int k = 1; k < K; ++k) sum += static_cast<C>(from[s.places[j * K + k]]) * weights[j * K + k];
@@ -181,40 +183,39 @@ void turn(const A* from, int64_t from_row, int64_t rows, int64_t n, B* to, int64
       for (int64_t j = 0; j < n; ++j) to[j * to_row + i] = static_cast<B>(from[i * from_row + j]);
   }
 }
+// Pieces are numbered (group of rows, band).
 template <class T> void mix_lanes(const ResizeTable& s, const Taken& taken, T* out, const T* in,
                                   const Weights<T>& weights, int64_t first, int64_t last) {
   using C = typename Weights<T>::C;
   using W = std::conditional_t<is_half_v<T>, C, T>;
-  Scratch<W> window(s.n_in * kRows), results(std::min(kBand, s.n_out) * kRows);
-  std::fill_n(window.get(), s.n_in * kRows, W(0));  // lanes without a row
-  for (int64_t group = first; group < last; ++group) {
-    const int64_t r0 = group * kRows, rows = std::min(kRows, s.outer - r0);
-    for (int64_t j0 = 0; j0 < s.n_out; j0 += kBand) {
-      const int64_t n = std::min(kBand, s.n_out - j0);
-      const int64_t *begin = taken.places + taken.first(j0), *end = taken.places + taken.first(j0 + n);
-      const auto [least, most] = std::minmax_element(begin, end);
-      const int64_t low = begin < end ? *least : 0, high = begin < end ? *most + 1 : 0;
-      if (low < high) turn(in + r0 * s.n_in + low, s.n_in, rows, high - low, window.get(), kRows);
-      for (int64_t j = j0; j < j0 + n; ++j)
-        add_taps<kRows>(window.get() - low * kRows, kRows, taken.places + taken.first(j),
-                        weights.get() + taken.first(j), taken.count(j), weights, results.get() + (j - j0) * kRows);
-      turn(results.get(), kRows, n, rows, out + r0 * s.n_out + j0, s.n_out);
-    }
+  const int64_t bands = (s.n_out + kBand - 1) / kBand;
+  Scratch<W> window, results(std::min(kBand, s.n_out) * kRows);
+  int64_t held = 0;
+  for (int64_t piece = first; piece < last; ++piece) {
+    const int64_t r0 = piece / bands * kRows, rows = std::min(kRows, s.outer - r0);
+    const int64_t j0 = piece % bands * kBand, n = std::min(kBand, s.n_out - j0);
+    const int64_t *begin = taken.places + taken.first(j0), *end = taken.places + taken.first(j0 + n);
+    const auto [least, most] = std::minmax_element(begin, end);
+    const int64_t low = begin < end ? *least : 0, high = begin < end ? *most + 1 : 0;
+    if (high - low > held) window.reset((held = high - low) * kRows);
+    if (rows < kRows) std::fill_n(window.get(), (high - low) * kRows, W(0));  // lanes without a row
+    if (low < high) turn(in + r0 * s.n_in + low, s.n_in, rows, high - low, window.get(), kRows);
+    for (int64_t j = j0; j < j0 + n; ++j)
+      add_taps<kRows>(window.get() - low * kRows, kRows, taken.places + taken.first(j), weights.get() + taken.first(j),
+                      taken.count(j), weights, results.get() + (j - j0) * kRows);
+    turn(results.get(), kRows, n, rows, out + r0 * s.n_out + j0, s.n_out);
   }
 }
 template <class T>
 void resize_many(const ResizeTable& s, const Taken& taken, const View& out, const View& in, const Weights<T>& w) {
   const bool lanes = s.inner == 1 && s.outer >= kRows / 2;
-  const int64_t pieces = lanes ? (s.outer + kRows - 1) / kRows : s.outer * s.n_out;
-  const int64_t work = s.taps * (lanes ? kRows * s.n_out : s.inner);
+  const int64_t bands = (s.n_out + kBand - 1) / kBand;
+  const int64_t pieces = lanes ? (s.outer + kRows - 1) / kRows * bands : s.outer * s.n_out;
+  const int64_t work = s.taps * (lanes ? kRows * std::min(kBand, s.n_out) : s.inner);
   parallel_for(0, pieces, std::max<int64_t>(1, kWork / work), [&](int64_t first, int64_t last) {
     if (lanes) mix_lanes<T>(s, taken, out.as<T>(), in.as<T>(), w, first, last);
     else mix_many<T>(s, taken, out.as<T>(), in.as<T>(), w, first, last);
   });
-}
-
-int64_t grain_of(const ResizeTable& s) {
-  return std::max<int64_t>(1, kWork / std::max<int64_t>(1, s.n_out * s.inner * s.taps));
 }
 
 }  // namespace
@@ -226,12 +227,15 @@ void resize(const ResizeTable& s, const View& out, const View& in) {
     using C = compute_t<T>;
     Weights<T> w(s);
     // Rows that grow along themselves run side by side.
-    const bool lanes = s.inner == 1 && s.outer >= kRows && s.n_out >= s.n_in;
-    if (lanes || (s.taps != 2 && s.taps != 4)) return resize_many(s, {s.places, s.taps}, out, in, w);
-    parallel_for(0, s.outer, grain_of(s), [&](int64_t first, int64_t last) {
-      if (s.taps == 2) mix<2, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
-      else mix<4, T, C>(s, out.as<T>(), in.as<T>(), w.get(), first, last);
-    });
+    const bool lanes = s.inner == 1 && s.outer >= kRows && s.n_out >= s.n_in && s.taps > 1;
+    if (lanes || (s.taps != 1 && s.taps != 2 && s.taps != 4)) return resize_many(s, {s.places, s.taps}, out, in, w);
+    const bool rows = s.inner > 1;
+    const int64_t work = s.taps * (rows ? s.inner : s.n_out);
+    parallel_for(0, rows ? s.outer * s.n_out : s.outer, std::max<int64_t>(1, kWork / work),
+                 [&](int64_t first, int64_t last) {
+                   auto run = s.taps == 1 ? mix<1, T, C> : s.taps == 2 ? mix<2, T, C> : mix<4, T, C>;
+                   run(s, out.as<T>(), in.as<T>(), w.get(), first, last);
+                 });
   });
 }
 
@@ -239,20 +243,22 @@ void resize(const ResizeTable& s, const View& out, const View& in) {
 // are.
 void resize_grad(const ResizeTable& s, const View& dx, const View& dy) {
   const int64_t n = s.n_out * s.taps;
-  std::vector<int64_t> begin(s.n_in + 1), places(n), next;
-  for (int64_t i = 0; i < n; ++i) ++begin[s.places[i] + 1];
-  for (int64_t i = 0; i < s.n_in; ++i) begin[i + 1] += begin[i];
-  next = begin;
-  std::vector<double> weights(n);
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = next[s.places[i]]++;
-    places[at] = i / s.taps, weights[at] = s.weights[i];
-  }
+  Scratch<int64_t> begin(s.n_in + 2), places(n);
+  Scratch<double> weights(n);
+  // Counted two places on: when each tap has found its room, what stands one on is where a result's taps begin.
+  std::fill_n(begin.get(), s.n_in + 2, int64_t{0});
+  for (int64_t i = 0; i < n; ++i) ++begin[s.places[i] + 2];
+  for (int64_t i = 0; i < s.n_in; ++i) begin[i + 2] += begin[i + 1];
+  for (int64_t j = 0, i = 0; j < s.n_out; ++j)
+    for (int k = 0; k < s.taps; ++k, ++i) {
+      const int64_t at = begin[s.places[i] + 1]++;
+      places[at] = j, weights[at] = s.weights[i];
+    }
   ResizeTable turned = s;
-  turned.n_in = s.n_out, turned.n_out = s.n_in, turned.places = places.data(), turned.weights = weights.data();
+  turned.n_in = s.n_out, turned.n_out = s.n_in, turned.places = places.get(), turned.weights = weights.get();
   visit_float(dx.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    resize_many(turned, {places.data(), s.taps, begin.data()}, dx, dy, Weights<T>(weights.data(), n));
+    resize_many(turned, {places.get(), s.taps, begin.get()}, dx, dy, Weights<T>(weights.get(), n));
   });
 }
 

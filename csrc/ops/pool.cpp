@@ -118,13 +118,15 @@ template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* pl
                                            int64_t in, int64_t out) {
   constexpr int64_t kSome = 64;
   const int64_t parts = (channels + kSome - 1) / kSome;
-  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, in * kSome));
+  const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, in * std::min(kSome, channels)));
   parallel_for(0, samples * parts, grain, [&](int64_t first, int64_t last) {
     for (int64_t task = first; task < last; ++task) {
       const int64_t c0 = task % parts * kSome, n = std::min(kSome, channels - c0);
       T* to = dx + task / parts * in * channels + c0;
       const int64_t from = task / parts * out * channels + c0;
-      for (int64_t i = 0; i < in; ++i) std::fill(to + i * channels, to + i * channels + n, T(0));
+      if (n == channels) std::fill_n(to, in * channels, T(0));
+      else
+        for (int64_t i = 0; i < in; ++i) std::fill_n(to + i * channels, n, T(0));
       for (int64_t i = 0; i < out; ++i)
         for (int64_t c = 0; c < n; ++c) {
           T& at = to[places[from + i * channels + c] * channels + c];

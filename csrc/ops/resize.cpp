@@ -1,10 +1,13 @@
-// Resizing of one dimension by linear or cubic interpolation, or by filters; nn.functional.interpolate goes dimension
-// by dimension.
+// Resizing of one dimension by nearest neighbours, linear or cubic interpolation, or by filters;
+// nn.functional.interpolate goes dimension by dimension.
+#include "ops/resize.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/parallel.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 
@@ -14,9 +17,10 @@ namespace {
 // Where result j reads and how much of each element it takes. Places are computed in the type R, as PyTorch's are.
 struct Resize {
   int64_t n_in = 0, n_out = 0;
-  int taps = 2;                // 2: linear, 4: cubic; of a filter: as many as it can meet
+  int taps = 2;                // 1: nearest, 2: linear, 4: cubic; of a filter: as many as it can meet
   bool align_corners = false;  // whether the centres of the first and last elements coincide, else their outer edges
   double step = 1;             // how far one step of the result goes in the input
+  bool exact = false;          // of nearest neighbours
   int filter = 0;              // 1: triangle, 2: cubic, 3: Lanczos's; as many elements wide to either side
 
   // The filter at x >= 0.
@@ -33,7 +37,7 @@ struct Resize {
   }
   double reach() const { return filter * std::max(step, 1.0); }
   // Weights of a filter that is stretched over the elements which a result stands for; they add up to 1.
-  template <class R> void fill_filtered(std::vector<int64_t>& places, std::vector<double>& weights) const {
+  template <class R> void fill_filtered(int64_t* places, double* weights) const {
     const R support = static_cast<R>(reach()), inverse = step >= 1 ? R(1) / static_cast<R>(step) : R(1);
     std::vector<R> w(static_cast<size_t>(taps));
     for (int64_t j = 0; j < n_out; ++j) {
@@ -46,44 +50,61 @@ struct Resize {
         const R w_k = inside ? filtered(std::fabs((static_cast<R>(first + k) - centre + R(0.5)) * inverse)) : R(0);
         w[static_cast<size_t>(k)] = w_k;
         sum += w_k;
-        places.push_back(std::min(first + k, n_in - 1));
+        *places++ = std::min(first + k, n_in - 1);
       }
-      for (const R w_k : w) weights.push_back(static_cast<double>(w_k / sum));
+      for (const R w_k : w) *weights++ = static_cast<double>(w_k / sum);
     }
   }
 
-  template <class R> void fill(std::vector<int64_t>& places, std::vector<double>& weights) const {
+  template <class R> void fill(int64_t* places, double* weights) const {
     if (filter) return fill_filtered<R>(places, weights);
-    for (int64_t j = 0; j < n_out; ++j) {
-      const R i = static_cast<R>(j), s = static_cast<R>(step);
-      R at = align_corners ? i * s : (i + R(0.5)) * s - R(0.5);
-      if (taps == 2) {
-        at = std::max(at, R(0));
-        const R low = std::min(std::floor(at), static_cast<R>(n_in - 1));
-        const R upper = std::clamp(at - low, R(0), R(1));
-        const auto place = static_cast<int64_t>(low);
-        places.push_back(place);
-        places.push_back(std::min(place + 1, n_in - 1));
-        weights.push_back(static_cast<double>(1 - upper));
-        weights.push_back(static_cast<double>(upper));
-        continue;
-      }
-      constexpr R kA = R(-0.75);
-      const R whole = std::floor(at), t = at - whole;
-      auto near = [](R x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
-      auto far = [](R x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
-      for (const R w : {far(t + 1), near(t), near(1 - t), far(2 - t)}) weights.push_back(static_cast<double>(w));
-      for (int64_t k = -1; k <= 2; ++k)
-        places.push_back(std::clamp<int64_t>(static_cast<int64_t>(whole) + k, 0, n_in - 1));
+    parallel_for(0, n_out, 4096, [&](int64_t first, int64_t last) {
+      if (taps == 1) fill_nearest(first, last, places + first, weights + first);
+      else if (taps == 2) fill_linear<R>(first, last, places + 2 * first, weights + 2 * first);
+      else fill_cubic<R>(first, last, places + 4 * first, weights + 4 * first);
+    });
+  }
+  // The element under the beginning of a result, or under its centre where `exact`; found in floats whatever the type.
+  void fill_nearest(int64_t first, int64_t last, int64_t* place, double* weight) const {
+    const float shift = exact ? 0.5F : 0.0F, s = static_cast<float>(step);
+    for (int64_t j = first; j < last; ++j, ++place, ++weight) {
+      *place = std::min(static_cast<int64_t>((static_cast<float>(j) + shift) * s), n_in - 1);
+      *weight = 1;
+    }
+  }
+  template <class R> R at(int64_t j) const {
+    const R i = static_cast<R>(j), s = static_cast<R>(step);
+    return align_corners ? i * s : (i + R(0.5)) * s - R(0.5);
+  }
+  template <class R> void fill_linear(int64_t first, int64_t last, int64_t* place, double* weight) const {
+    for (int64_t j = first; j < last; ++j, place += 2, weight += 2) {
+      const R x = std::max(at<R>(j), R(0));  // so that a cast rounds down
+      const auto low = std::min(static_cast<int64_t>(x), n_in - 1);
+      const R upper = std::clamp(x - static_cast<R>(low), R(0), R(1));
+      place[0] = low, place[1] = std::min(low + 1, n_in - 1);
+      weight[0] = static_cast<double>(1 - upper), weight[1] = static_cast<double>(upper);
+    }
+  }
+  template <class R> void fill_cubic(int64_t first, int64_t last, int64_t* place, double* weight) const {
+    constexpr R kA = R(-0.75);
+    auto near = [](R x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
+    auto far = [](R x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
+    for (int64_t j = first; j < last; ++j) {
+      const R x = at<R>(j), whole = std::floor(x), t = x - whole;
+      for (const R w : {far(t + 1), near(t), near(1 - t), far(2 - t)}) *weight++ = static_cast<double>(w);
+      for (int64_t k = -1; k <= 2; ++k) *place++ = std::clamp<int64_t>(static_cast<int64_t>(whole) + k, 0, n_in - 1);
     }
   }
   // run(table) for a tensor whose dimension `dim` has n_in or n_out elements. last: channels are last in its memory.
   template <class Run> void with_table(const Tensor& t, int64_t dim, bool last, Run run) const {
-    std::vector<int64_t> places;
-    std::vector<double> weights;
-    if (t.dtype() == DType::Float64 || t.dtype() == DType::UInt8) fill<double>(places, weights);
-    else fill<float>(places, weights);
-    ResizeTable s{1, n_in, n_out, 1, taps, places.data(), weights.data()};
+    // Tensors, whose memory is kept: fresh pages for a long row's table take longer than filling it.
+    const int64_t n = checked_mul(n_out, taps);
+    Tensor places = empty({n}, DType::Int64), weights = empty({n}, DType::Float64);
+    auto* place = places.view().as<int64_t>();
+    auto* weight = weights.view().as<double>();
+    if (t.dtype() == DType::Float64 || t.dtype() == DType::UInt8) fill<double>(place, weight);
+    else fill<float>(place, weight);
+    ResizeTable s{1, n_in, n_out, 1, taps, place, weight};
     for (int64_t d = 0; d < t.dim(); ++d)
       (d < dim && !(last && d == 1) ? s.outer : s.inner) *= d == dim ? 1 : t.sizes()[d];
     run(s);
@@ -143,23 +164,36 @@ static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {
     n.how = r;
   });
 }
+static void check_resize(const Tensor& x, int64_t d, int64_t size, double step) {
+  CHECK(x.dim() > 0 && x.sizes()[d] > 0 && size > 0, Runtime, "resize_dim: expected sizes above 0, got ",
+        x.dim() ? x.sizes()[d] : 0, " and ", size);
+  CHECK(std::isfinite(step) && std::fabs(step) * static_cast<double>(size) < 1e15, Runtime,
+        "resize_dim: expected a finite step, got ", step);
+}
 static Tensor resize_dim(const Tensor& x, int64_t dim, int64_t size, bool cubic, bool align_corners, double step,
                          int64_t filter) {
   CHECK(is_float(x.dtype()) || (filter && x.dtype() == DType::UInt8), NotImplemented,
         "resize_dim: there is no kernel for '", info(x.dtype()).legacy, "'");
   const int64_t d = wrap_dim(dim, x.dim());
-  CHECK(x.dim() > 0 && x.sizes()[d] > 0 && size > 0, Runtime, "resize_dim: expected sizes above 0, got ",
-        x.dim() ? x.sizes()[d] : 0, " and ", size);
-  CHECK(std::isfinite(step) && std::fabs(step) * static_cast<double>(size) < 1e15, Runtime,
-        "resize_dim: expected a finite step, got ", step);
+  check_resize(x, d, size, step);
   CHECK(filter >= 0 && filter <= 3 && (filter == 0 || step >= 0), Runtime, "resize_dim: there is no filter ", filter);
-  Resize how{x.sizes()[d], size, cubic ? 4 : 2, align_corners, step, static_cast<int>(filter)};
+  Resize how{.n_in = x.sizes()[d],
+             .n_out = size,
+             .taps = cubic ? 4 : 2,
+             .align_corners = align_corners,
+             .step = step,
+             .filter = static_cast<int>(filter)};
   if (filter) {
     const double most = std::min(2 * std::ceil(how.reach()) + 1, static_cast<double>(how.n_in));
     CHECK(most < 1 << 30, Runtime, "resize_dim: the filter is too long");
     how.taps = static_cast<int>(most);
   }
   return resized(x, d, how);
+}
+
+Tensor nearest_by_table(const Tensor& x, int64_t dim, int64_t size, double step, bool exact) {
+  check_resize(x, dim, size, step);
+  return resized(x, dim, {.n_in = x.sizes()[dim], .n_out = size, .taps = 1, .step = step, .exact = exact});
 }
 
 static const Register registered([](Ops& ops) {

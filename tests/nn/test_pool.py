@@ -88,6 +88,36 @@ def test_means_and_their_gradient(case, count_padding):
     np.testing.assert_allclose(x.grad.numpy().reshape(2, -1), grad, **close)
 
 
+@pytest.mark.parametrize("channels", [2, 3, 5, 8, 11, 16, 33, 70])
+@pytest.mark.parametrize("sizes", [(9, 12), (3, 2), (13, 31)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_few_and_many_channels_that_lie_last(channels, sizes, dtype):
+    x = torch.randn(3, channels, *sizes, dtype=dtype)
+    x[1, 0, 1, 1] = float("nan")
+    pools = [
+        lambda t: F.max_pool2d(t, 2),
+        lambda t: F.max_pool2d(t, 3, 2, 1),
+        lambda t: F.avg_pool2d(t, 2),
+        lambda t: F.avg_pool2d(t, 3, 1, 1, count_include_pad=False),
+        lambda t: F.avg_pool2d(t, 2, 3, 1),
+        lambda t: F.adaptive_avg_pool2d(t, (2, 5)),
+        lambda t: F.adaptive_avg_pool2d(t, 1),
+        lambda t: F.avg_pool2d(t, sizes, divisor_override=5),
+    ]
+    if sizes == (13, 31):
+        pools.append(lambda t: F.avg_pool2d(t, (12, 30), 1))  # windows whose rows add up as doubles
+    for pool in pools:
+        plain = x.clone().requires_grad_()
+        last = x.contiguous(memory_format=torch.channels_last).requires_grad_()
+        expected, y = pool(plain), pool(last)
+        assert y.is_contiguous(memory_format=torch.channels_last)
+        torch.testing.assert_close(y, expected, equal_nan=True, check_stride=False)
+        dy = torch.randn(y.shape, dtype=dtype)
+        expected.backward(dy)
+        y.backward(dy)
+        torch.testing.assert_close(last.grad, plain.grad, check_stride=False)
+
+
 @pytest.mark.parametrize("out", [1, 3, 7, 50])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_nan_wins_in_windows_of_any_length(out, dtype):

@@ -1,6 +1,6 @@
 """Resizing by nearest neighbours, linear and cubic interpolation, areas, and antialiased filters.
 
-Every method is separable: each dimension is resized on its own, by the core, by index_select or by a matrix.
+Every method is separable: each dimension is resized on its own, by the core or by index_select.
 """
 
 import math
@@ -40,17 +40,8 @@ def _simple(step, n_in, n_out, exact):
 
 
 def _nearest(x, dim, n_out, factor, exact):
-    n_in = x.size(dim)
     step = _nearest_step(x, dim, n_out, factor, exact)
-    if step is None:
-        return x
-    simple = _simple(step, n_in, n_out, exact) if x.is_contiguous() else None
-    if simple is not None and simple[0] > 1:
-        repeated = x.unsqueeze(dim + 1).expand(*x.shape[: dim + 1], simple[0], *x.shape[dim + 1 :])
-        return repeated.contiguous().flatten(dim, dim + 1)
-    at = rl.arange(n_out, dtype=rl.float32, device=x.device)
-    at = (at + 0.5 if exact else at) * step
-    return x.index_select(dim, at.floor().long().clamp_(max=n_in - 1))
+    return x if step is None else core.nearest_dim(x, dim, n_out, step, exact)
 
 
 def _nearest_at_once(x, first, out, factors, exact, repeats):
@@ -130,21 +121,32 @@ def _sizes(input, size, scale_factor, mode, recompute):
         factors = [float(f) for f in scale_factor]
     else:
         factors = [float(scale_factor)] * n
-    out = [math.floor(float(input.size(i + 2)) * factors[i]) for i in range(n)]
+    out = [math.floor(float(n_in) * f) for n_in, f in zip(input.shape[2:], factors, strict=True)]
     return out, None if recompute or mode == "area" else factors
 
 
 def _check_sizes(input, out):
-    n = input.dim() - 2
-    if min(out) <= 0 or 0 in input.shape[2:]:
+    sizes = input.shape
+    if min(out) > 0 and 0 not in sizes:
+        return
+    n = len(sizes) - 2
+    if min(out) <= 0 or 0 in sizes[2:]:
         raise RuntimeError(
             "Input and output sizes should be greater than 0, but got input "
-            f"{list(input.shape[2:])} and output {out}"
+            f"{list(sizes[2:])} and output {out}"
         )
-    if 0 in input.shape[1:]:
+    if 0 in sizes[1:]:
         raise RuntimeError(
             f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}"
         )
+
+
+def _order(sizes, out):
+    """The dimensions in the order in which they are resized, so that the fewest elements are computed: first those that
+    shrink, from the outermost, whose rows are longest, then those that grow, from the innermost."""
+    dims = range(len(out))
+    shrinking = [d for d in dims if out[d] < sizes[d]]
+    return shrinking + [d for d in reversed(dims) if out[d] >= sizes[d]]
 
 
 def resize(input, out, factors, mode, align_corners, antialias=False):
@@ -154,27 +156,32 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
     exact = mode == "nearest-exact"
     # Whole numbers are resized as floating point and rounded back; bytes are filtered as they are.
     filtered_bytes = antialias and input.dtype == rl.uint8
-    as_it_is = mode.startswith("nearest") or input.is_floating_point() or filtered_bytes
+    nearest = mode.startswith("nearest")
+    as_it_is = nearest or input.dtype.is_floating_point or filtered_bytes
     x = input if as_it_is else input.to(rl.float32)
-    if mode.startswith("nearest") and list(out) != list(input.shape[2:]) and last_order(input) is not None:
+    sizes = input.shape[2:]
+    if nearest and not input.is_contiguous() and list(out) != list(sizes) and last_order(input) is not None:
         # As they are in memory, where the channels are one more dimension behind.
         x = x.movedim(1, -1)
         y = _nearest_at_once(x, 1, out, factors, exact, repeats=True)
         if y is None:
             y = x
-            for dim in range(n, 0, -1):
-                y = _nearest(y, dim, out[dim - 1], None if factors is None else factors[dim - 1], exact)
+            for dim in _order(x.shape[1:], out):
+                y = _nearest(y, dim + 1, out[dim], None if factors is None else factors[dim], exact)
         return y.movedim(-1, 1)
-    if mode.startswith("nearest") and list(out) != list(input.shape[2:]):
+    # Of small pictures, lists of places are made faster than views.
+    if nearest and (out[-1] < sizes[-1] or out[0] < sizes[0]) and input.numel() >= 2048:
         y = _nearest_at_once(x, 2, out, factors, exact, repeats=False)
         if y is not None:
             return y
-    for i in range(n):
-        # The last dimension first, where rows are shortest; of long filters last, as it costs most. Bytes are rounded
-        # in between, so that the order shows: it is PyTorch's.
-        dim = i + 2 if antialias and not filtered_bytes else n + 1 - i
+    order = _order(x.shape[2:], out)
+    if antialias:  # long filters along the last dimension cost most
+        # Bytes are rounded in between, so that the order shows: it is PyTorch's.
+        order = range(n - 1, -1, -1) if filtered_bytes else range(n)
+    for i in order:
+        dim = i + 2
         factor = None if factors is None else factors[dim - 2]
-        if mode.startswith("nearest"):
+        if nearest:
             x = _nearest(x, dim, out[dim - 2], factor, exact)
         elif antialias:
             x = _antialias(x, dim, out[dim - 2], mode, align_corners, factor)
@@ -185,6 +192,13 @@ def resize(input, out, factors, mode, align_corners, antialias=False):
     if x.dtype != input.dtype:
         x = x.round().clamp(0, 255).to(input.dtype) if input.dtype == rl.uint8 else x.round().to(input.dtype)
     return x.clone() if x is input else in_order_of(input, x)
+
+
+# The modes, and of how many dimensions each is; None for any number.
+_DIMENSIONS = {
+    "nearest": None, "nearest-exact": None, "area": None,
+    "linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3,
+}  # fmt: skip
 
 
 def interpolate(
@@ -215,30 +229,21 @@ def interpolate(
     elif align_corners is None:
         align_corners = False
     n = input.dim() - 2
-    if recompute_scale_factor is not None and recompute_scale_factor and size is not None:
+    if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful when size is explicitly specified.")
     out, factors = _sizes(input, size, scale_factor, mode, recompute_scale_factor)
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and n == 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
         )
-    want = {"linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3}.get(mode)
-    if n not in (1, 2, 3) or mode not in (
-        "nearest",
-        "nearest-exact",
-        "area",
-        "linear",
-        "bilinear",
-        "bicubic",
-        "lanczos",
-        "trilinear",
-    ):
+    if n not in (1, 2, 3) or mode not in _DIMENSIONS:
         raise NotImplementedError(
             "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
             f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
             f"lanczos | area | nearest-exact (got {mode})"
         )
-    if want is not None and want != n:
+    want = _DIMENSIONS[mode]
+    if want != n and want is not None:
         raise NotImplementedError(f"Got {n + 2}D input, but {mode} mode needs {want + 2}D input")
     if mode == "lanczos" and not antialias:
         raise ValueError("lanczos mode requires antialias=True")

@@ -169,7 +169,9 @@ def _axis(length, align_corners, like):
     if length <= 1:
         return like.new_zeros((length,))
     points = rl.linspace(-1, 1, length, dtype=like.dtype, device=like.device)
-    return points if align_corners else points * ((length - 1) / length)
+    # In two steps, as PyTorch rounds: the middles of pixels are where the slope of a picture changes, and the last bit
+    # decides on which side a place is.
+    return points if align_corners else points * (length - 1) / length
 
 
 def affine_grid(theta, size, align_corners=None):

@@ -1,0 +1,12 @@
+// Resizing that several files of ops share.
+#pragma once
+#include <cstdint>
+
+#include "tensor/tensor.h"
+
+namespace rl::ops {
+
+// nearest_dim of floating-point numbers through a table of places, whose gradient is a table's too.
+Tensor nearest_by_table(const Tensor& x, int64_t dim, int64_t size, double step, bool exact);
+
+}  // namespace rl::ops
