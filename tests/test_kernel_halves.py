@@ -143,6 +143,28 @@ CONVS = [
     (1, 5, 6, 30, dict(kernel=3, dilation=2)),
     (2, 8, 8, 8, dict(kernel=1, stride=2)),
     (2, 8, 8, 9, dict(kernel=3, padding=1, groups=4)),
+    # few channels: whole rows of the picture, more rows than a tile has, frames wider than a row, odd sides in pairs
+    (3, 3, 64, 32, dict(kernel=3, padding=1)),
+    (2, 1, 16, 41, dict(kernel=5, stride=2, padding=2)),
+    (2, 3, 17, 35, dict(kernel=(7, 2), stride=(1, 2), padding=(3, 1))),
+    (1, 5, 33, 90, dict(kernel=3, stride=2, padding=2, dilation=2)),
+    (1, 2, 16, 9, dict(kernel=9, padding=9)),
+    (2, 4, 20, 600, dict(kernel=(1, 3), padding=(0, 1), cut=2)),
+    (2, 3, 20, 40, dict(kernel=3, stride=3)),
+    (5, 20, 100, 9, dict(kernel=3, padding=1)),
+    (1, 70, 40, 13, dict(kernel=(5, 1), padding=(2, 0), stride=2)),
+    (2, 1, 20, 30, dict(kernel=3)),
+    (1, 4, 8, 12, dict(kernel=(3, 1))),
+    # as much to multiply as Winograd's way takes
+    (8, 64, 64, 24, dict(kernel=3, padding=1)),
+    # strides: phases that no window sees, and windows that leave places out
+    (2, 20, 18, 11, dict(kernel=1, stride=2)),
+    (2, 16, 16, 10, dict(kernel=2, stride=3)),
+    (1, 24, 16, 13, dict(kernel=(3, 4), stride=(3, 2), padding=(1, 0))),
+    (1, 16, 20, 9, dict(kernel=3, stride=(1, 2), padding=4, dilation=(2, 1))),
+    # one filter a channel, many pictures
+    (9, 20, 20, 12, dict(kernel=3, padding=1, groups=20)),
+    (8, 6, 12, 11, dict(kernel=(3, 5), padding=2, stride=2, groups=6)),
 ]
 
 
@@ -151,15 +173,13 @@ CONVS = [
 @pytest.mark.parametrize(("batch", "channels", "filters", "side", "how"), CONVS)
 def test_convolutions(batch, channels, filters, side, how, dtype, last):
     how = dict(how)
-    kernel, groups = how.pop("kernel", 2), how.get("groups", 1)
+    kernel, groups, high = how.pop("kernel", 2), how.get("groups", 1), how.pop("cut", side)
+    kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
     rl.manual_seed(0)
     form = rl.channels_last if last else rl.contiguous_format
-    x = rl.randn(batch, channels, side, side).to(dtype).contiguous(memory_format=form)
-    w = (
-        (rl.randn(filters, channels // groups, kernel, kernel) / kernel)
-        .to(dtype)
-        .contiguous(memory_format=form)
-    )
+    x = rl.randn(batch, channels, high, side).to(dtype).contiguous(memory_format=form)
+    w = rl.randn(filters, channels // groups, *kernel) / (kernel[0] * kernel[1]) ** 0.5
+    w = w.to(dtype).contiguous(memory_format=form)
     bias = rl.randn(filters).to(dtype)
     leaves = [t.requires_grad_() for t in (x, w, bias)]
     doubles = [t.detach().double().requires_grad_() for t in leaves]
@@ -171,6 +191,95 @@ def test_convolutions(batch, channels, filters, side, how, dtype, last):
         assert ours.dtype == dtype
         scale = expected.abs().max().item()
         assert (ours.double() - expected).abs().max().item() <= 2 * EPS[dtype] * scale
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize(
+    ("kernel", "how"),
+    [
+        (4, dict(stride=2, padding=1)),
+        (2, dict(stride=2)),
+        (3, dict(stride=2, padding=1, output_padding=1)),
+        (1, dict(stride=3)),
+    ],
+)
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_transposed_convolutions(dims, kernel, how, dtype):
+    rl.manual_seed(0)
+    x, w = (
+        rl.randn(2, 17, *[5, 4, 3][:dims]).to(dtype),
+        rl.randn(17, 20, *[kernel] * dims).div(kernel).to(dtype),
+    )
+    bias = rl.randn(20).to(dtype)
+    call = getattr(F, f"conv_transpose{dims}d")
+    y, exact = call(x, w, bias, **how), call(x.double(), w.double(), bias.double(), **how)
+    assert y.dtype == dtype and y.shape == exact.shape
+    assert (y.double() - exact).abs().max() <= 2 * EPS[dtype] * exact.abs().max()
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("channels", "filters", "how"),
+    [
+        (3, 24, dict(kernel_size=3, padding=1)),
+        (3, 64, dict(kernel_size=7, stride=2)),
+        (20, 40, dict(kernel_size=3)),
+    ],
+)
+def test_convolutions_at_any_number_of_threads(channels, filters, how, last):
+    rl.manual_seed(0)
+    net = rl.nn.Conv2d(channels, filters, **how).bfloat16()
+    x = rl.randn(5, channels, 37, 31).bfloat16()
+    x = (x.contiguous(memory_format=rl.channels_last) if last else x).requires_grad_()
+    found, threads = [], rl.get_num_threads()
+    for count in (1, 2, 3):
+        rl.set_num_threads(count)
+        net.zero_grad()
+        x.grad = None
+        y = net(x)
+        y.backward(rl.ones_like(y))
+        found.append([y.detach(), x.grad, net.weight.grad, net.bias.grad])
+    rl.set_num_threads(threads)
+    assert all(a.equal(b) for other in found[1:] for a, b in zip(found[0], other))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_relu_of_every_half(dtype):
+    every = rl.arange(-(2**15), 2**15).to(rl.int16).view(dtype)
+    x = every.clone().requires_grad_()
+    y = F.relu(x)
+    y.backward(rl.full_like(y, 3.0))
+    wide = every.float().requires_grad_()
+    exact = F.relu(wide)
+    exact.backward(rl.full_like(exact, 3.0))
+    assert rl.equal(y.isnan(), exact.isnan()) and rl.equal(y.signbit(), exact.signbit())
+    assert rl.equal(y.nan_to_num(), exact.to(dtype).nan_to_num())
+    assert rl.equal(x.grad, wide.grad.to(dtype))
+    strided = F.relu(rl.stack([every, every], -1)[..., 0])
+    assert rl.equal(strided.view(rl.int16), y.detach().view(rl.int16))
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, *HALVES])
+@pytest.mark.parametrize("name", ["gelu", "silu"])
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 1000, 40001])
+def test_smooth_activations_and_their_slopes(n, name, dtype):
+    x = rl.linspace(-12, 12, n).to(dtype)
+    dy = rl.linspace(2, -1, n).to(dtype)
+    found = []
+    for kind, step in ((dtype, 1), (rl.float64, 1), (dtype, 2)):
+        given = (
+            rl.stack([x, x], -1)[..., :step].to(kind).squeeze(-1)
+            if step == 1
+            else rl.stack([x, x], -1).to(kind)
+        )
+        leaf = given.detach().clone().requires_grad_()
+        y = getattr(F, name)(leaf if step == 1 else leaf[..., 0])
+        y.backward(dy.to(kind))
+        found.append((y.detach(), leaf.grad if step == 1 else leaf.grad[..., 0]))
+    own, exact, strided = found
+    for result, wanted, same in zip(own, exact, strided):
+        allowed = wanted.abs() * max(EPS.get(dtype, 0), 2.0**-22) + 2.0**-20
+        assert ((result.double() - wanted).abs() <= allowed).all() and result.equal(same)
 
 
 @pytest.mark.parametrize("dtype", HALVES)

@@ -36,6 +36,9 @@ struct IndexKernels {
   // operand, whatever the number of threads; the last one stays for Set. A scalar is a `values` of strides 0.
   // All but Set need a type that computes; Amin and Amax a real one, and they hand NaN on.
   void (*put)(const View& target, const View& values, const Places& places, Combine combine);
+  // target at the places += values, of half types: every sum is taken in float and rounded once. False, and nothing
+  // done, where the places are not rows of a table, one after the other in memory, and rows added to them.
+  bool (*add_half_rows)(const View& target, const View& values, const Places& places);
   // target = value where mask (Bool, same sizes); `value` points to one element of target's type.
   void (*masked_fill)(const View& target, const View& mask, const void* value);
   // How many elements are not zero; any type, any strides.

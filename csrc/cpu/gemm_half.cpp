@@ -38,7 +38,8 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
   const bool in_place = std::is_same_v<K, Pairs<bfloat16>> && g.acs == 1 && g.ars % 2 == 0 && g.k % 2 == 0 &&
                         g.n <= kInPlaceCols && g.m > 1;
   parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
-    Scratch<float> packed(words * wide + (in_place ? 0 : all * tile.rows)), sums(slices > 1 ? tile.rows * wide : 0);
+    Scratch<float> packed(words * wide + (in_place ? 0 : all * tile.rows)),
+        sums(slices > 1 && !g.sums ? tile.rows * wide : 0);
     float *panels = packed.get(), *left = panels + words * wide;
     alignas(64) float small[kBlockRows * kPanel];
     for (int64_t t = first; t < last; ++t) {
@@ -52,17 +53,20 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
           const auto* from = g.a + i0 * g.ars + p * g.acs;
           float* const blocks = left + p / K::kSteps * rows;
           if (group == j0 && !in_place) pack_panels<K, false>(from, g.ars, g.acs, len, rows, even, blocks);
-          pack_panels<K, true>(g.b + group * g.bcs + p * g.brs, g.bcs, g.brs, len, cols, kPanel, panels);
+          if (!g.packed) pack_panels<K, true>(g.b + group * g.bcs + p * g.brs, g.bcs, g.brs, len, cols, kPanel, panels);
           for (int64_t i = 0; i < rows; i += even)
             for (int64_t j = 0; j < cols; j += kPanel) {
               const int64_t height = std::min(even, rows - i), width = panel_width<true>(cols - j, kPanel);
-              float* to = slices > 1 ? sums.get() + i * wide + j : small;
-              const int64_t step = slices > 1 ? wide : kPanel;
+              float* to = g.sums       ? g.sums + (i0 + i) * g.srs + group + j
+                          : slices > 1 ? sums.get() + i * wide + j
+                                       : small;
+              const int64_t step = g.sums ? g.srs : slices > 1 ? wide : kPanel;
               const float* x = in_place ? reinterpret_cast<const float*>(from + i * g.ars) : blocks + i * count;
-              K::blocks(width > 16 ? 2 : 1, in_place)[height](count, x, in_place ? g.ars / 2 : height,
-                                                              panels + j * count, width, to, step, 1, p > 0, nullptr,
-                                                              0xffff);
-              if (p + slice >= g.k) put_rows<K>(g, to, step, i0 + i, height, group + j, std::min(kPanel, cols - j));
+              const float* y = g.packed ? g.packed + (group + j) * all + p / K::kSteps * width : panels + j * count;
+              K::blocks(width > 16 ? 2 : 1, in_place)[height](count, x, in_place ? g.ars / 2 : height, y, width, to,
+                                                              step, 1, p > 0 || g.sums, nullptr, 0xffff);
+              if (p + slice >= g.k && !g.sums)
+                put_rows<K>(g, to, step, i0 + i, height, group + j, std::min(kPanel, cols - j));
             }
         }
     }
@@ -70,6 +74,7 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
 }
 
 template <class K> void run(HalfGemm<typename K::Number> g) {
+  if (g.packed || g.sums) return blocked<K>(g);
   if (g.n <= kFewAcross && g.n < g.m)  // c^T = b^T @ a^T
     g = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
   if (g.m <= kFewAcross && g.bcs == 1) return few_across<K>(g);
@@ -89,6 +94,12 @@ template <class K> void run(HalfGemm<typename K::Number> g) {
 bool half_gemm_available() { return has_avx512(); }
 void half_gemm(const HalfGemm<bfloat16>& g) { has_bf16() ? run<Pairs<bfloat16>>(g) : run<Floats<bfloat16>>(g); }
 void half_gemm(const HalfGemm<float16>& g) { run<Floats<float16>>(g); }
+int64_t half_panels(int64_t n, int64_t k) { return (n + kPanel - 1) / kPanel * kPanel * ((k + 1) / 2); }
+void pack_half_panels(int64_t n, int64_t k, const bfloat16* b, int64_t brs, int64_t bcs, float* to) {
+  for (int64_t j = 0; j < n; j += kPanel)
+    pack_panels<Pairs<bfloat16>, true>(b + j * bcs, bcs, brs, k, std::min(kPanel, n - j), kPanel,
+                                       to + j * ((k + 1) / 2));
+}
 bool pairs_pay(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_bf16(); }
 void pairs_gemm(const HalfGemm<float>& g) { blocked<Pairs<float>>(g); }
 
@@ -99,6 +110,8 @@ namespace rl::cpu {
 bool half_gemm_available() { return false; }
 void half_gemm(const HalfGemm<bfloat16>&) {}
 void half_gemm(const HalfGemm<float16>&) {}
+int64_t half_panels(int64_t, int64_t) { return 0; }
+void pack_half_panels(int64_t, int64_t, const bfloat16*, int64_t, int64_t, float*) {}
 bool pairs_pay(int64_t, int64_t, int64_t) { return false; }
 void pairs_gemm(const HalfGemm<float>&) {}
 }  // namespace rl::cpu

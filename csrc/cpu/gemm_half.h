@@ -18,11 +18,18 @@ template <class S> struct HalfGemm {
   float alpha, beta;
   const S* d;  // null for none; may be c itself with c's strides
   int64_t drs, dcs;
+  const float* packed = nullptr;  // what pack_half_panels made of b, which is then not read
+  float* sums = nullptr;          // what the products are added to, instead of c: rows `srs` apart, up(n, 32) or more
+  int64_t srs = 0;
 };
 
 bool half_gemm_available();  // whether this processor has what those below need
 void half_gemm(const HalfGemm<bfloat16>& g);
 void half_gemm(const HalfGemm<float16>& g);
+
+// b (k, n) packed once for many products of pairs, where the processor has those.
+int64_t half_panels(int64_t n, int64_t k);  // floats that it takes
+void pack_half_panels(int64_t n, int64_t k, const bfloat16* b, int64_t brs, int64_t bcs, float* to);
 
 bool pairs_pay(int64_t m, int64_t n, int64_t k);  // whether floats cut to bfloat16 are multiplied faster
 void pairs_gemm(const HalfGemm<float>& g);

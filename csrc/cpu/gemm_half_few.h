@@ -16,11 +16,21 @@ template <class K> void put_rows(const HalfGemm<typename K::Number>& g, const fl
                                  int64_t rows, int64_t j, int64_t cols) {
   using S = typename K::Number;
   const bool adds = g.d && g.beta != 0;
-  if (cols == 32 && !adds && g.ccs == 1) {
-    const __m512 alpha = _mm512_set1_ps(g.alpha);
+  if (cols == 32 && g.ccs == 1 && (!adds || g.dcs == 1 || g.dcs == 0)) {
+    const __m512 alpha = _mm512_set1_ps(g.alpha), beta = _mm512_set1_ps(g.beta);
     S* to = g.c + i * g.crs + j;
-    for (int64_t r = 0; r < rows; ++r, to += g.crs, sums += step)
-      K::put_two(to, _mm512_mul_ps(_mm512_loadu_ps(sums), alpha), _mm512_mul_ps(_mm512_loadu_ps(sums + 16), alpha));
+    const S* d = adds ? g.d + i * g.drs + j * g.dcs : nullptr;
+    for (int64_t r = 0; r < rows; ++r, to += g.crs, sums += step) {
+      __m512 x0 = _mm512_mul_ps(_mm512_loadu_ps(sums), alpha), x1 = _mm512_mul_ps(_mm512_loadu_ps(sums + 16), alpha);
+      if (adds && g.dcs == 0) {
+        const __m512 one = _mm512_mul_ps(_mm512_set1_ps(static_cast<float>(*d)), beta);
+        x0 = _mm512_add_ps(x0, one), x1 = _mm512_add_ps(x1, one);
+      } else if (adds) {
+        x0 = _mm512_fmadd_ps(get(d, 0xffff), beta, x0), x1 = _mm512_fmadd_ps(get(d + 16, 0xffff), beta, x1);
+      }
+      K::put_two(to, x0, x1);
+      d += adds ? g.drs : 0;
+    }
     return;
   }
   for (int64_t r = 0; r < rows; ++r) {

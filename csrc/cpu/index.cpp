@@ -44,7 +44,15 @@ void triangle_indices(const View& out, int64_t rows, int64_t columns, int64_t di
 }  // namespace
 
 extern const IndexKernels index_kernels;
-const IndexKernels index_kernels = {
-    get, put, masked_fill, count_nonzero, masked_select, masked_scatter, nonzero, repeat_indices, triangle_indices};
+const IndexKernels index_kernels = {get,
+                                    put,
+                                    add_half_rows,
+                                    masked_fill,
+                                    count_nonzero,
+                                    masked_select,
+                                    masked_scatter,
+                                    nonzero,
+                                    repeat_indices,
+                                    triangle_indices};
 
 }  // namespace rl::RL_ISA

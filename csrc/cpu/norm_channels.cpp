@@ -116,9 +116,9 @@ void norm_channels(const NormChannels& s, const View& y, const View& x, const Vi
     for_elements(s, [&](int64_t r) {
       if (s.inner >= kNarrow) {
         C a = scale[r % s.channels], b = shift[r % s.channels];
-        const T* __restrict from = in + r * s.inner;
-        T* __restrict to = out + r * s.inner;
-        for (int64_t i = 0; i < s.inner; ++i) to[i] = static_cast<T>(static_cast<C>(from[i]) * a + b);
+        const T* from = in + r * s.inner;
+        map_vectors(s.inner, out + r * s.inner,
+                    [=](int64_t i, auto like) { return read_as<decltype(like)>(from + i) * a + b; });
       } else {
         int64_t base = r * s.channels * s.inner;
         for (int64_t i = 0; i < s.inner; ++i) {
@@ -169,10 +169,11 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
       if (s.inner >= kNarrow) {
         int64_t c = r % s.channels;
         C a = scale[c], k = slope[c], b = shift[c], m = pm[c];
-        const T* __restrict g = up + r * s.inner, * __restrict v = in + r * s.inner;
-        T* __restrict to = out + r * s.inner;
-        for (int64_t i = 0; i < s.inner; ++i)
-          to[i] = static_cast<T>(static_cast<C>(g[i]) * a + (static_cast<C>(v[i]) - m) * k + b);
+        const T *g = up + r * s.inner, *v = in + r * s.inner;
+        map_vectors(s.inner, out + r * s.inner, [=](int64_t i, auto like) {
+          using U = decltype(like);
+          return read_as<U>(g + i) * a + (read_as<U>(v + i) - m) * k + b;
+        });
       } else {
         int64_t base = r * s.channels * s.inner;
         for (int64_t i = 0; i < s.inner; ++i)

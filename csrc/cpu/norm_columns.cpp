@@ -159,12 +159,12 @@ void norm_columns(const NormChannels& sizes, const View& y, const View& x, const
     T* out = y.as<T>();
     s.each([&](int64_t, int64_t first, int64_t last) {
       for_runs(s, first, last, [&](int64_t r0, int64_t r1, int64_t width, int64_t base) {
-        const C* __restrict a = scale.get(), * __restrict b = shift.get();
-        for (int64_t r = r0; r < r1; ++r) {
-          const T* __restrict from = in + base + r * width;
-          T* __restrict to = out + base + r * width;
-          for (int64_t c = 0; c < width; ++c) to[c] = static_cast<T>(static_cast<C>(from[c]) * a[c] + b[c]);
-        }
+        const C *a = scale.get(), *b = shift.get();
+        for (int64_t at = base + r0 * width; at < base + r1 * width; at += width)
+          map_vectors(width, out + at, [=](int64_t c, auto like) {
+            using U = decltype(like);
+            return read_as<U>(in + at + c) * column<U>(a, c) + column<U>(b, c);
+          });
       });
     });
   });
@@ -224,14 +224,13 @@ void norm_columns_grad(const NormChannels& sizes, bool batch_stats, const View* 
     T* out = dx->as<T>();
     s.each([&](int64_t, int64_t first, int64_t last) {
       for_runs(s, first, last, [&](int64_t r0, int64_t r1, int64_t width, int64_t base) {
-        const C *__restrict a = scale.get(), *__restrict k = slope.get(), *__restrict b = shift.get(),
-                *__restrict m = middle.get();
-        for (int64_t r = r0; r < r1; ++r) {
-          const T* __restrict g = up + base + r * width, * __restrict v = in + base + r * width;
-          T* __restrict to = out + base + r * width;
-          for (int64_t c = 0; c < width; ++c)
-            to[c] = static_cast<T>(static_cast<C>(g[c]) * a[c] + (static_cast<C>(v[c]) - m[c]) * k[c] + b[c]);
-        }
+        const C *a = scale.get(), *k = slope.get(), *b = shift.get(), *m = middle.get();
+        for (int64_t at = base + r0 * width; at < base + r1 * width; at += width)
+          map_vectors(width, out + at, [=](int64_t c, auto like) {
+            using U = decltype(like);
+            const U apart = read_as<U>(in + at + c) - column<U>(m, c);
+            return read_as<U>(up + at + c) * column<U>(a, c) + apart * column<U>(k, c) + column<U>(b, c);
+          });
       });
     });
   });

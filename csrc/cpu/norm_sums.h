@@ -43,10 +43,6 @@ template <class C, class F> [[gnu::always_inline]] inline double sum_of(int64_t 
 template <class U, class T> [[gnu::always_inline]] inline U read_as(const T* p) {
   if constexpr (std::is_arithmetic_v<U>) {
     return static_cast<U>(*p);
-  } else if constexpr (is_half_v<T>) {
-    float lanes[kLanes<float>];
-    widen(p, lanes, kLanes<float>);
-    return load_vec(lanes);
   } else {
     return load_vec(p);
   }
@@ -68,6 +64,27 @@ template <class C, class F> [[gnu::always_inline]] inline void two_sums_of(int64
     ta += sa + fold(la), tb += sb + fold(lb);
   }
   *a = ta, *b = tb;
+}
+
+// to[i] = f(i, U{}) for i in [0, n): U is the computing type, or a vector of it for as many elements as that has. In
+// vectors of our own: the compiler makes none of float16. Roundings to bfloat16 are many steps, which wider registers
+// take for a block at a time.
+template <class T, class F> [[gnu::always_inline]] inline void map_vectors(int64_t n, T* to, F&& f) {
+  using C = compute_t<T>;
+  constexpr int64_t kBlock = 512;
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    alignas(64) float room[kBlock];
+    for (int64_t first = 0; first < n; first += kBlock) {
+      const int64_t count = n - first < kBlock ? n - first : kBlock;
+      map_vectors(count, room, [&](int64_t i, auto like) { return f(first + i, like); });
+      narrow(room, to + first, count);
+    }
+  } else {
+    int64_t i = 0;
+#pragma GCC unroll 4
+    for (; i + kLanes<C> <= n; i += kLanes<C>) store_vec(to + i, f(i, Vec<C>{}));
+    for (; i < n; ++i) to[i] = static_cast<T>(f(i, C(0)));
+  }
 }
 
 template <class F> void visit_float(DType t, F&& f) {

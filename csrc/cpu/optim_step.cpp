@@ -3,6 +3,7 @@
 
 #include "backend/optim.h"
 #include "cpu/isa.h"
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -160,8 +161,7 @@ template <bool kL2> struct AsgdFormula {
 };
 
 template <class F, class T> void run_piece(const OptimGroup& group, const OptimRow& row, int64_t begin, int64_t end) {
-  using C = compute_t<T>;
-  const Numbers<C> n(group, row);
+  const Numbers<T> n(group, row);
   T* __restrict p = static_cast<T*>(row.data[0]);
   const T* __restrict g = static_cast<const T*>(row.data[1]);
   T* __restrict a = static_cast<T*>(row.data[2]);
@@ -169,15 +169,15 @@ template <class F, class T> void run_piece(const OptimGroup& group, const OptimR
   T* __restrict c = static_cast<T*>(row.data[4]);
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
-    C value = C(p[i]), s[3] = {};
-    if constexpr (F::kState > 0) s[0] = C(a[i]);
-    if constexpr (F::kState > 1) s[1] = C(b[i]);
-    if constexpr (F::kState > 2) s[2] = C(c[i]);
-    F::apply(n, value, C(g[i]), s);
-    p[i] = T(value);
-    if constexpr (F::kState > 0) a[i] = T(s[0]);
-    if constexpr (F::kState > 1) b[i] = T(s[1]);
-    if constexpr (F::kState > 2) c[i] = T(s[2]);
+    T value = p[i], s[3] = {};
+    if constexpr (F::kState > 0) s[0] = a[i];
+    if constexpr (F::kState > 1) s[1] = b[i];
+    if constexpr (F::kState > 2) s[2] = c[i];
+    F::apply(n, value, g[i], s);
+    p[i] = value;
+    if constexpr (F::kState > 0) a[i] = s[0];
+    if constexpr (F::kState > 1) b[i] = s[1];
+    if constexpr (F::kState > 2) c[i] = s[2];
   }
 }
 
@@ -209,12 +209,31 @@ template <class T> Piece choose(const OptimGroup& g) {
   return nullptr;
 }
 
+// Blocks of half types are computed as floats, beside them.
+template <class H>
+void run_halves(Piece piece, const OptimGroup& group, const OptimRow& row, int64_t begin, int64_t end) {
+  constexpr int64_t kBlock = 1024;
+  alignas(64) float room[OptimRow::kTensors][kBlock];
+  OptimRow wide = row;
+  for (int k = 0; k < OptimRow::kTensors; ++k)
+    if (row.data[k]) wide.data[k] = room[k];
+  for (int64_t at = begin; at < end; at += kBlock) {
+    const int64_t n = std::min(kBlock, end - at);
+    for (int k = 0; k < OptimRow::kTensors; ++k)
+      if (row.data[k]) widen(static_cast<const H*>(row.data[k]) + at, room[k], n);
+    piece(group, wide, 0, n);
+    for (int k = 0; k < OptimRow::kTensors; ++k)
+      if (row.data[k] && k != 1) narrow(room[k], static_cast<H*>(row.data[k]) + at, n);
+  }
+}
+
 void step(DType dtype, const OptimGroup& group, const OptimRow* rows, int64_t count) {
-  Piece piece = dtype == DType::Float32   ? choose<float>(group)
-                : dtype == DType::Float64 ? choose<double>(group)
-                : dtype == DType::Float16 ? choose<float16>(group)
-                                          : choose<bfloat16>(group);
-  over_rows(rows, count, [&](const OptimRow& row, int64_t begin, int64_t end) { piece(group, row, begin, end); });
+  Piece piece = dtype == DType::Float64 ? choose<double>(group) : choose<float>(group);
+  over_rows(rows, count, [&](const OptimRow& row, int64_t begin, int64_t end) {
+    if (dtype == DType::Float16) run_halves<float16>(piece, group, row, begin, end);
+    else if (dtype == DType::BFloat16) run_halves<bfloat16>(piece, group, row, begin, end);
+    else piece(group, row, begin, end);
+  });
 }
 
 }  // namespace

@@ -34,14 +34,27 @@ template <class T> RL_INLINE T tanh_softplus(T x) {
 }
 template <class T> RL_INLINE T log_sigmoid(T x) { return (x < 0 ? x : T(0)) - log1p(exp(-abs_(x))); }
 
+// Halves are compared by their bits: those of negative numbers lie between -0 and -infinity, kLeast; beyond them are
+// numbers that are none.
+template <uint16_t kLeast> RL_INLINE uint16_t half_relu(uint16_t x) {
+  return x > 0x8000 && x <= kLeast ? uint16_t{0} : x;
+}
+template <uint16_t kLeast> RL_INLINE uint16_t half_relu_grad(uint16_t dy, uint16_t y) {
+  return y == 0 || (y >= 0x8000 && y <= kLeast) ? uint16_t{0} : dy;
+}
+
 void put_piecewise(LoopTable& t) {
   using enum Pointwise;
   constexpr auto kRelu = [](auto x) { return x < 0 ? decltype(x)(0) : x; };
   unary_floats<kRelu>(t, Relu);
   unary<kRelu, int8_t, int16_t, int32_t, int64_t>(t, Relu);
+  t.at(Relu, DType::BFloat16) = &loop1<half_relu<0xff80>, uint16_t>;
+  t.at(Relu, DType::Float16) = &loop1<half_relu<0xfc00>, uint16_t>;
   t.at(Relu, DType::UInt8) = t.at(Copy, DType::UInt8);
   constexpr auto kReluGrad = [](auto dy, auto y) { return y <= 0 ? decltype(y)(0) : dy; };
   binary_floats<kReluGrad>(t, ReluGrad);
+  t.at(ReluGrad, DType::BFloat16) = &loop2<half_relu_grad<0xff80>, uint16_t, true>;
+  t.at(ReluGrad, DType::Float16) = &loop2<half_relu_grad<0xfc00>, uint16_t, true>;
 
   unary_floats<[](auto x, const auto& p) { return x < 0 ? x * p.d0 : x; }>(t, LeakyRelu);
   binary_floats<[](auto dy, auto x, const auto& p) { return (x > 0) ? dy : dy * p.d0; }>(t, LeakyReluGrad);

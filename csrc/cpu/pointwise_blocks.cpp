@@ -3,12 +3,7 @@
 #include "cpu/bytes.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
-
-#ifdef __F16C__
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#endif
+#include "cpu/vec.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -42,60 +37,10 @@ void scatter(char* to, int64_t stride, const char* from, int64_t n, int itemsize
   }
 }
 
-// bfloat16 to float and back, as wide as the processor allows.
-[[gnu::flatten]] void widen_brain(float* __restrict to, const bfloat16* __restrict in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(in[i]);
-}
-[[gnu::flatten]] void narrow_brain(bfloat16* __restrict to, const float* __restrict in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = bfloat16(in[i]);
-}
-RL_WIDE [[gnu::flatten]] void widen_brain_wide(float* __restrict to, const bfloat16* __restrict in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(in[i]);
-}
-RL_WIDE [[gnu::flatten]] void narrow_brain_wide(bfloat16* __restrict to, const float* __restrict in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = bfloat16(in[i]);
-}
-#if defined(__AVX2__) && !defined(__AVX512F__)
-RL_WIDE int64_t widen_half_wide(float* to, const float16* in, int64_t n) {
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    _mm512_storeu_ps(to + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i))));
-  return i;
-}
-RL_WIDE int64_t narrow_half_wide(float16* to, const float* in, int64_t n) {
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm512_cvtps_ph(_mm512_loadu_ps(in + i), 0));
-  return i;
-}
-#else
-int64_t widen_half_wide(float*, const float16*, int64_t) { return 0; }
-int64_t narrow_half_wide(float16*, const float*, int64_t) { return 0; }
-#endif
-bool wide() {
-  static const bool yes = has_wide();
-  return yes;
-}
-
 template <bool kBrain> void widen(float* to, const char* from, int64_t stride, int64_t n) {
   using H = std::conditional_t<kBrain, bfloat16, float16>;
-  int64_t i = 0;
-  if (stride == 2) {
-    auto* in = reinterpret_cast<const H*>(from);
-    if constexpr (kBrain) {
-      return wide() ? widen_brain_wide(to, in, n) : widen_brain(to, in, n);
-    } else {
-      if (wide()) i = widen_half_wide(to, in, n);
-#ifdef __F16C__
-      for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i))));
-      }
-#endif
-      for (; i < n; ++i) to[i] = static_cast<float>(in[i]);
-      return;
-    }
-  }
-  for (; i < n; ++i) {
+  if (stride == 2) return RL_ISA::widen(reinterpret_cast<const H*>(from), to, n);
+  for (int64_t i = 0; i < n; ++i) {
     H h;
     __builtin_memcpy(&h, from + i * stride, 2);
     to[i] = static_cast<float>(h);
@@ -103,23 +48,8 @@ template <bool kBrain> void widen(float* to, const char* from, int64_t stride, i
 }
 template <bool kBrain> void narrow(char* to, int64_t stride, const float* from, int64_t n) {
   using H = std::conditional_t<kBrain, bfloat16, float16>;
-  int64_t i = 0;
-  if (stride == 2) {
-    auto* out = reinterpret_cast<H*>(to);
-    if constexpr (kBrain) {
-      return wide() ? narrow_brain_wide(out, from, n) : narrow_brain(out, from, n);
-    } else {
-      if (wide()) i = narrow_half_wide(out, from, n);
-#ifdef __F16C__
-      for (; i + 8 <= n; i += 8) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(from + i), 0));
-      }
-#endif
-      for (; i < n; ++i) out[i] = H(from[i]);
-      return;
-    }
-  }
-  for (; i < n; ++i) {
+  if (stride == 2) return RL_ISA::narrow(from, reinterpret_cast<H*>(to), n);
+  for (int64_t i = 0; i < n; ++i) {
     H h(from[i]);
     __builtin_memcpy(to + i * stride, &h, 2);
   }

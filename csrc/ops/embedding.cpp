@@ -25,7 +25,8 @@ Grads EmbeddingBackward::stacked(const Grads& dy) {
     g = masked_fill(g, unsqueeze(binary("eq", Pointwise::Eq, at, Scalar(padding_idx), {.rule = Rule::Bool}), -1), 0);
   int64_t width = g.sizes()[g.dim() - 1];
   Tensor like = zeros(led(g, Ints{weight_sym_argsize_0, width}), g.dtype(), g.device());
-  return {index_add(like, 1, reshape(at, {at.numel()}), reshape(g, led(g, Ints{at.numel(), width})))};
+  Tensor flat = reshape(at, {at.numel()}), rows = reshape(g, led(g, Ints{at.numel(), width}));
+  return {written_to(like, [&] { return index_add(like, 1, flat, rows); })};
 }
 bool EmbeddingBackward::takes_sums() const {
   return run && run == current_backward() && !captured && !hooks && !released && !scale_grad_by_freq &&
@@ -96,8 +97,9 @@ Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t
                }()));
   }
   int64_t width = dy.sizes()[dy.dim() - 1];
-  return index_add(zeros({num_weights, width}, dy.dtype(), dy.device()), 0, flat,
-                   reshape(rows, {indices.numel(), width}));
+  Tensor table = zeros({num_weights, width}, dy.dtype(), dy.device());
+  rows = reshape(rows, {indices.numel(), width});
+  return written_to(table, [&] { return index_add(table, 0, flat, rows); });
 }
 
 static Tensor embedding_op(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq,

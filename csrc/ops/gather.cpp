@@ -48,13 +48,6 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
                const Tensor& values, Combine combine, ErrorKind error, bool wrap) {
   if (y.device().is_meta()) return;
   NoGrad raw;
-  bool arithmetic = combine == Combine::Sum || combine == Combine::Prod;
-  if (arithmetic && is_half(y.dtype())) {
-    Tensor wide = cast(y, DType::Float32);
-    put_along(wide, dim, index, dense_sizes, index_strides, cast(values, DType::Float32), combine, error, wrap);
-    copy_into(y, wide);
-    return;
-  }
   // What is written must not be read through another view meanwhile.
   Tensor from = values.storage() == y.storage() ? clone(values) : values;
   Tensor at = index.storage() == y.storage() ? clone(index) : index;
@@ -65,7 +58,13 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
   Along along(y, dim, at, dense_sizes, at_strides);
   Ints strides = from.dim() == 0 ? Ints(dense_sizes.size(), 0) : Ints(from.strides());
   View dense{from.data(), along.sizes.data(), strides.data(), along.ndim(), from.dtype()};
-  g_cpu->index->put(along.of(y), dense, along.places(error, wrap), combine);
+  const bool arithmetic = combine == Combine::Sum || combine == Combine::Prod;
+  if (!arithmetic || !is_half(y.dtype()))
+    return g_cpu->index->put(along.of(y), dense, along.places(error, wrap), combine);
+  if (combine == Combine::Sum && g_cpu->index->add_half_rows(along.of(y), dense, along.places(error, wrap))) return;
+  Tensor wide = cast(y, DType::Float32);
+  put_along(wide, dim, index, dense_sizes, index_strides, cast(values, DType::Float32), combine, error, wrap);
+  copy_into(y, wide);
 }
 
 namespace {
@@ -108,7 +107,8 @@ struct GatherBackward : Node {
   int64_t dim = 0;
   Grads backward(const Grads& dy) {
     Tensor like = zeros(led(dy[0], self.unpack(*this).sizes()), dy[0].dtype(), dy[0].device());
-    return {scatter_add(like, dim + lead(dy[0]), repeated(*this, index.unpack(*this), dy[0]), dy[0])};
+    Tensor at = repeated(*this, index.unpack(*this), dy[0]);
+    return {written_to(like, [&] { return scatter_add(like, dim + lead(dy[0]), at, dy[0]); })};
   }
   Grads stacked(const Grads& dy) { return self.unpack(*this).dim() == 0 ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, self)

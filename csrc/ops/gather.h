@@ -1,7 +1,9 @@
 // Reading and writing at computed places.
 #pragma once
 #include <optional>
+#include <utility>
 
+#include "autograd/destination.h"
 #include "autograd/record.h"
 #include "autograd/stack.h"
 #include "backend/index.h"
@@ -40,6 +42,17 @@ Ints lifted_strides(const Tensor& t);
 
 // What a functional op with an in-place form writes into: the offered tensor, or a row-major copy of the input.
 Tensor writable(const Tensor& input, bool will_be_recorded);
+
+// op(), which makes a copy of `fresh` with something written to it, may write to `fresh` itself: nobody else has it.
+template <class F> Tensor written_to(const Tensor& fresh, F&& op) {
+  Destination outer = std::exchange(t_destination, Destination());
+  struct Restore {
+    Destination& outer;
+    ~Restore() { t_destination = std::move(outer); }
+  } restore{outer};
+  t_destination.wanted = fresh.get();
+  return op();
+}
 
 // A tensor and an index along one of its dimensions, seen with the sizes of the dense operand. See Note [Places].
 // Not to be copied: the views point into it.

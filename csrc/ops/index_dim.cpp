@@ -16,7 +16,7 @@ struct IndexSelectBackward : Node {
   Ints self_sym_sizes;
   Grads backward(const Grads& dy) {
     Tensor like = zeros(led(dy[0], self_sym_sizes), dy[0].dtype(), dy[0].device());
-    return {index_add(like, dim + lead(dy[0]), index.unpack(*this), dy[0])};
+    return {written_to(like, [&] { return index_add(like, dim + lead(dy[0]), index.unpack(*this), dy[0]); })};
   }
   Grads stacked(const Grads& dy) { return self_sym_sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, self_sym_sizes)

@@ -188,7 +188,8 @@ struct IndexBackward : Node {
     IndexList at = unpack_all(*this, indices);
     if (at.size() == 1 && at[0].dtype() == DType::Bool && at[0].sizes() == like.sizes())
       return {masked_scatter(like, at[0], dy[0])};
-    return {index_put(like, behind(*this, dy[0], at), dy[0], true)};
+    IndexList places = behind(*this, dy[0], at);
+    return {written_to(like, [&] { return index_put(like, places, dy[0], true); })};
   }
   FIELDS(indices, self_sym_sizes)
 };
@@ -270,7 +271,7 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
   Tensor y = writable(input, will_record({input, values}));
   IndexList indices = without_masks(input, given);
   CHECK(any_defined(indices), Index, "index_put: at least one of the indices must be a tensor");
-  auto write = [&](const Tensor& to, const Tensor& from) {
+  auto write = [&](const auto& self, const Tensor& to, const Tensor& from) -> void {
     Plan plan(to, indices);
     bool fits = values.dim() <= plan.sizes.size();
     for (int64_t i = 1; fits && i <= values.dim(); ++i) {
@@ -282,6 +283,13 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
     if (to.device().is_meta() || checked_numel(plan.sizes) == 0) return;
     Ints strides = broadcast_strides(from, plan.sizes);
     View dense{from.data(), plan.sizes.data(), strides.data(), static_cast<int32_t>(plan.sizes.size()), from.dtype()};
+    if (accumulate && is_half(to.dtype())) {  // sums of half types are taken in float
+      if (g_cpu->index->add_half_rows(plan.of(to), dense, plan.places())) return;
+      Tensor wide = cast(to, DType::Float32);
+      self(self, wide, cast(from, DType::Float32));
+      copy_into(to, wide);
+      return;
+    }
     g_cpu->index->put(plan.of(to), dense, plan.places(), accumulate ? Combine::Sum : Combine::Set);
   };
   {
@@ -289,13 +297,7 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
     for (Tensor& t : indices)
       if (t.defined() && t.storage() == y.storage()) t = clone(t);
     Tensor from = values.storage() == y.storage() ? clone(values) : values;
-    if (accumulate && is_half(y.dtype())) {
-      Tensor wide = cast(y, DType::Float32);  // sums of half types are taken in float
-      write(wide, cast(from, DType::Float32));
-      copy_into(y, wide);
-    } else {
-      write(y, from);
-    }
+    write(write, y, from);
   }
   return record<IndexPutBackward>(y, {input, values}, [&](auto& n) {
     n.indices = save_all(indices);
