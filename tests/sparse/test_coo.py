@@ -98,8 +98,6 @@ def test_hybrid_and_empty():
 @pytest.mark.parametrize(
     "args",
     [
-        ([[0, 5]], [1.0, 2.0], (2,)),
-        ([[0, -1]], [1.0, 2.0], (2,)),
         ([[0, 1]], [1.0], (2,)),
         ([[0, 1]], [1.0, 2.0], (2, 2)),
         ([[0.5, 1]], [1.0, 2.0], (2,)),
@@ -108,6 +106,28 @@ def test_hybrid_and_empty():
 def test_refusals(args):
     with pytest.raises(RuntimeError):
         rl.sparse_coo_tensor(rl.tensor(args[0]), rl.tensor(args[1]), args[2])
+
+
+@pytest.mark.parametrize("places", [[[0, 5]], [[0, -1]]])
+def test_indices_are_looked_at_when_asked_or_before_they_are_used(places):
+    args = rl.tensor(places), rl.tensor([1.0, 2.0]), (2,)
+    with pytest.raises(RuntimeError, match="found"):
+        rl.sparse_coo_tensor(*args, check_invariants=True)
+    with rl.sparse.check_sparse_tensor_invariants(), pytest.raises(RuntimeError, match="found"):
+        rl.sparse_coo_tensor(*args)
+    made = rl.sparse_coo_tensor(*args)
+    assert made.shape == (2,) and made._nnz() == 2 and made._indices().tolist() == places
+    for use in (
+        lambda t: t.to_dense(),
+        lambda t: t.coalesce(),
+        lambda t: t + t,
+        lambda t: t * 2.0,
+        lambda t: rl.sparse.mm(t.unsqueeze(0), rl.ones(2, 3)),
+        lambda t: t.clone().to_dense(),
+    ):
+        for _ in range(2):  # not only the first time
+            with pytest.raises(RuntimeError, match="found"):
+                use(made)
 
 
 def test_what_is_not_supported_says_so():
@@ -200,3 +220,32 @@ def test_matrix_times_vector(count, dtype):
     x = rl.randn(30, dtype=dtype)
     for matrix in (s, s.to_sparse_csr()):
         assert rl.allclose(matrix @ x, s.to_dense() @ x, atol=1e-4 if dtype == rl.float32 else 1e-10)
+
+
+def test_products_of_dense_matrices_by_the_sparse_name():
+    a, b = rl.arange(6.0).view(2, 3), rl.arange(12.0).view(3, 4)
+    assert rl.equal(rl.spmm(a, b), a @ b)
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_nothing_is_read_from_the_memory_that_stands_for_the_shape(layout):
+    one = rl.tensor([[5.0]]).to_sparse(layout=getattr(rl, layout))
+    assert one.item() == float(one) == int(one) == 5 and bool(one)
+    x = rl.tensor([[0.0, 3.0], [4.0, 0.0]]).to_sparse(layout=getattr(rl, layout)).requires_grad_()
+    data = x.data
+    assert data.layout is x.layout and not data.requires_grad
+    assert data.to_dense().tolist() == [[0, 3], [4, 0]]
+    x.data = data * 2
+    assert x.requires_grad and x.to_dense().tolist() == [[0, 6], [8, 0]]
+    with pytest.raises(RuntimeError, match="data of a sparse tensor"):
+        x.data = rl.ones(2, 2)
+    for read in (lambda: x.detach().numpy(), lambda: np.asarray(x.detach())):
+        with pytest.raises(TypeError, match="can't convert Sparse.* layout tensor to numpy"):
+            read()
+    with pytest.raises(RuntimeError, match="data pointer"):
+        x.data_ptr()
+
+
+def test_iteration_gives_rows():
+    x = rl.tensor([[0.0, 3.0], [4.0, 0.0]])
+    assert [row.to_dense().tolist() for row in x.to_sparse()] == x.tolist()

@@ -7,6 +7,7 @@ flow through the values: a sparse tensor wants gradients when its values do.
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.sparse import _text
+from rushlight.sparse._invariants import check_sparse_tensor_invariants
 
 _METADATA = frozenset(
     [
@@ -28,6 +29,18 @@ class SparseTensor(Tensor):
     """indices: (sparse_dim, nnz) int64; values: (nnz, *dense sizes)."""
 
     _ops_only = True
+    _unchecked = False  # whether indices may lie outside: looked at before anything reads them
+
+    @property
+    def _places(self):
+        if self._unchecked:
+            _check_places(self._stored, self.shape)
+            self._unchecked = False
+        return self._stored
+
+    @_places.setter
+    def _places(self, indices):
+        self._stored = indices
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -79,16 +92,16 @@ class SparseTensor(Tensor):
         return self._entries.grad_fn
 
     def sparse_dim(self):
-        return self._places.size(0)
+        return self._stored.size(0)
 
     def dense_dim(self):
         return self._entries.dim() - 1
 
     def _nnz(self):
-        return self._places.size(1)
+        return self._stored.size(1)
 
     def _indices(self):
-        return self._places
+        return self._stored
 
     def _values(self):
         return self._entries
@@ -183,6 +196,50 @@ class SparseTensor(Tensor):
     def to_sparse_coo(self):
         return self.to_sparse()
 
+    # What would else be read from the memory that only stands for the shape.
+
+    @property
+    def data(self):
+        return self._with(self._entries.detach())
+
+    @data.setter
+    def data(self, other):
+        if other.layout is not self.layout or other.shape != self.shape:
+            raise RuntimeError(
+                f"data of a sparse tensor: expected {self.layout} of {tuple(self.shape)}, got {other.layout} of {tuple(other.shape)}"
+            )
+        self._entries.data = other._entries
+        self.__dict__.update({name: part for name, part in other.__dict__.items() if name != "_entries"})
+
+    def item(self):
+        return self.to_dense().item()
+
+    def __bool__(self):
+        return bool(self.to_dense())
+
+    def __int__(self):
+        return int(self.to_dense())
+
+    def __float__(self):
+        return float(self.to_dense())
+
+    def __complex__(self):
+        return complex(self.to_dense())
+
+    def __iter__(self):
+        return iter([self[i] for i in range(len(self))])
+
+    def numpy(self, *, force=False):
+        raise TypeError(
+            f"can't convert {_text.layout_name(self)} layout tensor to numpy. Use Tensor.to_dense() first."
+        )
+
+    def __array__(self, *args, **kwargs):
+        return self.numpy()
+
+    def data_ptr(self):
+        raise RuntimeError("Cannot access data pointer of a sparse tensor: it has indices and values")
+
     def __repr__(self, **kwargs):
         return _text.describe(self, [("indices", self._places), ("values", self._entries)], own_line=True)
 
@@ -207,10 +264,18 @@ def without_overrides(function, *args, **kwargs):
         rl._C.ops["_set_torch_function"](before)
 
 
+_ZEROS: dict = {}  # of each type one, which all sparse tensors show as their memory
+
+
 def make(indices, values, size, coalesced=False):
     """A sparse tensor of parts that are known to fit."""
-    tensor = rl.zeros((), dtype=values.dtype).expand(tuple(size)).as_subclass(SparseTensor)
-    tensor._places, tensor._entries, tensor._coalesced = indices, values, coalesced
+    dtype = values.dtype
+    zero = _ZEROS.get(dtype)
+    if zero is None:
+        with rl.inference_mode(False):
+            zero = _ZEROS[dtype] = rl.zeros((), dtype=dtype, device="cpu")
+    tensor = zero.expand(size).as_subclass(SparseTensor)
+    tensor._stored, tensor._entries, tensor._coalesced = indices, values, coalesced
     return tensor
 
 
@@ -232,26 +297,36 @@ def sparse_coo_tensor(
         indices, values = rl.empty((len(size), 0), dtype=rl.int64), rl.empty(0, dtype=dtype)
     indices = indices if isinstance(indices, Tensor) else rl.tensor(indices)
     values = values if isinstance(values, Tensor) else rl.tensor(values, dtype=dtype)
-    if indices.numel() == 0 and indices.dim() == 1:
-        indices = indices.reshape(0, 0)
-    if indices.is_floating_point() or indices.is_complex() or indices.dtype == rl.bool:
-        raise RuntimeError(f"indices must be an int64 tensor, but got {indices.dtype}")
-    indices = indices.to(rl.int64)
+    if indices.dtype is not rl.int64:
+        if indices.is_floating_point() or indices.is_complex() or indices.dtype == rl.bool:
+            raise RuntimeError(f"indices must be an int64 tensor, but got {indices.dtype}")
+        indices = indices.to(rl.int64)
     if indices.dim() != 2:
-        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {indices.dim()}-d")
+        if indices.numel() or indices.dim() != 1:
+            raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {indices.dim()}-d")
+        indices = indices.reshape(0, 0)
+    nnz = indices.size(1)
     if dtype is not None:
         values = values.to(dtype)
     if values.dim() == 0:
-        values = values.expand(indices.size(1)) if indices.size(1) else values.reshape(1)[:0]
-    if values.size(0) != indices.size(1):
+        values = values.expand(nnz) if nnz else values.reshape(1)[:0]
+    if values.size(0) != nnz:
         raise RuntimeError(
-            f"indices and values must have same nnz, but got nnz from indices: {indices.size(1)}, "
+            f"indices and values must have same nnz, but got nnz from indices: {nnz}, "
             f"nnz from values: {values.size(0)}"
         )
+    check = size is None or (
+        check_sparse_tensor_invariants.is_enabled() if check_invariants is None else check_invariants
+    )
     size = _checked_size(indices, values, size)
     if requires_grad:
         values = values.detach().requires_grad_()
-    return make(indices, values, size, bool(is_coalesced))
+    tensor = make(indices, values, size, bool(is_coalesced))
+    if check:
+        _check_places(indices, size)
+    else:  # as PyTorch does not look now, but before they are used
+        tensor._unchecked = True
+    return tensor
 
 
 def _is_size(value):
@@ -259,31 +334,32 @@ def _is_size(value):
 
 
 def _checked_size(indices, values, size):
-    lowest, highest = [0] * indices.size(0), [0] * indices.size(0)
-    if indices.numel():
-        lowest, highest = (x.tolist() for x in indices.aminmax(dim=1))
-        highest = [n + 1 for n in highest]
+    sparse_dim, dense = indices.size(0), values.shape[1:]
     if size is None:
-        size = (*highest, *values.shape[1:])
-    size = tuple(int(n) for n in size)
-    if len(size) != indices.size(0) + values.dim() - 1:
+        highest = (indices.amax(1) + 1).tolist() if indices.numel() else [0] * sparse_dim
+        size = (*(max(n, 0) for n in highest), *dense)
+    size = tuple(map(int, size))
+    if len(size) != sparse_dim + len(dense):
         raise RuntimeError(
-            f"number of dimensions must be sparse_dim ({indices.size(0)}) + dense_dim ({values.dim() - 1}), "
+            f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim ({len(dense)}), "
             f"but got {len(size)}"
         )
+    if size[sparse_dim:] != tuple(dense):
+        raise RuntimeError(f"values has incorrect size, expected {size[sparse_dim:]}, got {tuple(dense)}")
+    return size
+
+
+def _check_places(indices, size):
+    if indices.numel() == 0:
+        return
+    lowest, highest = (x.tolist() for x in indices.aminmax(dim=1))
     for d in range(indices.size(0)):
         if lowest[d] < 0:
             raise RuntimeError(f"found negative index {lowest[d]} for dim {d}")
-        if highest[d] > size[d]:
+        if highest[d] >= size[d]:
             raise RuntimeError(
-                f"size is inconsistent with indices: for dim {d}, size is {size[d]} "
-                f"but found index {highest[d] - 1}"
+                f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {highest[d]}"
             )
-    if size[indices.size(0) :] != tuple(values.shape[1:]):
-        raise RuntimeError(
-            f"values has incorrect size, expected {size[indices.size(0) :]}, got {tuple(values.shape[1:])}"
-        )
-    return size
 
 
 def to_sparse(dense, sparse_dim=None):

@@ -1,10 +1,10 @@
-"""Whether sparse tensors are checked when they are made. Here they always are: the setting is kept and answers."""
+"""Whether the indices of sparse tensors are checked when they are made, or before they are first used."""
 
 _enabled = False
 
 
 class check_sparse_tensor_invariants:
-    """A context, a decorator and a setting: PyTorch checks indices while it is on, rushlight in any case."""
+    """A context, a decorator and a setting: indices are checked at once while it is on."""
 
     def __init__(self, enable=True):
         self._wanted, self._before = enable, []

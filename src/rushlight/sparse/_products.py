@@ -35,6 +35,8 @@ def mm(a, b, reduce="sum"):
     reduce says how the terms of an element are taken together: sum, mean, amax or amin.
     """
     if not is_sparse(a):
+        if not is_sparse(b):
+            return rl.mm(a, b)
         return mm(t(b), a) if a.dim() == 1 else mm(t(b), a.t()).t()
     _checked(a, b)
     if is_sparse(b):

@@ -26,12 +26,17 @@ def describe(sparse, parts, own_line):
     return text._with_suffixes(body, suffixes, len("tensor("), own_line)
 
 
-def refuse(name, wanted, sparse):
-    """The error of a part that another layout has: `crow_indices` of coordinates, say."""
-    layouts = {
+def layout_name(sparse):
+    """As errors name it."""
+    names = {
         rl.strided: "Strided",
         rl.sparse_coo: "Sparse",
         rl.sparse_csr: "SparseCsr",
         rl.sparse_csc: "SparseCsc",
     }
-    raise RuntimeError(f"{name} expected sparse {wanted}tensor layout but got {layouts[sparse.layout]}")
+    return names[sparse.layout]
+
+
+def refuse(name, wanted, sparse):
+    """The error of a part that another layout has: `crow_indices` of coordinates, say."""
+    raise RuntimeError(f"{name} expected sparse {wanted}tensor layout but got {layout_name(sparse)}")
