@@ -222,8 +222,6 @@ static const Register registered([](Ops& ops) {
   ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction);
   ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.");
   ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.");
-  ops.def("max", maximum_op, "input, other", kMethod);
-  ops.def("min", minimum_op, "input, other", kMethod);
   ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.");
   ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.");
   // Tensors first: a 0-dim tensor would pass for a number, and lose its gradient.

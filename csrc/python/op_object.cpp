@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "autograd/profile.h"
@@ -174,6 +176,18 @@ void install(PyObject* ops, const std::string& name, OpDef* def) {
   }
 }
 
+// Of two overloads with the same arguments the second would never be called: two files have one name for their op.
+bool has_twins(const OpDef& def) {
+  auto same = [](const OverloadSpec& a, const OverloadSpec& b) {
+    if (a.count != b.count || std::strcmp(a.signature, b.signature) != 0) return false;
+    return std::equal(a.checks, a.checks + a.count, b.checks);
+  };
+  for (size_t i = 0; i < def.overloads.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (same(def.overloads[i].spec, def.overloads[j].spec)) return true;
+  return false;
+}
+
 }  // namespace
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
@@ -201,7 +215,10 @@ void install_ops(PyObject* module, PyObject* ops) {
     return;
   PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(&kFunctionType));
   PyModule_AddObjectRef(module, "OpMethod", reinterpret_cast<PyObject*>(&kMethodType));
-  for (auto& [name, def] : table()) install(ops, name, def);
+  for (auto& [name, def] : table()) {
+    if (has_twins(*def)) Py_FatalError(("two ops with the same name and arguments: " + name).c_str());
+    install(ops, name, def);
+  }
   for (auto& [alias, name] : aliases()) {
     auto found = table().find(name);
     if (found == table().end()) Py_FatalError(("alias of an unknown op: " + alias + " -> " + name).c_str());
