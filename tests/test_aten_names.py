@@ -24,3 +24,9 @@ def test_unknown_names():
         rl.ops.aten.no_such_op  # noqa: B018
     with pytest.raises(AttributeError):  # a library may be registered later, so its name alone is no error
         rl.ops.no_such_library.no_such_op  # noqa: B018
+
+
+def test_statistics_of_batch_norm_have_the_parameters_type():
+    x, half, wide = rl.ones(4, 3).half(), rl.ones(3).half(), rl.ones(3)
+    assert rl.native_batch_norm(x, half, half, None, None, True, 0.1, 1e-5)[1].dtype == rl.float16
+    assert rl.native_batch_norm(x, wide, wide, None, None, True, 0.1, 1e-5)[2].dtype == rl.float32

@@ -434,3 +434,17 @@ def test_squeeze_in_place_is_one_step(shape):
     y.sum().backward(inputs=[y])  # runs the last step only
     y.sum().backward()
     assert rl.equal(x.grad, rl.full(shape, 2.0, dtype=rl.float64))
+
+
+def test_products_refuse_views_from_outside_the_graph_whose_base_was_written_to():
+    base = rl.tensor([2.0], requires_grad=True) * 1
+    with rl.no_grad():
+        view = base.view(1)
+    base.exp_()
+    for product in (
+        lambda: rl.ones(2, 2, 1) @ view,
+        lambda: view @ rl.ones(2, 1, 2),
+        lambda: view.view(1, 1, 1) @ rl.ones(1, 1),
+    ):
+        with pytest.raises(RuntimeError, match="created in no_grad mode"):
+            product()

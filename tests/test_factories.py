@@ -210,3 +210,32 @@ def test_linspace_of_floats_has_a_rounded_step():
         step = float((b - a) / np.float32(n - 1))
         want = [float(a) + step * i if i < n // 2 else float(b) - step * (n - 1 - i) for i in range(n)]
         assert np.array_equal(rl.linspace(start, end, n).numpy(), np.array(want).astype(np.float32))
+
+
+def test_linspace_of_doubles_is_rounded_once():
+    from fractions import Fraction
+
+    a, b, n = -1.0, 1.0, 28
+    step = Fraction((b - a) / (n - 1))
+    want = [float(a + step * i if i < n // 2 else b - step * (n - 1 - i)) for i in range(n)]
+    assert rl.linspace(a, b, n, dtype=rl.float64).tolist() == want
+
+
+@pytest.mark.parametrize("dtype, block", [(rl.float64, 4), (rl.float32, 8), (rl.float16, 16)])
+def test_ranges_of_fractions_count_from_the_start_of_blocks(dtype, block):
+    """As PyTorch's: a block is 32 bytes, and what is left of pairs of blocks is counted from the start."""
+
+    def rounded(x):
+        return rl.tensor(x, dtype=dtype).item()
+
+    start, step, n = 0.1, 0.3, 5 * block + 3
+    got = rl.arange(start, start + step * (n - 0.5), step, dtype=dtype).tolist()
+    assert len(got) == n
+    if dtype == rl.float16:  # computes in floats
+        start, step = (float(np.float32(x)) for x in (start, step))
+    from fractions import Fraction
+
+    for i, value in enumerate(got):
+        lane = i % block if i < 4 * block else 0
+        first = rounded(float(Fraction(start) + Fraction(step) * (i - lane)))
+        assert value == rounded(float(Fraction(first) + Fraction(step) * lane))

@@ -129,3 +129,25 @@ def test_reflections_one_by_one(shape, dtype):
     near(packed.triu()[..., :k, :], r.numpy()[..., :k, :], dtype)
     near(rl.linalg.householder_product(packed[..., :k], tau), q.numpy()[..., :k], dtype)
     near(rl.ormqr(packed[..., :k], tau, x, transpose=True), r.numpy(), dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 17, 31, 32, 33, 67, 1000, 40000])
+def test_sums_and_products_of_rows_of_complex_numbers(n, dtype):
+    rows = 13 if n < 1000 else 2
+    x = numbers(rows, n, dtype=dtype)
+    ones = np.exp(1j * np.angle(x)).astype(dtype)  # whose products stay near the unit circle
+    for got, want in (
+        (rl.tensor(x).sum(1), x.astype(np.complex128).sum(1)),
+        (rl.tensor(x).mean(1), x.astype(np.complex128).mean(1)),
+        (rl.tensor(ones).prod(1), ones.astype(np.complex128).prod(1)),
+        (rl.tensor(ones).t().contiguous().t().prod(1), ones.astype(np.complex128).prod(1)),
+    ):
+        tolerance = 3e-7 if dtype is np.complex64 else 3e-15
+        np.testing.assert_allclose(got.numpy(), want, rtol=0, atol=tolerance * (4 + n / 4))
+    for r in range(rows):  # a row gives the same bits alone
+        assert rl.equal(rl.tensor(x).sum(1)[r], rl.tensor(x[r]).sum())
+    assert (
+        rl.tensor(x[:, :0]).prod(1).tolist() == [1] * rows
+        and rl.tensor(x[:, :0]).sum(1).tolist() == [0] * rows
+    )

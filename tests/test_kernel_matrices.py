@@ -86,6 +86,25 @@ def test_many_tiny_products(m, n, dtype):
     assert np.isfinite((rl.tensor(a) @ rl.tensor(b))[0, 1:]).all()
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.int8, np.uint8])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 1, 1), (2, 2, 2), (3, 5, 4), (4, 4, 4), (1, 9, 7), (7, 3, 8), (9, 9, 9)]
+)
+def test_many_tiny_products_of_integers(m, k, n, dtype):
+    """Whole, broadcast and turned operands, with an addend; sums wrap."""
+    rng = np.random.default_rng(m * k * n)
+    a, b, c = (rng.integers(0, 120, s).astype(dtype) for s in [(9, m, k), (9, k, n), (9, m, n)])
+    ta, tb, tc = rl.tensor(a), rl.tensor(b), rl.tensor(c)
+    want = (a.astype(np.int64) @ b.astype(np.int64)).astype(dtype)
+    np.testing.assert_array_equal(rl.bmm(ta, tb), want)
+    np.testing.assert_array_equal(rl.bmm(ta.mT.contiguous().mT, tb.mT.contiguous().mT), want)
+    np.testing.assert_array_equal(
+        rl.matmul(ta, tb[:1]), (a.astype(np.int64) @ b[:1].astype(np.int64)).astype(dtype)
+    )
+    scaled = (3 * a.astype(np.int64) @ b.astype(np.int64) + 2 * c.astype(np.int64)).astype(dtype)
+    np.testing.assert_array_equal(rl.baddbmm(tc, ta, tb, alpha=3, beta=2), scaled)
+
+
 # Products that the first cache holds, any of the operands turned; the last columns and the last of the sum are few.
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(

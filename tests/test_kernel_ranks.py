@@ -223,3 +223,20 @@ def test_histograms(n, dtype):
         counts = rl.histc(rl.tensor(x), 8, -1, 1)
         assert counts.sum().item() == ((x >= -1) & (x <= 1)).sum()
         assert counts[-1].item() == ((x >= 0.75) & (x <= 1)).sum()
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.float16])
+def test_mode_among_nans(dtype):
+    """What PyTorch finds: a NaN equals nothing, and what stands on both sides of one is not compared."""
+    nan = float("nan")
+    rows = {
+        (nan, 1, 1, 2): (1, 2),
+        (1, nan, nan, nan, 2): (1, 0),
+        (5, 5, nan, 4, 4): (5, 1),
+        (nan, 5, 4): (nan, 0),
+        (nan, nan, 1): (nan, 0),
+        (3, 3, nan, nan, 1): (3, 1),
+    }
+    for row, (value, place) in rows.items():
+        values, indices = rl.tensor(row, dtype=dtype).mode()
+        assert indices.item() == place and repr(values.item()) == repr(float(value))

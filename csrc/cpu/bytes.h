@@ -67,6 +67,10 @@ template <class T> inline void gather_items(char* to, const char* from, int64_t 
     for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * kSize, from + 2 * i * kSize, sizeof(T));
     return;
   }
+  if (stride == 4 * kSize) {
+    for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * kSize, from + 4 * i * kSize, sizeof(T));
+    return;
+  }
 #pragma GCC unroll 8
   for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * kSize, from + i * stride, sizeof(T));
 }

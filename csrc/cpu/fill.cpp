@@ -61,6 +61,22 @@ template <class T, class F> void generate_numbers(const View& out, F&& f) {
   });
 }
 
+// Note [Blocks of a range]
+// PyTorch's arange rounds the first number of every 32 bytes to the element type and counts on from there; what is left
+// of pairs of such blocks is counted from the start. Programs that cut or compare fractions so counted (0, 0.1, ...)
+// get the same ones. Whole numbers are the same in any way.
+template <class T> void range_in_blocks(const View& out, double start, double step) {
+  using C = std::conditional_t<sizeof(T) == 2, float, double>;
+  constexpr int64_t kBlock = 32 / sizeof(T);
+  const auto paired = static_cast<double>((out.ndim ? out.sizes[0] : 1) / (2 * kBlock) * (2 * kBlock));
+  const C a = static_cast<C>(start), s = static_cast<C>(step);
+  generate_numbers<T>(out, [=](double i) {
+    const double block = i < paired ? std::floor(i / kBlock) * kBlock : i;
+    const C first = static_cast<C>(element<T>(std::fma(s, static_cast<C>(block), a)));
+    return std::fma(s, static_cast<C>(i - block), first);
+  });
+}
+
 }  // namespace
 
 void fill(const View& out, const void* value) {
@@ -102,8 +118,9 @@ void range(const View& out, std::complex<double> start, std::complex<double> ste
                                     static_cast<uint64_t>(i) * static_cast<uint64_t>(int_step));
       });
     } else {
-      double a = start.real(), s = step.real();
-      generate_numbers<T>(out, [=](double i) { return a + i * s; });
+      const double a = start.real(), s = step.real();
+      if (a != std::trunc(a) || s != std::trunc(s)) range_in_blocks<T>(out, a, s);
+      else generate_numbers<T>(out, [=](double i) { return a + i * s; });
     }
   });
 }
@@ -122,7 +139,11 @@ void linspace(const View& out, std::complex<double> start, std::complex<double> 
       }
       // From both ends, so that both are exact and the whole is symmetric.
       const double middle = n == 1 ? 1 : static_cast<double>(half), last = static_cast<double>(n - 1);
-      auto at = [=](double i) { return i < middle ? C(a + step * i) : C(b - step * (last - i)); };
+      // Doubles are rounded once, where the step was taken: PyTorch's compiler merges product and sum.
+      auto at = [=](double i) {
+        if constexpr (__is_same(T, double)) return i < middle ? std::fma(step, i, a) : std::fma(-step, last - i, b);
+        else return i < middle ? C(a + step * i) : C(b - step * (last - i));
+      };
       if (base) generate_numbers<T>(out, [=](double i) { return std::pow(exponent_base, at(i)); });
       else generate_numbers<T>(out, at);
     };

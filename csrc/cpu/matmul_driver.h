@@ -65,8 +65,8 @@ struct Batch {
   void offsets(int64_t index, int64_t* result) const {
     for (int o = 0; o < kOperands; ++o) result[o] = 0;
     for (int d = ndim - 1; d >= 0; --d) {
-      int64_t i = d ? index % sizes[d] : index;
-      index /= sizes[d];
+      int64_t i = index;
+      if (d) i = index % sizes[d], index /= sizes[d];
       for (int o = 0; o < kOperands; ++o) result[o] += i * strides[o][d];
     }
   }
@@ -400,6 +400,21 @@ template <class T> void product(const View& out, const View& va, const View& vb,
           batch.offsets(t, o);
           if (inner) p.inner(o);
           else p.tiny(o);
+        }
+      };
+      return parallel_for(0, batch.count, 65536 / (m * n * k + 64), body);
+    }
+  }
+  if constexpr (is_integer<T> && !std::is_same_v<T, bool>) {
+    if (batch.count >= kTinyBatch && m * n <= kFewProducts && m * n * k <= kFewProducts) {
+      auto body = [&](int64_t first, int64_t last) {
+        for (int64_t t = first; t < last; ++t) {
+          int64_t o[kOperands];
+          batch.offsets(t, o);
+          T* to = p.c.data + o[0];
+          const T* add = p.beta == T(0) ? nullptr : p.d ? p.d + o[3] : to;
+          int_few<T>(m, n, k, p.alpha, p.a.data + o[1], p.a.rs, p.a.cs, p.b.data + o[2], p.b.rs, p.b.cs, to, p.c.rs,
+                     p.c.cs, p.beta, add, p.d ? p.drs : p.c.rs, p.d ? p.dcs : p.c.cs);
         }
       };
       return parallel_for(0, batch.count, 65536 / (m * n * k + 64), body);

@@ -181,5 +181,22 @@ template <class T> void int_gemm(bool ta, bool tb, int m, int n, int k, T alpha,
   }
 }
 
+// The same of so few numbers that a block takes longer to prepare than to multiply; c has strides of its own, and d is
+// added beta times, or nothing where it is null.
+inline constexpr int64_t kFewProducts = 256;
+template <class T> void int_few(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
+                                const T* b, int64_t brs, int64_t bcs, T* c, int64_t crs, int64_t ccs, T beta,
+                                const T* d, int64_t drs, int64_t dcs) {
+  using U = wide_t<T>;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      const T *x = a + i * ars, *y = b + j * bcs;
+      U sum = 0;
+      for (int64_t p = 0; p < k; ++p) sum += static_cast<U>(x[p * acs]) * static_cast<U>(y[p * brs]);
+      const T scaled = times(alpha, static_cast<T>(sum));
+      c[i * crs + j * ccs] = d ? plus(scaled, times(beta, d[i * drs + j * dcs])) : scaled;
+    }
+}
+
 }  // namespace
 }  // namespace rl::RL_ISA

@@ -4,25 +4,92 @@
 
 namespace rl::RL_ISA {
 
-// A block as twice as many real numbers: lanes of a vector keep their parity.
-template <class T>
-std::complex<T> reduce_block(const SumOp<std::complex<T>>&, const std::complex<T>* from, int64_t count) {
-  constexpr int L = kLanes<T>;
-  const T* p = reinterpret_cast<const T*>(from);
-  const int64_t n = 2 * count;
-  Vec<T> a{}, b{}, c{}, d{};
-  int64_t i = 0;
-  for (; i + 4 * L <= n; i += 4 * L) {
-    a += load_vec(p + i), b += load_vec(p + i + L), c += load_vec(p + i + 2 * L), d += load_vec(p + i + 3 * L);
+// Blocks run as twice as many real numbers, n of them: lanes of a vector keep their parity. The order is that of
+// reduce_block in reduce_run.h.
+template <class T> static Vec<T> merged_pairs(const T* p, int64_t n, const auto& merge, const auto& last) {
+  constexpr int L = kLanes<T>, K = 8;
+  Vec<T> r = load_vec(p);
+  int64_t i = L;
+  if (n >= K * L) {
+    Vec<T> side[K];
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k) side[k] = load_vec(p + k * L);
+    for (i = K * L; i + K * L <= n; i += K * L)
+#pragma GCC unroll 8
+      for (int k = 0; k < K; ++k) side[k] = merge(side[k], load_vec(p + i + k * L));
+#pragma GCC unroll 8
+    for (int apart = 1; apart < K; apart *= 2)
+#pragma GCC unroll 8
+      for (int k = 0; k < K; k += 2 * apart) side[k] = merge(side[k], side[k + apart]);
+    r = side[0];
   }
-  for (; i + L <= n; i += L) a += load_vec(p + i);
-  alignas(32) T lane[L];
-  store_vec(lane, (a + b) + (c + d));
-  for (int half = L / 2; half > 1; half /= 2)
-    for (int j = 0; j < half; ++j) lane[j] += lane[j + half];
-  std::complex<T> sum(lane[0], lane[1]);
-  for (; i < n; i += 2) sum += from[i / 2];
-  return sum;
+  for (; i + L <= n; i += L) r = merge(r, load_vec(p + i));
+  if (i < n) r = merge(r, last(load_vec(p + n - L), n - i));
+  return r;
+}
+template <class Op, class T> static std::complex<T> merged_lanes(const Op& op, const Vec<T>& lanes) {
+  std::complex<T> lane[kLanes<T> / 2];
+  __builtin_memcpy(static_cast<void*>(lane), &lanes, sizeof lanes);
+  for (int half = kLanes<T> / 4; half; half /= 2)
+    for (int j = 0; j < half; ++j) lane[j] = op.merge(lane[j], lane[j + half]);
+  return lane[0];
+}
+template <class Op, class T> static std::complex<T> merged_few(const Op& op, const std::complex<T>* p, int64_t n) {
+  std::complex<T> r = p[0];
+  for (int64_t i = 1; i < n; ++i) r = op.merge(r, p[i]);
+  return r;
+}
+
+template <class T>
+std::complex<T> reduce_block(const SumOp<std::complex<T>>& op, const std::complex<T>* from, int64_t count) {
+  if (2 * count < kLanes<T>) return merged_few(op, from, count);
+  return merged_lanes<SumOp<std::complex<T>>, T>(
+      op, merged_pairs(
+              reinterpret_cast<const T*>(from), 2 * count, [](Vec<T> a, Vec<T> b) { return a + b; },
+              [](Vec<T> x, int64_t n) { return last_lanes(SumOp<T>{}, x, n); }));
+}
+
+// Pairs (re, im) side by side, multiplied.
+template <class T> [[gnu::always_inline]] inline Vec<T> times_pairs(const Vec<T>& x, const Vec<T>& y) {
+  using I = Vec<std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
+  I re, im, swap;
+  Vec<T> sign;
+  for (int j = 0; j < kLanes<T>; ++j) re[j] = j & ~1, im[j] = j | 1, swap[j] = j ^ 1, sign[j] = j & 1 ? T(1) : T(-1);
+  return __builtin_shuffle(x, re) * y + sign * (__builtin_shuffle(x, im) * __builtin_shuffle(y, swap));
+}
+template <class T>
+std::complex<T> reduce_block(const ProdOp<std::complex<T>>& op, const std::complex<T>* from, int64_t count) {
+  if (2 * count < kLanes<T>) return merged_few(op, from, count);
+  auto ones_before = [](Vec<T> x, int64_t n) {  // the last n lanes of x
+    for (int j = 0; j < kLanes<T> - n; ++j) x[j] = j & 1 ? T(0) : T(1);
+    return x;
+  };
+  return merged_lanes<ProdOp<std::complex<T>>, T>(
+      op, merged_pairs(reinterpret_cast<const T*>(from), 2 * count, times_pairs<T>, ones_before));
+}
+
+// Rows of n numbers, as many at once as a register has pairs where they are short, each in the order of reduce_block;
+// false where they are longer or shorter than that suits.
+template <class T> bool short_pair_rows(const SumOp<std::complex<T>>& op, const std::complex<T>* from, int64_t apart,
+                                        int64_t rows, int64_t n, std::complex<T>* acc) {
+  constexpr int L = kLanes<T>, R = L / 2;
+  constexpr int64_t kLong = 64;
+  if (n < R || n >= kLong) return false;
+  int64_t j = 0;
+  for (; n < 8 * R && j + R <= rows; j += R) {
+    Vec<T> sums[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const T* p = reinterpret_cast<const T*>(from + (j + r) * apart);
+      sums[r] = load_vec(p);
+      int64_t i = L;
+      for (; i + L <= 2 * n; i += L) sums[r] += load_vec(p + i);
+      if (i < 2 * n) sums[r] += last_lanes(SumOp<T>{}, load_vec(p + 2 * n - L), 2 * n - i);
+    }
+    store_vec(reinterpret_cast<T*>(acc + j), merge_lanes<L / 2, SumOp<T>, T, 2>(SumOp<T>{}, sums));
+  }
+  for (; j < rows; ++j) acc[j] = reduce_block(op, from + j * apart, n);
+  return true;
 }
 
 namespace {

@@ -249,16 +249,18 @@ template <int H, int kPart, class V, class I, class C> [[gnu::always_inline]] in
   for (int q = 0; q < kLanes<C>; ++q) mask[q] = q / H * 2 * H + q % H + kPart * H;
   return __builtin_shuffle(a, b, mask);
 }
-template <int H, class Op, class C, class V> [[gnu::always_inline]] inline V merge_lanes(const Op& op, V* rows) {
-  if constexpr (H == 0) {
+// kUnit: lanes of one number, which stay together.
+template <int H, class Op, class C, int kUnit = 1, class V>
+[[gnu::always_inline]] inline V merge_lanes(const Op& op, V* rows) {
+  if constexpr (H < kUnit) {
     return rows[0];
   } else {
     using I = Vec<std::conditional_t<sizeof(C) == 4, int32_t, int64_t>>;
 #pragma GCC unroll 8
-    for (int k = 0; k < H; ++k)
+    for (int k = 0; k < H / kUnit; ++k)
       rows[k] = op.merge(row_halves<H, 0, V, I, C>(rows[2 * k], rows[2 * k + 1]),
                          row_halves<H, 1, V, I, C>(rows[2 * k], rows[2 * k + 1]));
-    return merge_lanes<H / 2, Op, C>(op, rows);
+    return merge_lanes<H / 2, Op, C, kUnit>(op, rows);
   }
 }
 // As many short rows as a register has lanes, each merged in the order of reduce_block.
@@ -335,6 +337,11 @@ template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in,
       for (; j < u.n; ++j) acc[j] = reduce_block(op, in.at(u.in + j * apart + r0), n);
       return;
     }
+  }
+  if constexpr (requires { short_pair_rows(op, in.at(0), r0, r0, r0, acc); }) {  // complex numbers
+    if (in.direct() && plan.reduced == 1 && plan.rin[0] == 1 && plan.kin[0] > 1 &&
+        short_pair_rows(op, in.at(u.in + r0), plan.kin[0], u.n, r1 - r0, acc))
+      return;
   }
   if (each_buffered(in, plan, u, r1 - r0, [&](const Source<C>& rows, int64_t first, int64_t count) {
         reduce_part(op, rows, plan, {0, 0, 0, count}, 0, plan.count, acc + first);

@@ -17,17 +17,36 @@ template <class Item> std::unique_ptr<Item[]> room_for(int64_t n) {
   return std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n));
 }
 
-// Where the mode stands in its row: the last of the values that are there most often, the least of those.
-template <class T, class Item> int64_t mode_place(Item* items, Item* room, int64_t n) {
-  auto is_nan = [](const Item& item) { return has_nan<T> && key_of(item) == kNanKey<T>; };
-  const Item* sorted = sort_items(items, room, n, 8 * static_cast<int>(sizeof(T)));
+// The last place of the first of the longest runs of equal values.
+template <class Equal, class Place> int64_t longest_run(int64_t n, Equal&& equal, Place&& place) {
   int64_t best = 0, most = 0;
-  for (int64_t i = 0, run = 0; i < n; ++i) {
-    run = i && key_of(sorted[i]) == key_of(sorted[i - 1]) && !is_nan(sorted[i]) ? run + 1 : 1;
-    bool ends = i + 1 == n || key_of(sorted[i + 1]) != key_of(sorted[i]) || is_nan(sorted[i]);
-    if (ends && run > most) most = run, best = index_of(sorted[i]);
+  for (int64_t i = 0, run = 1; i < n; ++i, ++run) {
+    if (i + 1 < n && equal(i, i + 1)) continue;
+    if (run > most) most = run, best = place(i);
+    run = 0;
   }
   return best;
+}
+
+// Where the mode stands in its row: the last of the values that are there most often, the least of those.
+template <class T, class Item> int64_t mode_place(Item* items, Item* room, int64_t n) {
+  const Item* sorted = sort_items(items, room, n, 8 * static_cast<int>(sizeof(T)));
+  return longest_run(
+      n, [&](int64_t i, int64_t j) { return key_of(sorted[i]) == key_of(sorted[j]); },
+      [&](int64_t i) { return index_of(sorted[i]); });
+}
+
+// PyTorch compares with < alone, so that values on both sides of a NaN stay as they are: the mode of such a row is what
+// the standard library's sort makes of that. Its scans end at every pivot, a NaN or not, and stay in the row.
+struct Numbered {
+  double value;
+  int64_t place;
+};
+int64_t mode_place_among_nans(Numbered* items, int64_t n) {
+  std::sort(items, items + n, [](const Numbered& a, const Numbered& b) { return a.value < b.value; });
+  return longest_run(
+      n, [&](int64_t i, int64_t j) { return items[i].value == items[j].value; },
+      [&](int64_t i) { return items[i].place; });
 }
 
 constexpr int64_t kFewItems = 2048;  // compared with each other; more are told apart by their digits first
@@ -152,6 +171,13 @@ template <class T, class Item> int64_t place_of(Select what, int64_t k, const T*
     auto more = n > kOnStack ? room_for<Item>(2 * n) : nullptr;
     Item* items = more ? more.get() : few;
     load_items<Item>(x, stride, 0, n, false, items);
+    if constexpr (has_nan<T>) {
+      if (std::any_of(items, items + n, [](const Item& item) { return key_of(item) == kNanKey<T>; })) {
+        auto numbered = room_for<Numbered>(n);
+        for (int64_t i = 0; i < n; ++i) numbered[i] = {static_cast<double>(x[i * stride]), i};
+        return mode_place_among_nans(numbered.get(), n);
+      }
+    }
     return mode_place<T>(items, items + n, n);
   }
   if (what != Select::Kth) {

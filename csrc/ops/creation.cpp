@@ -172,8 +172,12 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
     count = with_end ? std::floor((b - a) / s) + 1 : std::ceil((b - a) / s);
   }
   CHECK(count >= 0 && count <= 9.2e18, Runtime, "invalid size, possible overflow?");
-  Tensor y = empty({static_cast<int64_t>(count)}, d, device.value_or(default_device()));
-  if (y.numel() && !y.device().is_meta()) g_cpu->copy->range(y.view(), a, s, start.to_int(), step.to_int());
+  // The old `range` multiplies a whole number by the step, each on its own; see Note [Blocks of a range].
+  const bool counted = with_end && !is_integral(d);
+  Tensor y = empty({static_cast<int64_t>(count)}, counted ? DType::Float64 : d, device.value_or(default_device()));
+  if (y.numel() && !y.device().is_meta())
+    g_cpu->copy->range(y.view(), counted ? 0 : a, counted ? 1 : s, start.to_int(), step.to_int());
+  if (counted) y = cast(add(mul(y, step), start), d);
   return deliver(name, y, out, requires_grad);
 }
 NewObject arange_end(const Scalar& end, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool,

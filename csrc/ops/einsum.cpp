@@ -306,9 +306,11 @@ static Tensor cross(const Tensor& a, const Tensor& b, int64_t dim) {
   Tensor y;
   {
     NoGrad raw;
+    const Tensor of_a[3] = {select(a, d, 0), select(a, d, 1), select(a, d, 2)};
+    const Tensor of_b[3] = {select(b, d, 0), select(b, d, 1), select(b, d, 2)};
     for (int64_t i = 0; i < 3; ++i) {
       int64_t j = (i + 1) % 3, k = (i + 2) % 3;
-      Tensor part = sub(mul(select(a, d, j), select(b, d, k)), mul(select(a, d, k), select(b, d, j)));
+      Tensor part = sub(mul(of_a[j], of_b[k]), mul(of_a[k], of_b[j]));
       if (!y.defined()) y = empty(sizes, part.dtype(), part.device());
       copy_into(select(y, d, i), part);
     }

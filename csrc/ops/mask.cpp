@@ -202,7 +202,6 @@ static const Register registered([](Ops& ops) {
           "The tensor with the next element of source written where mask is true.");
   ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable | kExactOut,
           "The coordinates of the elements that are not zero: one row for each, or one tensor for each dimension.");
-  ops.def("where", nonzero_tuple, "condition", 0);
   ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut,
           "The coordinates of the elements that are not zero.");
   ops.def("nonzero_static", nonzero_static, "input, *, size, fill_value=-1", kMethod | kNotDifferentiable,

@@ -113,9 +113,9 @@ static Tensor batched(const Tensor& a, const Tensor& b, const Tensor& given_a, c
 // A view from outside the graph of a tensor that is part of it asks for gradients and leads nowhere. PyTorch multiplies
 // views of batches and of what they are multiplied by from the left: views of such a view are steps of the graph, and
 // so the other operand is kept for a gradient that nobody takes, and may not be written to. A vector, and a matrix on
-// the right, are multiplied as they are.
+// the right, are multiplied as they are. Of a view whose base was written to since, grad_fn_of refuses to tell.
 static bool leads_nowhere(const Tensor& t) {
-  return grad_enabled() && !t->requires_grad && t->wants_grad() && !t->grad_fn;
+  return grad_enabled() && !t->requires_grad && t->wants_grad() && !grad_fn_of(t.get());
 }
 static Tensor as_step(const Tensor& t) { return leads_nowhere(t) ? expand(t, t.sizes()) : t; }
 static Tensor vector_as_matrix(const Tensor& t, int64_t dim) {

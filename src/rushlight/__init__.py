@@ -72,7 +72,8 @@ def __getattr__(name):
 
     home = find(name)
     if home:
-        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+        found = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+        return globals().setdefault(name, found)  # the next time there is nothing to look for
     if (not name.startswith("__") or name == "__config__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "torch":  # programs write torch.torch.Tensor now and then

@@ -41,13 +41,13 @@ def op(
     name = name or function.__name__
     short = name.rsplit(".", 1)[-1]
 
-    overridable = _overridable(function, spread)
-    if out:
-        overridable = _with_out(overridable, out == "exact")
+    overridable = _overridable(function, spread, out)
     overridable._differentiable = differentiable
     space = name.rpartition(".")[0]
     overridable.__module__ = f"rushlight.{space}" if space else "rushlight"  # where it is found, for pickles
-    overridable.__name__ = overridable.__qualname__ = short
+    overridable.__qualname__ = short
+    if not out:  # else errors of out= and overrides tell linalg.norm from norm by the definition's own name
+        overridable.__name__ = short
     _composed[name] = overridable
     for other in alias:
         _composed[other] = overridable
@@ -91,10 +91,10 @@ def _spelled(name, names):
     return other if other in names and name not in names else name
 
 
-def _overridable(function, spread=False):
+def _overridable(function, spread=False, out=False):
     """Lets classes with __torch_function__ take over (subclasses of Tensor, and others), as for ops in C++.
 
-    `spread`: f(x, [a, b]) counts as f(x, a, b), also for those who take over.
+    `spread`: f(x, [a, b]) counts as f(x, a, b), also for those who take over. `out`: as for `op`.
     """
     plain = _overriding
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
@@ -102,8 +102,15 @@ def _overridable(function, spread=False):
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if kwargs and not _SPELLINGS.keys().isdisjoint(kwargs):
-            kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
+        if kwargs:
+            if out and "out" in kwargs:
+                target = kwargs.pop("out")
+                result = wrapper(*args, **kwargs)
+                if target is None:
+                    return result
+                return _C.ops["_write_out"](wrapper.__name__, target, result, out == "exact")
+            if not _SPELLINGS.keys().isdisjoint(kwargs):
+                kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
         if spread and len(args) == 2 and type(args[1]) in (list, tuple):
             args = (args[0], *args[1])
         if _modes:
@@ -156,15 +163,6 @@ def _call_override(function, args, kwargs):
     raise TypeError(
         f"no implementation found for '{function.__name__}' on types that implement __torch_function__"
     )
-
-
-def _with_out(function, exact):
-    @functools.wraps(function)
-    def wrapper(*args, out=None, **kwargs):
-        result = function(*args, **kwargs)
-        return result if out is None else _C.ops["_write_out"](function.__name__, out, result, exact)
-
-    return wrapper
 
 
 def _in_place(function):

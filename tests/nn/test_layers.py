@@ -261,3 +261,13 @@ def test_linear_of_empty_vectors_has_gradients(shape, out):
     shared = rl.ones(3, 0, requires_grad=True)
     (batch @ shared).sum().backward()
     assert shared.grad.shape == (3, 0)
+
+
+def test_affine_grid_rounds_twice():
+    """Of one rounding more or less, some of the 28 places would be another side of their pixel's middle."""
+    import numpy as np
+
+    identity = rl.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+    row = rl.nn.functional.affine_grid(identity, (1, 1, 28, 28), align_corners=False)[0, 0, :, 0].numpy()
+    expected = rl.linspace(-1, 1, 28).numpy() * np.float32(27) / np.float32(28)
+    assert (row == expected).all()

@@ -74,17 +74,18 @@ def isin(
     if not isinstance(test_elements, _C.Tensor):
         found = elements.eq(test_elements)
         return found.logical_not() if invert else found
-    for t in (elements, test_elements):
-        if t.is_complex():
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {t.dtype}")
-    tests = test_elements.detach().reshape(-1)
+    if elements.dtype.is_complex or test_elements.dtype.is_complex:
+        raise RuntimeError(
+            f"Unsupported input type encountered for isin(): {elements.dtype} and {test_elements.dtype}"
+        )
+    tests = test_elements if test_elements.dim() == 1 else test_elements.reshape(-1)
     if tests.numel() == 0:
         found = _ops["zeros"](elements.shape, dtype=_C.bool)
-    elif tests.numel() <= 8:
-        found = elements.detach().unsqueeze(-1).eq(tests).any(-1)
+    elif tests.numel() <= 8 or tests.numel() * elements.numel() <= 1024:
+        found = (elements.unsqueeze(-1) == tests).any(-1)
     else:
         common = _ops["promote_types"](elements.dtype, tests.dtype)
-        ordered, wanted = tests.to(common).sort()[0], elements.detach().to(common)
+        ordered, wanted = tests.detach().to(common).sort()[0], elements.detach().to(common)
         at = _ops["searchsorted"](ordered, wanted).clamp(max=ordered.numel() - 1)
         found = ordered[at].eq(wanted)
     return found.logical_not() if invert else found

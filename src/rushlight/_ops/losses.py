@@ -92,22 +92,6 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
     return f(anchor, positive, negative, margin, p, eps, swap, reduction=_of(reduction))
 
 
-@op(name="_nn.multi_margin_loss")
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction=1):
-    """Sum over other classes of max(0, margin - x[y] + x[j])^p, divided by the number of classes."""
-    from ..nn._functional.margin_loss import multi_margin_loss as f
-
-    return f(input, target, p, margin, weight, reduction=_of(reduction))
-
-
-@op(name="_nn.multilabel_margin_loss")
-def multilabel_margin_loss(input, target, reduction=1):
-    """Sum over labels and other classes of max(0, 1 - x[label] + x[other])."""
-    from ..nn._functional.margin_loss import multilabel_margin_loss as f
-
-    return f(input, target, reduction=_of(reduction))
-
-
 @op(name="_nn.soft_margin_loss")
 def soft_margin_loss(input, target, reduction=1):
     """log(1 + e^(-y x))."""

@@ -78,18 +78,6 @@ def inner(input, other):
     return _tensordot(input, other, [-1], [-1])
 
 
-@op(method=True, out=True)
-@takes("input", "other")
-def kron(input, other):
-    """The products of all elements of input with the whole of other."""
-    n = max(input.dim(), other.dim())
-    a_sizes = [1] * (n - input.dim()) + list(input.shape)
-    b_sizes = [1] * (n - other.dim()) + list(other.shape)
-    a = input.reshape([s for size in a_sizes for s in (size, 1)])
-    b = other.reshape([s for size in b_sizes for s in (1, size)])
-    return (a * b).reshape([x * y for x, y in zip(a_sizes, b_sizes, strict=True)])
-
-
 @op(out=True)
 def chain_matmul(*matrices):
     """The product of several matrices, in the order that takes the fewest operations."""

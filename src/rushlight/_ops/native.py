@@ -9,11 +9,13 @@ _batch_norm = _ops["native_batch_norm"]
 
 @op
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    """batch_norm with the means and inverse deviations it used; these are empty outside training."""
+    """batch_norm with the means and inverse deviations it used, in the parameters' type; these are empty outside
+    training."""
     out, mean, invstd = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if not training:
         mean, invstd = mean.new_empty(0), invstd.new_empty(0)
-    return out, mean, invstd
+    like = next((t for t in (weight, bias, running_mean, running_var) if t is not None), input)
+    return out, mean.to(like.dtype), invstd.to(like.dtype)
 
 
 @op

@@ -5,61 +5,6 @@ from rushlight._compose import op
 from rushlight._ops.shape import broadcast_tensors
 
 
-def _channels_last(input):
-    return (
-        input.dim() == 4 and not input.is_contiguous() and input.is_contiguous(memory_format=_C.channels_last)
-    )
-
-
-@op
-def pixel_shuffle(input, upscale_factor):
-    """(..., C r^2, H, W) to (..., C, H r, W r)."""
-    r = upscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got {input.dim()} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    *batch, c, h, w = input.shape
-    if c % (r * r) != 0:
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-            f"but input.size(-3)={c} is not divisible by {r * r}"
-        )
-    n = len(batch)
-    x = input.reshape(*batch, c // (r * r), r, r, h, w)
-    if _channels_last(input):
-        return x.permute(0, 4, 2, 5, 3, 1).reshape(batch[0], h * r, w * r, c // (r * r)).permute(0, 3, 1, 2)
-    x = x.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return x.reshape(*batch, c // (r * r), h * r, w * r)
-
-
-@op
-def pixel_unshuffle(input, downscale_factor):
-    """(..., C, H r, W r) to (..., C r^2, H, W)."""
-    r = downscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle expects input to have at least 3 dimensions, but got {input.dim()} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *batch, c, h, w = input.shape
-    for name, at, size in (("height", -2, h), ("width", -1, w)):
-        if size % r != 0:
-            raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({at})={size} "
-                f"is not divisible by {r}"
-            )
-    n = len(batch)
-    x = input.reshape(*batch, c, h // r, r, w // r, r)
-    if _channels_last(input):
-        return x.permute(0, 2, 4, 1, 3, 5).reshape(batch[0], h // r, w // r, c * r * r).permute(0, 3, 1, 2)
-    x = x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return x.reshape(*batch, c * r * r, h // r, w // r)
-
-
 @op
 def channel_shuffle(input, groups):
     """Reorders the channels of (N, C, ...) so that each group gets some of every old one."""

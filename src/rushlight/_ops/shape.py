@@ -42,10 +42,11 @@ def broadcast_shapes(*shapes):
 def broadcast_tensors(*tensors):
     """Views of the tensors, all of the shape they broadcast to."""
     tensors = _listed(tensors)
-    size = ()
-    for t in tensors:
-        size = _broadcast_pair(size, tuple(t.shape))
-    return tuple(t.expand(size) for t in tensors)
+    size = tensors[0].shape if tensors else ()
+    for t in tensors[1:]:
+        if t.shape != size:
+            size = _broadcast_pair(tuple(size), tuple(t.shape))
+    return tuple([t.expand(size) for t in tensors])
 
 
 def _broadcast_pair(a, b):
@@ -209,11 +210,13 @@ def take_along_dim(input, indices, dim=None):
     ours, theirs = list(input.shape), list(indices.shape)
     length, wanted = ours[d], theirs[d]
     ours[d] = theirs[d] = 1
-    sizes = list(broadcast_shapes(ours, theirs))
-    sizes[d] = length
-    wide = input.expand(sizes)
-    sizes[d] = wanted
-    indices = indices.expand(sizes)
+    wide = input
+    if ours != theirs:
+        sizes = list(broadcast_shapes(ours, theirs))
+        sizes[d] = length
+        wide = input.expand(sizes)
+        sizes[d] = wanted
+        indices = indices.expand(sizes)
     return wide.gather(d, indices.remainder(length) if length else indices)  # indices wrap
 
 

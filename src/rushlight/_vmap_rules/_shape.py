@@ -116,7 +116,7 @@ def _rearrange(func, args, kwargs, level):
 @rule("tril", "triu", "linalg.inv", "inverse", "linalg.det", "det", "linalg.slogdet", "slogdet", "linalg.cholesky",
       "linalg.eigh", "linalg.eigvalsh", "linalg.qr", "linalg.svd", "linalg.svdvals", "linalg.eig", "adjoint",
       "linalg.matrix_exp", "matrix_exp",
-      "constant_pad_nd")  # fmt: skip
+      "constant_pad_nd", "pixel_shuffle", "pixel_unshuffle")  # fmt: skip
 def _trailing(func, args, kwargs, level):
     """Functions of the last dimensions, with any number of others in front."""
     return _wrapped(func(args[0]._value, *args[1:], **kwargs), level)

@@ -58,87 +58,23 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return _reduction.apply(loss, reduction)
 
 
-@_autocast.full
 def multi_margin_loss(
     input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
     """Sum over other classes of max(0, margin - x[y] + x[j])^p, divided by the number of classes."""
-    reduction = _reduction_of(size_average, reduce, reduction)
-    number = _reduction.get_enum(reduction)
+    number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    if input.dim() > 2 or input.dim() == 0 and target.dim() > 1:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.size())}"
-        )
-    batch = input.reshape(-1, input.size(-1) if input.dim() else 1)
-    classes = batch.size(1)
-    if classes == 0:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.size())}"
-        )
-    if target.dim() > 1 or target.numel() != batch.size(0):
-        raise RuntimeError(
-            f"inconsistent target size, expected {batch.size(0)} but got {list(target.size())}"
-        )
-    if weight is not None and weight.numel() != classes:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.size())}")
-    index = target.reshape(-1, 1)
-    if index.numel():
-        least, most = index.aminmax()
-        if int(least) < 0 or int(most) >= classes:
-            raise RuntimeError(f"target out of range: expected classes in [0, {classes})")
-    loss = (margin - batch.gather(1, index) + batch).clamp_min(0)
-    if p == 2:
-        loss = loss * loss
-    if weight is not None:
-        loss = loss * weight[index]
-    loss = loss.scatter(1, index, 0).sum(1) / classes
-    if number == 0:
-        return loss.reshape(target.shape) if target.dim() else loss.squeeze(0)
-    return _reduction.apply(loss, reduction)
+    return core.multi_margin_loss(input, target, int(p), margin, weight, number)
 
 
-@_autocast.full
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] +
     x[other])."""
-    reduction = _reduction_of(size_average, reduce, reduction)
-    _reduction.get_enum(reduction)
-    if (
-        input.dim() > 2
-        or (input.dim() == 2 and input.size(1) == 0)
-        or (input.dim() == 1 and input.size(0) == 0)
-    ):
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.size())}"
-        )
-    if target.size() != input.size():
-        raise RuntimeError(
-            f"inconsistent target size: {list(target.size())} for input of size: {list(input.size())}"
-        )
-    x, labels = (
-        input.reshape(-1, input.size(-1) if input.dim() else 1),
-        target.reshape(-1, input.size(-1) if input.dim() else 1),
-    )
-    classes = x.size(1)
-    valid = (labels < 0).cumsum(1) == 0
-    if labels.numel() and int(labels.max()) >= classes or labels.numel() and int(labels.min()) < -1:
-        raise RuntimeError("argument #2 target out of range: multilabel_margin_loss expects classes or -1")
-    index = labels.masked_fill(~valid, 0)
-    is_label = rl.zeros_like(x).scatter_add_(1, index, valid.to(x.dtype)) > 0
-    # (N, labels, classes)
-    loss = (1 - x.gather(1, index).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
-    counts = valid.unsqueeze(2) & ~is_label.unsqueeze(1)
-    loss = loss.masked_fill(~counts, 0).sum((1, 2)) / classes
-    if reduction == "none" and input.dim() < 2:
-        return loss.squeeze(0)
-    return _reduction.apply(loss, reduction)
+    number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
+    return core.multilabel_margin_loss(input, target, number)
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):

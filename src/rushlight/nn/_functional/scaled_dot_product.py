@@ -85,6 +85,10 @@ def scaled_dot_product_attention(
         if attn_mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
         attn_mask = rl.ones(query.size(-2), key.size(-2), dtype=rl.bool, device=query.device).tril()
+    given = query.dtype
+    if given in (rl.bfloat16, rl.float16):
+        # Scores are exponents: rounded to a few bits, they would change the weights by far more than that.
+        query, key, value = query.float(), key.float(), value.float()
     scores = (query * scale) @ key.transpose(-2, -1)
     if attn_mask is None:
         weights = scores.softmax(-1)
@@ -98,4 +102,4 @@ def scaled_dot_product_attention(
         weights = weights.masked_fill((attn_mask == float("-inf")).all(-1, keepdim=True), 0.0)
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
-    return weights @ value
+    return (weights @ value).to(given)
