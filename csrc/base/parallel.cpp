@@ -36,6 +36,7 @@ constexpr uint64_t kPieceMask = (uint64_t{1} << kPieceBits) - 1;  // as a piece 
 constexpr int kMaxThreads = 1024;
 constexpr int64_t kSpinNanoseconds = 200'000;
 constexpr int64_t kCalmNanoseconds = 20'000'000;   // no spinning for so long after other load was seen
+constexpr int64_t kOftenNanoseconds = 8'000'000;   // between preemptions: less is load, more the system's own business
 constexpr int kCallerWakes = 4, kWorkerWakes = 2;  // waking is a tree, so that no thread pays for waking all
 
 struct alignas(64) Span {
@@ -111,7 +112,7 @@ void wake(std::atomic<uint32_t>& word, int count) {
 #endif
 }
 
-// How often the kernel took the CPU from this thread although it could have run on: others want it too.
+// How often the kernel took the CPU from this thread although it could have run on: others wanted it too.
 int64_t times_preempted() {
 #ifdef __linux__
   rusage usage;
@@ -229,14 +230,17 @@ void* worker_main(void* memory) {
   delete static_cast<StartArguments*>(memory);
   Pool& pool = *pool_pointer;
   inside_loop = true;
-  int64_t preempted = times_preempted();
+  int64_t preempted = times_preempted(), noticed = 0;
   uint32_t seen = 0;  // a loop may have been opened before this thread ran
   while (true) {
     auto ready = [&] { return pool.epoch.load(std::memory_order_acquire) != seen; };
     if (!spin(pool, ready)) {
-      int64_t count = times_preempted();
-      if (count != preempted) pool.calm_until.store(now() + kCalmNanoseconds, std::memory_order_relaxed);
-      preempted = count;
+      if (int64_t count = times_preempted(), more = count - preempted; more > 0) {
+        const int64_t time = now(), before = std::max(noticed, pool.calm_until.load(std::memory_order_relaxed));
+        if (time - before < more * kOftenNanoseconds)
+          pool.calm_until.store(time + kCalmNanoseconds, std::memory_order_relaxed);
+        preempted = count, noticed = time;
+      }
       pool.sleepers.fetch_add(1, std::memory_order_seq_cst);
       while (!ready()) sleep_on(pool.epoch, seen);
       pool.sleepers.fetch_sub(1, std::memory_order_seq_cst);

@@ -25,12 +25,13 @@ RL_STEP F gelu(F x) {
   const F half = _mm512_mul_ps(x, all(0.5f));
   return fmadd(half, erf(_mm512_mul_ps(x, all(0.70710678118654752440f))), half);
 }
-// dy (cdf(x) + x pdf(x)) of the normal distribution; its tails are 0 before e^-x^2/2 is none of the normal numbers.
+// dy (cdf(x) + x pdf(x)) of the normal distribution, which is 1/2 and an odd function.
 RL_STEP F gelu_grad(F dy, F x) {
-  const F cdf = fmadd(erf(_mm512_mul_ps(x, all(0.70710678118654752440f))), all(0.5f), all(0.5f));
-  const F square = _mm512_mul_ps(_mm512_mul_ps(x, x), all(-0.5f));
-  const F pdf = _mm512_mul_ps(exp_within(_mm512_max_ps(all(-85.0f), square)), all(0.39894228040143267794f));
-  return _mm512_mul_ps(dy, fmadd(x, pdf, cdf));
+  const F a = _mm512_mul_ps(_mm512_abs_ps(x), all(8.0f / 3)), low = _mm512_min_ps(all(15.0f), a);
+  const F magic = all(0x1.8p23f), u = _mm512_add_ps(low, magic);
+  const F t = _mm512_sub_ps(_mm512_min_ps(all(16.0f), a), _mm512_sub_ps(u, magic));
+  const F odd = with_sign(piece(wide::kGeluGradFloat, _mm512_castps_si512(u), t), x);
+  return _mm512_mul_ps(dy, _mm512_add_ps(odd, all(0.5f)));
 }
 RL_STEP F silu(F x) { return _mm512_mul_ps(x, sigmoid(x)); }
 RL_STEP F silu_grad(F dy, F x) {

@@ -28,6 +28,28 @@ alignas(64) inline constexpr float kErfFloat[7][16] = {
      0x1.2658f4p-7f, 0x1.0785f6p-11f, -0x1.79193ap-9f, -0x1.6ddd2cp-9f, -0x1.b316bap-10f, -0x1.84dfb8p-11f,
      -0x1.16ac06p-12f, -0x1.4a05c2p-14f, -0x1.cd9ebcp-17f},
 };
+// cdf(x) - 1/2 + x pdf(x) of the normal distribution at x = (k + t) 3/8, |t| <= 1/2 (up to 6 in the last one, where it
+// is 1/2): coefficients of t^i by k.
+alignas(64) inline constexpr float kGeluGradFloat[6][16] = {
+    {0x0p0f, 0x1.24785ep-2f, 0x1.ff3506p-2f, 0x1.375484p-1f, 0x1.4143a4p-1f, 0x1.3278cep-1f, 0x1.1e4e1ep-1f,
+     0x1.0ee212p-1f, 0x1.061dbep-1f, 0x1.0220e4p-1f, 0x1.00a1b8p-1f, 0x1.00291ep-1f, 0x1.0008fcp-1f, 0x1.0001bp-1f,
+     0x1.000046p-1f, 0x1.000008p-1f},
+    {0x1.32633ep-2f, 0x1.09812ap-2f, 0x1.4c74aap-3f, 0x1.ddfe66p-5f, -0x1.8de0c6p-7f, -0x1.4044d8p-5f, -0x1.2a9b4ep-5f,
+     -0x1.7e5612p-6f, -0x1.7d35bap-7f, -0x1.35823ep-8f, -0x1.a21ae8p-10f, -0x1.db8aaep-12f, -0x1.cacf46p-14f,
+     -0x1.79645cp-16f, -0x1.0995e2p-18f, -0x1.26c042p-21f},
+    {0x0p0f, -0x1.35f8bep-5f, -0x1.bf2c7p-5f, -0x1.776ab8p-5f, -0x1.87ad84p-6f, -0x1.1fef32p-8f, 0x1.5da042p-8f,
+     0x1.bcea08p-8f, 0x1.32587ap-8f, 0x1.344f0ep-9f, 0x1.ea7b56p-11f, 0x1.3ecb5p-12f, 0x1.58a2aap-14f, 0x1.3926aep-16f,
+     0x1.e1abfp-19f, 0x1.3bcb7p-21f},
+    {-0x1.cb91f6p-7f, -0x1.45119cp-7f, -0x1.06ef9ap-10f, 0x1.8d8a4cp-8f, 0x1.f2e566p-8f, 0x1.46de2cp-8f,
+     0x1.a8cc28p-10f, -0x1.7ca64ep-12f, -0x1.c14a4p-11f, -0x1.4dcc26p-11f, -0x1.4fbcfep-12f, -0x1.02ef8p-13f,
+     -0x1.40e582p-15f, -0x1.470f9ep-17f, -0x1.15e9d6p-19f, -0x1.94204ap-22f},
+    {-0x0p0f, 0x1.eaae2p-10f, 0x1.253316p-9f, 0x1.23bc8p-10f, -0x1.0fe63cp-12f, -0x1.c9aee2p-11f, -0x1.727c9ep-11f,
+     -0x1.2bf6bep-12f, -0x1.6373f6p-19f, 0x1.5a07cep-14f, 0x1.1673bep-14f, 0x1.15f6fp-15f, 0x1.9d7f9ep-17f,
+     0x1.e6faaep-19f, 0x1.d34d8ep-21f, 0x1.679c8ep-23f},
+    {0x1.cd732cp-12f, 0x1.0ab23p-12f, -0x1.bd9b0ep-14f, -0x1.38356cp-12f, -0x1.c5a172p-13f, -0x1.0079ecp-15f,
+     0x1.45be4p-14f, 0x1.455136p-14f, 0x1.22ad4ep-15f, 0x1.a2b74cp-19f, -0x1.c7c442p-18f, -0x1.7d5744p-18f,
+     -0x1.6f484cp-19f, -0x1.01be42p-20f, -0x1.1b1164p-22f, -0x1.5827aap-25f},
+};
 // erf((k + t) 3/8), |t| <= 1/2 (up to 6 in the last one): coefficients of t^i by k.
 alignas(64) inline constexpr double kErfDouble[13][16] = {
     {0x0p0, 0x1.9dd0d2b721f39p-2, 0x1.6c1c9759d0e5fp-1, 0x1.c6dad2829ec62p-1, 0x1.eea5557137aep-1, 0x1.fbe61eef4cf6ap-1,
