@@ -42,6 +42,32 @@ def test_products_of_few_rows_with_stored_weights(rows, dtype):
             np.testing.assert_allclose(rl.addmv(tb, tw, tx[0], beta=0.5), 0.5 * b + want[0], atol=atol)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [33, 36, 37, 49, 50, 65, 68, 100, 241])
+def test_products_with_columns_that_stand_over(columns, dtype):
+    """Some columns more than whole vectors: sums in several parts, rows that fill no block, what is added, strides."""
+    for rows, width in ((12, 64), (40, 1030), (401, 130), (800, 64), (800, 700)):
+        x, w, b, c = (
+            array(*shape, seed=i, dtype=dtype)
+            for i, shape in enumerate([(rows, width), (width, columns), (columns,), (rows, columns)])
+        )
+        want = x.astype(np.float64) @ w.astype(np.float64)
+        atol = (1e-5 if dtype == np.float32 else 1e-13) * np.sqrt(width)
+        tx, tw, tb, tc = map(rl.tensor, (x, w, b, c))
+        turned = rl.tensor(w.T.copy())
+        np.testing.assert_allclose(tx @ tw, want, atol=atol)
+        np.testing.assert_allclose(F.linear(tx, turned), want, atol=atol)
+        np.testing.assert_allclose(F.linear(tx, turned, tb), want + b, atol=atol)
+        np.testing.assert_allclose(rl.addmm(tc, tx, tw, beta=0.5, alpha=2), 0.5 * c + 2 * want, atol=4 * atol)
+        np.testing.assert_allclose(rl.tensor(x.T.copy()).t() @ tw, want, atol=atol)
+        spaced = rl.tensor(np.concatenate([x, x], axis=1))[:, :width]
+        np.testing.assert_allclose(spaced @ tw, want, atol=atol)
+        out = rl.full((rows, columns + 5), 7.0, dtype=tx.dtype)
+        rl.mm(tx, tw, out=out[:, :columns])
+        np.testing.assert_allclose(out[:, :columns], want, atol=atol)
+        assert (out[:, columns:] == 7).all()
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64])
 @pytest.mark.parametrize(
     "m, k, n", [(1, 5, 7), (5, 300, 1), (2, 600, 3), (33, 257, 65), (100, 100, 100), (9, 513, 530), (3, 0, 4)]

@@ -220,8 +220,10 @@ bool product_serves(const ConvShape& s, ConvPass pass) {
   if (rows < 256 || s.out_channels < 192 || places < 32) return false;
   const bool few = places <= 128;
   if (pass == ConvPass::Weight) return few || s.stride[2] > 1 || single_places(s);
-  // Filters for few places are best read where they are, but not turned.
-  if (few) return pass == ConvPass::Input || s.out_channels % 8 != 0 || rows % 1024 == 0;
+  // Filters for few places are best read where they are, but not turned. Places that stand over whole registers are
+  // inner products in the product; registers of their own would be mostly idle.
+  const bool over = places > 2 * W && places % W != 0 && places % W <= 4;
+  if (few) return pass == ConvPass::Input || over || s.out_channels % 8 != 0 || rows % 1024 == 0;
   // Where filters are few for the numbers that they see, these are better read where they are.
   if (pass == ConvPass::Forward &&
       s.out_channels < (single_places(s) ? rows : std::min<int64_t>(512, 2 * s.in_channels)))

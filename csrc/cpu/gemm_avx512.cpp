@@ -90,6 +90,7 @@ constexpr int64_t kTurns = 8;                               // in which a thread
 constexpr double kTurnMacs = 2e6;                           // of a turn at least
 constexpr double kLargeResult = 1 << 18;                    // numbers
 constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
+constexpr int64_t kOverFrom = 64, kOverUpTo = 256;          // steps of the sum, and columns, see take_over()
 
 // The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. A
 // block's rows stay in the first cache while they meet a group of panels, which stream from the second. The longer the
@@ -98,16 +99,48 @@ constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from whic
 template <class T> struct Blocked {
   static constexpr int W = Vec<T>::W;
   static constexpr int64_t kPanel = 2 * W, kGroup = 8 * kPanel;  // columns
-  const Gemm<T>& g;
+  Gemm<T> g;                                                     // without the columns that stand over
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all
+  int64_t over = 0;         // columns
+  Scratch<T> standing;      // (over, k): those of b
 
   explicit Blocked(const Gemm<T>& gemm) : g(gemm) {
+    take_over();
     const bool collide = g.ars * static_cast<int64_t>(sizeof(T)) % 1024 == 0;  // rows, in the first cache
     packs_a = g.acs != 1 || (g.n >= (collide ? kPacksColliding : kPacksFrom) && g.m > kBlockRows);
     if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
     // Rows of b are read in place when there are too few rows of a to pay for packing it.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
+  }
+
+  // A vector for a few columns, as for places of 7x7 planes, would be mostly idle: they are inner products with
+  // the rows of a, which a block has just read.
+  void take_over() {
+    const int64_t columns = g.n % W;
+    if (columns == 0 || columns > kDotCols || g.n < kPanel || g.n > kOverUpTo || g.k < kOverFrom) return;
+    if (g.acs != 1 || g.m < kBlockRows) return;
+    over = columns, g.n -= over;
+    standing.reset(over * g.k);
+    parallel_for(0, g.k, 4096, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p)
+        for (int64_t q = 0; q < over; ++q) standing[q * g.k + p] = g.b[p * g.brs + (g.n + q) * g.bcs];
+    });
+  }
+  void multiply_over(int64_t i, int64_t rows, int64_t p, int64_t len, bool add) const {
+    for (int64_t r = 0; r < rows; r += kDotRows) {
+      const int64_t some = std::min<int64_t>(kDotRows, rows - r);
+      T* c = g.c + (i + r) * g.crs + g.n;
+      dots_of<T, false>(some)[over](len, g.a + (i + r) * g.ars + p, g.ars, standing.get() + p, g.k, c, g.crs, 1,
+                                    g.alpha, add);
+      if (p != 0 || !bias) continue;
+      for (int64_t q = 0; q < some; ++q)
+        for (int64_t j = 0; j < over; ++j) c[q * g.crs + j] += bias[g.n + j];
+    }
+  }
+  // What the product of a tile is added to. The columns that stand over go with the last tile.
+  bool begin_tile(int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
+    return !bias && prepare(g, i0, i1 - i0, j0, j1 - j0 + (j1 == g.n ? over : 0));
   }
 
   void pack_a(int64_t i0, int64_t i1, int64_t p, int64_t len, T* to) const {
@@ -170,7 +203,7 @@ template <class T> struct Blocked {
       for (int64_t t = first; t < last; ++t) {
         const int64_t i0 = t / tile.across * tile.rows, j0 = t % tile.across * tile.cols;
         const int64_t i1 = std::min(g.m, i0 + tile.rows), j1 = std::min(g.n, j0 + tile.cols);
-        bool add = !bias && prepare(g, i0, i1 - i0, j0, j1 - j0);
+        bool add = begin_tile(i0, i1, j0, j1);
         for (int64_t p = 0; p < g.k; p += slice, add = true) {
           const int64_t len = std::min(slice, g.k - p);
           if (packs_a) pack_a(i0, i1, p, len, blocks);
@@ -194,6 +227,7 @@ template <class T> struct Blocked {
         if (left && i == i0 && j1 - j >= kPanel) multiply_and_keep(i, j, p, len, a, b, add);
         else multiply(i, std::min<int64_t>(kBlockRows, i1 - i), j, panel_width(j1 - j), p, len, a, b, add);
       }
+      if (over && j1 == g.n) multiply_over(i, std::min<int64_t>(kBlockRows, i1 - i), p, len, add);
     }
   }
   // Each thread packs all of b, then takes a few rows at a time, of its own part first: where cores differ in speed,
@@ -219,7 +253,7 @@ template <class T> struct Blocked {
           if (first) packed.reset((packs_b ? g.k * wide : 0) + (packs_a ? slice * height : 0));
           const bool left = first && packs_b && leaves(i0, i1);
           T* blocks = packed.get() + (packs_b ? g.k * wide : 0);
-          bool add = !bias && prepare(g, i0, i1 - i0, 0, g.n);
+          bool add = begin_tile(i0, i1, 0, g.n);
           for (int64_t p = 0; p < g.k; p += slice, add = true) {
             const int64_t len = std::min(slice, g.k - p);
             if (packs_a) pack_a(i0, i1, p, len, blocks);
