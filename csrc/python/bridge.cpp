@@ -171,9 +171,17 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
   return list;
 }
 
+// Null and an error of Python's where there is no NumPy, or no array of `o`.
 PyObject* numpy_array(PyObject* o) {
-  Owned numpy(PyImport_ImportModule("numpy"));
-  return PyObject_CallMethod(numpy.p, "asarray", "O", o);
+  static PyObject* asarray = nullptr;  // looked up once: finding the module takes as long as making the array
+  if (!asarray) {
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    if (!numpy) return nullptr;
+    asarray = PyObject_GetAttrString(numpy, "asarray");
+    Py_DECREF(numpy);
+    if (!asarray) return nullptr;
+  }
+  return PyObject_CallOneArg(asarray, o);
 }
 
 }  // namespace
@@ -260,12 +268,9 @@ PyObject* array_from_tensor(const Tensor& t) {
   CHECK(t.device().is_cpu(), Type, "can't convert ", t.device().name(),
         " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   CHECK(format_of(t.dtype()), Type, "Got unsupported ScalarType ", info(t.dtype()).legacy);
-  PyObject* numpy = PyImport_ImportModule("numpy");
-  if (!numpy) python_error();
   PyObject* memory = export_memory(t);
-  PyObject* array = PyObject_CallMethod(numpy, "asarray", "O", memory);
+  PyObject* array = numpy_array(memory);
   Py_DECREF(memory);
-  Py_DECREF(numpy);
   if (!array) python_error();
   return array;
 }

@@ -79,10 +79,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if isinstance(obj, Tensor):
         result = obj if requires_grad or not obj.requires_grad else obj.detach()
         shares = True
-    elif hasattr(obj, "__dlpack__") and not _ops["_is_array_like"](obj):
-        result, shares = from_dlpack(obj), True
     elif _ops["_is_array_like"](obj):
         result, shares = _ops["_share_array"](obj), True
+    elif hasattr(obj, "__dlpack__"):
+        result, shares = from_dlpack(obj), True
     else:
         try:
             with memoryview(obj):
@@ -92,7 +92,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
             result, shares = _ops["tensor"](obj, dtype=dtype, device=device), False
             if copy is False:
                 raise ValueError("can't alias arbitrary sequence.") from None
-    changed = result.to(device=device, dtype=dtype)
+    changed = result if dtype is None and device is None else result.to(device=device, dtype=dtype)
     if copy is False and shares and changed is not result:
         raise ValueError("can't alias tensor with dtype or device other than its own")
     if copy and changed is result and shares:

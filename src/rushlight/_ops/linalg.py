@@ -42,7 +42,8 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     _check_float("linalg.matrix_norm", input)
     if isinstance(dim, int) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
-    rows, cols = (_wrap(d, input.dim()) for d in dim)
+    n = input.dim()
+    rows, cols = _wrap(dim[0], n), _wrap(dim[1], n)
     if rows == cols:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if dtype is not None:
