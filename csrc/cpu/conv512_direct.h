@@ -378,7 +378,7 @@ struct Direct {
       pack(parts[i % part_count], i / part_count / panels, i / part_count % panels, packed.get());
     };
     if (!as_is)
-      parallel_for(0, filters, std::max<int64_t>(1, 8192 / (by_channels ? packed_size / filters / 8 + 1 : longest)),
+      parallel_for(0, filters, std::max<int64_t>(1, (by_channels ? 16384 : 8192) / (by_channels ? packed_size / filters + 1 : longest)),
                    [&](int64_t first, int64_t last) {
                      for (int64_t i = first; i < last; ++i) pack_one(i);
                    });
