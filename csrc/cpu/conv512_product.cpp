@@ -15,7 +15,7 @@
 namespace rl::cpu::conv512 {
 namespace {
 
-constexpr int64_t kMostSeen = int64_t{1} << 22;  // numbers in the matrix of what is seen, if one image allows it
+constexpr int64_t kMostSeen = int64_t{1} << 20;  // numbers in the matrix of what is seen, if one image allows it
 
 constexpr int64_t kLongPlane = 160;  // single places of a plane that are a product of their own
 
