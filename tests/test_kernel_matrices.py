@@ -43,9 +43,10 @@ def test_products_of_few_rows_with_stored_weights(rows, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("columns", [33, 36, 37, 49, 50, 65, 68, 100, 241])
+@pytest.mark.parametrize("columns", [33, 36, 37, 49, 50, 65, 68, 100, 241, 400])
 def test_products_with_columns_that_stand_over(columns, dtype):
-    """Some columns more than whole vectors: sums in several parts, rows that fill no block, what is added, strides."""
+    """Some columns more than whole vectors: sums in several parts, rows that fill no block, rows, columns and matrices
+    that are added, strides."""
     for rows, width in ((12, 64), (40, 1030), (401, 130), (800, 64), (800, 700)):
         x, w, b, c = (
             array(*shape, seed=i, dtype=dtype)
@@ -60,6 +61,10 @@ def test_products_with_columns_that_stand_over(columns, dtype):
         np.testing.assert_allclose(F.linear(tx, turned, tb), want + b, atol=atol)
         np.testing.assert_allclose(rl.addmm(tc, tx, tw, beta=0.5, alpha=2), 0.5 * c + 2 * want, atol=4 * atol)
         np.testing.assert_allclose(rl.tensor(x.T.copy()).t() @ tw, want, atol=atol)
+        column = rl.tensor(c[:, :1])  # a number for each row
+        for left in (tx, rl.tensor(x.T.copy()).t()):
+            got = rl.addmm(column, left, tw, beta=0.5, alpha=2)
+            np.testing.assert_allclose(got, 0.5 * c[:, :1] + 2 * want, atol=4 * atol)
         spaced = rl.tensor(np.concatenate([x, x], axis=1))[:, :width]
         np.testing.assert_allclose(spaced @ tw, want, atol=atol)
         out = rl.full((rows, columns + 5), 7.0, dtype=tx.dtype)

@@ -102,6 +102,7 @@ template <class T> struct Blocked {
   Gemm<T> g;                                                     // without the columns that stand over
   bool packs_a, packs_b;
   const T* bias = nullptr;  // one row that is added to all
+  bool by_rows = false;     // one number for each row is added
   int64_t over = 0;         // columns
   Scratch<T> standing;      // (over, k): those of b
 
@@ -110,6 +111,7 @@ template <class T> struct Blocked {
     const bool collide = g.ars * static_cast<int64_t>(sizeof(T)) % 1024 == 0;  // rows, in the first cache
     packs_a = g.acs != 1 || (g.n >= (collide ? kPacksColliding : kPacksFrom) && g.m > kBlockRows);
     if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
+    by_rows = g.d && g.dcs == 0 && g.drs != 0 && g.beta != T(0);
     // Rows of b are read in place when there are too few rows of a to pay for packing it.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
   }
@@ -127,7 +129,15 @@ template <class T> struct Blocked {
         for (int64_t q = 0; q < over; ++q) standing[q * g.k + p] = g.b[p * g.brs + (g.n + q) * g.bcs];
     });
   }
+  // Puts what is added to rows into a block just before its product, while it is near. Returns whether that is added
+  // to.
+  bool begin_rows(int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t p, bool add) const {
+    if (!by_rows || p != 0) return add;
+    for (int64_t r = i; r < i + rows; ++r) std::fill_n(g.c + r * g.crs + j, cols, g.beta * g.d[r * g.drs]);
+    return true;
+  }
   void multiply_over(int64_t i, int64_t rows, int64_t p, int64_t len, bool add) const {
+    add = begin_rows(i, rows, g.n, over, p, add);
     for (int64_t r = 0; r < rows; r += kDotRows) {
       const int64_t some = std::min<int64_t>(kDotRows, rows - r);
       T* c = g.c + (i + r) * g.crs + g.n;
@@ -140,7 +150,7 @@ template <class T> struct Blocked {
   }
   // What the product of a tile is added to. The columns that stand over go with the last tile.
   bool begin_tile(int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
-    return !bias && prepare(g, i0, i1 - i0, j0, j1 - j0 + (j1 == g.n ? over : 0));
+    return !bias && !by_rows && prepare(g, i0, i1 - i0, j0, j1 - j0 + (j1 == g.n ? over : 0));
   }
 
   void pack_a(int64_t i0, int64_t i1, int64_t p, int64_t len, T* to) const {
@@ -172,6 +182,7 @@ template <class T> struct Blocked {
                 bool add) const {
     const auto last = first_lanes<T>(g.n - j - (width - W));
     const bool masked = !b && j + width > g.n;
+    add = begin_rows(i, rows, j, std::min(width, g.n - j), p, add);
     const BlockFn<T>* blocks = width > W ? blocks_of<T, 2>(masked, !a) : blocks_of<T, 1>(masked, !a);
     blocks[rows](len, a ? a : g.a + i * g.ars + p, a ? rows : g.ars, b ? b : g.b + p * g.brs + j, b ? width : g.brs,
                  g.c + i * g.crs + j, g.crs, g.alpha, add, p == 0 && bias ? bias + j : nullptr, last);
@@ -182,6 +193,7 @@ template <class T> struct Blocked {
     constexpr auto kAll = static_cast<typename Vec<T>::Mask>(~0u);
     const T *from = g.b + p * g.brs + j, *start = p == 0 && bias ? bias + j : nullptr;
     T* to = g.c + i * g.crs + j;
+    add = begin_rows(i, kBlockRows, j, kPanel, p, add);
     keeping_block_of<T>(!a)(len, a ? a : g.a + i * g.ars + p, a ? kBlockRows : g.ars, from, g.brs, to, g.crs, g.alpha,
                             add, start, kAll, kept);
   }

@@ -18,6 +18,7 @@ template <class T, class S> bool prepare(const Gemm<T, S>& g, int64_t i, int64_t
     const T* d = g.d + r * g.drs + j * g.dcs;
     if (g.ccs != 1)
       for (int64_t q = 0; q < cols; ++q) c[q * g.ccs] = g.beta * d[q * g.dcs];
+    else if (g.dcs == 0) std::fill_n(c, cols, g.beta * *d);
     else if (g.dcs == 1 && g.beta == T(1)) std::memcpy(c, d, static_cast<size_t>(cols) * sizeof(T));
     else if (g.dcs == 1)
       for (int64_t q = 0; q < cols; ++q) c[q] = g.beta * d[q];
