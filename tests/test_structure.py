@@ -2,8 +2,10 @@
 
 import importlib
 import inspect
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -166,3 +168,14 @@ def test_threads_need_little_memory_for_the_librarys_variables():
         if int.from_bytes(data[at : at + 4], "little") == 7  # PT_TLS
     ]
     assert sum(sizes) <= 1024
+
+
+def test_sources_are_formatted():
+    """As the continuous integration asks, but before a change is sent there."""
+    tool = shutil.which("clang-format", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
+    if tool is None:
+        pytest.skip("needs clang-format, which the extra `test` installs")
+    sources = [str(f) for end in ("cpp", "h", "c") for f in sorted((ROOT / "csrc").rglob(f"*.{end}"))]
+    assert len(sources) > 300
+    done = subprocess.run([tool, "--dry-run", "--Werror", *sources], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]

@@ -377,11 +377,11 @@ struct Direct {
       }
       pack(parts[i % part_count], i / part_count / panels, i / part_count % panels, packed.get());
     };
+    const int64_t some = by_channels ? 16384 / (packed_size / filters + 1) : 8192 / longest;  // to pack at a time
     if (!as_is)
-      parallel_for(0, filters, std::max<int64_t>(1, (by_channels ? 16384 : 8192) / (by_channels ? packed_size / filters + 1 : longest)),
-                   [&](int64_t first, int64_t last) {
-                     for (int64_t i = first; i < last; ++i) pack_one(i);
-                   });
+      parallel_for(0, filters, std::max<int64_t>(1, some), [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) pack_one(i);
+      });
     if (shared)
       parallel_for(0, count * groups * blocks, std::max<int64_t>(1, 65536 / (16 * lattice.channel + 1)),
                    [&](int64_t first, int64_t last) {
