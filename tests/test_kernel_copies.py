@@ -126,3 +126,21 @@ def test_rows_filled_with_one_value(width):
     y = rl.tensor(x)
     y[rl.tensor(places)] = 2.5
     assert (y.numpy() == expected).all()
+
+
+@pytest.mark.parametrize("times", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int16, np.float32, np.float64, np.complex128])
+def test_each_element_several_times(times, dtype):
+    """Fewer and more elements than a register holds, several rows, and rows that are no neighbours."""
+    for rows, width in ((1, 33), (1, 3001), (5, 37), (7, 1024)):
+        x = np.random.default_rng(0).integers(0, 100, (rows, width + 2)).astype(dtype)
+        for part in (x, x[:, 1:-1]):
+            got = rl.tensor(x)[:, 1:-1] if part is not x else rl.tensor(x)
+            want = np.repeat(part, times, axis=1)
+            np.testing.assert_array_equal(got.repeat_interleave(times, 1), want)
+            wide = got.unsqueeze(2).expand(-1, -1, times)
+            np.testing.assert_array_equal(wide.contiguous().flatten(1), want)
+            target = rl.zeros(rows, got.shape[1], times + 1, dtype=got.dtype)
+            target[:, :, :times] = wide
+            np.testing.assert_array_equal(target[:, :, :times].flatten(1), want)
+            assert not target[:, :, times:].any()

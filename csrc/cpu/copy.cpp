@@ -123,12 +123,23 @@ template <class U> void interleave_planes(const Nest<2>& nest, int d) {
   parallel_for(0, planes * bands, grain, piece);
 }
 
+// Each of n elements kTimes, one after another: shuffles of whole registers.
+template <int kTimes, class U> void repeat_each(char* out, const char* in, int64_t n) {
+  U* __restrict o = reinterpret_cast<U*>(out);
+  const U* __restrict x = reinterpret_cast<const U*>(in);
+  for (int64_t i = 0; i < n; ++i)
+#pragma GCC unroll 4
+    for (int k = 0; k < kTimes; ++k) o[kTimes * i + k] = x[i];
+}
+
 // Rows of a few elements: instead of a run per row, one per element of a row, along a band of rows.
 template <class U> void copy_short_rows(const Nest<2>& nest) {
   constexpr int64_t kBand = 1024;
   const int64_t width = nest.sizes[0], rows = nest.sizes[1], bands = (rows + kBand - 1) / kBand;
   const int64_t* step = nest.strides[0];
   const int64_t* row = nest.strides[1];
+  constexpr auto kSize = static_cast<int64_t>(sizeof(U));
+  const bool repeats = step[0] == kSize && step[1] == 0 && row[0] == width * kSize && row[1] == kSize;
   auto piece = [&](int64_t first, int64_t last) {
     for (; first < last; ++first) {
       const int64_t top = first % bands * kBand, height = rows - top < kBand ? rows - top : kBand;
@@ -140,11 +151,15 @@ template <class U> void copy_short_rows(const Nest<2>& nest) {
         plane /= nest.sizes[k];
         out += at * nest.strides[k][0], in += at * nest.strides[k][1];
       }
-      for (int64_t j = 0; j < width; ++j) move_run<U>(out + j * step[0], row[0], in + j * step[1], row[1], height);
+      if (repeats && width == 2) repeat_each<2, U>(out, in, height);
+      else if (repeats && width == 3) repeat_each<3, U>(out, in, height);
+      else if (repeats && width == 4) repeat_each<4, U>(out, in, height);
+      else
+        for (int64_t j = 0; j < width; ++j) move_run<U>(out + j * step[0], row[0], in + j * step[1], row[1], height);
     }
   };
   const int64_t pieces = nest.total / (rows * width) * bands, one = (rows < kBand ? rows : kBand) * width;
-  const int64_t grain = kPieceBytes / 4 / (one * static_cast<int64_t>(sizeof(U)) + 1) + 1;
+  const int64_t grain = kPieceBytes / 4 / (one * kSize + 1) + 1;
   if (pieces <= grain) return piece(0, pieces);
   parallel_for(0, pieces, grain, piece);
 }
