@@ -305,3 +305,15 @@ def test_gradients_of_squared_differences(reduction, dtype):
     expected = (x - t).detach() * (2 / 6 if reduction == "mean" else 2)
     assert rl.allclose(x.grad, expected, equal_nan=True)
     assert rl.allclose(t.grad, -expected, equal_nan=True)
+
+
+def test_the_gradient_of_gelu_is_as_exact_as_its_type():
+    """Every piece of its table, what lies beyond them, and NaN."""
+    x = np.concatenate([np.linspace(-7, 7, 40001), [-1e30, -30, 30, 1e30, math.nan]])
+    grads = []
+    for dtype in (np.float32, np.float64):
+        t = rl.tensor(x.astype(np.float32).astype(dtype), requires_grad=True)
+        F.gelu(t).backward(rl.ones_like(t))
+        grads.append(t.grad.numpy())
+    np.testing.assert_allclose(grads[0], grads[1], rtol=0, atol=4e-7)
+    np.testing.assert_allclose(grads[0][-5:], [0, 0, 1, 1, math.nan], rtol=0, atol=1e-7)
