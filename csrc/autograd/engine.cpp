@@ -394,6 +394,10 @@ Grads AccumulateGrad::backward(const Grads& dy) {
     return {};
   }
   Tensor g = dy[0];
+  if (v->grad && v->grad->lazy()) {
+    Tensor plain = g_engine_ops.resolved(Tensor::borrow(v->grad));
+    Py_SETREF(v->grad, reinterpret_cast<TensorObject*>(plain.release()));
+  }
   if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
     if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);
     TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));

@@ -43,7 +43,7 @@ void run_dict(PyObject* dict, Tensor& g) {
       Py_DECREF(list);
       fail(ErrorKind::Type, "expected hook to return a Tensor or None");
     }
-    Tensor replaced = Tensor::own(reinterpret_cast<TensorObject*>(result));
+    Tensor replaced = g_engine_ops.resolved(Tensor::own(reinterpret_cast<TensorObject*>(result)));
     if (g.defined() && !(replaced.sizes() == g.sizes())) {
       Py_DECREF(list);
       fail(ErrorKind::Runtime, "hook '' has changed the size of value: expected ", to_text(g.sizes()), ", got ",
@@ -65,7 +65,7 @@ PyObject* as_tuple(const Grads& grads) {
 void replace(Grads& grads, PyObject* result) {
   if (result == Py_None) return;
   if (is_tensor(result) && grads.size() == 1) {
-    grads[0] = Tensor::borrow(result);
+    grads[0] = g_engine_ops.resolved(Tensor::borrow(result));
     return;
   }
   CHECK(PyTuple_Check(result) && PyTuple_GET_SIZE(result) == grads.size(), Runtime,
@@ -73,7 +73,7 @@ void replace(Grads& grads, PyObject* result) {
   for (int64_t i = 0; i < grads.size(); ++i) {
     PyObject* item = PyTuple_GET_ITEM(result, i);
     CHECK(item == Py_None || is_tensor(item), Type, "expected hook to return Tensors or None");
-    grads[i] = item == Py_None ? Tensor() : Tensor::borrow(item);
+    grads[i] = item == Py_None ? Tensor() : g_engine_ops.resolved(Tensor::borrow(item));
   }
 }
 

@@ -31,6 +31,7 @@ struct ViewGeometry {
   Ints base_sizes, base_strides, sizes, strides;
   int64_t distance = 0;  // of the view's first element from the base's
   ViewElements elements = ViewElements::Same;
+  bool conj = false, neg = false;  // the view shows the conjugates or negatives of the base's values
   ViewGeometry() = default;
   ViewGeometry(const TensorObject* base, const TensorObject* view);
 };
@@ -67,6 +68,9 @@ struct EngineOps {
   Tensor (*select)(const Tensor&, int64_t dim, int64_t index);
   Tensor (*stack)(Span<Tensor>, int64_t dim);
   Tensor (*reshape)(const Tensor&, IntSpan sizes);
+  Tensor (*conj)(const Tensor&);
+  Tensor (*neg)(const Tensor&);
+  Tensor (*resolved)(const Tensor&);  // in plain memory (ops/lazy_view.h)
 };
 extern EngineOps g_engine_ops;
 

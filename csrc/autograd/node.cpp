@@ -337,7 +337,7 @@ Tensor Saved::unpack(Node& node) const {
       fail(ErrorKind::Type,
            "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
     }
-    Tensor unpacked = Tensor::own(reinterpret_cast<TensorObject*>(result));
+    Tensor unpacked = g_engine_ops.resolved(Tensor::own(reinterpret_cast<TensorObject*>(result)));
     if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
     if (output_nr_ < 0 || !grad_enabled()) return unpacked;
     return with_history(alias(unpacked), result_edge(node, output_nr_));

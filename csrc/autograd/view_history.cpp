@@ -11,7 +11,9 @@ ViewGeometry::ViewGeometry(const TensorObject* base, const TensorObject* view)
       base_strides(IntSpan(base->strides(), base->ndim)),
       sizes(IntSpan(view->sizes, view->ndim)),
       strides(IntSpan(view->strides(), view->ndim)),
-      distance(view->offset - base->offset) {
+      distance(view->offset - base->offset),
+      conj(is_complex(view->dtype) && view->conj != base->conj),
+      neg(view->neg != base->neg) {
   if (is_complex(base->dtype) == is_complex(view->dtype)) return;
   auto in_pairs = [](Ints& n, Ints& s) {
     for (int64_t& v : s) v *= 2;
@@ -47,6 +49,12 @@ namespace {
       " Whether the write belongs to the history cannot be known, so it is forbidden.\n  Make the view and write to it "
       "both inside the block (to leave the write untracked) or both outside of it (to track it), or write to a "
       "clone().");
+}
+
+// From the base's values under a view to the view's own, and back.
+Tensor through_marks(const ViewGeometry& view, Tensor t) {
+  if (view.conj) t = g_engine_ops.conj(t);
+  return view.neg ? g_engine_ops.neg(t) : t;
 }
 
 // base[view] = f(...): the gradient of the base outside the view goes on to the base's old history, that of the view
@@ -94,8 +102,8 @@ Grads CopySlices::backward(const Grads& dy) {
   g_engine_ops.assign(whole, dy[0]);
   Tensor part = part_of(whole, rows, step);
   Grads given(fn->results.size());
-  given[fn_nr] = g_engine_ops.clone(part);    // f may hand it on, while `whole` is written to below
-  DType computed = fn->results[fn_nr].dtype;  // f's result was cast when it was written
+  given[fn_nr] = through_marks(view, g_engine_ops.clone(part));  // f may hand it on, while `whole` is written to below
+  DType computed = fn->results[fn_nr].dtype;                     // f's result was cast when it was written
   if (is_complex(part.dtype()) && !is_complex(computed)) given[fn_nr] = g_engine_ops.real(given[fn_nr]);
   if (given[fn_nr].dtype() != computed) given[fn_nr] = g_engine_ops.cast(given[fn_nr], computed);
   for (int64_t i = 0; i < given.size(); ++i)
@@ -114,7 +122,7 @@ Grads CopySlices::backward(const Grads& dy) {
     through = rows < 0 ? g_engine_ops.sum_to(through, part.sizes())
                        : stacked_sum_to(through, IntSpan(part.sizes().data() + 1, part.dim() - 1));
   if (is_complex(through.dtype()) && !is_complex(part.dtype())) through = g_engine_ops.real(through);
-  g_engine_ops.assign(part, through);
+  g_engine_ops.assign(part, through_marks(view, through));
   result[0] = whole;
   return result;
 }

@@ -213,7 +213,6 @@ static const Register registered([](Ops& ops) {
   ops.def("div", div, "input, other", in_place, "input / other.");
   ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, "-input.");
   ops.alias("negative", "neg");
-  ops.def("conj", conj, "input", kMethod | kNoOut, "The complex conjugate.");
   ops.def("__radd_op__", radd, "input, other", kMethod | kNoFunction);
   ops.def("__rsub_op__", rsub, "input, other", kMethod | kNoFunction);
   ops.def("__rmul_op__", rmul, "input, other", kMethod | kNoFunction);

@@ -7,7 +7,9 @@ namespace rl::ops {
 static Tensor part_view(const Tensor& x, int64_t part) {
   Ints strides(x.strides());
   for (int64_t& s : strides) s *= 2;
-  return alias_as(x, to_real(x.dtype()), x.sizes(), strides, 2 * x->offset + part);
+  Tensor y = alias_as(x, to_real(x.dtype()), x.sizes(), strides, 2 * x->offset + part);
+  y->neg = part == 1 ? x->neg != x->conj : x->neg;  // Note [Lazy views]
+  return y;
 }
 
 // real: y = Re x        dx = dy
@@ -98,12 +100,17 @@ struct ViewAsRealBackward : Node {
 };
 Tensor view_as_real(const Tensor& x) {
   CHECK(x.is_complex(), Runtime, "view_as_real is only supported for complex tensors");
+  CHECK(
+      !x->conj, Runtime,
+      "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it "
+      "as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original.");
   Ints sizes(x.sizes()), strides(x.strides());
   for (int64_t& s : strides) s *= 2;
   sizes.push_back(2);
   strides.push_back(1);
-  return record_view<ViewAsRealBackward>(alias_as(x, to_real(x.dtype()), sizes, strides, 2 * x->offset), x,
-                                         [](auto&) {});
+  Tensor y = alias_as(x, to_real(x.dtype()), sizes, strides, 2 * x->offset);
+  y->neg = x->neg;
+  return record_view<ViewAsRealBackward>(y, x, [](auto&) {});
 }
 
 // view_as_complex: pairs along the last dimension as complex numbers        dx = view_as_real(dy)
@@ -129,14 +136,10 @@ Tensor view_as_complex(const Tensor& x) {
     strides.push_back(x.strides()[d] / 2);
   }
   CHECK(x->offset % 2 == 0, Runtime, "Tensor must have a storage_offset divisible by 2");
-  return record_view<ViewAsComplexBackward>(alias_as(x, to_complex(x.dtype()), sizes, strides, x->offset / 2), x,
-                                            [](auto&) {});
+  Tensor y = alias_as(x, to_complex(x.dtype()), sizes, strides, x->offset / 2);
+  y->neg = x->neg;
+  return record_view<ViewAsComplexBackward>(y, x, [](auto&) {});
 }
-
-// Conjugation is done at once here, so there is nothing left to resolve.
-static Tensor conj_physical(const Tensor& x) { return x.is_complex() ? conj(x) : x; }
-static Tensor resolved(const Tensor& x) { return x; }
-static bool never(const Tensor&) { return false; }
 
 static const Register registered([](Ops& ops) {
   ops.def("real", real, "input", kView, "The real part, as a view; real tensors themselves.");
@@ -147,13 +150,6 @@ static const Register registered([](Ops& ops) {
   ops.def("complex", complex, "real, imag", kExactOut, "real + i imag.");
   ops.def("polar", polar, "abs, angle", kExactOut | kCastFull, "abs * e^(i angle).");
   ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.");
-  ops.def("conj_physical", conj_physical, "input", kUnary, "The complex conjugate.");
-  ops.def("resolve_conj", resolved, "input", kMethod | kNoOut,
-          "The tensor with its conjugation carried out (it always is).");
-  ops.def("resolve_neg", resolved, "input", kMethod | kNoOut,
-          "The tensor with its negation carried out (it always is).");
-  ops.def("is_conj", never, "input", kMethod | kNoOut, "Whether conjugation is pending (it never is).");
-  ops.def("is_neg", never, "input", kMethod | kNoOut, "Whether negation is pending (it never is).");
 });
 
 }  // namespace rl::ops

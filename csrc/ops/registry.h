@@ -27,6 +27,7 @@ enum OpFlags : uint32_t {
   kFreeOut = 131072,    // out= may lie across an argument: the result is computed apart from it
   kOutType = 262144,    // out= says what type is computed in, as dtype= does
   kBoolOut = 524288,    // out= must be bool or uint8
+  kLazyOk = 1048576,    // takes conjugate and negative views as they are, as views (kView) do
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "ops/cast.h"
+#include "ops/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -201,12 +202,12 @@ static Tensor matrix_transpose(const Tensor& input) {
 static Tensor matrix_adjoint(const Tensor& input) {
   CHECK(input.dim() >= 2, Runtime, "tensor.adjoint() is only supported on matrices or batches of matrices. Got ",
         input.dim(), "-D tensor.");
-  return conj(transpose(input, -2, -1));
+  return conj_view(transpose(input, -2, -1));
 }
 static Tensor conjugate_transpose(const Tensor& input) {
   CHECK(input.dim() == 0 || input.dim() == 2, Runtime, "tensor.H is only supported on matrices (2-D tensors). Got ",
         input.dim(), "-D tensor.", input.dim() > 2 ? " For batches of matrices, consider using tensor.mH" : "");
-  return input.dim() == 0 ? conj(input) : conj(transpose(input, 0, 1));
+  return conj_view(input.dim() == 0 ? input : transpose(input, 0, 1));
 }
 static Tensor reversed_dims(const Tensor& input) {
   Ints order;
@@ -244,12 +245,12 @@ static const Register registered([](Ops& ops) {
   ops.def("swapaxes", transpose, "input, axis0, axis1", kMethod | kView, "A view with two dimensions exchanged.");
   ops.def("swapdims", transpose, "input, dim0, dim1", kMethod | kView, "A view with two dimensions exchanged.");
   ops.def("unflatten", unflatten, "input, dim, sizes", kMethod | kView, "A view with one dimension cut into several.");
-  ops.def("adjoint", matrix_adjoint, "input", kMethod | kNoOut, "Matrices transposed and conjugated.");
+  ops.def("adjoint", matrix_adjoint, "input", kMethod | kView, "Matrices transposed and conjugated.");
   ops.def("_mT", matrix_transpose, "input", kView);
   ops.def("_H", conjugate_transpose, "input", kView);
   ops.def("_T", reversed_dims, "input", kView);
   ops.def("narrow", narrow_tensor, "input, dim, start, length", kMethod | kView);
-  ops.def("ravel", ravel, "input", kMethod | kNoOut, "One row of all elements.");
+  ops.def("ravel", ravel, "input", kMethod | kNoOut | kLazyOk, "One row of all elements.");
   ops.def("view_as", view_as, "input, other", kMethod | kNoFunction | kView, "view in the sizes of another tensor.");
   ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView,
           "expand to the sizes of another tensor.");

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ops/elementwise.h"
+#include "ops/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "tensor/cut.h"
@@ -102,6 +103,10 @@ Tensor view(const Tensor& input, IntSpan size) {
 // view(dtype): the same bytes read as another type; no derivative
 static Tensor view_dtype(const Tensor& input, DType dtype) {
   int64_t from = input.item_size(), to = itemsize(dtype);
+  CHECK(!input->conj || dtype == input.dtype(), Runtime,
+        "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.");
+  CHECK(!input->neg || dtype == input.dtype(), Runtime,
+        "torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype.");
   Ints sizes(input.sizes()), strides(input.strides());
   int64_t offset = input->offset;
   if (from != to) {
@@ -139,7 +144,7 @@ Tensor reshape(const Tensor& input, IntSpan shape) {
   Ints sizes = infer_size(shape, input.numel());
   if (view_strides(input, sizes)) return view(input, sizes);
   // Nobody else holds the copy: the result is no view of it.
-  Tensor copy = clone(input, MemoryFormat::Contiguous);
+  Tensor copy = clone(resolved(input), MemoryFormat::Contiguous);
   Tensor y = alias(copy, sizes, contiguous_strides(sizes), copy->offset);
   return record<UnsafeViewBackward>(y, {copy}, [&](auto& n) { n.self_sym_sizes = Ints(copy.sizes()); });
 }

@@ -65,7 +65,7 @@ Tensor resize_as_(const Tensor& x, const Tensor& other, std::optional<MemoryForm
 Tensor without_dim(const Tensor& result, int64_t dim) { return take_geometry(result, squeeze(result, dim)); }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t flags = kMethod | kNoFunction | kNoOut;
+  const uint32_t flags = kMethod | kNoFunction | kNoOut | kLazyOk;
   ops.def("transpose_", transpose_, "input, dim0, dim1", flags, "Exchanges two dimensions of the tensor itself.");
   ops.def("swapdims_", transpose_, "input, dim0, dim1", flags, "Exchanges two dimensions of the tensor itself.");
   ops.def("swapaxes_", transpose_, "input, axis0, axis1", flags, "Exchanges two dimensions of the tensor itself.");
@@ -75,7 +75,7 @@ static const Register registered([](Ops& ops) {
   ops.def("squeeze_", squeeze_dims_, "input, dim", flags);
   ops.def("as_strided_", as_strided_, "input, size, stride, storage_offset=None", flags,
           "Gives the tensor itself any sizes and strides over its storage.");
-  ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None", kMethod | kNoOut,
+  ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None", kMethod | kNoOut | kLazyOk,
           "Gives the tensor itself the sizes of another one.");
 });
 

@@ -24,7 +24,9 @@ void AsStridedBackward::describe(const TensorObject* base, const TensorObject* o
   storage_offset = of->offset;
 }
 Grads AsStridedBackward::backward(const Grads& dy) {
-  Tensor given = view.elements == ViewElements::ComplexOfReal ? ops::view_as_real(dy[0]) : dy[0];
+  Tensor given = view.conj ? ops::conj(dy[0]) : dy[0];
+  if (view.neg) given = ops::neg(given);
+  if (view.elements == ViewElements::ComplexOfReal) given = ops::view_as_real(given);
   Tensor dx = given.numel() && checked_numel(view.base_sizes)
                   ? ops::embed(given, view.base_sizes, view.base_strides, view.sizes, view.strides, view.distance)
                   : ops::zeros(led(dy[0], view.base_sizes), given.dtype(), given.device());  // a constant

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "autograd/grad_mode.h"
+#include "ops/lazy_view.h"
 #include "python/errors.h"
 
 namespace rl {
@@ -184,6 +186,10 @@ Scalar item(const Tensor& t) {
         "\n  its shape is ", to_text(t.sizes()),
         ": pick one element, t[i], or reduce, t.sum() or t.mean(); t.tolist() gives all");
   CHECK(!t.device().is_meta(), Runtime, "Tensor.item() cannot be called on meta tensors");
+  if (t->lazy()) {
+    NoGrad raw;
+    return item(ops::resolved(t));
+  }
   Scalar result(0);
   visit_dtype(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "ops/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/errors.h"
@@ -284,13 +285,17 @@ static NewObject numpy_op(const Tensor& input, bool force) {
   Tensor t = input;
   if (force) {
     NoGrad raw;
-    t = ops::detach(t);
+    t = ops::resolved(ops::detach(t));
   } else {
     std::string how =
         t->grad_fn && t->grad_fn->site ? text("\n  it was computed at ", t->grad_fn->site.describe()) : "";
     CHECK(!t.requires_grad(), Runtime,
           "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.", how);
   }
+  CHECK(!t->conj, Runtime,
+        "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.");
+  CHECK(!t->neg, Runtime,
+        "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.");
   return {array_from_tensor(t)};
 }
 static NewObject memory_op(const Tensor& input) { return {export_memory(input)}; }
@@ -347,7 +352,7 @@ static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t o
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut,
+  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut | kLazyOk,
           "A NumPy array on the same memory.");
   ops.def("_memory", memory_op, "input", kMethod | kNoFunction | kNoOut,
           "An object offering the memory by the buffer protocol.");

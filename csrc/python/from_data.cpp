@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "ops/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/pointwise.h"
 #include "ops/registry.h"
@@ -174,7 +175,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
   Tensor result;
   if (is_tensor(data)) {
     NoGrad raw;
-    result = ops::clone(Tensor::borrow(data));
+    result = ops::clone(ops::resolved(Tensor::borrow(data)));
     if (dtype) result = ops::cast(result, *dtype);
   } else if (is_array_like(data)) {
     result = tensor_from_array(data, true);

@@ -67,7 +67,7 @@ Grads FunctionNode::backward(const Grads& dy) {
     PyObject* g = get(positions[i]);
     if (g == Py_None || !needs(i)) continue;
     CHECK(is_tensor(g), Type, "expected Variable or None (got ", Py_TYPE(g)->tp_name, ")");
-    dx[i] = Tensor::borrow(g);
+    dx[i] = g_engine_ops.resolved(Tensor::borrow(g));
   }
   return dx;
 }

@@ -45,7 +45,7 @@ bool plain_number(PyObject* o, double& x) {
 bool plain_tensor(PyObject* o, const Tensor* lead) {
   if (!is_tensor(o) || (Py_TYPE(o) != g_tensor_type && overrides(o))) return false;
   const Tensor t = Tensor::borrow(o);
-  if (t.dtype() != DType::Float32 && t.dtype() != DType::Float64) return false;
+  if ((t.dtype() != DType::Float32 && t.dtype() != DType::Float64) || t->lazy()) return false;
   if (!t.device().is_cpu() || (lead && lead->dtype() != t.dtype())) return false;
   int64_t outer = -1;  // row-major, and nothing expanded: else the result would be laid out otherwise
   for (int64_t d = 0; !t.is_contiguous() && d < t.dim(); ++d) {

@@ -3,11 +3,13 @@
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
 #include "ops/gather.h"
+#include "ops/lazy_view.h"
 #include "ops/number.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
 #include "python/bridge.h"
 #include "python/errors.h"
+#include "python/lazy_call.h"
 #include "python/note_result.h"
 #include "python/override.h"
 #include "tensor/overlap.h"
@@ -191,7 +193,7 @@ Tensor get(const Tensor& self, PyObject* index) {
   }
   Walk walk(self);
   walk.run(index);
-  if (walk.advanced()) return ops::index(walk.view(), walk.indices());
+  if (walk.advanced()) return ops::index(ops::resolved(walk.view()), walk.indices());
   return walk.view().is(self) ? ops::record_alias(alias(self), self) : walk.view();
 }
 
@@ -223,6 +225,13 @@ void check_history(const Tensor& value) {
 }
 
 void set(const Tensor& self, PyObject* index, PyObject* given) {
+  if (g_lazy_views && (self->lazy() || has_lazy(given))) {
+    // Assigning element by element is the same under the marks.
+    CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a tensor");
+    Tensor value =
+        is_tensor(given) ? Tensor::borrow(given) : ops::full({}, scalar_from(given), self.dtype(), self.device());
+    return set(ops::under(self), index, ops::as_under(self, value).object());
+  }
   CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.",
         info(self.dtype()).legacy, "Tensor");
   Walk walk(self);

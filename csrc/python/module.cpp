@@ -8,6 +8,7 @@
 #include "autograd/meta.h"
 #include "backend/backend.h"
 #include "base/parallel.h"
+#include "ops/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/errors.h"
@@ -181,6 +182,9 @@ PyMODINIT_FUNC PyInit__C() {
                   ops::view_as_complex,
                   ops::select,
                   ops::stack,
-                  ops::reshape};
+                  ops::reshape,
+                  ops::conj,
+                  ops::neg,
+                  ops::resolved};
   return m;
 }

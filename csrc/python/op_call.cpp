@@ -5,6 +5,7 @@
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
 #include "python/autocast.h"
+#include "python/lazy_call.h"
 #include "python/note_result.h"
 #include "python/op_out.h"
 #include "tensor/overlap.h"
@@ -106,6 +107,12 @@ std::string profiled_name(const OpDef& def, Form form) {
   return "aten::" + name + (form == Form::Inplace ? "_" : "");
 }
 
+// The same with conjugate or negative views among the arguments.
+[[gnu::cold]] PyObject* invoke_plain(const OpDef& def, Overload& o, Form form, Bound& b) {
+  PlainArguments arguments(def, form == Form::Inplace, b, o.spec.count);
+  return arguments.finish(g_autocast_regions ? invoke_cast(def, o, form, b) : invoke(def, o, form, b));
+}
+
 }  // namespace
 
 PyObject* run_op(OpDef& def, const Call& call) {
@@ -114,8 +121,11 @@ PyObject* run_op(OpDef& def, const Call& call) {
           "' for 'torch.Tensor' objects needs a Tensor as its first argument");
   for (Overload& o : def.overloads) {
     Bound b;
-    if (bind(def, o, call, b, nullptr))
+    if (bind(def, o, call, b, nullptr)) {
+      if (g_lazy_views && !(o.spec.flags & (kView | kLazyOk)) && any_lazy(b, o.spec.count))
+        return invoke_plain(def, o, call.form, b);
       return g_autocast_regions ? invoke_cast(def, o, call.form, b) : invoke(def, o, call.form, b);
+    }
     if (PyErr_Occurred()) PyErr_Clear();
   }
   no_overload(def, call);

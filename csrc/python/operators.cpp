@@ -18,7 +18,11 @@ Tensor divide(const Value& a, const Value& b);  // the operator: ops/arithmetic.
 namespace rl {
 namespace {
 
-bool plain(PyObject* o) { return Py_TYPE(o) == g_tensor_type || PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
+// Those that need no resolving (Note [Lazy views]) go straight to the op.
+bool plain_tensor(PyObject* o) {
+  return Py_TYPE(o) == g_tensor_type && !(g_lazy_views && reinterpret_cast<TensorObject*>(o)->lazy());
+}
+bool plain(PyObject* o) { return plain_tensor(o) || PyFloat_CheckExact(o) || PyLong_CheckExact(o); }
 bool operand(PyObject* o) { return is_tensor(o) || is_number(o) || overrides(o); }
 
 // The method of Tensor by that name, so that subclasses may override it.
@@ -100,7 +104,7 @@ PyObject* op_matmul(PyObject* a, PyObject* b) {
   return by_name("matmul", a, b);
 }
 PyObject* op_negative(PyObject* a) {
-  if (Py_TYPE(a) != g_tensor_type || watched()) return by_name("neg", a, nullptr);
+  if (!plain_tensor(a) || watched()) return by_name("neg", a, nullptr);
   return guarded([&] {
     Tensor y = ops::neg(Tensor::borrow(a));
     note_result(y.object(), "neg", &a, 1);

@@ -274,10 +274,11 @@ int install_storage_type(PyObject* module) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut, "The memory under the tensor.");
-  ops.def("set_", set_, "input, source=None, storage_offset=0, size=None, stride=None", kMethod | kNoFunction | kNoOut,
-          "Puts the tensor on other memory.");
-  ops.def("resize_", resize_, "input, size..., *, memory_format=None", kMethod | kNoFunction | kNoOut,
+  ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut | kLazyOk,
+          "The memory under the tensor.");
+  ops.def("set_", set_, "input, source=None, storage_offset=0, size=None, stride=None",
+          kMethod | kNoFunction | kNoOut | kLazyOk, "Puts the tensor on other memory.");
+  ops.def("resize_", resize_, "input, size..., *, memory_format=None", kMethod | kNoFunction | kNoOut | kLazyOk,
           "Other sizes on the same storage, which grows if it must.");
 });
 

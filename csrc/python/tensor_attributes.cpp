@@ -86,6 +86,7 @@ int set_data(PyObject* s, PyObject* v, void*) {
           "data set to a tensor that requires gradients must be floating point or complex dtype");
     if (t->storage != from->storage) set_storage(t, from->storage);
     t->dtype = from->dtype;
+    t->conj = from->conj, t->neg = from->neg;
     t->device = from->device;
     set_geometry(t, Ints(IntSpan(from->sizes, from->ndim)), Ints(IntSpan(from->strides(), from->ndim)), from->offset);
     if (t->accumulator) t->accumulator->results[0] = ResultMeta(handle(s));

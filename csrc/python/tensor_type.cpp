@@ -45,7 +45,7 @@ void blank(TensorObject* t) {
   t->output_nr = t->view_version = 0;
   t->ndim = 0;
   t->dtype = DType::Float32;
-  t->requires_grad = t->inference = t->wrapped_number = false;
+  t->requires_grad = t->inference = t->wrapped_number = t->conj = t->neg = false;
   t->contiguous = true;
   t->view_origin = ViewOrigin::Plain;
   t->device = Device();

@@ -39,11 +39,14 @@ Tensor share(const Tensor& from, PyTypeObject* type, DType dtype) {
   Tensor t = make(type, from.storage(), dtype, from.device());
   set_version(t.get(), from->version);
   t->inference = from->inference;
+  if (dtype == from.dtype()) t->conj = from->conj, t->neg = from->neg;
   if (from->cut) inherit_cut(t.get(), from.get());
   return t;
 }
 
 }  // namespace
+
+bool g_lazy_views = false;
 
 DType default_dtype() { return g_default_dtype; }
 void set_default_dtype(DType t) { g_default_dtype = t; }

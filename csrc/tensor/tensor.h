@@ -45,6 +45,8 @@ struct TensorObject {
   bool contiguous : 1;
   bool inference : 1;
   bool wrapped_number : 1;  // a Python number in tensor's clothes: yields to tensors in type promotion
+  bool conj : 1;            // its values are the conjugates of what lies in memory (ops/lazy_view.h)
+  bool neg : 1;             // ... the negatives
   ViewOrigin view_origin;
   Device device;
   static constexpr int kInlineDims = 5;
@@ -53,7 +55,9 @@ struct TensorObject {
   const int64_t* strides() const { return sizes + ndim; }
   // A view asks for gradients whenever its base does.
   bool wants_grad() const { return requires_grad || (base && base->requires_grad); }
+  bool lazy() const { return conj || neg; }
 };
+extern bool g_lazy_views;  // whether this process ever made a conjugate or negative view: until then nobody looks
 
 extern PyTypeObject* g_tensor_type;  // the class rushlight.Tensor
 inline bool is_tensor(PyObject* o) {

@@ -139,6 +139,8 @@ class _Capsule:
 def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
     return self.numpy().__dlpack__()
 
 

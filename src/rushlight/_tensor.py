@@ -242,6 +242,7 @@ def __deepcopy__(self, memo):
         storage_copy = self.untyped_storage().__deepcopy__(memo)
         new = _C.ops["empty"](0, dtype=self.dtype, device=self.device)
         new.set_(storage_copy, self.storage_offset(), self.size(), self.stride())
+        _mark(new, self.is_conj(), self.is_neg())
         if type(self) is not Tensor:
             new = new.as_subclass(type(self))
     new.requires_grad = self.requires_grad
@@ -253,9 +254,18 @@ def __deepcopy__(self, memo):
     return new
 
 
-def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, state):
+def _mark(tensor, conj, neg):
+    """Makes a tensor a conjugate or negative view of its own memory."""
+    if conj:
+        tensor._set_conj(True)
+    if neg:
+        tensor._set_neg(True)
+
+
+def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, state, conj=False, neg=False):
     tensor = _C.ops["empty"](0, dtype=dtype)
     tensor.set_(storage, offset, size, stride)
+    _mark(tensor, conj, neg)
     if cls is not Tensor:
         tensor = tensor.as_subclass(cls)
     tensor.requires_grad = requires_grad
@@ -278,6 +288,8 @@ def __reduce_ex__(self, protocol):
         self.requires_grad,
         dict(self.__dict__),
     )
+    if self.is_conj() or self.is_neg():
+        state += (self.is_conj(), self.is_neg())
     return _rebuild, state
 
 

@@ -37,27 +37,11 @@ def _from_storage(storage, offset, size, stride, dtype=None, metadata=None):
 
     if not isinstance(storage, TypedStorage):
         raise TypeError(f"expected a storage, got {type(storage).__name__}")
-    marks = tuple(bool(metadata and metadata.get(mark)) for mark in ("conj", "neg"))
-    if any(marks):
-        storage = _resolved(storage, dtype or storage.dtype, *marks)
-    return tensor_of(storage, offset, size, stride, dtype)
-
-
-def _resolved(storage, dtype, conj, neg):
-    """The conjugate or negative of a whole storage, so that its tensors keep their strides. Made once, however
-    many tensors ask for it.
-    """
-    made = storage.__dict__.setdefault("_resolved", {})
-    if (dtype, conj, neg) not in made:
-        copy = storage.clone()
-        count = copy.nbytes() // dtype.itemsize
-        elements = rl.empty(0, dtype=dtype, device=copy.device).set_(copy.untyped(), 0, (count,), (1,))
-        if conj:
-            elements.copy_(elements.conj())
-        if neg:
-            elements.neg_()
-        made[dtype, conj, neg] = copy
-    return made[dtype, conj, neg]
+    tensor = tensor_of(storage, offset, size, stride, dtype)
+    for mark, put in (("conj", tensor._set_conj), ("neg", tensor._set_neg)):
+        if metadata and metadata.get(mark):
+            put(True)
+    return tensor
 
 
 def _with_grad(tensor, requires_grad):

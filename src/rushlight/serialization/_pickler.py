@@ -138,8 +138,13 @@ class _TensorPickling:
         name = storage_name(t.dtype)
         stored, offset, stride = self._stored(t, name, bare=False)
         args = (stored, offset, tuple(t.size()), stride, requires_grad, OrderedDict())
+        marks = {mark: True for mark, on in (("conj", t.is_conj()), ("neg", t.is_neg())) if on}
         if name is None:
-            return self.name("torch._utils", "_rebuild_tensor_v3"), (*args, t.dtype)
+            args += (t.dtype,)
+        if marks:
+            args += (marks,)
+        if name is None:
+            return self.name("torch._utils", "_rebuild_tensor_v3"), args
         return self.name("torch._utils", "_rebuild_tensor_v2"), args
 
     def _sparse(self, t):
@@ -213,7 +218,7 @@ class _Pickler(_TensorPickling, pickle._Pickler):
                 return super().save(reduced.reference)
             if isinstance(reduced, tuple):  # the base would ask for the reduction again
                 self.framer.commit_frame()
-                if reduced[0] is _PLAIN_TENSOR and self.proto >= 2:
+                if reduced[0] is _PLAIN_TENSOR and len(reduced[1]) == 6 and self.proto >= 2:
                     return self._save_tensor(obj, *reduced[1])
                 return self.save_reduce(*reduced, obj=obj)
         return super().save(obj, save_persistent_id)
