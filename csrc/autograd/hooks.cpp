@@ -69,7 +69,8 @@ void replace(Grads& grads, PyObject* result) {
     return;
   }
   CHECK(PyTuple_Check(result) && PyTuple_GET_SIZE(result) == grads.size(), Runtime,
-        "hook must return None or a tuple of ", grads.size(), " gradients");
+        "hook has returned an incorrect number of values (got ", PyTuple_Check(result) ? PyTuple_GET_SIZE(result) : 1,
+        ", but expected ", grads.size(), "): it must return None or a tuple of them");
   for (int64_t i = 0; i < grads.size(); ++i) {
     PyObject* item = PyTuple_GET_ITEM(result, i);
     CHECK(item == Py_None || is_tensor(item), Type, "expected hook to return Tensors or None");

@@ -52,7 +52,7 @@ struct LeakyReluResultBackward : LeakyReluBackward {
     CHECK(negative_slope >= 0, Runtime,
           "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. The "
           "result ",
-          "does not tell on which side of 0 the input was: use leaky_relu(x, negative_slope) without inplace=True.");
+          "does not tell on which side of 0 the input was: call out-of-place version, leaky_relu(x, slope), instead.");
     return {slope_at(result.unpack(*this), dy[0])};
   }
   FIELDS(result, negative_slope)

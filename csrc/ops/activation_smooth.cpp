@@ -39,7 +39,7 @@ struct EluResultBackward : Node {
     CHECK(
         alpha >= 0, Runtime,
         "In-place elu backward calculation is triggered with a negative slope which is not supported. The result does ",
-        "not tell on which side of 0 the input was: use elu(x, alpha) without inplace=True.");
+        "not tell on which side of 0 the input was: call out-of-place version, elu(x, alpha), instead.");
     Tensor y = result.unpack(*this);
     if (!grad_enabled()) {
       PointwiseOptions options = with_numbers(Rule::Same, alpha, scale, input_scale, 2);

@@ -160,7 +160,8 @@ struct LinearAddmmBackward : LinearBackward {
   static constexpr const char* kName = "AddmmBackward0";
 };
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  CHECK(x.dim() >= 1, Runtime, "linear: expected an input of at least one dimension, got a 0-dim tensor");
+  CHECK(x.dim() >= 1, Runtime, "both arguments to linear need to be at least 1D, but they are ", x.dim(), "D and ",
+        weight.dim(), "D: give the input a dimension with x.unsqueeze(0)");
   CHECK(weight.dim() == 1 || weight.dim() == 2, Runtime,
         "linear: expected a weight of one or two dimensions, got shape ", to_text(weight.sizes()));
   if (weight.dim() == 1 || (bias.defined() && bias.dim() > 1)) {  // no fused form

@@ -8,7 +8,7 @@
 namespace rl::ops {
 
 // constant_pad_nd: x inside a frame of one value; negative sizes crop        dx = dy with the negated sizes
-static Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value);
+Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value);
 struct ConstantPadNdBackward : Node {
   static constexpr const char* kName = "ConstantPadNdBackward0";
   static constexpr bool kStacks = true;
@@ -20,7 +20,7 @@ struct ConstantPadNdBackward : Node {
   }
   FIELDS(pad)
 };
-static Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value) {
+Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value) {
   CHECK(pad.size() % 2 == 0, Runtime, "Length of pad must be even but instead it equals ", pad.size());
   int64_t n = pad.size() / 2, ndim = input.dim();
   CHECK(n <= ndim, Runtime,

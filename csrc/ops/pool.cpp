@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <climits>
 #include <cmath>
+#include <limits>
 
 #include "backend/backend.h"
 #include "base/parallel.h"
@@ -7,6 +9,8 @@
 #include "ops/registry.h"
 
 namespace rl::ops {
+
+Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value);  // pad.cpp
 
 // Tables of windows for each dimension, kept by the node for backward.
 struct Windows {
@@ -162,6 +166,12 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
   });
 }
 
+static bool no_windows(const Windows& w) { return w.out[0] == 0 || w.out[1] == 0 || w.out[2] == 0; }
+static void check_grad(bool empty, const Tensor& dy) {
+  CHECK(!empty, Runtime, "Expected grad_output to have non-zero size for non-batch dimensions, but got ",
+        to_text(dy.sizes()), ": a result of output_size 0 has no gradient");
+}
+
 // max pooling: y = the maximum of each window, and its place        dx = dy put at the places
 struct MaxPoolBackward : Node {
   static constexpr const char* kName = "MaxPool2DWithIndicesBackward0";
@@ -169,7 +179,9 @@ struct MaxPoolBackward : Node {
   Saved result1;
   Ints sizes;
   int64_t n = 0;
+  bool empty = false;
   Grads backward(const Grads& dy) {
+    check_grad(empty, dy[0]);
     return {put(dy[0], places_for(*this, result1, dy[0]), led(dy[0], sizes), n), Tensor()};
   }
   FIELDS(result1)
@@ -193,6 +205,7 @@ static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows
     node.result1 = save(places);
     node.sizes = Ints(input.sizes());
     node.n = n;
+    node.empty = no_windows(w);
   });
   return {y, places};
 }
@@ -206,7 +219,10 @@ struct AvgPoolBackward : Node {
   Windows windows;
   Ints sizes;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {spread(dy[0], windows, led(dy[0], sizes), n)}; }
+  Grads backward(const Grads& dy) {
+    check_grad(no_windows(windows), dy[0]);
+    return {spread(dy[0], windows, led(dy[0], sizes), n)};
+  }
 };
 static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
   const bool last = n == 2 && works_last(input, n);  // of volumes, PyTorch's are row-major
@@ -299,7 +315,7 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
       int64_t whole = end - start;
       end = std::min(end, in);
       while (start < 0) start += dil;
-      w.start[d][o] = std::min(start, in - 1);
+      w.start[d][o] = dil > 1 ? start : std::min(start, in - 1);
       w.end[d][o] = end;
       w.share[d][o] = count_pad ? whole : std::max<int64_t>(end - std::max<int64_t>(start, 0), 0);
     }
@@ -307,16 +323,19 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
   return w;
 }
 
-// The windows of adaptive pooling: out of them in each dimension, as equal as possible.
-static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, IntSpan output_size) {
+// The windows of adaptive pooling: out of them in each dimension, as equal as possible. with_channels: channels may not
+// be empty either, as PyTorch has it for all but the means of 1 and 2 dimensions.
+static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, IntSpan output_size, bool with_channels) {
   CHECK(output_size.size() == n || output_size.size() == 1, Runtime, name, ": output_size must be ", n,
         " numbers, got ", to_text(output_size));
   CHECK(x.dim() == n + 1 || x.dim() == n + 2, Runtime, name, "(): Expected ", n + 1, "D or ", n + 2,
         "D tensor, but got ", to_text(x.sizes()));
-  for (int64_t i = 1; i <= n; ++i)
-    CHECK(x.sizes()[x.dim() - i] > 0, Runtime, name,
+  for (int64_t i = with_channels ? 1 : x.dim() - n; i < x.dim(); ++i)
+    CHECK(x.sizes()[i] > 0, Runtime, name,
           "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", to_text(x.sizes()),
-          " with dimension ", x.dim() - i, " being empty");
+          " with dimension ", i, " being empty");
+  CHECK(is_float(x.dtype()), NotImplemented, "\"", name, "\" not implemented for '", info(x.dtype()).legacy,
+        "': convert it with x.float()");
   Windows w;
   w.in = w.out = Ints(3, 1);
   for (int d = 0; d < 3; ++d) w.start[d] = Ints(1, 0), w.end[d] = w.share[d] = Ints(1, 1);
@@ -338,14 +357,57 @@ static Windows adaptive_windows(const char* name, const Tensor& x, int64_t n, In
   return w;
 }
 
+// Note [Windows of padding alone]
+// With a dilation a window may miss the input: its maximum is the padding, -inf, and it has no gradient. The kernels
+// expect an element in every window, so such an input is padded in memory first.
+static bool misses_input(const Windows& w) {
+  for (int d = 0; d < 3; ++d)
+    for (int64_t o = 0; o < w.out[d]; ++o)
+      if (w.dilation[d] > 1 && w.start[d][o] >= w.end[d][o]) return true;
+  return false;
+}
+static std::tuple<Tensor, Tensor> max_of_padded(const Tensor& input, Windows w, int64_t n, IntSpan kernel,
+                                                IntSpan stride, IntSpan padding) {
+  Ints pad(2 * n, 0), in = w.in, before(3, 0);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t d = 3 - n + i, p = padding[i];
+    pad[2 * (n - 1 - i)] = pad[2 * (n - 1 - i) + 1] = before[d] = p;
+    w.in[d] = in[d] + 2 * p;
+    for (int64_t o = 0; o < w.out[d]; ++o) {
+      w.start[d][o] = o * stride[i];
+      w.end[d][o] = std::min(o * stride[i] + w.dilation[d] * (kernel[i] - 1) + 1, w.in[d]);
+    }
+  }
+  Scalar lowest(-std::numeric_limits<double>::infinity());
+  if (!is_float(input.dtype()))
+    visit_compute(input.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (std::is_integral_v<T>) lowest = Scalar(static_cast<int64_t>(std::numeric_limits<T>::lowest()));
+    });
+  auto [y, places] = max_windows(constant_pad(input, pad, lowest), w, n, true);
+  if (y.device().is_meta()) return {y, places};
+  Tensor inside = contiguous(places), out = empty(inside.sizes(), DType::Int64, inside.device());
+  for (int64_t i = 0; i < inside.numel(); ++i) {  // as indices of the input
+    int64_t at = inside.data<int64_t>()[i], index = 0, step = 1;
+    for (int d = 2; d >= 0; --d) {
+      index += std::clamp<int64_t>(at % w.in[d] - before[d], 0, in[d] - 1) * step;
+      at /= w.in[d], step *= in[d];
+    }
+    out.data<int64_t>()[i] = index;
+  }
+  return {y, out};
+}
 template <int N> static std::tuple<Tensor, Tensor> plain_max(const Tensor& input, const Ints& kernel_size,
                                                              const std::optional<Ints>& stride, const Ints& padding,
                                                              const Ints& dilation, bool ceil_mode, bool with_places) {
   constexpr const char* kName = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
-  return max_windows(input,
-                     windows_of(kName, input, N, kernel_size, stride ? IntSpan(*stride) : IntSpan(nullptr, 0), padding,
-                                dilation, ceil_mode, false),
-                     N, with_places);
+  const IntSpan step = stride ? IntSpan(*stride) : IntSpan(nullptr, 0);
+  Windows w = windows_of(kName, input, N, kernel_size, step, padding, dilation, ceil_mode, false);
+  if (misses_input(w)) {
+    const Ints kernel = each(kName, "kernel_size", kernel_size, N), pad = each(kName, "padding", padding, N);
+    return max_of_padded(input, w, N, kernel, step.size() ? each(kName, "stride", step, N) : kernel, pad);
+  }
+  return max_windows(input, w, N, with_places);
 }
 template <int N> static std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, const Ints& kernel_size,
                                                                          const std::optional<Ints>& stride,
@@ -373,11 +435,11 @@ static Tensor avg_pool1d(const Tensor& input, const Ints& kernel_size, const std
 }
 template <int N> static Tensor adaptive_avg(const Tensor& input, const Ints& output_size) {
   constexpr const char* kName = N == 1 ? "adaptive_avg_pool1d" : N == 2 ? "adaptive_avg_pool2d" : "adaptive_avg_pool3d";
-  return average(input, adaptive_windows(kName, input, N, output_size), N);
+  return average(input, adaptive_windows(kName, input, N, output_size, N == 3), N);
 }
 template <int N> static std::tuple<Tensor, Tensor> adaptive_max(const Tensor& input, const Ints& output_size) {
   constexpr const char* kName = N == 1 ? "adaptive_max_pool1d" : N == 2 ? "adaptive_max_pool2d" : "adaptive_max_pool3d";
-  return max_windows(input, adaptive_windows(kName, input, N, output_size), N, true);
+  return max_windows(input, adaptive_windows(kName, input, N, output_size, true), N, true);
 }
 
 // Fractional pooling: the windows of each plane start at pseudo-random steps, drawn by the caller.
@@ -400,12 +462,21 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
         " ints");
   CHECK(output_size.size() == N, Runtime, kName, ": output_size must either be a single int, or a tuple of ", N,
         " ints");
-  check_input(kName, input, N);
+  CHECK(input.dim() == N + 1 || input.dim() == N + 2, Runtime, kName, "(): Expected ", dims_text(N),
+        " tensor, but got: ", to_text(input.sizes()));
+  for (int64_t i = input.dim() - N - 1; i < input.dim(); ++i)
+    CHECK(input.sizes()[i] > 0, Runtime, kName,
+          "(): Expected input to have non-zero size for non-batch dimensions, but got ", to_text(input.sizes()),
+          " with dimension ", i, " being empty.");
   int64_t planes = planes_of(input, N);
-  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype() && samples.numel() >= planes * N &&
-            samples.sizes()[2] == N,
-        Runtime, kName, ": expected _random_samples of shape (batch, channels, ", int64_t{N},
-        ") and of the input's type, got ", to_text(samples.sizes()));
+  const int64_t batch = input.dim() == N + 2 ? input.sizes()[0] : 1;
+  CHECK(samples.dim() == 3 && samples.dtype() == input.dtype(), Runtime, kName,
+        "(): Expect _random_samples to have 3 dimensions and the input's dtype, got ", to_text(samples.sizes()));
+  CHECK(samples.sizes()[0] >= batch, Runtime, "Expect _random_samples.size(0) no less then input batch size.");
+  CHECK(samples.sizes()[1] == input.sizes()[input.dim() - N - 1], Runtime,
+        "Expect _random_samples.size(1) equals to input channel size.");
+  CHECK(samples.sizes()[2] == N, Runtime, "Expect _random_samples.size(2) equals to ", int64_t{N}, ", got ",
+        samples.sizes()[2], ".");
   Windows w;
   w.in = w.out = Ints(3, 1);
   Ints kernel(3, 1);
@@ -415,11 +486,12 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     w.in[d] = input.sizes()[input.dim() - N + i];
     w.out[d] = output_size[i];
     kernel[d] = kernel_size[i];
-    CHECK(kernel[d] > 0 && w.out[d] > 0, Runtime, kName,
-          ": kernel_size and output_size should be greater than zero, got ", to_text(kernel_size), " and ",
-          to_text(output_size));
-    CHECK(checked_add(w.out[d], kernel[d]) - 1 <= w.in[d], Runtime, kName, "(): pool size (", kernel[d],
-          ") too large relative to input size (", w.in[d], ")");
+    CHECK(kernel[d] > 0 && w.out[d] >= 0, Runtime, kName,
+          "(): kernel_size should be greater than zero and output_size not negative, got ", to_text(kernel_size),
+          " and ", to_text(output_size));
+    constexpr const char* kSides[] = {"time", "height", "width"};
+    CHECK(checked_add(w.out[d], kernel[d]) - 1 <= w.in[d], Runtime, kName, "(): pool ", kSides[d], " ", kernel[d],
+          " too large relative to input ", kSides[d], " ", w.in[d]);
   }
   Ints sizes = result_sizes(input, w, N);
   Tensor y = empty(sizes, input.dtype(), input.device()), places = empty(sizes, DType::Int64, input.device());

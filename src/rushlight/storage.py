@@ -139,7 +139,10 @@ def _share_memory_(self):
 
 @_method("is_shared")
 def _is_shared(self):
-    return False
+    """Whether other processes see this memory."""
+    from .multiprocessing.reductions import _files
+
+    return self.data_ptr() in _files
 
 
 def _from_file(filename, shared=False, nbytes=0):

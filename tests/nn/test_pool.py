@@ -147,3 +147,72 @@ def test_windows_drawn_at_random_do_not_depend_on_threads():
     (y, at), (y3, at3) = results
     assert torch.equal(y, y3) and torch.equal(at, at3)
     assert torch.equal(x.flatten(2).gather(2, at.flatten(2)), y.flatten(2))
+
+
+def test_windows_of_padding_alone():
+    x = torch.tensor([[1.0]], requires_grad=True)
+    out, where = F.max_pool1d(x, 2, None, 1, 2, return_indices=True)
+    assert out.tolist() == [[float("-inf")]] and where.tolist() == [[0]]
+    out.backward(torch.ones(1, 1))
+    assert x.grad.tolist() == [[0.0]]
+    assert F.max_pool1d(torch.arange(4.0).view(1, 4), 2, 1, 2, 5).tolist() == [[3.0, float("-inf"), 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: F.adaptive_max_pool2d(torch.ones(1, 4, 4).int(), 2),
+            NotImplementedError,
+            "not implemented for 'Int'",
+        ),
+        (
+            lambda: F.adaptive_avg_pool3d(torch.ones(1, 4, 4, 4).long(), 2),
+            NotImplementedError,
+            "not implemented",
+        ),
+        (
+            lambda: F.adaptive_max_pool1d(torch.ones(1, 0, 4), 2),
+            RuntimeError,
+            "Expected input to have non-zero size",
+        ),
+        (lambda: F.fractional_max_pool2d(torch.rand(1, 0, 8, 8), 2, 3), RuntimeError, "Expected input"),
+        (
+            lambda: F.fractional_max_pool2d(torch.rand(1, 1, 7, 7), 2, (7, 3)),
+            RuntimeError,
+            "relative to input height 7",
+        ),
+        (
+            lambda: F.fractional_max_pool3d(torch.rand(1, 7, 7, 7), 2, (3, 3, 7)),
+            RuntimeError,
+            "to input width 7",
+        ),
+        (
+            lambda: F.fractional_max_pool2d(torch.rand(1, 8, 8), 2, output_ratio=[0.5] * 3),
+            ValueError,
+            "output_ratio",
+        ),
+        (
+            lambda: F.max_unpool3d(torch.ones(1, 1, 1, 1, 1), torch.zeros(1, 1, 1, 1, 1).long(), [1, 1]),
+            RuntimeError,
+            "3",
+        ),
+    ],
+)
+def test_shapes_that_pooling_refuses(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_results_without_elements():
+    assert F.fractional_max_pool2d(torch.rand(2, 1, 8, 8), 2, (0, 1)).shape == (2, 1, 0, 1)
+    assert F.adaptive_avg_pool2d(torch.rand(1, 0, 4, 4), 2).shape == (1, 0, 2, 2)
+    for pool in (F.adaptive_avg_pool2d, F.adaptive_max_pool2d):
+        with pytest.raises(RuntimeError, match="Expected grad_output to have non-zero size"):
+            pool(torch.rand(1, 2, 4, 4, requires_grad=True), 0).sum().backward()
+
+
+def test_unpooling_keeps_channels_last():
+    x = torch.rand(1, 2, 4, 4).contiguous(memory_format=torch.channels_last)
+    y, where = F.max_pool2d(x, 2, return_indices=True)
+    assert F.max_unpool2d(y, where, 2).is_contiguous(memory_format=torch.channels_last)

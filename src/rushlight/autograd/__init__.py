@@ -157,6 +157,7 @@ _HOMES = {
     "set_detect_anomaly": "anomaly_mode",
     "set_site_recording": "_why",
     "site_recording_enabled": "_why",
+    "Variable": "variable",
     "why_no_grad": "_why",
 }
 
@@ -166,8 +167,6 @@ def __getattr__(name):
     import importlib
     import importlib.util
 
-    if name == "Variable":
-        return Tensor
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):

@@ -7,6 +7,7 @@ import os
 import textwrap
 
 import rushlight as rl
+from rushlight.nn.parameter import UninitializedTensorMixin
 
 
 class ScriptModule(rl.nn.Module):
@@ -95,6 +96,13 @@ def scripted(module, base=RecursiveScriptModule):
     """The same module, parameters and all, as an instance of `base` too; what is scripted already stays."""
     if isinstance(module, ScriptModule):
         return module
+    if any(
+        isinstance(t, UninitializedTensorMixin)
+        for t in (*module._parameters.values(), *module._buffers.values())
+    ):
+        raise RuntimeError(
+            f"'{type(module).__name__}' has uninitialized parameters. Did you forget to run a forward pass?"
+        )
     new = object.__new__(_kind(base, type(module)))
     new.__dict__.update(module.__dict__)
     return new

@@ -141,6 +141,12 @@ def __getattr__(name):
             value.__module__ = __name__
     elif name == "Tensor":
         from rushlight import Tensor as value
+    elif name == "grad":
+        from rushlight.nn import grad as value
+    elif name in ("_VF", "_Reduction"):
+        from importlib import import_module
+
+        value = import_module({"_VF": "rushlight._VF", "_Reduction": "rushlight.nn._reduction"}[name])
     else:
         from rushlight._missing import no_name
 

@@ -137,18 +137,29 @@ class UninitializedTensorMixin:
         return type(self), (self.requires_grad,)
 
     def __getattribute__(self, name):
-        if (
-            name.startswith("_")
-            or name in UninitializedTensorMixin._allowed
-            or name in ("shape", "__class__")
-        ):
+        allowed = UninitializedTensorMixin._allowed
+        if name.startswith("_") or name in allowed or name in ("shape", "__class__"):
             return super().__getattribute__(name)
-        raise ValueError(
-            f"Attempted to use an uninitialized parameter in Tensor.{name}. "
-            "It has no values before the module's first call; such a lazy module must be run once on an "
-            "example "
-            "of its input before its parameters are used"
-        )
+        raise _uninitialized(f"Tensor.{name}")
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        getter = getattr(func, "__self__", None)  # x.device calls Tensor.device.__get__
+        if name in cls._allowed or getattr(getter, "__name__", None) in cls._allowed or name in _ACCESS:
+            with rl._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+        raise _uninitialized(name or str(func))
+
+
+_ACCESS = frozenset({"__get__", "__set__", "__delete__", "__hash__", "__setattr__"})
+
+
+def _uninitialized(what: str) -> ValueError:
+    return ValueError(
+        f"Attempted to use an uninitialized parameter in {what}. It has no values before the module's first call; "
+        "such a lazy module must be run once on an example of its input before its parameters are used"
+    )
 
 
 def is_lazy(param):

@@ -239,7 +239,7 @@ def multi_head_attention_forward(
         if dropout_p > 0.0:
             weights = F.dropout(weights, dropout_p)
         out = (weights @ v).permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)
-        out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+        out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, out_proj_weight.size(0))
         if average_attn_weights:
             weights = weights.mean(1)
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
@@ -251,7 +251,7 @@ def multi_head_attention_forward(
         out = core.linear(out.transpose(1, 2).flatten(2), out_proj_weight, out_proj_bias).transpose(0, 1)
     else:
         out = out.permute(2, 0, 1, 3).reshape(tgt_len * bsz, embed_dim)
-        out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, -1)
+        out = core.linear(out, out_proj_weight, out_proj_bias).view(tgt_len, bsz, out_proj_weight.size(0))
     return (out if batched else out.squeeze(1)), None
 
 

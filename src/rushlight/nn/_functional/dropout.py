@@ -60,14 +60,14 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     ndim = input.dim()
     if ndim not in (3, 4):
         warnings.warn(
-            f"dropout2d: Received a {ndim}-D input to dropout2d, which takes (N, C, H, W): later versions will "
-            "refuse it",
+            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an "
+            "error in a future release: it drops channels of (N, C, H, W); dropout drops single elements",
             stacklevel=2,
         )
     if ndim == 3:
         warnings.warn(
-            "dropout2d: Received a 3D input to dropout2d, which is taken as (N, C, L); "
-            "a single (C, H, W) needs unsqueeze(0)",
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired: it is taken as (N, C, L), for which dropout1d is meant; a single (C, H, W) needs unsqueeze(0)",
             stacklevel=2,
         )
     return _drop_channels(input, p, training, inplace)

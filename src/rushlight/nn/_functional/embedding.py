@@ -66,7 +66,8 @@ def _sparse_lookup():
         @staticmethod
         @rl.autograd.function.once_differentiable
         def backward(ctx, grad):
-            rows, values = ctx.saved_tensors[0].reshape(-1), grad.reshape(-1, ctx.size[1])
+            rows = ctx.saved_tensors[0].reshape(-1)
+            values = grad.reshape(rows.numel(), ctx.size[1])
             if ctx.padding_idx >= 0:
                 used = rows != ctx.padding_idx
                 rows, values = rows[used], values[used]
@@ -93,6 +94,11 @@ def _check_bags(
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
             f"have the same shape as the input ({input.shape})"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError(
+            f"embedding_bag: expected weight and per_sample_weights to have the same type as each other, but got "
+            f"{weight.dtype} and {per_sample_weights.dtype}"
         )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
@@ -206,8 +212,8 @@ def embedding_bag(
 
 
 def _max_of_bags(vectors, bag, count):
-    if vectors.size(0) == 0:
-        return vectors.new_zeros((count, vectors.size(1)))
+    if vectors.size(0) == 0:  # all bags are empty; the sum of nothing keeps the result in the graph
+        return vectors.sum(0, keepdim=True).expand(count, vectors.size(1)).contiguous()
     sizes = rl.zeros(count, dtype=rl.long, device=bag.device).index_add_(0, bag, rl.ones_like(bag))
     first = sizes.cumsum(0) - sizes
     step = rl.arange(int(sizes.max()), device=bag.device)

@@ -109,16 +109,17 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         )
         align_corners = False
     n = input.dim() - 2
+    shapes = f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+    if input.size(0) != grid.size(0):
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {shapes}")
+    if grid.size(-1) != n:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes "
+            f"{list(grid.shape)}"
+        )
     if n not in (2, 3) or grid.dim() != input.dim():
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
-            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
-    if input.size(0) != grid.size(0) or grid.size(-1) != n:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {n} in last dimension and the batch size of the "
-            "input, "
-            f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, {shapes}"
         )
     if 0 in input.shape[2:]:
         raise RuntimeError(

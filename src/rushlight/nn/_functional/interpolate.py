@@ -4,6 +4,7 @@ Every method is separable: each dimension is resized on its own, by the core or 
 """
 
 import math
+import operator
 import warnings
 
 import rushlight as rl
@@ -96,6 +97,17 @@ def _antialias(x, dim, n_out, kind, align_corners, factor):
     return core.resize_dim(x, dim, n_out, False, align_corners, step, _FILTERS[kind])
 
 
+def _whole(size):
+    """A size as an int; numbers and tensors that are no integers are refused."""
+    try:
+        return operator.index(size)
+    except TypeError:
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+            f"with type {type(size)}: {size}"
+        ) from None
+
+
 def _sizes(input, size, scale_factor, mode, recompute):
     """(size of the result, factors or None for each dimension)."""
     n = input.dim() - 2
@@ -108,8 +120,8 @@ def _sizes(input, size, scale_factor, mode, recompute):
                     "Input and output must have the same number of spatial dimensions, but got "
                     f"{list(input.shape[2:])} after batch and channels, and the size {size}"
                 )
-            return [int(s) for s in size], None
-        return [int(size)] * n, None
+            return [_whole(s) for s in size], None
+        return [_whole(size)] * n, None
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if isinstance(scale_factor, (list, tuple)):
@@ -122,6 +134,11 @@ def _sizes(input, size, scale_factor, mode, recompute):
     else:
         factors = [float(scale_factor)] * n
     out = [math.floor(float(n_in) * f) for n_in, f in zip(input.shape[2:], factors, strict=True)]
+    if any(abs(n_out) >= 1 << 63 for n_out in out):
+        raise RuntimeError(
+            f"value cannot be converted to type int64_t without overflow: scale_factor={scale_factor} of sizes "
+            f"{list(input.shape[2:])}"
+        )
     return out, None if recompute or mode == "area" else factors
 
 

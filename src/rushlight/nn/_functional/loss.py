@@ -19,7 +19,7 @@ def _broadcast(input, target, stacklevel=3):
     if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
-            "They are broadcast against each other, and the loss is then hardly the one that is meant",
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=stacklevel,
         )
     return rl.broadcast_tensors(input, target)

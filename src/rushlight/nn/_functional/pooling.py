@@ -3,6 +3,7 @@
 import rushlight as rl
 from rushlight import _autocast
 from rushlight.nn import _core as core
+from rushlight.nn._functional.vision import in_order_of
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
 
 
@@ -67,6 +68,11 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
 def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
     kernel_size = _ntuple(n)(kernel_size)
     stride = kernel_size if stride is None else _ntuple(n)(stride)
+    for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", _ntuple(n)(padding))):
+        if len(value) != n:
+            raise RuntimeError(
+                f"max_unpool{n}d: There should be exactly {n} elements in {name}, but got {len(value)}"
+            )
     size = _unpool_output_size(input, kernel_size, stride, _ntuple(n)(padding), output_size)
     return unpool(n, input, indices, size)
 
@@ -102,7 +108,9 @@ def unpool(n, input, indices, size):
             f"Found an invalid max index: {int(places.max())} (output volumes are of size "
             f"{'x'.join(map(str, size))}"
         )
-    return input.new_zeros((*planes, total)).scatter(-1, places, flat).view((*planes, *size))
+    return in_order_of(
+        input, input.new_zeros((*planes, total)).scatter(-1, places, flat).view((*planes, *size))
+    )
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -127,6 +135,11 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, indices, sampl
         )
     if output_size is None:
         ratio = _ntuple(n)(output_ratio)
+        if len(ratio) != n:
+            raise ValueError(
+                f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple of Ints. "
+                f"Got {len(ratio)} of them for {n} dimensions"
+            )
         output_size = [int(input.size(i - n) * ratio[i]) for i in range(n)]
     batch = 1 if input.dim() == n + 1 else input.size(0)
     if samples is not None and samples.dim() == 3 and samples.size(0) > batch:

@@ -1,5 +1,7 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
+import functools
+
 import rushlight as rl
 from rushlight import _C
 from rushlight.nn.modules.utils import _pair
@@ -137,13 +139,18 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
             f"input.size(1)={x.size(1)} and kernel_size={kernel}."
         )
-    rows = max(_places(size[0], kernel[0], dilation[0], padding[0], stride[0]), 0)
-    cols = max(_places(size[1], kernel[1], dilation[1], padding[1], stride[1]), 0)
-    blocks = rows * cols
-    if x.size(2) != blocks or blocks < 1:
+    rows = _places(size[0], kernel[0], dilation[0], padding[0], stride[0])
+    cols = _places(size[1], kernel[1], dilation[1], padding[1], stride[1])
+    given = f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, "
+    if rows < 1 or cols < 1:
         raise RuntimeError(
-            f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
-            f"stride={stride}, "
+            f"{given}calculated shape of the array of sliding blocks as ({rows}, {cols}), which is too small "
+            "(non-positive)"
+        )
+    blocks = rows * cols
+    if x.size(2) != blocks:
+        raise RuntimeError(
+            f"{given}"
             "expected size of input's dimension 2 to match the calculated number of sliding blocks "
             f"{rows} * {cols} = {blocks}, "
             f"but got input.size(2)={x.size(2)}."
@@ -201,7 +208,36 @@ def affine_grid(theta, size, align_corners=None):
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "affine_grid behavior has changed for unit-size grids when align_corners=True since 1.3.0: their one "
+            "place is 0, not -1. See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     space = list(size[2:])
     axes = rl.meshgrid(*[_axis(length, align_corners, theta) for length in space], indexing="ij")
     base = rl.stack([*reversed(axes), rl.ones_like(axes[0])], -1).view(1, -1, n + 1)  # x first
-    return (base.expand(theta.size(0), -1, -1) @ theta.transpose(1, 2)).view(theta.size(0), *space, n)
+    return _affine_map().apply(theta, base).view(theta.size(0), *space, n)
+
+
+@functools.cache
+def _affine_map():
+    """base (1, places, n + 1) through each map of theta (N, n, n + 1); its backward saves nothing, so that it can run
+    again. (autograd.Function is loaded when needed.)"""
+
+    class AffineGridGeneratorBackward0(rl.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(theta, base):
+            return base.expand(theta.size(0), -1, -1) @ theta.transpose(1, 2)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.base = inputs[1]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.transpose(1, 2) @ ctx.base.expand(grad.size(0), -1, -1), None
+
+    return AffineGridGeneratorBackward0

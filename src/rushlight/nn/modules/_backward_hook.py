@@ -80,7 +80,7 @@ class BackwardHook:
         out = list(args)
         for place, tensor in zip(places, wrapped, strict=True):
             out[place] = tensor
-        return tuple(out)
+        return type(args)(*out) if hasattr(args, "_fields") else tuple(out)  # a named tuple stays one
 
     def setup_input_hook(self, args):
         def attach(node, places, count):

@@ -1,31 +1,25 @@
 """The slow path of a module call: the one taken when hooks exist somewhere in the process."""
 
 import functools
+import sys
 import warnings
-from collections import OrderedDict
 from typing import Any
 
 import rushlight as rl
 
-# Hooks on all modules; ids in insertion order, as in each module's own dictionaries.
-global_forward: OrderedDict[int, Any] = OrderedDict()
-global_forward_with_kwargs: OrderedDict[int, Any] = OrderedDict()
-global_forward_always: OrderedDict[int, Any] = OrderedDict()
-global_forward_pre: OrderedDict[int, Any] = OrderedDict()
-global_backward: OrderedDict[int, Any] = OrderedDict()
-global_backward_pre: OrderedDict[int, Any] = OrderedDict()
-# None until the first backward hook decides: full hooks, or the old kind.
-global_backward_is_full = [None]
-global_buffer_registration: OrderedDict[int, Any] = OrderedDict()
-global_module_registration: OrderedDict[int, Any] = OrderedDict()
-global_parameter_registration: OrderedDict[int, Any] = OrderedDict()
+
+def home() -> Any:
+    """The module whose globals are the tables of global hooks: programs replace them to drop all hooks."""
+    return sys.modules["rushlight.nn.modules.module"]
 
 
 def call(self, args, kwargs):
     """module(*args, **kwargs) with all hooks."""
+    every = home()
     if not (
         self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
-        or global_forward or global_forward_pre or global_backward or global_backward_pre
+        or every._global_forward_hooks or every._global_forward_pre_hooks
+        or every._global_backward_hooks or every._global_backward_pre_hooks
     ):  # fmt: skip
         return self.forward(*args, **kwargs)
     always_called = set()
@@ -33,15 +27,24 @@ def call(self, args, kwargs):
         return _inner(self, args, kwargs, always_called)
     except Exception:
         # Hooks registered with always_call=True run once even when the call fails.
-        for hook_id, hook in global_forward.items():
-            if hook_id in global_forward_always and hook_id not in always_called:
-                _quietly(hook, self, args, None, kwargs if hook_id in global_forward_with_kwargs else None)
-        for hook_id, hook in self._forward_hooks.items():
-            if hook_id in self._forward_hooks_always_called and hook_id not in always_called:
-                _quietly(
-                    hook, self, args, None, kwargs if hook_id in self._forward_hooks_with_kwargs else None
-                )
+        for table, with_kwargs, always in _forward_tables(self):
+            for hook_id, hook in table.items():
+                if hook_id in always and hook_id not in always_called:
+                    _quietly(hook, self, args, None, kwargs if hook_id in with_kwargs else None)
         raise
+
+
+def _forward_tables(self):
+    """(hooks, those that take kwargs, those called after a failure too): the global ones, then the module's."""
+    every = home()
+    return (
+        (
+            every._global_forward_hooks,
+            every._global_forward_hooks_with_kwargs,
+            every._global_forward_hooks_always_called,
+        ),
+        (self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called),
+    )
 
 
 def _quietly(hook, module, args, result, kwargs):
@@ -58,16 +61,16 @@ def _quietly(hook, module, args, result, kwargs):
 
 
 def _backward_lists(self):
-    full, old = [], []
-    if global_backward:
-        (full if global_backward_is_full[0] else old).extend(global_backward.values())
+    full, old, every = [], [], home()
+    if every._global_backward_hooks:
+        (full if every._global_is_full_backward_hook else old).extend(every._global_backward_hooks.values())
     if self._backward_hooks:
         (full if self._is_full_backward_hook else old).extend(self._backward_hooks.values())
-    return full, old, [*global_backward_pre.values(), *self._backward_pre_hooks.values()]
+    return full, old, [*every._global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
 
 def _inner(self, args, kwargs, always_called):
-    for hook_id, hook in (*global_forward_pre.items(), *self._forward_pre_hooks.items()):
+    for hook_id, hook in (*home()._global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
         if hook_id in self._forward_pre_hooks_with_kwargs:
             changed = hook(self, args, kwargs)
             if changed is not None:
@@ -92,10 +95,7 @@ def _inner(self, args, kwargs, always_called):
 
     result = self.forward(*args, **kwargs)
 
-    for table, with_kwargs, always in (
-        (global_forward, global_forward_with_kwargs, global_forward_always),
-        (self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called),
-    ):
+    for table, with_kwargs, always in _forward_tables(self):
         for hook_id, hook in list(table.items()):
             if hook_id in always:
                 always_called.add(hook_id)
@@ -112,11 +112,11 @@ def _inner(self, args, kwargs, always_called):
             )
         result = boundary.setup_output_hook(result)
     if old:
-        _attach_old(self, old, result)
+        _attach_old(self, old, args, result)
     return result
 
 
-def _attach_old(self, hooks, result):
+def _attach_old(self, hooks, args, result):
     """The old kind of backward hook: put on the node of the first tensor of the result."""
     tensor = result
     while not isinstance(tensor, rl.Tensor):
@@ -129,3 +129,28 @@ def _attach_old(self, hooks, result):
     if tensor.grad_fn is not None:
         for hook in hooks:
             tensor.grad_fn.register_hook(functools.wraps(hook)(functools.partial(hook, self)))
+        _warn_partial(args, result, tensor.grad_fn)
+
+
+def _warn_partial(args, result, node):
+    """The old kind of hook sits on one node: warns where that is not the whole of the module's boundary."""
+    results = (result,) if isinstance(result, rl.Tensor) else result
+    if not (isinstance(results, tuple) and all(isinstance(r, rl.Tensor) for r in results)):
+        _partial("on a Module that does not return a single Tensor or a tuple of Tensors", "grad_output")
+    elif not all(isinstance(a, rl.Tensor) for a in args):
+        _partial(
+            "on a Module that does not take as input a single Tensor or a tuple of Tensors", "grad_input"
+        )
+    elif len({r.grad_fn for r in results if r.grad_fn is not None}) > 1:
+        _partial("when outputs are generated by different autograd Nodes", "grad_output")
+    elif {a.grad_fn for a in args if a.grad_fn is not None} != {n for n, _ in node.next_functions}:
+        _partial("when the forward contains multiple autograd Nodes", "grad_input")
+
+
+def _partial(when, what):
+    warnings.warn(
+        f"Using a non-full backward hook {when} is deprecated: the hook misses some of the {what}. Please use "
+        "register_full_backward_hook, which sees all of them.",
+        FutureWarning,
+        stacklevel=6,
+    )

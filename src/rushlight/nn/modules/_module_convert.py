@@ -80,7 +80,12 @@ def _parse_to(
                 f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})"
             )
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], rl.dtype)):
+        if rest:
+            if rest[0] is not None and not isinstance(rest[0], rl.dtype):
+                raise TypeError(
+                    "to() received an invalid combination of arguments: after a device comes a dtype, got "
+                    f"{type(rest[0]).__name__}; write non_blocking= by its name"
+                )
             dtype = rest.pop(0)
     if rest:
         non_blocking = rest.pop(0)
@@ -90,6 +95,10 @@ def _parse_to(
         raise TypeError(
             "to() received an invalid combination of arguments: expected (device, dtype, non_blocking), "
             "(dtype, non_blocking) or (tensor, non_blocking)"
+        )
+    if copy:
+        raise RuntimeError(
+            ".to() does not accept copy argument: a module is changed in place; copy.deepcopy(m) first"
         )
     if device is not None and not isinstance(device, rl.device):
         device = rl.device(device)

@@ -21,56 +21,56 @@ def _register(table, hook, prepend=False, extra=(), call_hook=True):
 
 def register_module_forward_pre_hook(hook):
     """Adds hook(module, args) before every module's forward; it may return other arguments."""
-    return _register(_hooks.global_forward_pre, hook)
+    return _register(_hooks.home()._global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """Adds hook(module, args, result) after every module's forward; it may return another result."""
-    extra = [_hooks.global_forward_with_kwargs] if with_kwargs else []
-    extra += [_hooks.global_forward_always] if always_call else []
-    return _register(_hooks.global_forward, hook, extra=extra)
+    extra = [_hooks.home()._global_forward_hooks_with_kwargs] if with_kwargs else []
+    extra += [_hooks.home()._global_forward_hooks_always_called] if always_call else []
+    return _register(_hooks.home()._global_forward_hooks, hook, extra=extra)
 
 
 def _set_global_backward(full):
-    if _hooks.global_backward_is_full[0] is (not full):
+    if _hooks.home()._global_is_full_backward_hook is (not full):
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook: "
             "full ones serve for all"
         )
-    _hooks.global_backward_is_full[0] = full
+    _hooks.home()._global_is_full_backward_hook = full
 
 
 def register_module_backward_hook(hook):
     """Adds a backward hook of the old kind to every module."""
     _set_global_backward(False)
-    return _register(_hooks.global_backward, hook)
+    return _register(_hooks.home()._global_backward_hooks, hook)
 
 
 def register_module_full_backward_hook(hook):
     """Adds hook(module, grad_input, grad_output) to every module's backward."""
     _set_global_backward(True)
-    return _register(_hooks.global_backward, hook)
+    return _register(_hooks.home()._global_backward_hooks, hook)
 
 
 def register_module_full_backward_pre_hook(hook):
     """Adds hook(module, grad_output) before every module's backward."""
-    return _register(_hooks.global_backward_pre, hook)
+    return _register(_hooks.home()._global_backward_pre_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook):
     """Adds hook(module, name, buffer), called when a buffer is registered; it may return another one."""
-    return _register(_hooks.global_buffer_registration, hook, call_hook=False)
+    return _register(_hooks.home()._global_buffer_registration_hooks, hook, call_hook=False)
 
 
 def register_module_module_registration_hook(hook):
     """Adds hook(module, name, child), called when a child is registered; it may return another one."""
-    return _register(_hooks.global_module_registration, hook, call_hook=False)
+    return _register(_hooks.home()._global_module_registration_hooks, hook, call_hook=False)
 
 
 def register_module_parameter_registration_hook(hook):
     """Adds hook(module, name, parameter), called when a parameter is registered; it may return another
     one."""
-    return _register(_hooks.global_parameter_registration, hook, call_hook=False)
+    return _register(_hooks.home()._global_parameter_registration_hooks, hook, call_hook=False)
 
 
 class _WrappedHook:
@@ -160,8 +160,8 @@ def register_state_dict_post_hook(self, hook):
 def _register_state_dict_hook(self, hook):
     if getattr(hook, "_from_public_api", False):
         raise RuntimeError(
-            f"Cannot register the same function {hook} as the state dict post hook in two ways: "
-            "register_state_dict_post_hook has it already"
+            f"Cannot register the same function {hook} as the state dict post hook: it was previously "
+            "registered via register_state_dict_post_hook"
         )
     return _register(self._state_dict_hooks, hook, call_hook=False)
 

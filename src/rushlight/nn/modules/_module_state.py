@@ -139,8 +139,8 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
         return
     if not lazy and param.is_meta and not value.is_meta and not assign:
         warnings.warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint into one without memory "
-            "changes nothing (a no-op); assign=True would put the tensor itself there",
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+            "model, which is a no-op; assign=True would put the tensor itself there",
             stacklevel=4,
         )
     try:
@@ -153,8 +153,9 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
                         value.requires_grad_(param.requires_grad)
                 setattr(self, name, value)
             elif lazy:
-                param.materialize(value.shape)
-                param.copy_(value)
+                if not isinstance(value, UninitializedTensorMixin):
+                    param.materialize(value.shape)
+                    param.copy_(value)
             else:
                 param.copy_(value)
     except Exception as error:
@@ -163,6 +164,26 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
             f'While copying the parameter named "{key}", {shapes}whose dimensions in the checkpoint are '
             f"{value.size()}, an exception occurred : {error.args}."
         )
+
+
+def _load_below(module, state, prefix, metadata, assign, reports):
+    """Loads a module and its children; reports: the lists of missing keys, unexpected keys and errors."""
+    local = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local["assign_to_params_buffers"] = True
+    module._load_from_state_dict(state, prefix, local, True, *reports)
+    for name, child in module._modules.items():
+        if child is not None:
+            start = prefix + name + "."
+            below = {k: v for k, v in state.items() if k.startswith(start)}
+            _load_below(child, below, start, metadata, assign, reports)
+    incompatible = _IncompatibleKeys(reports[0], reports[1])
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, incompatible) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                "anything: change the lists of incompatible_keys themselves"
+            )
 
 
 def load_state_dict(self, state_dict, strict=True, assign=False):
@@ -183,24 +204,7 @@ def load_state_dict(self, state_dict, strict=True, assign=False):
     if metadata is not None:
         state_dict._metadata = metadata
 
-    def load(module, state, prefix):
-        local = {} if metadata is None else metadata.get(prefix[:-1], {})
-        if assign:
-            local["assign_to_params_buffers"] = True
-        module._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
-        for name, child in module._modules.items():
-            if child is not None:
-                start = prefix + name + "."
-                load(child, {k: v for k, v in state.items() if k.startswith(start)}, start)
-        incompatible = _IncompatibleKeys(missing, unexpected)
-        for hook in module._load_state_dict_post_hooks.values():
-            if hook(module, incompatible) is not None:
-                raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                    "anything: change the lists of incompatible_keys themselves"
-                )
-
-    load(self, state_dict, "")
+    _load_below(self, state_dict, "", metadata, assign, (missing, unexpected, errors))
     if strict:
         if unexpected:
             errors.insert(

@@ -108,9 +108,9 @@ def named_children(self):
             yield name, module
 
 
-def modules(self):
-    """This module and all below it, each once."""
-    for _, module in self.named_modules():
+def modules(self, remove_duplicate=True):
+    """This module and all below it, each once unless remove_duplicate is False."""
+    for _, module in self.named_modules(remove_duplicate=remove_duplicate):
         yield module
 
 

@@ -2,7 +2,6 @@
 
 import operator
 from collections import OrderedDict
-from collections.abc import Container as ContainerABC
 from collections.abc import Iterable, Mapping
 
 import rushlight as rl
@@ -43,14 +42,14 @@ class _Numbered(Module):
     def __iter__(self):
         return iter(self._modules.values())
 
-    def __setitem__(self, index, module):
-        if isinstance(index, slice):
+    def __setitem__(self, idx, module):
+        if isinstance(idx, slice):
             raise TypeError("assigning to a slice of modules is not supported")
-        setattr(self, self._key(index), module)
+        setattr(self, self._key(idx), module)
 
-    def __delitem__(self, index):
+    def __delitem__(self, idx):
         keys = list(self._modules)
-        for key in keys[index] if isinstance(index, slice) else [self._key(index)]:
+        for key in keys[idx] if isinstance(idx, slice) else [self._key(idx)]:
             delattr(self, key)
         self._renumber(self._modules.values())
 
@@ -84,10 +83,10 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._key(index)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self._key(idx)]
 
     def append(self, module):
         """Adds a module at the end."""
@@ -154,10 +153,10 @@ class ModuleList(_Numbered):
         if modules is not None:
             self += modules
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self._modules.values())[index])
-        return self._modules[self._key(index)]
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self._modules.values())[idx])
+        return self._modules[self._key(idx)]
 
     def append(self, module):
         """Adds a module at the end."""
@@ -307,16 +306,16 @@ class ParameterList(Module):
         if values is not None:
             self += values
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
             out = type(self)()
-            for i in range(*index.indices(len(self))):
+            for i in range(*idx.indices(len(self))):
                 out.append(self[i])
             return out
-        return getattr(self, str(_position(index, len(self))))
+        return getattr(self, str(_position(idx, len(self))))
 
-    def __setitem__(self, index, value):
-        setattr(self, str(_position(index, len(self))), _as_parameter(value))
+    def __setitem__(self, idx, param):
+        setattr(self, str(_position(idx, len(self))), _as_parameter(param))
 
     def __len__(self):
         return self._size
@@ -324,8 +323,8 @@ class ParameterList(Module):
     def __iter__(self):
         return iter(self[i] for i in range(len(self)))
 
-    def __iadd__(self, values):
-        return self.extend(values)
+    def __iadd__(self, parameters):
+        return self.extend(parameters)
 
     def __dir__(self):
         return [key for key in super().__dir__() if not key.isdigit()]
@@ -338,7 +337,9 @@ class ParameterList(Module):
 
     def extend(self, values):
         """Adds several values at the end."""
-        if not isinstance(values, ContainerABC) or isinstance(values, rl.Tensor):
+        if not isinstance(values, Iterable) or isinstance(
+            values, rl.Tensor
+        ):  # a tensor would be cut into rows
             raise TypeError(
                 f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
             )

@@ -37,12 +37,29 @@ def _addindent(text, spaces):
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
 
-# The tables by the names under which packages look at them.
-_global_parameter_registration_hooks = _hooks.global_parameter_registration
-_global_buffer_registration_hooks = _hooks.global_buffer_registration
-_global_module_registration_hooks = _hooks.global_module_registration
-_global_forward_hooks, _global_forward_pre_hooks = _hooks.global_forward, _hooks.global_forward_pre
-_global_backward_hooks, _global_backward_pre_hooks = _hooks.global_backward, _hooks.global_backward_pre
+# Hooks on all modules, by id in the order of registration, under the names that packages look at and replace.
+_global_parameter_registration_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_buffer_registration_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_module_registration_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_forward_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+_global_forward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_backward_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_backward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_is_full_backward_hook: bool | None = None  # decided by the first backward hook
+
+
+def _has_any_global_hook() -> int:
+    """Whether some hook on all calls is registered."""
+    return bool(
+        _global_backward_pre_hooks
+        or _global_backward_hooks
+        or _global_forward_hooks
+        or _global_forward_pre_hooks
+        or _global_forward_hooks_always_called
+        or _global_forward_hooks_with_kwargs
+    )
 
 
 def _registered(hooks, module, name, value):
@@ -55,9 +72,7 @@ def _registered(hooks, module, name, value):
 
 def _check_name(module, kind, name, own):
     if not isinstance(name, str):
-        raise TypeError(
-            f"{kind} name should be a string. Got {type(name).__name__ if kind != 'module' else name}"
-        )
+        raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
     if hasattr(module, name) and name not in own:
         raise KeyError(f"attribute '{name}' already exists")
     if "." in name:
@@ -162,7 +177,7 @@ class Module:
                 f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None "
                 "required)"
             )
-        self._buffers[name] = _registered(_hooks.global_buffer_registration, self, name, tensor)
+        self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -184,7 +199,7 @@ class Module:
                     f"Cannot assign non-leaf Tensor to parameter '{name}': it is the result of an operation. "
                     f"Detach it for a parameter of its own, or compute {name} in forward()"
                 )
-            param = _registered(_hooks.global_parameter_registration, self, name, param)
+            param = _registered(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def add_module(self, name, module):
@@ -192,7 +207,7 @@ class Module:
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
-        self._modules[name] = _registered(_hooks.global_module_registration, self, name, module)
+        self._modules[name] = _registered(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name, module):
         """Another name of `add_module`."""
@@ -391,7 +406,7 @@ class Module:
             if modules is None:
                 raise _too_early(self, "module")
             _forget(own, name, "_parameters", "_buffers")
-            modules[name] = _registered(_hooks.global_module_registration, self, name, value)
+            modules[name] = _registered(_global_module_registration_hooks, self, name, value)
             return
         if modules is not None and name in modules:
             if value is not None:
@@ -399,7 +414,7 @@ class Module:
                     f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None "
                     "expected)"
                 )
-            modules[name] = _registered(_hooks.global_module_registration, self, name, value)
+            modules[name] = _registered(_global_module_registration_hooks, self, name, value)
             return
         buffers = own.get("_buffers")
         if isinstance(value, Tensor) or value is None:
@@ -412,9 +427,7 @@ class Module:
                     if isinstance(value, Buffer)
                     else name not in self._non_persistent_buffers_set
                 )
-                if not known:
-                    _forget(own, name, "_parameters", "_modules")
-                self.register_buffer(name, value, persistent)
+                _register_buffer(self, name, value, persistent)
                 return
         elif buffers is not None and name in buffers:
             raise TypeError(
@@ -480,6 +493,23 @@ _WrappedHook.__module__ = __name__  # files name it so
 
 _C._give_module_call(Module)
 Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by
+
+
+def _register_buffer(module, name, value, persistent):
+    """register_buffer() of a subclass may lack the argument `persistent`, which is newer than the method."""
+    import inspect
+
+    if type(module).register_buffer is Module.register_buffer:
+        module.register_buffer(name, value, persistent)
+    elif "persistent" in inspect.signature(module.register_buffer).parameters:
+        module.register_buffer(name, value, persistent=persistent)
+    elif persistent:
+        module.register_buffer(name, value)
+    else:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
+            f"the `persistent` argument is not allowed. Add it to {type(module).__name__}.register_buffer"
+        )
 
 
 def _forget(own, name, *tables):
