@@ -15,8 +15,17 @@ namespace rl {
 
 // The class of sparse tensors, once it is loaded: their entries stand beside them, so they are added by their class.
 PyTypeObject* g_sparse_type = nullptr;
-static bool is_sparse(const Tensor& t) { return g_sparse_type && PyObject_TypeCheck(t.object(), g_sparse_type); }
-static Tensor add_sparse(const Tensor& a, const Tensor& b) {
+bool (*g_adds_itself)(PyTypeObject*) = nullptr;  // the same for classes with __torch_dispatch__
+static bool adds_itself(const Tensor& t) {
+  PyTypeObject* type = Py_TYPE(t.object());
+  return type != g_tensor_type && ((g_sparse_type && PyType_IsSubtype(type, g_sparse_type)) || g_adds_itself(type));
+}
+static Tensor detached(const Tensor& t) {
+  PyObject* own = PyObject_CallMethod(t.object(), "detach", nullptr);
+  if (!own) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
+  return Tensor::own(reinterpret_cast<TensorObject*>(own));
+}
+static Tensor add_by_class(const Tensor& a, const Tensor& b) {
   PyObject* sum = PyNumber_Add(a.object(), b.object());
   if (!sum) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
   return Tensor::own(reinterpret_cast<TensorObject*>(sum));
@@ -262,7 +271,7 @@ class Run {
     if (in.size() <= e.nr) in.resize(std::max<int64_t>(e.nr + 1, e.node->results.size()));
     Tensor& slot = in[e.nr];
     if (!slot.defined()) slot = std::move(g);
-    else if (is_sparse(slot) || is_sparse(g)) slot = add_sparse(slot, g);
+    else if (adds_itself(slot) || adds_itself(g)) slot = add_by_class(slot, g);
     else if (!call_.create_graph && owned_alone(slot)) g_engine_ops.add_inplace(slot, g);
     else slot = g_engine_ops.add(slot, g);
   }
@@ -398,8 +407,9 @@ Grads AccumulateGrad::backward(const Grads& dy) {
     Tensor plain = g_engine_ops.resolved(Tensor::borrow(v->grad));
     Py_SETREF(v->grad, reinterpret_cast<TensorObject*>(plain.release()));
   }
-  if (is_sparse(g) || (v->grad && is_sparse(Tensor::borrow(v->grad)))) {
-    if (v->grad) g = add_sparse(Tensor::borrow(v->grad), g);
+  if (adds_itself(g) || (v->grad && adds_itself(Tensor::borrow(v->grad)))) {
+    if (v->grad) g = add_by_class(Tensor::borrow(v->grad), g);
+    else if (!grad_enabled() && g_adds_itself(Py_TYPE(g.object()))) g = detached(g);
     TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));
     Py_XDECREF(old);
   } else if (!v->grad) {

@@ -10,9 +10,10 @@
 namespace rl {
 
 // Why a call takes the slow path: bits, process-wide.
-enum Watch : uint32_t { kWatchProfile = 1, kWatchModes = 2 };
+enum Watch : uint32_t { kWatchProfile = 1, kWatchModes = 2, kWatchDispatch = 4 };
 extern uint32_t g_watched;
 inline bool watched() { return __builtin_expect(g_watched != 0, 0); }
+inline bool dispatching() { return __builtin_expect(g_watched & kWatchDispatch, 0); }
 inline bool profiling() { return __builtin_expect(g_watched & kWatchProfile, 0); }
 
 enum class ProfileKind : uint8_t { Op, Backward, Region };

@@ -3,7 +3,9 @@
 #include "autograd/meta.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "python/dispatch.h"
 #include "python/node_type.h"
+#include "python/op_object.h"
 #include "python/override.h"
 #include "tensor/cut.h"
 
@@ -14,6 +16,13 @@ namespace {
 
 std::string computed_at(const Tensor& t) {
   return t->grad_fn && t->grad_fn->site ? text(", and was computed at ", t->grad_fn->site.describe()) : "";
+}
+
+Tensor ones_like(const Tensor& t) {
+  PyObject* argument = t.object();
+  PyObject* ones = PyObject_Vectorcall(op_function("ones_like"), &argument, 1, nullptr);
+  if (!ones) python_error();
+  return Tensor::own(reinterpret_cast<TensorObject*>(ones));
 }
 
 // The gradient of each root: given, or 1 for a single element.
@@ -49,7 +58,8 @@ Tensors root_gradients(const Tensors& roots, PyObject* given, int64_t rows) {
       CHECK(!is_complex(r.dtype()), Runtime,
             "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
       NoGrad raw;
-      out.push_back(ops::full(r.sizes(), Scalar(1), r.dtype(), r.device()));
+      if (dispatching() && dispatches(Py_TYPE(r.object()))) out.push_back(ones_like(r));
+      else out.push_back(ops::full(r.sizes(), Scalar(1), r.dtype(), r.device()));
     }
   }
   return out;
@@ -162,14 +172,20 @@ NewObject gradient_edge_op(const Tensor& t) {
 }
 NewObject current_site() { return {site_object(Site::here())}; }
 
-// Puts a callable in the way of all calls of ops in this thread (None: takes it away); the one before.
-NewObject swap_function_mode(Object mode) {
-  CHECK(mode.p == Py_None || PyCallable_Check(mode.p), Type, "a function mode must be callable, not ",
-        Py_TYPE(mode.p)->tp_name);
-  PyObject* before = function_mode();
-  before = Py_NewRef(before ? before : Py_None);
-  set_function_mode(mode.p == Py_None ? nullptr : mode.p);
-  return {before};
+// The TorchFunctionModes of this thread, outermost first.
+NewObject function_modes() {
+  PyObject* list = PyList_New(0);
+  for (PyObject* mode : mode_stack()) PyList_Append(list, mode);
+  return {list};
+}
+// The one that the next call goes to, or None.
+NewObject innermost_mode() {
+  PyObject* mode = function_mode();
+  return {Py_NewRef(mode ? mode : Py_None)};
+}
+NewObject pop_mode() {
+  CHECK(!mode_stack().empty(), Runtime, "no TorchFunctionMode is active");
+  return {pop_function_mode()};
 }
 
 void set_sparse_type(Object type) {
@@ -177,7 +193,15 @@ void set_sparse_type(Object type) {
   g_sparse_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.p));
 }
 
-bool set_overrides(bool on) { return std::exchange(t_overrides, on); }
+bool set_overrides(bool on) {
+  return std::exchange(t_overriding, on ? Overriding::On : Overriding::Off) == Overriding::On;
+}
+// 0: classes and modes take over; 1: modes only; 2: nobody. The one before.
+int64_t swap_overriding(int64_t state) {
+  CHECK(state >= 0 && state <= 2, Value, "_swap_overriding: expected 0, 1 or 2, got ", state);
+  return static_cast<int64_t>(std::exchange(t_overriding, static_cast<Overriding>(state)));
+}
+int64_t overriding() { return static_cast<int64_t>(t_overriding); }
 
 }  // namespace
 
@@ -203,7 +227,11 @@ static const Register registered([](Ops& ops) {
   ops.def("_backward_run", backward_run, "", kNoOut);
   ops.def("_edge_in_run", edge_in_run, "input, run", kNoOut);
   ops.def("_edge_tensor", edge_tensor, "node, output_nr", kNoOut);
-  ops.def("_swap_function_mode", swap_function_mode, "mode", kNoOut);
+  ops.def("_swap_overriding", swap_overriding, "state", kNoOut);
+  ops.def("_overriding", overriding, "", kNoOut);
+  ops.def("_function_modes", function_modes, "", kNoOut);
+  ops.def("_function_mode", innermost_mode, "", kNoOut);
+  ops.def("_pop_function_mode", pop_mode, "", kNoOut);
 });
 
 }  // namespace rl

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "python/arguments.h"
 #include "python/bridge.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/lazy_call.h"
 #include "python/note_result.h"
@@ -331,6 +332,7 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
     if (!simple(self) || !simple(index) || watched()) {
       PyObject* args[] = {self, index};
       if (PyObject* result = slot_override("__getitem__", args, 2)) return result;
+      if (PyObject* result = dispatching() ? dispatch_method("__getitem__", args, 2) : nullptr) return result;
     }
     Profiled timed("aten::__getitem__", ProfileKind::Op, nullptr, module_scope());
     Tensor y = get(Tensor::borrow(self), index);
@@ -344,7 +346,9 @@ int tensor_setitem(PyObject* self, PyObject* index, PyObject* value) {
     CHECK(value, Type, "Tensor does not support deleting items");
     if (!simple(self) || !simple(index) || !simple(value) || watched()) {
       PyObject* args[] = {self, index, value};
-      if (PyObject* result = slot_override("__setitem__", args, 3)) {
+      PyObject* result = slot_override("__setitem__", args, 3);
+      if (!result && dispatching()) result = dispatch_method("__setitem__", args, 3);
+      if (result) {
         Py_DECREF(result);
         return 0;
       }

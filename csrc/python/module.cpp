@@ -11,6 +11,7 @@
 #include "ops/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/function_node.h"
 #include "python/fused_type.h"
@@ -18,6 +19,7 @@
 #include "python/module_call.h"
 #include "python/node_type.h"
 #include "python/op_object.h"
+#include "python/override.h"
 #include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
@@ -148,8 +150,9 @@ PyMODINIT_FUNC PyInit__C() {
                                              PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
-  for (auto install : {install_value_types, install_tensor_type, install_node_type, install_storage_type,
-                       install_function_node, install_generator_type, install_module_call, install_fused_type})
+  for (auto install :
+       {install_overrides, install_value_types, install_tensor_type, install_node_type, install_storage_type,
+        install_function_node, install_generator_type, install_module_call, install_fused_type})
     if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);
@@ -186,5 +189,6 @@ PyMODINIT_FUNC PyInit__C() {
                   ops::conj,
                   ops::neg,
                   ops::resolved};
+  dispatch_engine_ops();
   return m;
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/profile.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/op_arguments.h"
 #include "python/op_call.h"
@@ -20,6 +21,7 @@ struct OpObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   OpDef* def;
   Form form;
+  const std::string* name;  // under which it was installed: its own or an alias
   PyObject* dict;
 };
 
@@ -32,35 +34,61 @@ std::vector<std::pair<std::string, std::string>>& aliases() {
   return *a;
 }
 
+bool overridden(const Call& call) {
+  if (t_overriding != Overriding::On) return false;
+  Py_ssize_t all = call.count + (call.names ? PyTuple_GET_SIZE(call.names) : 0);
+  for (Py_ssize_t i = 0; i < all; ++i)
+    if (overrides(call.args[i])) return true;
+  return false;
+}
+
+// Somebody looks at all calls: modes and classes with __torch_function__, then those with __torch_dispatch__, then the
+// profiler.
+[[gnu::cold]] PyObject* watched_call(PyObject* callable, const Call& call) {
+  OpDef& def = *reinterpret_cast<OpObject*>(callable)->def;
+  // Private ops are steps of others.
+  if ((function_mode() && def.name[0] != '_') || overridden(call))
+    return call_override(callable, call.args, call.count, call.names);
+  if (dispatching())
+    if (PyObject* result = dispatch_call(callable, call.args, call.count, call.names)) return result;
+  return profiling() ? run_profiled(def, call) : run_op(def, call);
+}
+
 PyObject* op_vectorcall(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* op = reinterpret_cast<OpObject*>(callable);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   return guarded([&]() -> PyObject* {
-    if (t_overrides) {
-      // Private ops are steps of others.
-      if (watched() && function_mode() && op->def->name[0] != '_') return call_override(callable, args, nargs, kwnames);
-      Py_ssize_t all = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-      for (Py_ssize_t i = 0; i < all; ++i)
-        if (overrides(args[i])) return call_override(callable, args, nargs, kwnames);
-    }
     Call call{args, nargs, kwnames, op->form};
-    return profiling() ? run_profiled(*op->def, call) : run_op(*op->def, call);
+    if (watched()) return watched_call(callable, call);
+    if (overridden(call)) return call_override(callable, args, nargs, kwnames);
+    return run_op(*op->def, call);
   });
 }
 
 PyObject* op_repr(PyObject* self) {
   auto* op = reinterpret_cast<OpObject*>(self);
   const char* kind = op->form == Form::Function ? "function" : "method";
-  return PyUnicode_FromFormat("<built-in %s %s%s>", kind, op->def->name.c_str(), op->form == Form::Inplace ? "_" : "");
+  return PyUnicode_FromFormat("<built-in %s %s%s>", kind, op->name->c_str(), op->form == Form::Inplace ? "_" : "");
 }
 
+// Namespaces whose functions PyTorch calls linalg_inv, in the module _C._linalg.
+bool joined(const std::string& space) { return space == "linalg" || space == "fft" || space == "special"; }
+std::string space_of(const OpObject* op) {
+  size_t dot = op->name->rfind('.');
+  return dot == std::string::npos ? "" : op->name->substr(0, dot);
+}
 std::string short_name(const OpObject* op) {
-  size_t dot = op->def->name.rfind('.');
-  return op->def->name.substr(dot == std::string::npos ? 0 : dot + 1) + (op->form == Form::Inplace ? "_" : "");
+  std::string space = space_of(op), last = op->name->substr(space.empty() ? 0 : space.size() + 1);
+  return (joined(space) ? space + "_" : "") + last + (op->form == Form::Inplace ? "_" : "");
 }
 
 PyObject* op_name(PyObject* self, void*) {
   return PyUnicode_FromString(short_name(reinterpret_cast<OpObject*>(self)).c_str());
+}
+// "linalg.inv_": with the namespace that it is registered in.
+PyObject* op_full_name(PyObject* self, void*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  return PyUnicode_FromFormat("%s%s", op->def->name.c_str(), op->form == Form::Inplace ? "_" : "");
 }
 PyObject* op_doc(PyObject* self, void*) {
   OpDef* def = reinterpret_cast<OpObject*>(self)->def;
@@ -100,7 +128,17 @@ PyObject* op_results(PyObject* self, void*) {
   return Py_NewRef(Py_None);
 }
 PyObject* op_flags(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<OpObject*>(self)->def->flags); }
-PyObject* op_module(PyObject*, void*) { return PyUnicode_FromString("rushlight"); }
+PyObject* op_module(PyObject* self, void*) {
+  static constexpr const char* kNative[] = {"avg_pool2d", "avg_pool3d", "gelu",
+                                            "linear",     "logsigmoid", "one_hot",
+                                            "softplus",   "softshrink", "scaled_dot_product_attention"};
+  auto* op = reinterpret_cast<OpObject*>(self);
+  std::string space = space_of(op), name = short_name(op);
+  for (const char* native : kNative)
+    if (space == "nn.functional" && name == native) space = "_C._nn";
+  if (joined(space)) space = "_C._" + space;
+  return PyUnicode_FromFormat(space.empty() ? "rushlight" : "rushlight.%s", space.c_str());
+}
 PyObject* op_reduce(PyObject* self, PyObject*) {
   auto* op = reinterpret_cast<OpObject*>(self);
   PyObject* getattr = PyObject_GetAttrString(PyImport_AddModule("builtins"), "getattr");
@@ -109,7 +147,7 @@ PyObject* op_reduce(PyObject* self, PyObject*) {
     PyObject* find = module ? PyObject_GetAttrString(module, "_find_op") : nullptr;
     Py_XDECREF(module);
     Py_XDECREF(getattr);
-    return find ? Py_BuildValue("(N(s))", find, op->def->name.c_str()) : nullptr;
+    return find ? Py_BuildValue("(N(s))", find, op->name->c_str()) : nullptr;
   }
   return Py_BuildValue("(N(Os))", getattr, g_tensor_type, short_name(op).c_str());
 }
@@ -121,6 +159,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_results", op_results, nullptr, nullptr, nullptr},
+                           {"_op_name", op_full_name, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -148,11 +187,12 @@ int ready(PyTypeObject& t, const char* name, bool method) {
   return PyType_Ready(&t);
 }
 
-PyObject* make_op(OpDef* def, Form form) {
+PyObject* make_op(OpDef* def, Form form, const std::string& name) {
   auto* op = PyObject_New(OpObject, form == Form::Function ? &kFunctionType : &kMethodType);
   op->vectorcall = op_vectorcall;
   op->def = def;
   op->form = form;
+  op->name = &name;
   op->dict = nullptr;
   return reinterpret_cast<PyObject*>(op);
 }
@@ -164,13 +204,13 @@ void set_method(const std::string& name, PyObject* op) {
 
 void install(PyObject* ops, const std::string& name, OpDef* def) {
   if (!(def->flags & kNoFunction)) {
-    PyObject* f = make_op(def, Form::Function);
+    PyObject* f = make_op(def, Form::Function, name);
     PyDict_SetItemString(ops, name.c_str(), f);
     Py_DECREF(f);
   }
-  if (def->flags & kMethod) set_method(name, make_op(def, Form::Method));
+  if (def->flags & kMethod) set_method(name, make_op(def, Form::Method, name));
   if (def->flags & kInplace) {
-    PyObject* f = make_op(def, Form::Inplace);
+    PyObject* f = make_op(def, Form::Inplace, name);
     if (!(def->flags & kNoFunction)) PyDict_SetItemString(ops, (name + "_").c_str(), f);
     set_method(name + "_", f);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "autograd/profile.h"
 #include "tensor/tensor.h"
@@ -11,12 +12,17 @@
 namespace rl {
 
 extern PyObject* g_disabled_torch_function;  // the marker that Parameter carries
-// Off while a class handles a call, so that the call it makes in turn is the plain one.
-extern thread_local bool t_overrides;
-// What TorchFunctionMode put in the way of all calls in this thread: f(callable, types, args, kwargs). Borrowed, or
-// null.
+// Who may take over in this thread: classes and modes, modes only, nobody. Less than all while a class handles a call,
+// so that the call it makes in turn is the plain one.
+enum class Overriding : uint8_t { On, ModesOnly, Off };
+extern thread_local Overriding t_overriding;
+// The innermost TorchFunctionMode of this thread, if modes may take over. Borrowed, or null.
 PyObject* function_mode();
-void set_function_mode(PyObject* mode);
+const std::vector<PyObject*>& mode_stack();
+void push_function_mode(PyObject* mode);
+void insert_function_mode(int64_t index, PyObject* mode);  // 0: outermost
+int install_overrides(PyObject* module);
+PyObject* pop_function_mode();  // a new reference
 
 // Whether an argument (a tensor, or a list of them) belongs to a class that overrides ops.
 bool overrides(PyObject* o);

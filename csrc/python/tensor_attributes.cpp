@@ -3,6 +3,7 @@
 #include "autograd/record.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/op_object.h"
 #include "python/override.h"
@@ -69,7 +70,9 @@ int set_hooks(PyObject* s, PyObject* v, void*) {
   return 0;
 }
 PyObject* get_data(PyObject* s, void*) {
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (dispatching())
+      if (PyObject* taken = dispatch_method("detach", &s, 1)) return taken;
     Tensor t = alias(handle(s));
     Version* own = new_version(0);
     set_version(t.get(), own);

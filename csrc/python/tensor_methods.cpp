@@ -4,6 +4,7 @@
 #include "autograd/record.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/override.h"
 #include "python/tensor_type.h"
@@ -183,7 +184,7 @@ PyMethodDef kTensorMethods[] = {
     {"storage_offset", asked_call<m_storage_offset, "storage_offset">, METH_NOARGS,
      "The place of its first element in the storage, in elements."},
     {"data_ptr", asked_call<m_data_ptr, "data_ptr">, METH_NOARGS, "The address of the first element."},
-    {"item", asked_call<m_item, "item">, METH_NOARGS, "The one element as a Python number."},
+    {"item", asked_call<dispatched_call<m_item, "item">, "item">, METH_NOARGS, "The one element as a Python number."},
     {"size", fast(asked_one<m_size, "size", "dim">), METH_FASTCALL | METH_KEYWORDS,
      "size($self, dim=None)\n--\n\nIts sizes, a torch.Size; or the size of one dimension."},
     {"stride", fast(asked_one<m_stride, "stride", "dim">), METH_FASTCALL | METH_KEYWORDS,
@@ -210,7 +211,7 @@ PyMethodDef kTensorMethods[] = {
     {"_get_post_accumulate_hooks", get_post_accumulate, METH_NOARGS, nullptr},
     {"retain_grad", asked_call<m_retain_grad, "retain_grad">, METH_NOARGS,
      "Makes backward() keep the gradient of a computed tensor in its grad."},
-    {"detach_", asked_call<m_detach_, "detach_">, METH_NOARGS,
+    {"detach_", asked_call<dispatched_call<m_detach_, "detach_">, "detach_">, METH_NOARGS,
      "Takes the tensor itself out of the graph, which makes it a leaf."},
     {"_bump_version", m_bump_version, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};

@@ -8,6 +8,7 @@
 #include "autograd/meta.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/indexing.h"
 #include "python/operators.h"
@@ -142,6 +143,10 @@ int tensor_bool(PyObject* s) {
     return value;
   }
   return guarded_int([&] {
+    if (PyObject* truth = dispatching() ? dispatch_method("__bool__", &s, 1) : nullptr) {
+      Owned held(truth);
+      return PyObject_IsTrue(truth);
+    }
     CHECK(cast(s)->numel != 0, Runtime, "Boolean value of Tensor with no values is ambiguous");
     CHECK(cast(s)->numel == 1, Runtime, "Boolean value of Tensor with more than one value is ambiguous",
           "\n  Its shape is ", to_text(handle(s).sizes()), ": say which is meant, t.any(), t.all() or t.item()");
@@ -196,6 +201,7 @@ TensorObject* new_tensor_object(PyTypeObject* type) {
     PyObject* o = type->tp_alloc(type, 0);
     if (!o) python_error();
     blank(cast(o));
+    note_class(type);
     return cast(o);  // tracked by tp_alloc
   }
   blank(t);
@@ -209,54 +215,55 @@ int install_tensor_type(PyObject* module) {
       "An n-dimensional array of one element type. torch.tensor(data), zeros(size), randn(size) and other functions "
       "make\n"
       "them; operations on tensors with requires_grad=True are recorded, and backward() computes gradients.";
-  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(doc)},
-                         {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
-                         {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
-                         {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
-                         {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
-                         {Py_tp_getset, kTensorAttributes},
-                         {Py_tp_methods, kTensorMethods},
-                         {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
-                         {Py_mp_length, reinterpret_cast<void*>(tensor_length)},
-                         {Py_mp_subscript, reinterpret_cast<void*>(tensor_getitem)},
-                         {Py_mp_ass_subscript, reinterpret_cast<void*>(tensor_setitem)},
-                         {Py_sq_length, reinterpret_cast<void*>(tensor_length)},
-                         {Py_nb_bool, reinterpret_cast<void*>(tensor_bool)},
-                         {Py_nb_float, reinterpret_cast<void*>(asked_slot<tensor_float, "__float__">)},
-                         {Py_nb_int, reinterpret_cast<void*>(asked_slot<tensor_int, "__int__">)},
-                         {Py_nb_index, reinterpret_cast<void*>(asked_slot<tensor_index, "__index__">)},
-                         {Py_nb_add, reinterpret_cast<void*>(op_add)},
-                         {Py_nb_subtract, reinterpret_cast<void*>(op_subtract)},
-                         {Py_nb_multiply, reinterpret_cast<void*>(op_multiply)},
-                         {Py_nb_true_divide, reinterpret_cast<void*>(op_divide)},
-                         {Py_nb_matrix_multiply, reinterpret_cast<void*>(op_matmul)},
-                         {Py_nb_negative, reinterpret_cast<void*>(op_negative)},
-                         {Py_nb_inplace_add, reinterpret_cast<void*>(op_iadd)},
-                         {Py_nb_inplace_subtract, reinterpret_cast<void*>(op_isubtract)},
-                         {Py_nb_inplace_multiply, reinterpret_cast<void*>(op_imultiply)},
-                         {Py_nb_inplace_true_divide, reinterpret_cast<void*>(op_idivide)},
-                         {Py_tp_richcompare, reinterpret_cast<void*>(op_compare)},
-                         {Py_nb_power, reinterpret_cast<void*>(op_power)},
-                         {Py_nb_floor_divide, reinterpret_cast<void*>(op_floor_divide)},
-                         {Py_nb_remainder, reinterpret_cast<void*>(op_remainder)},
-                         {Py_nb_divmod, reinterpret_cast<void*>(op_divmod)},
-                         {Py_nb_and, reinterpret_cast<void*>(op_and)},
-                         {Py_nb_or, reinterpret_cast<void*>(op_or)},
-                         {Py_nb_xor, reinterpret_cast<void*>(op_xor)},
-                         {Py_nb_lshift, reinterpret_cast<void*>(op_lshift)},
-                         {Py_nb_rshift, reinterpret_cast<void*>(op_rshift)},
-                         {Py_nb_invert, reinterpret_cast<void*>(op_invert)},
-                         {Py_nb_absolute, reinterpret_cast<void*>(op_absolute)},
-                         {Py_nb_positive, reinterpret_cast<void*>(op_positive)},
-                         {Py_nb_inplace_power, reinterpret_cast<void*>(op_ipower)},
-                         {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(op_ifloor_divide)},
-                         {Py_nb_inplace_remainder, reinterpret_cast<void*>(op_iremainder)},
-                         {Py_nb_inplace_and, reinterpret_cast<void*>(op_iand)},
-                         {Py_nb_inplace_or, reinterpret_cast<void*>(op_ior)},
-                         {Py_nb_inplace_xor, reinterpret_cast<void*>(op_ixor)},
-                         {Py_nb_inplace_lshift, reinterpret_cast<void*>(op_ilshift)},
-                         {Py_nb_inplace_rshift, reinterpret_cast<void*>(op_irshift)},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(doc)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+      {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
+      {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
+      {Py_tp_getset, kTensorAttributes},
+      {Py_tp_methods, kTensorMethods},
+      {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
+      {Py_mp_length, reinterpret_cast<void*>(tensor_length)},
+      {Py_mp_subscript, reinterpret_cast<void*>(tensor_getitem)},
+      {Py_mp_ass_subscript, reinterpret_cast<void*>(tensor_setitem)},
+      {Py_sq_length, reinterpret_cast<void*>(tensor_length)},
+      {Py_nb_bool, reinterpret_cast<void*>(tensor_bool)},
+      {Py_nb_float, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_float, "__float__">, "__float__">)},
+      {Py_nb_int, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_int, "__int__">, "__int__">)},
+      {Py_nb_index, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_index, "__index__">, "__index__">)},
+      {Py_nb_add, reinterpret_cast<void*>(op_add)},
+      {Py_nb_subtract, reinterpret_cast<void*>(op_subtract)},
+      {Py_nb_multiply, reinterpret_cast<void*>(op_multiply)},
+      {Py_nb_true_divide, reinterpret_cast<void*>(op_divide)},
+      {Py_nb_matrix_multiply, reinterpret_cast<void*>(op_matmul)},
+      {Py_nb_negative, reinterpret_cast<void*>(op_negative)},
+      {Py_nb_inplace_add, reinterpret_cast<void*>(op_iadd)},
+      {Py_nb_inplace_subtract, reinterpret_cast<void*>(op_isubtract)},
+      {Py_nb_inplace_multiply, reinterpret_cast<void*>(op_imultiply)},
+      {Py_nb_inplace_true_divide, reinterpret_cast<void*>(op_idivide)},
+      {Py_tp_richcompare, reinterpret_cast<void*>(op_compare)},
+      {Py_nb_power, reinterpret_cast<void*>(op_power)},
+      {Py_nb_floor_divide, reinterpret_cast<void*>(op_floor_divide)},
+      {Py_nb_remainder, reinterpret_cast<void*>(op_remainder)},
+      {Py_nb_divmod, reinterpret_cast<void*>(op_divmod)},
+      {Py_nb_and, reinterpret_cast<void*>(op_and)},
+      {Py_nb_or, reinterpret_cast<void*>(op_or)},
+      {Py_nb_xor, reinterpret_cast<void*>(op_xor)},
+      {Py_nb_lshift, reinterpret_cast<void*>(op_lshift)},
+      {Py_nb_rshift, reinterpret_cast<void*>(op_rshift)},
+      {Py_nb_invert, reinterpret_cast<void*>(op_invert)},
+      {Py_nb_absolute, reinterpret_cast<void*>(op_absolute)},
+      {Py_nb_positive, reinterpret_cast<void*>(op_positive)},
+      {Py_nb_inplace_power, reinterpret_cast<void*>(op_ipower)},
+      {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(op_ifloor_divide)},
+      {Py_nb_inplace_remainder, reinterpret_cast<void*>(op_iremainder)},
+      {Py_nb_inplace_and, reinterpret_cast<void*>(op_iand)},
+      {Py_nb_inplace_or, reinterpret_cast<void*>(op_ior)},
+      {Py_nb_inplace_xor, reinterpret_cast<void*>(op_ixor)},
+      {Py_nb_inplace_lshift, reinterpret_cast<void*>(op_ilshift)},
+      {Py_nb_inplace_rshift, reinterpret_cast<void*>(op_irshift)},
+      {0, nullptr}};
   static PyMemberDef members[] = {
       {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
       {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
@@ -271,11 +278,23 @@ int install_tensor_type(PyObject* module) {
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return -1;
   g_tensor_type->tp_name = "Tensor";  // what Python's own messages call it
+  // Attributes have the qualified names that PyTorch's have, whose class is TensorBase.
+  for (PyGetSetDef* a = kTensorAttributes; a->name; ++a) {
+    PyObject* found = PyDict_GetItemString(g_tensor_type->tp_dict, a->name);
+    if (found && PyObject_TypeCheck(found, &PyGetSetDescr_Type))
+      Py_XSETREF(reinterpret_cast<PyDescrObject*>(found)->d_qualname, PyUnicode_FromFormat("TensorBase.%s", a->name));
+  }
   static PyMethodDef disabled = {"_disabled_torch_function_impl",
                                  [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); },
                                  METH_VARARGS, nullptr};
   g_disabled_torch_function = PyCFunction_NewEx(&disabled, nullptr, nullptr);
   PyModule_AddObjectRef(module, "_disabled_torch_function_impl", g_disabled_torch_function);
+  static PyMethodDef no_dispatch = {"_disabled_torch_dispatch_impl",
+                                    [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); },
+                                    METH_VARARGS, nullptr};
+  g_disabled_torch_dispatch = PyCFunction_NewEx(&no_dispatch, nullptr, nullptr);
+  PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", g_disabled_torch_dispatch);
+  PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), "__torch_dispatch__", g_disabled_torch_dispatch);
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type));
 }
 

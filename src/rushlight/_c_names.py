@@ -1,6 +1,7 @@
 """Private names of torch._C that popular packages touch, beside those that the extension itself has."""
 
 import contextlib
+import enum
 
 import rushlight as rl
 from rushlight import _C, _missing
@@ -69,9 +70,7 @@ def _is_alias_of(a, b):
 
 
 def _is_torch_function_enabled():
-    before = _C.ops["_set_torch_function"](True)
-    _C.ops["_set_torch_function"](before)
-    return before
+    return _C.ops["_overriding"]() == 0
 
 
 def _is_torch_function_mode_enabled():
@@ -79,28 +78,105 @@ def _is_torch_function_mode_enabled():
 
 
 def _len_torch_function_stack():
-    from rushlight._compose import _modes
+    return len(_function_stack())
 
-    return len(_modes)
+
+def _function_stack():
+    """The modes of this thread, outermost first; a default device is one, as in PyTorch."""
+    from rushlight.utils import _device
+
+    return [*_device.default(), *_C.ops["_function_modes"]()]
 
 
 def _show_config():
     return rl.__config__.show()
 
 
-class DisableTorchFunctionSubclass(contextlib.ContextDecorator):
-    """A block in which classes do not take over functions."""
+_disabled_torch_function_impl = _C._disabled_torch_function_impl
+_disabled_torch_dispatch_impl = _C._disabled_torch_dispatch_impl
+
+
+class _Guard(contextlib.ContextDecorator):
+    """A switch that is set for a block; if `_at_once`, also from its making until its end."""
+
+    _at_once = False
+
+    def _set(self):
+        raise NotImplementedError
+
+    def __init__(self):
+        self._undo = [self._set()] if self._at_once else []
 
     def __enter__(self):
-        self._was = _C.ops["_set_torch_function"](False)
+        self._undo.append(self._set())
         return self
 
     def __exit__(self, *exc):
-        _C.ops["_set_torch_function"](self._was)
+        self._undo.pop()()
+
+    def __del__(self):
+        while self._undo:
+            self._undo.pop()()
 
 
-DisableTorchFunction = DisableTorchFunctionSubclass
-_DisableTorchDispatch = contextlib.nullcontext
+class _Overriding(_Guard):
+    _to = 0
+
+    def _set(self):
+        before = _C.ops["_swap_overriding"](self._to)
+        return lambda: _C.ops["_swap_overriding"](before)
+
+
+class DisableTorchFunctionSubclass(_Overriding):
+    """Classes do not take over functions; modes do."""
+
+    _to = 1
+
+
+class DisableTorchFunction(_Overriding):
+    """Neither classes nor modes take over functions."""
+
+    _to = 2
+
+
+class _EnableTorchFunction(_Overriding):
+    """Classes and modes take over functions again."""
+
+    _at_once = True
+
+
+class _TorchFunctionState(enum.IntEnum):
+    ENABLED, SUBCLASSES_DISABLED, ALL_DISABLED = range(3)
+
+
+def _get_torch_function_state():
+    return _TorchFunctionState(_C.ops["_overriding"]())
+
+
+def _is_torch_function_all_disabled():
+    return _C.ops["_overriding"]() == 2
+
+
+def _get_function_stack_at(index):
+    return _function_stack()[index]
+
+
+def _push_on_torch_function_stack(mode):
+    rl.overrides._push(mode)
+
+
+def _pop_torch_function_stack():
+    return rl.overrides._pop()
+
+
+class _DisableTorchDispatch(_Guard):
+    """Classes and modes do not take over primitives: no __torch_dispatch__ is called."""
+
+    _at_once = True
+
+    def _set(self):
+        before = _C.ops["_set_torch_dispatch"](False)
+        return lambda: _C.ops["_set_torch_dispatch"](before)
 
 
 class _Functions:

@@ -8,12 +8,36 @@ that its results have no history by intent.
 import functools
 import importlib
 import os
+import sys
+import types
 
 from . import _C
 from ._C import Tensor
 from ._tensor import _modes
 
 _composed: dict = {}
+# Namespaces whose functions PyTorch calls linalg_inv, in modules of their own; and what lives in torch.functional.
+_JOINED = ("linalg", "fft", "special")
+_HOMES = {space: f"_C._{space}" for space in _JOINED} | dict.fromkeys(
+    ("atleast_1d", "atleast_2d", "atleast_3d", "align_tensors", "block_diag", "broadcast_tensors", "cartesian_prod",
+     "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "split", "stft", "tensordot", "unique",
+     "unique_consecutive", "unravel_index"), "functional"
+)  # fmt: skip
+
+
+class _Joined(types.ModuleType):
+    """rushlight._C._linalg: the functions of a namespace under their joined names."""
+
+    def __getattr__(self, name):
+        space = self.__name__.rpartition("_")[2]
+        found = None if name.startswith("__") else functions_of(space).get(name.removeprefix(space + "_"))
+        if found is None:
+            raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+        return found
+
+
+for _space in _JOINED:
+    sys.modules[f"rushlight._C._{_space}"] = _Joined(f"rushlight._C._{_space}")
 
 
 def op(
@@ -44,10 +68,10 @@ def op(
     overridable = _overridable(function, spread, out)
     overridable._differentiable = differentiable
     space = name.rpartition(".")[0]
-    overridable.__module__ = f"rushlight.{space}" if space else "rushlight"  # where it is found, for pickles
-    overridable.__qualname__ = short
-    if not out:  # else errors of out= and overrides tell linalg.norm from norm by the definition's own name
-        overridable.__name__ = short
+    # Where it is found, for pickles.
+    home = _HOMES.get(space or name, space)
+    overridable.__module__ = f"rushlight.{home}" if home else "rushlight"
+    overridable.__qualname__ = overridable.__name__ = f"{space}_{short}" if space in _JOINED else short
     _composed[name] = overridable
     for other in alias:
         _composed[other] = overridable
@@ -64,6 +88,8 @@ def op(
 
 
 _disabled = _C._disabled_torch_function_impl
+_ask = Tensor._ask
+_function_mode, _override_state = _C.ops["_function_mode"], _C.ops["_overriding"]
 
 
 # Types met among arguments: whether they bring a __torch_function__. Grows by one entry a type.
@@ -113,11 +139,8 @@ def _overridable(function, spread=False, out=False):
                 kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
         if spread and len(args) == 2 and type(args[1]) in (list, tuple):
             args = (args[0], *args[1])
-        if _modes:
-            mode = _C.ops["_swap_function_mode"](None)
-            _C.ops["_swap_function_mode"](mode)
-            if mode is not None:
-                return mode(wrapper, (), args, kwargs)
+        if _modes and _function_mode() is not None:
+            return _ask(wrapper, args, kwargs)
         for a in args:
             if plain.get(type(a), True) and _overrides(a):
                 return _call_override(wrapper, args, kwargs)
@@ -143,26 +166,9 @@ def _own_spelling(function, kwargs):
 
 
 def _call_override(function, args, kwargs):
-    before = _C.ops["_set_torch_function"](True)
-    _C.ops["_set_torch_function"](before)
-    if not before:
+    if _override_state() != 0:
         return function.__wrapped__(*args, **kwargs)
-    found = []  # one argument a type, subclasses before their bases
-    for a in (*args, *kwargs.values()):
-        for item in a if type(a) in (tuple, list) else (a,):
-            if _overrides(item) and all(type(item) is not type(other) for other in found):
-                at = next(
-                    (i for i, other in enumerate(found) if issubclass(type(item), type(other))), len(found)
-                )
-                found.insert(at, item)
-    types = tuple(map(type, found))
-    for item in found:
-        result = item.__torch_function__(function, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    raise TypeError(
-        f"no implementation found for '{function.__name__}' on types that implement __torch_function__"
-    )
+    return _ask(function, args, kwargs)
 
 
 def _in_place(function):

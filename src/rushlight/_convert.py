@@ -323,9 +323,14 @@ def set_default_tensor_type(t):
     _ops["_set_default_dtype"](t.dtype)
 
 
+chosen_device = None  # what set_default_device was given last
+
+
 def set_default_device(device):
     """Where new tensors are made from now on: "cpu" or "meta" (None: the CPU)."""
+    global chosen_device
     _ops["_set_default_device"](_C.device("cpu" if device is None else device))
+    chosen_device = None if device is None else _C.device(device)
 
 
 def get_default_device():

@@ -302,15 +302,14 @@ def __torch_function__(cls, func, types, args=(), kwargs=None):
     for t in types:
         if not issubclass(cls, t):
             return NotImplemented
-    before = _ops["_set_torch_function"](False)
-    if (
-        not before
-    ):  # we are the plain call already: another library asks, whose function would ask again for ever
+    before = _ops["_swap_overriding"](1)
+    if before:  # we are the plain call already: another library asks, whose function would ask again for ever
+        _ops["_swap_overriding"](before)
         return NotImplemented
     try:
         result = func(*args, **(kwargs or {}))
     finally:
-        _ops["_set_torch_function"](before)
+        _ops["_swap_overriding"](before)
     return result if func in _KEEPS_CLASS else _convert(result, cls)
 
 

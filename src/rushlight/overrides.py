@@ -1,15 +1,20 @@
-"""The `__torch_function__` protocol: classes that take over functions called with their instances."""
+"""The `__torch_function__` protocol: classes and modes that take over functions."""
 
+import contextlib
 import functools
 
 import rushlight as rl
+from rushlight import _C
 from rushlight._compose import _modes
 
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
+    "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
@@ -20,29 +25,35 @@ __all__ = [
     "wrap_torch_function",
 ]
 
+_state, _swap_state = _C.ops["_overriding"], _C.ops["_swap_overriding"]
+_innermost, _stack = _C.ops["_function_mode"], _C.ops["_function_modes"]
+_push, _pop = _C._push_function_mode, _C.ops["_pop_function_mode"]
+
 
 def _overrides(value):
-    """Whether value's class brings its own __torch_function__ (a plain Tensor's does not count)."""
+    """Whether value's class brings a __torch_function__ (a plain Tensor's does not count)."""
     kind = type(value)
-    if kind is rl.Tensor or not hasattr(kind, "__torch_function__"):
+    if kind is rl.Tensor:
         return False
-    method = kind.__torch_function__
-    if method is getattr(rl._C, "_disabled_torch_function_impl", None):
-        return False
-    return not (issubclass(kind, rl.nn.Parameter) and "__torch_function__" not in vars(kind))
+    method = getattr(kind, "__torch_function__", None)
+    return method is not None and method is not _C._disabled_torch_function_impl
 
 
 def has_torch_function(relevant_args):
-    """Whether any of the arguments overrides functions."""
-    return any(map(_overrides, relevant_args))
+    """Whether a mode is on, or any of the arguments overrides functions."""
+    if not isinstance(relevant_args, (tuple, list)):
+        raise TypeError(f"expected a sequence, got {type(relevant_args).__name__}")
+    return has_torch_function_variadic(*relevant_args)
 
 
 def has_torch_function_unary(arg):
-    return _overrides(arg)
+    return has_torch_function_variadic(arg)
 
 
 def has_torch_function_variadic(*args):
-    return any(map(_overrides, args))
+    if _modes and _innermost() is not None:
+        return True
+    return _state() == 0 and any(map(_overrides, args))
 
 
 def is_tensor_like(inp):
@@ -50,46 +61,73 @@ def is_tensor_like(inp):
     return type(inp) is rl.Tensor or hasattr(type(inp), "__torch_function__")
 
 
-def _in_order(relevant_args):
+def _get_overloaded_args(relevant_args, get_type_fn=type):
     """One argument per overriding type: subclasses before their bases, otherwise from left to right."""
     chosen = []
+    if _state() != 0:
+        return chosen
     for arg in relevant_args:
-        if not _overrides(arg) or any(type(arg) is type(other) for other in chosen):
+        kind = get_type_fn(arg)
+        if not _overrides(arg) or any(kind is get_type_fn(other) for other in chosen):
             continue
-        place = len(chosen)
-        for i, other in enumerate(chosen):
-            if issubclass(type(arg), type(other)):
-                place = i
-                break
-        chosen.insert(place, arg)
+        at = next((i for i, other in enumerate(chosen) if issubclass(kind, get_type_fn(other))), len(chosen))
+        chosen.insert(at, arg)
     return chosen
 
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
-    """Let the overriding arguments compute public_api(*args, **kwargs); the first that does not decline "
-    "wins."""
-    overloaded = _in_order(relevant_args)
-    types = tuple(type(arg) for arg in overloaded)
-    for arg in overloaded:
-        result = type(arg).__torch_function__(public_api, types, args, kwargs)
+    """Lets the mode, then the overriding arguments compute public_api(*args, **kwargs); the first that does not
+    decline wins."""
+    overloaded = _get_overloaded_args(relevant_args)
+    types = tuple(map(type, overloaded))
+    mode = _innermost() if _modes else None
+    if mode is not None:
+        with _pop_mode_temporarily() as mode:
+            result = mode.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
-    name = f"{public_api.__module__}.{public_api.__name__}"
+    for arg in overloaded:
+        method = arg.__torch_function__
+        if getattr(method, "__self__", None) is arg:
+            import warnings
+
+            warnings.warn(
+                "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, "
+                "please define it as a classmethod.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+        result = method(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return _nobody_handles(public_api, mode, types)
+
+
+def _nobody_handles(public_api, mode, types):
+    name = (
+        f"{public_api.__module__}.{public_api.__name__}" if getattr(public_api, "__module__", None) else None
+    )
+    name = name or getattr(public_api, "__name__", str(public_api))
+    name = name.replace("rushlight", "torch", 1)
+    if mode is None:
+        raise TypeError(
+            f"no implementation found for '{name}' on types that implement __torch_function__: {list(types)}"
+        )
+    asked = [f"  - mode object {mode!r}", *(f"  - tensor subclass {kind!r}" for kind in types)]
     raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: "
-        f"{[type(arg) for arg in overloaded]}"
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        + "\n".join(asked)
     )
 
 
 def wrap_torch_function(dispatcher):
-    """Decorator: make a Python function overridable; dispatcher(*args) returns the arguments that may "
-    "override."""
+    """Decorator: make a Python function overridable; dispatcher(*args) returns the arguments that may override."""
 
     def decorate(func):
         @functools.wraps(func)
         def wrapped(*args, **kwargs):
             relevant = dispatcher(*args, **kwargs)
-            if has_torch_function(relevant):
+            if has_torch_function(tuple(relevant)):
                 return handle_torch_function(wrapped, relevant, *args, **kwargs)
             return func(*args, **kwargs)
 
@@ -98,105 +136,26 @@ def wrap_torch_function(dispatcher):
     return decorate
 
 
-_NOT_OVERRIDABLE = (
-    "arange",
-    "as_tensor",
-    "empty",
-    "eye",
-    "from_dlpack",
-    "from_numpy",
-    "frombuffer",
-    "full",
-    "get_default_dtype",
-    "is_grad_enabled",
-    "is_tensor",
-    "linspace",
-    "load",
-    "logspace",
-    "manual_seed",
-    "ones",
-    "rand",
-    "randint",
-    "randn",
-    "randperm",
-    "save",
-    "set_default_dtype",
-    "tensor",
-    "zeros",
-)
-
-
-def get_ignored_functions():
-    """Functions that never look for overrides: they take no tensor, or must see the real one."""
-    return {getattr(rl, name) for name in _NOT_OVERRIDABLE if hasattr(rl, name)}
-
-
-def get_overridable_functions():
-    """{namespace: [functions that look for overrides]} for the package, nn.functional and Tensor."""
-    ignored = get_ignored_functions()
-    result = {}
-    for space in (rl, rl.nn.functional, rl.Tensor):
-        functions = []
-        for name in dir(space):
-            if name.startswith("__") and space is not rl.Tensor:
-                continue
-            value = getattr(space, name, None)
-            if callable(value) and not isinstance(value, type) and name[0] != "_":
-                try:
-                    if value not in ignored:
-                        functions.append(value)
-                except TypeError:
-                    continue
-        result[space] = functions
-    return result
-
-
-def is_tensor_method_or_property(func):
-    """Whether func is one of Tensor's methods, or the getter of one of its properties."""
-    if getattr(func, "__name__", "") == "__get__":
-        return True
-    return any(value is func for value in vars(rl.Tensor).values())
-
-
-def resolve_name(f):
-    """A readable name of an overridable function: "torch.add", "torch.Tensor.add"; None if it has none."""
-    name = getattr(f, "__name__", None)
-    if name is None:
-        return None
-    if getattr(rl.Tensor, name, None) is f:
-        return f"torch.Tensor.{name}"
-    if getattr(rl, name, None) is f:
-        return f"torch.{name}"
-    if getattr(rl.nn.functional, name, None) is f:
-        return f"torch.nn.functional.{name}"
-    return None
-
-
 class TorchFunctionMode:
     """A block in which every function of tensors goes through the mode's __torch_function__.
 
     Inside that method the mode is off, so the function that it is given can be called.
     """
 
+    def __init__(self):
+        pass
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError
 
     def __enter__(self):
-        self.__dict__.setdefault("_before", []).append(rl._C.ops["_swap_function_mode"](self._dispatch))
+        _push(self)
         _modes.append(self)
         return self
 
     def __exit__(self, *exc):
         _modes.remove(self)
-        rl._C.ops["_swap_function_mode"](self._before.pop())
-
-    def _dispatch(self, func, types, args, kwargs):
-        swap = rl._C.ops["_swap_function_mode"]
-        mine = swap(self._before[-1])
-        try:
-            return self.__torch_function__(func, types, args, kwargs)
-        finally:
-            swap(mine)
+        _pop()
 
     @classmethod
     def push(cls, *args, **kwargs):
@@ -210,6 +169,36 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def _get_current_function_mode():
+    """The innermost mode of this thread, or None."""
+    return next(reversed(_stack()), None)
+
+
+def _get_current_function_mode_stack():
+    """The modes of this thread, outermost first."""
+    return _stack()
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily():
+    """A block without the innermost mode, which it gives."""
+    mode = _pop()
+    try:
+        yield mode
+    finally:
+        _push(mode)
+
+
+@contextlib.contextmanager
+def _enable_torch_function():
+    """A block in which classes and modes take over again, inside one in which they do not."""
+    before = _swap_state(0)
+    try:
+        yield
+    finally:
+        _swap_state(before)
+
+
 def get_default_nowrap_functions():
     """Functions whose results are never given the class of a subclass."""
     from rushlight._tensor import _KEEPS_CLASS
@@ -217,16 +206,33 @@ def get_default_nowrap_functions():
     return set(_KEEPS_CLASS)
 
 
-def get_testing_overrides():
-    """{function: a stand-in with its signature} for the functions that look for overrides."""
-    return {f: (lambda *args, **kwargs: -1) for fs in get_overridable_functions().values() for f in fs}
-
-
 def enable_reentrant_dispatch():
-    import contextlib
+    """A block inside a __torch_dispatch__ in which calls are recorded by autograd again."""
+    return rl._C._RestorePythonTLSSnapshot()
 
-    return contextlib.nullcontext()
 
+def _listed(name, doc):
+    """A function of _overridable, which is loaded when it is called: few programs ask."""
+
+    def function(*args):
+        from rushlight import _overridable
+
+        return getattr(_overridable, name)(*args)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+get_ignored_functions = _listed("get_ignored_functions", "Functions that never look for overrides.")
+get_overridable_functions = _listed(
+    "get_overridable_functions", "{namespace: [functions that look for overrides]}."
+)
+get_testing_overrides = _listed("get_testing_overrides", "{function: a stand-in with its signature}.")
+is_tensor_method_or_property = _listed(
+    "is_tensor_method_or_property", "Whether a function is a method or getter of Tensor."
+)
+resolve_name = _listed("resolve_name", "The name of an overridable function as an expression, or None.")
 
 from rushlight._missing import teach as _teach  # noqa: E402
 

@@ -46,7 +46,7 @@ class SparseTensor(Tensor):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         from rushlight.sparse import _functions
 
-        name = func.__name__
+        name = getattr(func, "_op_name", func.__name__).rpartition(".")[2]
         if name in _METADATA:
             return without_overrides(func, *args, **(kwargs or {}))
         handler = _functions.HANDLERS.get(name)

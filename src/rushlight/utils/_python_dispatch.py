@@ -24,6 +24,18 @@ class TorchDispatchMode:
         return False
 
 
+@contextlib.contextmanager
+def no_dispatch():
+    """A block in which no __torch_dispatch__ is called."""
+    import rushlight as rl
+
+    before = rl._C.ops["_set_torch_dispatch"](False)
+    try:
+        yield
+    finally:
+        rl._C.ops["_set_torch_dispatch"](before)
+
+
 BaseTorchDispatchMode = TorchDispatchMode
 
 

@@ -119,6 +119,7 @@ class FlopCounterMode(TorchFunctionMode):
             self._formulas[_short(target)] = (formula, getattr(formula, "_get_raw", False))
         self._running: list = []  # (module, name) of the calls that are open
         self._hooks: list = []
+        self._depth = 0
 
     def __enter__(self):
         if not self._hooks:
@@ -128,11 +129,13 @@ class FlopCounterMode(TorchFunctionMode):
                 modules.register_module_forward_pre_hook(self._open),
                 modules.register_module_forward_hook(self._close, always_call=True),
             ]
+        self._depth += 1
         return super().__enter__()
 
     def __exit__(self, *exc):
         super().__exit__(*exc)
-        if not self._before:  # not the inner blocks that this mode opens itself
+        self._depth -= 1
+        if not self._depth:  # not the inner blocks that this mode opens itself
             for hook in self._hooks:
                 hook.remove()
             self._hooks = []
