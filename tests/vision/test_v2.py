@@ -13,7 +13,7 @@ from pictures import array, difference, pictures
 from PIL import Image
 
 import rushlight as rl
-from rushlight.vision import tv_tensors
+from rushlight.vision import transforms, tv_tensors
 from rushlight.vision.transforms import v2
 
 PICTURES = pictures()
@@ -76,7 +76,7 @@ def test_tutorial_pipeline():
     )
     assert isinstance(v2.ToPILImage()(out * 0), Image.Image)
     unit = v2.Compose([v2.ToImage(), v2.ToDtype(rl.float32, scale=True)])(PICTURES["RGB"])
-    assert difference(array(unit), array(v2.functional.to_tensor(PICTURES["RGB"]))) < 1e-7
+    assert difference(array(unit), array(transforms.functional.to_tensor(PICTURES["RGB"]))) < 1e-7
     with pytest.raises(TypeError, match="does not support PIL images"):
         v2.Normalize([0.5], [0.5])(PICTURES["RGB"])
 

@@ -5,6 +5,7 @@ import math
 import rushlight as rl
 
 from ._pil import pil
+from ._utils import _log_api_usage_once  # noqa: F401
 from .transforms._to_from import pil_to_tensor, to_pil_image
 
 __all__ = [
@@ -279,3 +280,14 @@ def flow_to_image(flow):
         color = (1 - part) * (channel[low] / 255.0) + part * (channel[high] / 255.0)
         out[:, c] = rl.floor(255 * (1 - speed * (1 - color))).to(rl.uint8)
     return out[0] if one else out
+
+
+def _make_ntuple(x, n):
+    """n values of one, or those of a sequence."""
+    return tuple(x) if hasattr(x, "__iter__") else (x,) * n
+
+
+def _Image_fromarray(obj, mode=None):
+    """Pillow's image of an array; the mode is given only where the array alone does not say it."""
+    image = pil().fromarray(obj)
+    return image if mode is None or image.mode == mode else pil().frombuffer(mode, image.size, obj.tobytes())

@@ -42,18 +42,25 @@ def vflip(img):
     return img.transpose(pil().Transpose.FLIP_TOP_BOTTOM)
 
 
-def _enhanced(kind):
-    def enhance(img, factor):
-        _check(img)
-        return getattr(pil("ImageEnhance"), kind)(img).enhance(factor)
-
-    return enhance
+def _enhanced(img, kind, factor):
+    _check(img)
+    return getattr(pil("ImageEnhance"), kind)(img).enhance(factor)
 
 
-adjust_brightness = _enhanced("Brightness")
-adjust_contrast = _enhanced("Contrast")
-adjust_saturation = _enhanced("Color")
-adjust_sharpness = _enhanced("Sharpness")
+def adjust_brightness(img, brightness_factor):
+    return _enhanced(img, "Brightness", brightness_factor)
+
+
+def adjust_contrast(img, contrast_factor):
+    return _enhanced(img, "Contrast", contrast_factor)
+
+
+def adjust_saturation(img, saturation_factor):
+    return _enhanced(img, "Color", saturation_factor)
+
+
+def adjust_sharpness(img, sharpness_factor):
+    return _enhanced(img, "Sharpness", sharpness_factor)
 
 
 def adjust_hue(img, hue_factor):

@@ -1,15 +1,14 @@
-"""Transforms of samples: pictures, videos, masks and boxes at once (rushlight.vision.tv_tensors says which is which)."""
+"""Transforms of samples: images, videos, masks, boxes and points at once (rushlight.vision.tv_tensors says which is which)."""
 
-from ..autoaugment import AutoAugmentPolicy
 from .._interpolation import InterpolationMode
-from ._auto import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
-from ._base import Transform, query_chw, query_size
+from ..autoaugment import AutoAugmentPolicy
+from . import functional
+from ._transform import Transform
+from ._augment import CutMix, JPEG, MixUp, RandomErasing
+from ._auto_augment import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
 from ._color import (
     ColorJitter,
-    GaussianBlur,
-    GaussianNoise,
     Grayscale,
-    JPEG,
     RandomAdjustSharpness,
     RandomAutocontrast,
     RandomChannelPermutation,
@@ -21,16 +20,16 @@ from ._color import (
     RandomSolarize,
     RGB,
 )
+from ._container import Compose, RandomApply, RandomChoice, RandomOrder
 from ._geometry import (
     CenterCrop,
-    ClampBoundingBoxes,
-    ConvertBoundingBoxFormat,
     ElasticTransform,
     FiveCrop,
     Pad,
     RandomAffine,
     RandomCrop,
     RandomHorizontalFlip,
+    RandomIoUCrop,
     RandomPerspective,
     RandomResize,
     RandomResizedCrop,
@@ -39,31 +38,32 @@ from ._geometry import (
     RandomVerticalFlip,
     RandomZoomOut,
     Resize,
-    SanitizeBoundingBoxes,
     ScaleJitter,
     TenCrop,
 )
 from ._misc import (
-    Compose,
+    ClampBoundingBoxes,
+    ClampKeyPoints,
+    ConvertBoundingBoxFormat,
     ConvertImageDtype,
-    CutMix,
+    GaussianBlur,
+    GaussianNoise,
     Identity,
     Lambda,
     LinearTransformation,
-    MixUp,
     Normalize,
     PILToTensor,
-    RandomApply,
-    RandomChoice,
-    RandomErasing,
-    RandomOrder,
+    SanitizeBoundingBoxes,
+    SanitizeKeyPoints,
+    SetClampingMode,
     ToDtype,
     ToImage,
     ToPILImage,
     ToPureTensor,
     ToTensor,
+    UniformTemporalSubsample,
 )
-from . import functional
+from ._utils import check_type, get_bounding_boxes, get_keypoints, has_all, has_any, query_chw, query_size
 from rushlight._missing import teach as _teach
 
 __getattr__ = _teach(__name__)

@@ -1,79 +1,111 @@
 """Colours."""
 
 import rushlight as rl
-from rushlight.vision.tv_tensors import BoundingBoxes, Mask
 
 from .. import transforms as one
-from .._interpolation import draw_int, uniform
+from .._interpolation import uniform
 from . import functional as F
-from ._base import RandomApplied, Transform, is_picture, query_chw
+from ._transform import Transform, _RandomApplyTransform
+from ._utils import query_chw
 
 
 class Grayscale(Transform):
     """Without colours, in one or three channels."""
+
+    _v1_transform_cls = one.Grayscale
 
     def __init__(self, num_output_channels=1):
         super().__init__()
         self.num_output_channels = num_output_channels
 
     def transform(self, inpt, params):
-        return F.rgb_to_grayscale(inpt, self.num_output_channels)
+        return self._call_kernel(F.rgb_to_grayscale, inpt, num_output_channels=self.num_output_channels)
 
 
-class RandomGrayscale(RandomApplied):
+class RandomGrayscale(_RandomApplyTransform):
     """Without colours with probability p, in as many channels as before."""
 
+    _v1_transform_cls = one.RandomGrayscale
+
     def __init__(self, p=0.1):
-        super().__init__(p)
+        super().__init__(p=p)
 
     def make_params(self, flat_inputs):
-        return {"num_output_channels": query_chw(flat_inputs)[0]}
+        return {"num_input_channels": query_chw(flat_inputs)[0]}
 
     def transform(self, inpt, params):
-        return F.rgb_to_grayscale(inpt, **params)
+        return self._call_kernel(F.rgb_to_grayscale, inpt, num_output_channels=params["num_input_channels"])
 
 
 class RGB(Transform):
     """In three channels."""
 
     def transform(self, inpt, params):
-        return inpt if isinstance(inpt, (Mask, BoundingBoxes)) else F.grayscale_to_rgb(inpt)
+        return self._call_kernel(F.grayscale_to_rgb, inpt)
+
+
+_JITTER = ("brightness", "contrast", "saturation", "hue")
+_ADJUST = dict(zip(_JITTER, (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)))
 
 
 class ColorJitter(Transform):
     """Brightness, contrast, saturation and hue changed by drawn factors, in a drawn order."""
 
+    _v1_transform_cls = one.ColorJitter
+
     def __init__(self, brightness=None, contrast=None, saturation=None, hue=None):
         super().__init__()
-        checked = one.ColorJitter(brightness or 0, contrast or 0, saturation or 0, hue or 0)
-        self.brightness, self.contrast = checked.brightness, checked.contrast
-        self.saturation, self.hue = checked.saturation, checked.hue
+        self.brightness = self._check_input(brightness, "brightness")
+        self.contrast = self._check_input(contrast, "contrast")
+        self.saturation = self._check_input(saturation, "saturation")
+        self.hue = self._check_input(hue, "hue", 0, (-0.5, 0.5), clip_first_on_zero=False)
+
+    def _extract_params_for_v1_transform(self):
+        return {name: value or 0 for name, value in super()._extract_params_for_v1_transform().items()}
+
+    def _check_input(self, value, name, center=1.0, bound=(0, float("inf")), clip_first_on_zero=True):
+        if value is None:
+            return None
+        if isinstance(value, (int, float)):
+            if value < 0:
+                raise ValueError(f"If {name} is a single number, it must be non negative.")
+            low = center - value
+            value = [max(low, 0.0) if clip_first_on_zero else low, center + value]
+        elif isinstance(value, (list, tuple)) and len(value) == 2:
+            value = [float(v) for v in value]
+        else:
+            raise TypeError(f"{name}={value} should be a single number or a sequence with length 2.")
+        if not bound[0] <= value[0] <= value[1] <= bound[1]:
+            raise ValueError(f"{name} values should be between {bound} and increasing, but got {value}.")
+        return None if value[0] == value[1] == center else (float(value[0]), float(value[1]))
+
+    @staticmethod
+    def _generate_value(left, right):
+        return uniform(left, right)
 
     def make_params(self, flat_inputs):
-        order, *factors = one.ColorJitter.get_params(
-            self.brightness, self.contrast, self.saturation, self.hue
-        )
-        return {"order": order.tolist(), "factors": factors}
+        params = {"fn_idx": rl.randperm(4)}
+        for name in _JITTER:
+            ends = getattr(self, name)
+            params[f"{name}_factor"] = None if ends is None else self._generate_value(*ends)
+        return params
 
     def transform(self, inpt, params):
-        changes = (F.adjust_brightness, F.adjust_contrast, F.adjust_saturation, F.adjust_hue)
-        for i in params["order"]:
-            if params["factors"][i] is not None:
-                inpt = changes[i](inpt, params["factors"][i])
+        for i in params["fn_idx"].tolist():
+            factor = params[f"{_JITTER[i]}_factor"]
+            if factor is not None:
+                inpt = self._call_kernel(_ADJUST[_JITTER[i]], inpt, factor)
         return inpt
 
 
 class RandomChannelPermutation(Transform):
     """Channels in a drawn order."""
 
-    def handles(self, value):
-        return is_picture(value)
-
     def make_params(self, flat_inputs):
-        return {"permutation": rl.randperm(query_chw(flat_inputs)[0]).tolist()}
+        return {"permutation": rl.randperm(query_chw(flat_inputs)[0])}
 
     def transform(self, inpt, params):
-        return F.permute_channels(inpt, **params)
+        return self._call_kernel(F.permute_channels, inpt, params["permutation"])
 
 
 class RandomPhotometricDistort(Transform):
@@ -83,140 +115,96 @@ class RandomPhotometricDistort(Transform):
         self, brightness=(0.875, 1.125), contrast=(0.5, 1.5), saturation=(0.5, 1.5), hue=(-0.05, 0.05), p=0.5
     ):
         super().__init__()
-        self.brightness, self.contrast, self.hue, self.saturation, self.p = (
-            brightness,
-            contrast,
-            hue,
-            saturation,
-            p,
-        )
-
-    def handles(self, value):
-        return is_picture(value)
+        self.brightness, self.contrast, self.hue, self.saturation = brightness, contrast, hue, saturation
+        self.p = p
 
     def make_params(self, flat_inputs):
         channels = query_chw(flat_inputs)[0]
-        drawn = {n: uniform(*getattr(self, n)) if rl.rand(1) < self.p else None for n in ("brightness", "contrast", "saturation", "hue")}  # fmt: skip
-        before = bool(rl.rand(()) < 0.5)
-        order = rl.randperm(channels).tolist() if rl.rand(1) < self.p else None
-        return {**drawn, "before": before, "order": order}
+        params = {}
+        for name in _JITTER:
+            drawn = bool(rl.rand(1) < self.p)
+            params[f"{name}_factor"] = uniform(*getattr(self, name)) if drawn else None
+        params["contrast_before"] = bool(rl.rand(()) < 0.5)
+        params["channel_permutation"] = rl.randperm(channels) if rl.rand(1) < self.p else None
+        return params
 
     def transform(self, inpt, params):
-        if params["brightness"] is not None:
-            inpt = F.adjust_brightness(inpt, params["brightness"])
-        steps = [("saturation", F.adjust_saturation), ("hue", F.adjust_hue)]
-        contrast = ("contrast", F.adjust_contrast)
-        for name, change in [contrast, *steps] if params["before"] else [*steps, contrast]:
-            if params[name] is not None:
-                inpt = change(inpt, params[name])
-        return inpt if params["order"] is None else F.permute_channels(inpt, params["order"])
+        order = ("brightness", "contrast", "saturation", "hue")
+        if not params["contrast_before"]:
+            order = ("brightness", "saturation", "hue", "contrast")
+        for name in order:
+            if params[f"{name}_factor"] is not None:
+                inpt = self._call_kernel(_ADJUST[name], inpt, params[f"{name}_factor"])
+        if params["channel_permutation"] is not None:
+            inpt = self._call_kernel(F.permute_channels, inpt, permutation=params["channel_permutation"])
+        return inpt
 
 
-class RandomInvert(RandomApplied):
-    """The negative with probability p."""
-
-    def transform(self, inpt, params):
-        return F.invert(inpt)
-
-
-class RandomEqualize(RandomApplied):
+class RandomEqualize(_RandomApplyTransform):
     """A flat histogram with probability p."""
 
+    _v1_transform_cls = one.RandomEqualize
+
     def transform(self, inpt, params):
-        return F.equalize(inpt)
+        return self._call_kernel(F.equalize, inpt)
 
 
-class RandomAutocontrast(RandomApplied):
+class RandomInvert(_RandomApplyTransform):
+    """The negative with probability p."""
+
+    _v1_transform_cls = one.RandomInvert
+
+    def transform(self, inpt, params):
+        return self._call_kernel(F.invert, inpt)
+
+
+class RandomAutocontrast(_RandomApplyTransform):
     """Full contrast with probability p."""
 
+    _v1_transform_cls = one.RandomAutocontrast
+
     def transform(self, inpt, params):
-        return F.autocontrast(inpt)
+        return self._call_kernel(F.autocontrast, inpt)
 
 
-class RandomPosterize(RandomApplied):
+class RandomPosterize(_RandomApplyTransform):
     """Fewer bits a channel with probability p."""
 
+    _v1_transform_cls = one.RandomPosterize
+
     def __init__(self, bits, p=0.5):
-        super().__init__(p)
+        super().__init__(p=p)
         self.bits = bits
 
     def transform(self, inpt, params):
-        return F.posterize(inpt, self.bits)
+        return self._call_kernel(F.posterize, inpt, bits=self.bits)
 
 
-class RandomSolarize(RandomApplied):
+class RandomSolarize(_RandomApplyTransform):
     """Bright values inverted with probability p."""
 
+    _v1_transform_cls = one.RandomSolarize
+
     def __init__(self, threshold, p=0.5):
-        super().__init__(p)
+        super().__init__(p=p)
         self.threshold = threshold
 
+    def _extract_params_for_v1_transform(self):
+        params = super()._extract_params_for_v1_transform()
+        return {**params, "threshold": float(params["threshold"])}
+
     def transform(self, inpt, params):
-        return F.solarize(inpt, self.threshold)
+        return self._call_kernel(F.solarize, inpt, threshold=self.threshold)
 
 
-class RandomAdjustSharpness(RandomApplied):
+class RandomAdjustSharpness(_RandomApplyTransform):
     """Sharper by a factor with probability p."""
 
+    _v1_transform_cls = one.RandomAdjustSharpness
+
     def __init__(self, sharpness_factor, p=0.5):
-        super().__init__(p)
+        super().__init__(p=p)
         self.sharpness_factor = sharpness_factor
 
     def transform(self, inpt, params):
-        return F.adjust_sharpness(inpt, self.sharpness_factor)
-
-
-class GaussianBlur(Transform):
-    """Smoothed by a Gaussian of drawn width."""
-
-    def __init__(self, kernel_size, sigma=(0.1, 2.0)):
-        super().__init__()
-        checked = one.GaussianBlur(kernel_size, sigma)
-        self.kernel_size = checked.kernel_size
-        self.sigma = [float(s) for s in checked.sigma]
-
-    def make_params(self, flat_inputs):
-        sigma = uniform(*self.sigma)
-        return {"sigma": [sigma, sigma]}
-
-    def transform(self, inpt, params):
-        return F.gaussian_blur(inpt, self.kernel_size, **params)
-
-
-class GaussianNoise(Transform):
-    """With normal noise added, of floats."""
-
-    def __init__(self, mean=0.0, sigma=0.1, clip=True):
-        super().__init__()
-        self.mean, self.sigma, self.clip = mean, sigma, clip
-
-    def handles(self, value):
-        return is_picture(value)
-
-    def transform(self, inpt, params):
-        return F.gaussian_noise(inpt, self.mean, self.sigma, self.clip)
-
-
-class JPEG(Transform):
-    """As a JPEG file of a given or drawn quality would show it."""
-
-    def __init__(self, quality):
-        super().__init__()
-        self.quality = [quality, quality] if isinstance(quality, int) else list(quality)
-        if len(self.quality) != 2 or not 1 <= self.quality[0] <= self.quality[1] <= 100:
-            raise ValueError(
-                f"quality must be an integer from 1 to 100, or two of them in order, got {quality}"
-            )
-
-    def handles(self, value):
-        return is_picture(value)
-
-    def make_params(self, flat_inputs):
-        return {"quality": draw_int(self.quality[0], self.quality[1] + 1)}
-
-    def transform(self, inpt, params):
-        from rushlight.vision.io import decode_jpeg, encode_jpeg
-
-        if not isinstance(inpt, rl.Tensor):
-            return F.to_pil_image(decode_jpeg(encode_jpeg(F.pil_to_tensor(inpt), **params)))
-        return F._unwrapped(lambda x: decode_jpeg(encode_jpeg(x, **params)))(inpt)
+        return self._call_kernel(F.adjust_sharpness, inpt, sharpness_factor=self.sharpness_factor)

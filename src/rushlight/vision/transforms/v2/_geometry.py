@@ -1,32 +1,52 @@
 """Sizes and places."""
 
 import rushlight as rl
-from rushlight.vision.tv_tensors import BoundingBoxes, wrap
+from rushlight.vision import tv_tensors
 
+from ..._pil import is_pil
 from .. import transforms as one
-from .._crops import setup_size
-from .._interpolation import draw_int, uniform
-from .._warps import _angles, _check_sequence
+from .._interpolation import draw_int, setup_size, uniform
 from . import functional as F
-from ._base import RandomApplied, Transform, fill_for, query_size
+from ._augment import warn_passed
+from ._transform import Transform, _RandomApplyTransform
+from ._utils import (
+    _check_padding_arg,
+    _check_padding_mode_arg,
+    _check_sequence_input,
+    _get_fill,
+    _setup_angle,
+    _setup_fill_arg,
+    _setup_number_or_seq,
+    get_bounding_boxes,
+    has_any,
+    is_pure_tensor,
+    query_size,
+)
+from .functional._warp import parse_padding
 
 
-class RandomHorizontalFlip(RandomApplied):
+class RandomHorizontalFlip(_RandomApplyTransform):
     """Left and right exchanged with probability p."""
 
+    _v1_transform_cls = one.RandomHorizontalFlip
+
     def transform(self, inpt, params):
-        return F.horizontal_flip(inpt)
+        return self._call_kernel(F.horizontal_flip, inpt)
 
 
-class RandomVerticalFlip(RandomApplied):
+class RandomVerticalFlip(_RandomApplyTransform):
     """Upside down with probability p."""
 
+    _v1_transform_cls = one.RandomVerticalFlip
+
     def transform(self, inpt, params):
-        return F.vertical_flip(inpt)
+        return self._call_kernel(F.vertical_flip, inpt)
 
 
 class Resize(Transform):
     """At another size: (h, w), or the length of the shorter edge; None with max_size: the length of the longer edge."""
+
+    _v1_transform_cls = one.Resize
 
     def __init__(self, size, interpolation="bilinear", max_size=None, antialias=True):
         super().__init__()
@@ -43,174 +63,205 @@ class Resize(Transform):
             raise ValueError(
                 f"size can be an integer, a sequence of one or two integers, or None, but got {size} instead."
             )
-        self.size = size
-        self.interpolation = F.mode(interpolation)
-        self.max_size = max_size
-        self.antialias = antialias
+        self.size, self.interpolation, self.max_size, self.antialias = (
+            size,
+            interpolation,
+            max_size,
+            antialias,
+        )
 
     def transform(self, inpt, params):
-        return F.resize(inpt, self.size, self.interpolation, self.max_size, self.antialias)
+        return self._call_kernel(
+            F.resize,
+            inpt,
+            self.size,
+            interpolation=self.interpolation,
+            max_size=self.max_size,
+            antialias=self.antialias,
+        )
 
 
 class CenterCrop(Transform):
     """The middle, padded with black where it is smaller."""
+
+    _v1_transform_cls = one.CenterCrop
 
     def __init__(self, size):
         super().__init__()
         self.size = setup_size(size)
 
     def transform(self, inpt, params):
-        return F.center_crop(inpt, self.size)
+        return self._call_kernel(F.center_crop, inpt, output_size=self.size)
 
 
 class RandomResizedCrop(Transform):
     """A rectangle of drawn area and shape, at a given size."""
+
+    _v1_transform_cls = one.RandomResizedCrop
 
     def __init__(
         self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation="bilinear", antialias=True
     ):
         super().__init__()
         one.RandomResizedCrop(size, scale, ratio)  # checks
-        self.size = setup_size(size)
-        self.scale = scale
-        self.ratio = ratio
-        self.interpolation = F.mode(interpolation)
-        self.antialias = antialias
+        self.size, self.scale, self.ratio = setup_size(size), scale, ratio
+        self.interpolation, self.antialias = interpolation, antialias
 
     def make_params(self, flat_inputs):
-        size = rl.empty((1, *query_size(flat_inputs)), device="meta")
-        return dict(
-            zip(
-                ("top", "left", "height", "width"),
-                one.RandomResizedCrop.get_params(size, self.scale, self.ratio),
-            )
+        shape = rl.empty((1, *query_size(flat_inputs)), device="meta")
+        drawn = one.RandomResizedCrop.get_params(shape, self.scale, self.ratio)
+        return dict(zip(("top", "left", "height", "width"), drawn))
+
+    def transform(self, inpt, params):
+        return self._call_kernel(
+            F.resized_crop,
+            inpt,
+            **params,
+            size=self.size,
+            interpolation=self.interpolation,
+            antialias=self.antialias,
         )
-
-    def transform(self, inpt, params):
-        return F.resized_crop(
-            inpt, **params, size=self.size, interpolation=self.interpolation, antialias=self.antialias
-        )
-
-
-class RandomCrop(Transform):
-    """A rectangle at a drawn place, of the picture padded before."""
-
-    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
-        super().__init__()
-        self.size = tuple(setup_size(size))
-        self.padding = F._pil_sides(padding) if padding is not None else None
-        self.pad_if_needed = pad_if_needed
-        self.fill = fill
-        self.padding_mode = padding_mode
-
-    def make_params(self, flat_inputs):
-        height, width = query_size(flat_inputs)
-        left = top = right = bottom = 0
-        if self.padding is not None:
-            left, top, right, bottom = self.padding
-            height, width = height + top + bottom, width + left + right
-        h, w = self.size
-        if self.pad_if_needed:
-            more_h, more_w = max(h - height, 0), max(w - width, 0)
-            left, top, right, bottom = left + more_w, top + more_h, right + more_w, bottom + more_h
-            height, width = height + 2 * more_h, width + 2 * more_w
-        if height < h or width < w:
-            raise ValueError(
-                f"Required crop size {(h, w)} is larger than {'padded ' if self.padding is not None else ''}input image size "
-                f"{(height, width)}."
-            )
-        y = draw_int(0, height - h + 1) if height > h else 0
-        x = draw_int(0, width - w + 1) if width > w else 0
-        return {"padding": [left, top, right, bottom], "place": (y, x, h, w)}
-
-    def transform(self, inpt, params):
-        if any(params["padding"]):
-            inpt = F.pad(inpt, params["padding"], fill_for(self.fill, inpt), self.padding_mode)
-        return F.crop(inpt, *params["place"])
-
-
-class Pad(Transform):
-    """With a border."""
-
-    def __init__(self, padding, fill=0, padding_mode="constant"):
-        super().__init__()
-        one.Pad(padding, 0, padding_mode)  # checks
-        self.padding = padding if isinstance(padding, int) else list(padding)
-        self.fill = fill
-        self.padding_mode = padding_mode
-
-    def transform(self, inpt, params):
-        return F.pad(inpt, self.padding, fill_for(self.fill, inpt), self.padding_mode)
 
 
 class FiveCrop(Transform):
     """Four corners and the middle, as a tuple."""
 
+    _v1_transform_cls = one.FiveCrop
+
     def __init__(self, size):
         super().__init__()
         self.size = setup_size(size)
 
+    def _call_kernel(self, functional, inpt, *args, **kwargs):
+        warn_passed(self, inpt)
+        return super()._call_kernel(functional, inpt, *args, **kwargs)
+
+    def check_inputs(self, flat_inputs):
+        if has_any(flat_inputs, tv_tensors.BoundingBoxes, tv_tensors.Mask):
+            raise TypeError(f"BoundingBoxes'es and Mask's are not supported by {type(self).__name__}()")
+
     def transform(self, inpt, params):
-        if isinstance(inpt, BoundingBoxes):
-            raise TypeError(f"BoundingBoxes'es are not supported by {type(self).__name__}()")
-        return F.five_crop(inpt, self.size)
+        return self._call_kernel(F.five_crop, inpt, self.size)
 
 
 class TenCrop(FiveCrop):
-    """Four corners and the middle, of the picture and of its mirror image, as a tuple."""
+    """Four corners and the middle, of the image and of its mirror image, as a tuple."""
+
+    _v1_transform_cls = one.TenCrop
 
     def __init__(self, size, vertical_flip=False):
         super().__init__(size)
         self.vertical_flip = vertical_flip
 
     def transform(self, inpt, params):
-        if isinstance(inpt, BoundingBoxes):
-            raise TypeError(f"BoundingBoxes'es are not supported by {type(self).__name__}()")
-        return F.ten_crop(inpt, self.size, self.vertical_flip)
+        return self._call_kernel(F.ten_crop, inpt, self.size, vertical_flip=self.vertical_flip)
 
 
-class RandomRotation(Transform):
+def _scalar_fill(transform, params):
+    if not (params["fill"] is None or isinstance(params["fill"], (int, float))):
+        raise ValueError(
+            f"{type(transform).__name__}() can only be scripted for a scalar `fill`, but got {transform.fill}."
+        )
+    return params
+
+
+class _Filled(Transform):
+    """A transform with a colour for what lies outside: one, or {type: colour, "others": colour}."""
+
+    def _set_fill(self, fill):
+        self.fill = fill
+        self._fill = _setup_fill_arg(fill)
+
+    def _fill_of(self, inpt):
+        return _get_fill(self._fill, type(inpt))
+
+
+class Pad(_Filled):
+    """With a border."""
+
+    _v1_transform_cls = one.Pad
+
+    def __init__(self, padding, fill=0, padding_mode="constant"):
+        super().__init__()
+        _check_padding_arg(padding)
+        _check_padding_mode_arg(padding_mode)
+        self.padding = padding if isinstance(padding, int) else list(padding)
+        self._set_fill(fill)
+        self.padding_mode = padding_mode
+
+    def _extract_params_for_v1_transform(self):
+        return _scalar_fill(self, super()._extract_params_for_v1_transform())
+
+    def transform(self, inpt, params):
+        fill = self._fill_of(inpt)
+        return self._call_kernel(F.pad, inpt, padding=self.padding, fill=fill, padding_mode=self.padding_mode)
+
+
+class RandomZoomOut(_Filled, _RandomApplyTransform):
+    """The image somewhere on a larger canvas, with probability p."""
+
+    def __init__(self, fill=0, side_range=(1.0, 4.0), p=0.5):
+        super().__init__(p=p)
+        self._set_fill(fill)
+        _check_sequence_input(side_range, "side_range", req_sizes=(2,))
+        self.side_range = side_range
+        if side_range[0] < 1.0 or side_range[0] > side_range[1]:
+            raise ValueError(f"Invalid side range provided {side_range}.")
+
+    def make_params(self, flat_inputs):
+        h, w = query_size(flat_inputs)
+        r = self.side_range[0] + rl.rand(1) * (self.side_range[1] - self.side_range[0])
+        width, height = int(w * r), int(h * r)
+        place = rl.rand(2)
+        left, top = int((width - w) * place[0]), int((height - h) * place[1])
+        return {"padding": [left, top, width - (left + w), height - (top + h)]}
+
+    def transform(self, inpt, params):
+        return self._call_kernel(F.pad, inpt, **params, fill=self._fill_of(inpt))
+
+
+class RandomRotation(_Filled):
     """Turned by a drawn angle in degrees."""
+
+    _v1_transform_cls = one.RandomRotation
 
     def __init__(self, degrees, interpolation="nearest", expand=False, center=None, fill=0):
         super().__init__()
-        self.degrees = _angles(degrees, "degrees")
-        self.interpolation = F.mode(interpolation)
-        self.expand = expand
+        self.degrees = _setup_angle(degrees, "degrees")
+        self.interpolation, self.expand = interpolation, expand
+        self._set_fill(fill)
         if center is not None:
-            _check_sequence(center, "center", (2,))
-        self.fill = fill
+            _check_sequence_input(center, "center", req_sizes=(2,))
         self.center = center
 
     def make_params(self, flat_inputs):
         return {"angle": uniform(*self.degrees)}
 
     def transform(self, inpt, params):
-        fill = fill_for(self.fill, inpt)
-        return F.rotate(
+        return self._call_kernel(
+            F.rotate,
             inpt,
             **params,
             interpolation=self.interpolation,
             expand=self.expand,
             center=self.center,
-            fill=fill,
+            fill=self._fill_of(inpt),
         )
 
 
-class RandomAffine(Transform):
+class RandomAffine(_Filled):
     """Turned, moved, scaled and sheared by drawn amounts."""
+
+    _v1_transform_cls = one.RandomAffine
 
     def __init__(
         self, degrees, translate=None, scale=None, shear=None, interpolation="nearest", fill=0, center=None
     ):
         super().__init__()
         checked = one.RandomAffine(degrees, translate, scale, shear, center=center)
-        self.degrees = checked.degrees
-        self.translate = translate
-        self.scale = scale
-        self.shear = checked.shear
-        self.interpolation = F.mode(interpolation)
-        self.fill = fill
+        self.degrees, self.translate, self.scale = checked.degrees, translate, scale
+        self.shear, self.interpolation = checked.shear, interpolation
+        self._set_fill(fill)
         self.center = center
 
     def make_params(self, flat_inputs):
@@ -219,73 +270,197 @@ class RandomAffine(Transform):
         return dict(zip(("angle", "translate", "scale", "shear"), drawn))
 
     def transform(self, inpt, params):
-        fill = fill_for(self.fill, inpt)
-        return F.affine(inpt, **params, interpolation=self.interpolation, fill=fill, center=self.center)
-
-
-class RandomPerspective(RandomApplied):
-    """Seen from a drawn side, with probability p."""
-
-    def __init__(self, distortion_scale=0.5, p=0.5, interpolation="bilinear", fill=0):
-        super().__init__(p)
-        if not 0 <= distortion_scale <= 1:
-            raise ValueError("Argument distortion_scale value should be between 0 and 1")
-        self.distortion_scale = distortion_scale
-        self.interpolation = F.mode(interpolation)
-        self.fill = fill
-
-    def make_params(self, flat_inputs):
-        h, w = query_size(flat_inputs)
-        return dict(
-            zip(("startpoints", "endpoints"), one.RandomPerspective.get_params(w, h, self.distortion_scale))
+        return self._call_kernel(
+            F.affine,
+            inpt,
+            **params,
+            interpolation=self.interpolation,
+            fill=self._fill_of(inpt),
+            center=self.center,
         )
 
-    def transform(self, inpt, params):
-        return F.perspective(inpt, **params, interpolation=self.interpolation, fill=fill_for(self.fill, inpt))
 
+class RandomCrop(_Filled):
+    """A rectangle at a drawn place, of the image padded before."""
 
-class ElasticTransform(Transform):
-    """Pixels moved by a smooth field of drawn displacements."""
+    _v1_transform_cls = one.RandomCrop
 
-    def __init__(self, alpha=50.0, sigma=5.0, interpolation="bilinear", fill=0):
+    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
         super().__init__()
-        checked = one.ElasticTransform(alpha, sigma)
-        self.alpha, self.sigma = checked.alpha, checked.sigma
-        self.interpolation = F.mode(interpolation)
-        self.fill = fill
+        self.size = setup_size(size)
+        if padding is not None:
+            _check_padding_arg(padding)
+        if pad_if_needed or padding is not None:
+            _check_padding_mode_arg(padding_mode)
+        self.padding = parse_padding(padding) if padding else None
+        self.pad_if_needed = pad_if_needed
+        self._set_fill(fill)
+        self.padding_mode = padding_mode
+
+    def _extract_params_for_v1_transform(self):
+        params = _scalar_fill(self, super()._extract_params_for_v1_transform())
+        if self.padding is not None:
+            left, right, top, bottom = self.padding
+            params["padding"] = [left, top, right, bottom]
+        return params
 
     def make_params(self, flat_inputs):
-        return {
-            "displacement": one.ElasticTransform.get_params(
-                self.alpha, self.sigma, list(query_size(flat_inputs))
+        height, width = query_size(flat_inputs)
+        left, right, top, bottom = self.padding or (0, 0, 0, 0)
+        height, width = height + top + bottom, width + left + right
+        h, w = self.size
+        if self.pad_if_needed:
+            more_h, more_w = max(h - height, 0), max(w - width, 0)
+            left, top, right, bottom = left + more_w, top + more_h, right + more_w, bottom + more_h
+            height, width = height + 2 * more_h, width + 2 * more_w
+        if height < h or width < w:
+            padded = "padded " if self.padding is not None else ""
+            raise ValueError(
+                f"Required crop size {(h, w)} is larger than {padded}input image size {(height, width)}."
             )
+        y = int(rl.randint(0, height - h + 1, size=())) if height > h else 0
+        x = int(rl.randint(0, width - w + 1, size=())) if width > w else 0
+        padding = [left, top, right, bottom]
+        return {
+            "needs_crop": height > h or width > w,
+            "top": y,
+            "left": x,
+            "height": h,
+            "width": w,
+            "needs_pad": any(padding),
+            "padding": padding,
         }
 
     def transform(self, inpt, params):
-        return F.elastic(inpt, **params, interpolation=self.interpolation, fill=fill_for(self.fill, inpt))
+        if params["needs_pad"]:
+            options = {"fill": self._fill_of(inpt), "padding_mode": self.padding_mode}
+            inpt = self._call_kernel(F.pad, inpt, padding=params["padding"], **options)
+        if params["needs_crop"]:
+            place = {name: params[name] for name in ("top", "left", "height", "width")}
+            inpt = self._call_kernel(F.crop, inpt, **place)
+        return inpt
 
 
-class RandomZoomOut(RandomApplied):
-    """The picture somewhere on a larger canvas, with probability p."""
+class RandomPerspective(_Filled, _RandomApplyTransform):
+    """Seen from a drawn side, with probability p."""
 
-    def __init__(self, fill=0, side_range=(1.0, 4.0), p=0.5):
-        super().__init__(p)
-        _check_sequence(side_range, "side_range", (2,))
-        if side_range[0] < 1.0 or side_range[0] > side_range[1]:
-            raise ValueError(f"Invalid side range provided {side_range}.")
-        self.fill = fill
-        self.side_range = side_range
+    _v1_transform_cls = one.RandomPerspective
+
+    def __init__(self, distortion_scale=0.5, p=0.5, interpolation="bilinear", fill=0):
+        super().__init__(p=p)
+        if not 0 <= distortion_scale <= 1:
+            raise ValueError("Argument distortion_scale value should be between 0 and 1")
+        self.distortion_scale, self.interpolation = distortion_scale, interpolation
+        self._set_fill(fill)
 
     def make_params(self, flat_inputs):
         h, w = query_size(flat_inputs)
-        r = self.side_range[0] + rl.rand(1) * (self.side_range[1] - self.side_range[0])
-        height, width = int(h * r), int(w * r)
-        place = rl.rand(2)
-        left, top = int((width - w) * place[0]), int((height - h) * place[1])
-        return {"padding": [left, top, width - (left + w), height - (top + h)]}
+        points = one.RandomPerspective.get_params(w, h, self.distortion_scale)
+        return {"coefficients": F._geometry._get_perspective_coeffs(*points)}
 
     def transform(self, inpt, params):
-        return F.pad(inpt, **params, fill=fill_for(self.fill, inpt))
+        return self._call_kernel(
+            F.perspective,
+            inpt,
+            startpoints=None,
+            endpoints=None,
+            fill=self._fill_of(inpt),
+            interpolation=self.interpolation,
+            **params,
+        )
+
+
+class ElasticTransform(_Filled):
+    """Pixels moved by a smooth field of drawn displacements."""
+
+    _v1_transform_cls = one.ElasticTransform
+
+    def __init__(self, alpha=50.0, sigma=5.0, interpolation="bilinear", fill=0):
+        super().__init__()
+        self.alpha = _setup_number_or_seq(alpha, "alpha")
+        self.sigma = _setup_number_or_seq(sigma, "sigma")
+        self.interpolation = interpolation
+        self._set_fill(fill)
+
+    def make_params(self, flat_inputs):
+        size = list(query_size(flat_inputs))
+        return {"displacement": one.ElasticTransform.get_params(self.alpha, self.sigma, size)}
+
+    def transform(self, inpt, params):
+        fill = self._fill_of(inpt)
+        return self._call_kernel(F.elastic, inpt, **params, fill=fill, interpolation=self.interpolation)
+
+
+class RandomIoUCrop(Transform):
+    """A drawn rectangle that overlaps with one of the boxes by a drawn part (SSD, Liu et al., 2015)."""
+
+    def __init__(
+        self,
+        min_scale=0.3,
+        max_scale=1.0,
+        min_aspect_ratio=0.5,
+        max_aspect_ratio=2.0,
+        sampler_options=None,
+        trials=40,
+    ):
+        super().__init__()
+        self.min_scale, self.max_scale = min_scale, max_scale
+        self.min_aspect_ratio, self.max_aspect_ratio = min_aspect_ratio, max_aspect_ratio
+        # an overlap of 1 stands for the whole image
+        self.options = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] if sampler_options is None else sampler_options
+        self.trials = trials
+
+    def check_inputs(self, flat_inputs):
+        boxes = has_any(flat_inputs, tv_tensors.BoundingBoxes)
+        if not boxes or not has_any(flat_inputs, is_pil, tv_tensors.Image, is_pure_tensor):
+            raise TypeError(
+                f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
+                "and bounding boxes. Sample can also contain masks."
+            )
+
+    def make_params(self, flat_inputs):
+        height, width = query_size(flat_inputs)
+        boxes = get_bounding_boxes(flat_inputs)
+        corners = F.convert_bounding_box_format(boxes.as_subclass(rl.Tensor), boxes.format, "XYXY")
+        while True:
+            overlap = self.options[draw_int(0, len(self.options))]
+            if overlap >= 1.0:
+                return {}
+            for _ in range(self.trials):
+                found = self._drawn(height, width, corners, overlap)
+                if found is not None:
+                    return found
+
+    def _drawn(self, height, width, corners, overlap):
+        from rushlight.vision.ops.boxes import box_iou
+
+        r = self.min_scale + (self.max_scale - self.min_scale) * rl.rand(2)
+        w, h = int(width * r[0]), int(height * r[1])
+        if not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
+            return None
+        r = rl.rand(2)
+        left, top = int((width - w) * r[0]), int((height - h) * r[1])
+        if w == 0 or h == 0:
+            return None
+        x, y = 0.5 * (corners[..., 0] + corners[..., 2]), 0.5 * (corners[..., 1] + corners[..., 3])
+        inside = (left < x) & (x < left + w) & (top < y) & (y < top + h)
+        if not inside.any():
+            return None
+        area = rl.tensor([[left, top, left + w, top + h]], dtype=corners.dtype, device=corners.device)
+        if box_iou(corners[inside], area).max() < overlap:
+            return None
+        return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": inside}
+
+    def transform(self, inpt, params):
+        if not params:
+            return inpt
+        place = {name: params[name] for name in ("top", "left", "height", "width")}
+        out = self._call_kernel(F.crop, inpt, **place)
+        if isinstance(out, tv_tensors.BoundingBoxes):  # boxes whose centre was cut off are marked by zeros
+            plain = out.as_subclass(rl.Tensor)
+            plain[~params["is_within_crop_area"]] = 0
+            out = tv_tensors.wrap(plain, like=out)
+        return out
 
 
 class _DrawnSize(Transform):
@@ -294,36 +469,11 @@ class _DrawnSize(Transform):
     def __init__(self, interpolation, antialias, **known):
         super().__init__()
         vars(self).update(known)
-        self.interpolation = F.mode(interpolation)
-        self.antialias = antialias
+        self.interpolation, self.antialias = interpolation, antialias
 
     def transform(self, inpt, params):
-        return F.resize(inpt, **params, interpolation=self.interpolation, antialias=self.antialias)
-
-
-class RandomResize(_DrawnSize):
-    """At a drawn length of the shorter edge."""
-
-    def __init__(self, min_size, max_size, interpolation="bilinear", antialias=True):
-        super().__init__(interpolation, antialias, min_size=min_size, max_size=max_size)
-
-    def make_params(self, flat_inputs):
-        return {"size": [draw_int(self.min_size, self.max_size)]}
-
-
-class RandomShortestSize(_DrawnSize):
-    """At one of some lengths of the shorter edge, the longer at most max_size."""
-
-    def __init__(self, min_size, max_size=None, interpolation="bilinear", antialias=True):
-        sizes = [min_size] if isinstance(min_size, int) else list(min_size)
-        super().__init__(interpolation, antialias, min_size=sizes, max_size=max_size)
-
-    def make_params(self, flat_inputs):
-        h, w = query_size(flat_inputs)
-        r = self.min_size[draw_int(0, len(self.min_size))] / min(h, w)
-        if self.max_size is not None:
-            r = min(r, self.max_size / max(h, w))
-        return {"size": (int(h * r), int(w * r))}
+        options = {"interpolation": self.interpolation, "antialias": self.antialias}
+        return self._call_kernel(F.resize, inpt, size=params["size"], **options)
 
 
 class ScaleJitter(_DrawnSize):
@@ -339,76 +489,26 @@ class ScaleJitter(_DrawnSize):
         return {"size": (int(h * r), int(w * r))}
 
 
-class ClampBoundingBoxes(Transform):
-    """Boxes within their picture."""
+class RandomShortestSize(_DrawnSize):
+    """At one of some lengths of the shorter edge, the longer at most max_size."""
 
-    def handles(self, value):
-        return isinstance(value, BoundingBoxes)
+    def __init__(self, min_size, max_size=None, interpolation="bilinear", antialias=True):
+        sizes = [min_size] if isinstance(min_size, int) else list(min_size)
+        super().__init__(interpolation, antialias, min_size=sizes, max_size=max_size)
 
-    def transform(self, inpt, params):
-        return F.clamp_bounding_boxes(inpt)
-
-
-class ConvertBoundingBoxFormat(Transform):
-    """Boxes in another format."""
-
-    def __init__(self, format):
-        super().__init__()
-        self.format = format
-
-    def handles(self, value):
-        return isinstance(value, BoundingBoxes)
-
-    def transform(self, inpt, params):
-        return F.convert_bounding_box_format(inpt, new_format=self.format)
+    def make_params(self, flat_inputs):
+        h, w = query_size(flat_inputs)
+        r = self.min_size[int(rl.randint(len(self.min_size), ()))] / min(h, w)
+        if self.max_size is not None:
+            r = min(r, self.max_size / max(h, w))
+        return {"size": (int(h * r), int(w * r))}
 
 
-class SanitizeBoundingBoxes(Transform):
-    """Samples {..., "labels": ..., boxes, masks} without boxes that are too small, or outside of the picture; their labels and
-    masks go with them."""
+class RandomResize(_DrawnSize):
+    """At a drawn length of the shorter edge."""
 
-    def __init__(self, min_size=1.0, min_area=1.0, labels_getter="default"):
-        super().__init__()
-        if min_size < 1:
-            raise ValueError(f"min_size must be >= 1, got {min_size}.")
-        self.min_size, self.min_area = min_size, min_area
-        self.labels_getter = labels_getter
+    def __init__(self, min_size, max_size, interpolation="bilinear", antialias=True):
+        super().__init__(interpolation, antialias, min_size=min_size, max_size=max_size)
 
-    def forward(self, *inputs):
-        from rushlight.utils import _pytree
-        from rushlight.vision.tv_tensors import Mask
-
-        sample = inputs if len(inputs) > 1 else inputs[0]
-        flat, spec = _pytree.tree_flatten(sample)
-        boxes = next((v for v in flat if isinstance(v, BoundingBoxes)), None)
-        if boxes is None:
-            raise ValueError("No bounding boxes were found in the sample")
-        corners = F.convert_bounding_box_format(boxes, new_format="XYXY").as_subclass(rl.Tensor)
-        h, w = boxes.canvas_size
-        size = corners[:, 2:] - corners[:, :2]
-        good = (size >= self.min_size).all(1) & (size.prod(1) >= self.min_area) & (corners >= 0).all(1)
-        good &= (corners[:, 0::2] <= w).all(1) & (corners[:, 1::2] <= h).all(1)
-        labels = self._labels(sample)
-        out = []
-        for v in flat:
-            mine = v is boxes or isinstance(v, Mask) or any(v is label for label in labels)
-            kept = v.as_subclass(rl.Tensor)[good] if mine else v
-            out.append(wrap(kept, like=v) if mine and isinstance(v, (BoundingBoxes, Mask)) else kept)
-        return _pytree.tree_unflatten(out, spec)
-
-    def _labels(self, sample):
-        if self.labels_getter is None:
-            return []
-        if callable(self.labels_getter):
-            found = self.labels_getter(sample)
-            return list(found) if isinstance(found, tuple) else [found]
-        key = "labels" if self.labels_getter == "default" else self.labels_getter
-        parts = [
-            p for p in (sample if isinstance(sample, (list, tuple)) else [sample]) if isinstance(p, dict)
-        ]
-        found = [v for p in parts for k, v in p.items() if str(k).lower() == key]
-        if not found:
-            raise ValueError(
-                f"Could not infer where the labels are: there is no {key!r} in the sample; pass labels_getter"
-            )
-        return found
+    def make_params(self, flat_inputs):
+        return {"size": [int(rl.randint(self.min_size, self.max_size, ()))]}

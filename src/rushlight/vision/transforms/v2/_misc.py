@@ -1,13 +1,35 @@
-"""Types, values, containers, mixing."""
+"""Types and values; boxes and points that are kept or not."""
+
+import warnings
 
 import rushlight as rl
-from rushlight.utils import _pytree
-from rushlight.vision.tv_tensors import BoundingBoxes, Mask, TVTensor, wrap
+from rushlight.utils._pytree import tree_flatten, tree_unflatten
+from rushlight.vision import tv_tensors
 
 from ..._pil import is_pil
+from .. import functional as F_one
 from .. import transforms as one
+from .._interpolation import setup_size, uniform
 from . import functional as F
-from ._base import RandomApplied, Transform, is_picture, query_chw
+from ._transform import Transform
+from ._utils import (
+    _parse_labels_getter,
+    _setup_number_or_seq,
+    get_bounding_boxes,
+    get_keypoints,
+    has_any,
+    is_pure_tensor,
+    label_tensors,
+)
+
+
+def _is_array(value):
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
+def _refuse_pil(transform, flat_inputs):
+    if has_any(flat_inputs, is_pil):
+        raise TypeError(f"{type(transform).__name__}() does not support PIL images.")
 
 
 class Identity(Transform):
@@ -20,340 +42,346 @@ class Identity(Transform):
 class Lambda(Transform):
     """A function of the user for values of these types."""
 
+    _transformed_types = (object,)
+
     def __init__(self, lambd, *types):
         super().__init__()
         self.lambd = lambd
-        self.types = types or (object,)
-
-    def _chosen(self, flat):
-        return [isinstance(v, self.types) for v in flat]
+        self.types = types or self._transformed_types
 
     def transform(self, inpt, params):
-        return self.lambd(inpt)
+        return self.lambd(inpt) if isinstance(inpt, self.types) else inpt
 
     def extra_repr(self):
-        name = getattr(self.lambd, "__name__", "")
+        name = getattr(self.lambd, "__name__", None)
         return ", ".join([*([name] if name else []), f"types={[t.__name__ for t in self.types]}"])
 
 
 class ToImage(Transform):
-    """Pictures of Pillow, arrays and plain tensors as Images, in their own type."""
+    """Images of Pillow, arrays and plain tensors as Images, in their own type."""
 
-    def handles(self, value):
-        return is_pil(value) or F.is_pure_tensor(value) or type(value).__module__ == "numpy"
+    _transformed_types = (is_pure_tensor, is_pil, _is_array)
 
     def transform(self, inpt, params):
         return F.to_image(inpt)
 
 
 class ToPILImage(Transform):
-    """Images, arrays and plain tensors as pictures of Pillow."""
+    """Images, arrays and plain tensors as images of Pillow."""
+
+    _transformed_types = (is_pure_tensor, tv_tensors.Image, _is_array)
 
     def __init__(self, mode=None):
         super().__init__()
         self.mode = mode
 
-    def handles(self, value):
-        return (is_picture(value) and not is_pil(value)) or type(value).__module__ == "numpy"
-
     def transform(self, inpt, params):
-        return F.to_pil_image(inpt.as_subclass(rl.Tensor) if isinstance(inpt, TVTensor) else inpt, self.mode)
+        plain = inpt.as_subclass(rl.Tensor) if isinstance(inpt, tv_tensors.TVTensor) else inpt
+        return F.to_pil_image(plain, mode=self.mode)
 
 
 class PILToTensor(Transform):
-    """Pictures of Pillow as plain tensors, in their own type."""
+    """Images of Pillow as plain tensors, in their own type."""
 
-    def handles(self, value):
-        return is_pil(value)
+    _transformed_types = (is_pil,)
 
     def transform(self, inpt, params):
         return F.pil_to_tensor(inpt)
 
 
 class ToTensor(Transform):
-    """Pictures of Pillow and arrays as plain tensors in [0, 1]: ToImage and ToDtype(scale=True) in one."""
+    """Deprecated: images of Pillow and arrays as plain tensors in [0, 1]."""
 
-    def handles(self, value):
-        return is_pil(value) or type(value).__module__ == "numpy"
+    _transformed_types = (is_pil, _is_array)
+
+    def __init__(self):
+        warnings.warn(
+            "The transform `ToTensor()` is deprecated and will be removed in a future release. "
+            "Instead, please use `v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])`."
+            "Output is equivalent up to float precision.",
+            stacklevel=2,
+        )
+        super().__init__()
 
     def transform(self, inpt, params):
-        return F.to_tensor(inpt)
+        return F_one.to_tensor(inpt)
 
 
 class ToPureTensor(Transform):
     """Tensors of a kind as plain ones."""
 
-    def handles(self, value):
-        return isinstance(value, TVTensor)
+    _transformed_types = (tv_tensors.TVTensor,)
 
     def transform(self, inpt, params):
         return inpt.as_subclass(rl.Tensor)
 
 
 class ToDtype(Transform):
-    """In another type, one for pictures or {kind: type, "others": type}; `scale` keeps white white."""
+    """In another type, one for images or {type: dtype, "others": dtype}; `scale` keeps white white."""
+
+    _transformed_types = (rl.Tensor,)
 
     def __init__(self, dtype, scale=False):
         super().__init__()
         if not isinstance(dtype, (dict, rl.dtype)):
             raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
+        images = isinstance(dtype, dict) and (tv_tensors.Image in dtype or tv_tensors.Video in dtype)
+        if images and rl.Tensor in dtype:
+            warnings.warn(
+                "Got `dtype` values for `torch.Tensor` and either `tv_tensors.Image` or `tv_tensors.Video`. "
+                "Note that a plain `torch.Tensor` will *not* be transformed by this (or any other transformation) "
+                "in case a `tv_tensors.Image` or `tv_tensors.Video` is present in the input.",
+                stacklevel=2,
+            )
         self.dtype = dtype
         self.scale = scale
 
-    def _chosen(self, flat):
-        if not isinstance(self.dtype, dict):
-            return super()._chosen(flat)
-        return [isinstance(v, rl.Tensor) for v in flat]
-
-    def handles(self, value):
-        return is_picture(value) and not is_pil(value)
-
     def transform(self, inpt, params):
-        dtype = self.dtype
-        if isinstance(dtype, dict):
-            kinds = [d for kind, d in dtype.items() if isinstance(kind, type) and type(inpt) is kind]
-            dtype = kinds[0] if kinds else dtype.get("others")
-        return inpt if dtype is None else F.to_dtype(inpt, dtype, self.scale)
+        image = is_pure_tensor(inpt) or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video))
+        if isinstance(self.dtype, rl.dtype):
+            if not image:
+                return inpt
+            dtype = self.dtype
+        elif type(inpt) in self.dtype:
+            dtype = self.dtype[type(inpt)]
+        elif "others" in self.dtype:
+            dtype = self.dtype["others"]
+        else:
+            raise ValueError(
+                f"No dtype was specified for type {type(inpt)}. "
+                "If you only need to convert the dtype of images or videos, you can just pass e.g. dtype=torch.float32. "
+                'If you\'re passing a dict as dtype, you can use "others" as a catch-all key '
+                'e.g. dtype={tv_tensors.Mask: torch.int64, "others": None} to pass-through the rest of the inputs.'
+            )
+        if dtype is not None:
+            return self._call_kernel(F.to_dtype, inpt, dtype=dtype, scale=self.scale)
+        if self.scale and image:
+            warnings.warn(
+                "scale was set to True but no dtype was specified for images or videos: no scaling will be done.",
+                stacklevel=2,
+            )
+        return inpt
 
 
 class ConvertImageDtype(Transform):
-    """Pictures in another type, with white kept white."""
+    """Images in another type, with white kept white."""
+
+    _v1_transform_cls = one.ConvertImageDtype
 
     def __init__(self, dtype=rl.float32):
         super().__init__()
         self.dtype = dtype
 
-    def handles(self, value):
-        return is_picture(value) and not is_pil(value)
-
     def transform(self, inpt, params):
-        return F.to_dtype(inpt, self.dtype, scale=True)
+        return self._call_kernel(F.to_dtype, inpt, dtype=self.dtype, scale=True)
 
 
 class Normalize(Transform):
-    """(picture - mean) / std by channels."""
+    """(image - mean) / std by channels."""
+
+    _v1_transform_cls = one.Normalize
 
     def __init__(self, mean, std, inplace=False):
         super().__init__()
         self.mean, self.std, self.inplace = list(mean), list(std), inplace
 
     def check_inputs(self, flat_inputs):
-        if any(is_pil(v) for v in flat_inputs):
-            raise TypeError(f"{type(self).__name__}() does not support PIL images.")
-
-    def handles(self, value):
-        return is_picture(value)
+        _refuse_pil(self, flat_inputs)
 
     def transform(self, inpt, params):
-        return F.normalize(inpt, self.mean, self.std, self.inplace)
+        return self._call_kernel(F.normalize, inpt, mean=self.mean, std=self.std, inplace=self.inplace)
 
 
 class LinearTransformation(Transform):
-    """(flattened picture - mean) @ matrix: whitening."""
+    """(flattened image - mean) @ matrix: whitening."""
+
+    _v1_transform_cls = one.LinearTransformation
+    _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video)
 
     def __init__(self, transformation_matrix, mean_vector):
         super().__init__()
-        self._whiten = one.LinearTransformation(transformation_matrix, mean_vector)
+        one.LinearTransformation(transformation_matrix, mean_vector)  # checks
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
-    def handles(self, value):
-        return is_picture(value)
+    def check_inputs(self, flat_inputs):
+        _refuse_pil(self, flat_inputs)
 
     def transform(self, inpt, params):
-        return F._unwrapped(self._whiten)(inpt)
+        shape = inpt.shape
+        n = shape[-3] * shape[-2] * shape[-1]
+        if n != self.transformation_matrix.shape[0]:
+            raise ValueError(
+                "Input tensor and transformation matrix have incompatible shape."
+                f"[{shape[-3]} x {shape[-2]} x {shape[-1]}] != {self.transformation_matrix.shape[0]}"
+            )
+        if inpt.device.type != self.mean_vector.device.type:
+            raise ValueError(
+                "Input tensor should be on the same device as transformation matrix and mean vector. "
+                f"Got {inpt.device} vs {self.mean_vector.device}"
+            )
+        flat = inpt.as_subclass(rl.Tensor).reshape(-1, n) - self.mean_vector
+        out = (flat @ self.transformation_matrix.to(flat.dtype)).reshape(shape)
+        return out if is_pure_tensor(inpt) else tv_tensors.wrap(out, like=inpt)
 
 
-class RandomErasing(RandomApplied):
-    """A rectangle of drawn area and shape replaced by a value, with probability p."""
+class GaussianBlur(Transform):
+    """Smoothed by a Gaussian of drawn width."""
 
-    def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0.0, inplace=False):
-        super().__init__(p)
-        one.RandomErasing(p, scale, ratio, value)  # checks
-        self.scale, self.ratio = scale, ratio
-        self.value = (
-            None if value == "random" else [float(value)] if isinstance(value, (int, float)) else list(value)
-        )
-        self.inplace = inplace
+    _v1_transform_cls = one.GaussianBlur
 
-    def handles(self, value):
-        return is_picture(value) and not is_pil(value)
+    def __init__(self, kernel_size, sigma=(0.1, 2.0)):
+        super().__init__()
+        self.kernel_size = setup_size(kernel_size, "Kernel size should be a tuple/list of two integers")
+        if any(size <= 0 or size % 2 == 0 for size in self.kernel_size):
+            raise ValueError("Kernel size value should be an odd and positive number.")
+        self.sigma = _setup_number_or_seq(sigma, "sigma")
+        if not 0.0 < self.sigma[0] <= self.sigma[1]:
+            raise ValueError(f"sigma values should be positive and of the form (min, max). Got {self.sigma}")
 
     def make_params(self, flat_inputs):
-        shape = rl.empty(query_chw(flat_inputs), device="meta")
-        if self.value is not None and len(self.value) not in (1, shape.shape[0]):
-            raise ValueError(
-                f"If value is a sequence, it should have either a single value or {shape.shape[0]} (number of inpt channels)"
-            )
-        i, j, h, w, v = one.RandomErasing.get_params(shape, self.scale, self.ratio, self.value)
-        return {"place": (i, j, h, w), "value": None if v is shape else v}
+        sigma = uniform(*self.sigma)
+        return {"sigma": [sigma, sigma]}
 
     def transform(self, inpt, params):
-        if params["value"] is None:
-            return inpt
-        return F.erase(inpt, *params["place"], params["value"], inplace=self.inplace)
+        return self._call_kernel(F.gaussian_blur, inpt, self.kernel_size, **params)
 
 
-class Compose(Transform):
-    """Transforms one after the other."""
+class GaussianNoise(Transform):
+    """With normal noise added, of floats or bytes."""
 
-    def __init__(self, transforms):
+    def __init__(self, mean=0.0, sigma=0.1, clip=True):
         super().__init__()
-        if not isinstance(transforms, (list, tuple)):
-            raise TypeError("Argument transforms should be a sequence of callables")
-        if not transforms:
-            raise ValueError("Pass at least one transform")
-        self.transforms = transforms
-
-    def forward(self, *inputs):
-        sample = inputs
-        for t in self.transforms:
-            sample = t(*sample) if isinstance(sample, tuple) else t(sample)
-        return sample
-
-    def __repr__(self):
-        return f"{type(self).__name__}(" + "".join(f"\n      {t}" for t in self.transforms) + "\n)"
-
-
-class RandomApply(Transform):
-    """All transforms with probability p, none otherwise."""
-
-    def __init__(self, transforms, p=0.5):
-        super().__init__()
-        if not 0.0 <= p <= 1.0:
-            raise ValueError("`p` should be a floating point value in the interval [0.0, 1.0].")
-        self.transforms = transforms
-        self.p = p
-
-    def forward(self, *inputs):
-        sample = inputs if len(inputs) > 1 else inputs[0]
-        if rl.rand(1) >= self.p:
-            return sample
-        return Compose(list(self.transforms))(*inputs)
-
-    def extra_repr(self):
-        return "\n".join(f"    {t}" for t in self.transforms)
-
-
-class RandomChoice(Transform):
-    """One transform, drawn with weights p."""
-
-    def __init__(self, transforms, p=None):
-        super().__init__()
-        if not isinstance(transforms, (list, tuple)):
-            raise TypeError("Argument transforms should be a sequence of callables")
-        if p is not None and len(p) != len(transforms):
-            raise ValueError(
-                f"Length of p doesn't match the number of transforms: {len(p)} != {len(transforms)}"
-            )
-        self.transforms = transforms
-        p = [1.0] * len(transforms) if p is None else p
-        self.p = [w / sum(p) for w in p]
-
-    def forward(self, *inputs):
-        return self.transforms[int(rl.multinomial(rl.tensor(self.p), 1))](*inputs)
-
-
-class RandomOrder(Transform):
-    """All transforms, in a drawn order."""
-
-    def __init__(self, transforms):
-        super().__init__()
-        if not isinstance(transforms, (list, tuple)):
-            raise TypeError("Argument transforms should be a sequence of callables")
-        self.transforms = transforms
-
-    def forward(self, *inputs):
-        sample = inputs
-        for i in rl.randperm(len(self.transforms)).tolist():
-            sample = self.transforms[i](*sample) if isinstance(sample, tuple) else self.transforms[i](sample)
-        return sample[0] if isinstance(sample, tuple) and len(sample) == 1 else sample
-
-
-class _Mixing(Transform):
-    """Batches of pictures and labels, each mixed with its neighbour by a part drawn from Beta(alpha, alpha)."""
-
-    def __init__(self, *, alpha=1.0, num_classes=None, labels_getter="default"):
-        super().__init__()
-        self.alpha = float(alpha)
-        self.num_classes = num_classes
-        self._labels_getter = labels_getter
-
-    def _labels(self, sample):
-        if callable(self._labels_getter):
-            return self._labels_getter(sample)
-        if isinstance(sample, (list, tuple)) and len(sample) == 2 and isinstance(sample[1], rl.Tensor):
-            return sample[1]
-        found = [
-            v for k, v in (sample.items() if isinstance(sample, dict) else ()) if str(k).lower() == "labels"
-        ]
-        if not found:
-            raise ValueError("Could not infer where the labels are in the sample: pass labels_getter")
-        return found[0]
-
-    def forward(self, *inputs):
-        sample = inputs if len(inputs) > 1 else inputs[0]
-        flat, spec = _pytree.tree_flatten(sample)
-        if any(isinstance(v, (BoundingBoxes, Mask)) or is_pil(v) for v in flat):
-            raise ValueError(
-                f"{type(self).__name__}() does not support PIL images, bounding boxes, keypoints and masks."
-            )
-        labels = self._labels(sample)
-        if labels.ndim not in (1, 2) or (labels.ndim == 1 and self.num_classes is None):
-            raise ValueError(
-                f"labels should be index based, with num_classes given, or one-hot. Got {tuple(labels.shape)}"
-            )
-        pictures = [v for v in flat if is_picture(v) and v is not labels]
-        params = self.make_params(pictures)
-        out = []
-        for v in flat:
-            if v is labels:
-                out.append(self._mixed_labels(labels, params["label_lam"]))
-            elif any(v is p for p in pictures):
-                if v.ndim != 4:
-                    raise ValueError(f"Expected a batched input with 4 dimensions, got {v.ndim}")
-                mixed = self.transform(v.as_subclass(rl.Tensor), params)
-                out.append(wrap(mixed, like=v) if isinstance(v, TVTensor) else mixed)
-            else:
-                out.append(v)
-        return _pytree.tree_unflatten(out, spec)
-
-    def _beta(self):
-        alpha = rl.tensor([self.alpha])
-        return float(rl.distributions.Beta(alpha, alpha).sample(()))
-
-    def _mixed_labels(self, labels, lam):
-        if labels.ndim == 1:
-            labels = rl.nn.functional.one_hot(labels, num_classes=self.num_classes)
-        labels = labels if labels.dtype.is_floating_point else labels.float()
-        return labels.roll(1, 0).mul_(1.0 - lam).add_(labels.mul(lam))
-
-
-class MixUp(_Mixing):
-    """Pictures and labels as weighted means with their neighbours (Zhang et al., 2017)."""
-
-    def make_params(self, flat_inputs):
-        lam = self._beta()
-        return {"lam": lam, "label_lam": lam}
+        self.mean, self.sigma, self.clip = mean, sigma, clip
 
     def transform(self, inpt, params):
-        return inpt.roll(1, 0).mul(1.0 - params["lam"]).add(inpt.mul(params["lam"]))
+        return self._call_kernel(F.gaussian_noise, inpt, mean=self.mean, sigma=self.sigma, clip=self.clip)
 
 
-class CutMix(_Mixing):
-    """A rectangle of each picture from its neighbour, labels by area (Yun et al., 2019)."""
+class UniformTemporalSubsample(Transform):
+    """So many images of a video, evenly spaced."""
 
-    def make_params(self, flat_inputs):
-        lam = self._beta()
-        h, w = F.get_size(flat_inputs[0])
-        x, y = (int(rl.randint(size, size=(1,)).item()) for size in (w, h))
-        r = 0.5 * (1.0 - lam) ** 0.5
-        half_w, half_h = int(r * w), int(r * h)
-        x1, y1 = max(x - half_w, 0), max(y - half_h, 0)
-        x2, y2 = min(x + half_w, w), min(y + half_h, h)
-        return {"box": (x1, y1, x2, y2), "label_lam": float(1.0 - (x2 - x1) * (y2 - y1) / (w * h))}
+    _transformed_types = (is_pure_tensor, tv_tensors.Video)
+
+    def __init__(self, num_samples):
+        super().__init__()
+        self.num_samples = num_samples
 
     def transform(self, inpt, params):
-        x1, y1, x2, y2 = params["box"]
+        return self._call_kernel(F.uniform_temporal_subsample, inpt, self.num_samples)
+
+
+class ConvertBoundingBoxFormat(Transform):
+    """Boxes in another format."""
+
+    _transformed_types = (tv_tensors.BoundingBoxes,)
+
+    def __init__(self, format):
+        super().__init__()
+        self.format = format
+
+    def transform(self, inpt, params):
+        return F.convert_bounding_box_format(inpt, new_format=self.format)
+
+
+class ClampBoundingBoxes(Transform):
+    """Boxes cut to their image."""
+
+    _transformed_types = (tv_tensors.BoundingBoxes,)
+
+    def __init__(self, clamping_mode="auto"):
+        super().__init__()
+        self.clamping_mode = clamping_mode
+
+    def transform(self, inpt, params):
+        return F.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
+
+
+class ClampKeyPoints(Transform):
+    """Points outside their image moved to its edge."""
+
+    _transformed_types = (tv_tensors.KeyPoints,)
+
+    def transform(self, inpt, params):
+        return F.clamp_keypoints(inpt)
+
+
+class SetClampingMode(Transform):
+    """Boxes with another clamping_mode."""
+
+    _transformed_types = (tv_tensors.BoundingBoxes,)
+
+    def __init__(self, clamping_mode):
+        super().__init__()
+        self.clamping_mode = clamping_mode
+        if clamping_mode not in (None, "soft", "hard"):
+            raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
+
+    def transform(self, inpt, params):
         out = inpt.clone()
-        out[..., y1:y2, x1:x2] = inpt.roll(1, 0)[..., y1:y2, x1:x2]
+        out.clamping_mode = self.clamping_mode
         return out
+
+
+class _Sanitize(Transform):
+    """Values that belong together (boxes, masks, labels) of which some are kept."""
+
+    _kinds = ()
+
+    def _sample(self, inputs, find, what):
+        """(the sample flat, how to build it again, its boxes or points, their labels)"""
+        inputs = inputs if len(inputs) > 1 else inputs[0]
+        labels = self._labels_getter(inputs)
+        flat_inputs, spec = tree_flatten(inputs)
+        values = find(flat_inputs)
+        return flat_inputs, spec, values, label_tensors(labels, values, what)
+
+    def _kept(self, flat_inputs, spec, valid, labels):
+        params = {"valid": valid, "labels": labels}
+        return tree_unflatten([self.transform(v, params) for v in flat_inputs], spec)
+
+    def transform(self, inpt, params):
+        label = params["labels"] is not None and any(inpt is one for one in params["labels"])
+        if not label and not isinstance(inpt, self._kinds):
+            return inpt
+        plain = inpt.as_subclass(rl.Tensor)
+        try:
+            out = plain[params["valid"]]
+        except IndexError:  # a mask of classes has no entry for each box
+            return inpt
+        return out if label else tv_tensors.wrap(out, like=inpt)
+
+
+class SanitizeBoundingBoxes(_Sanitize):
+    """Without boxes that are too small or outside their image, and without their masks and labels."""
+
+    _kinds = (tv_tensors.BoundingBoxes, tv_tensors.Mask)
+
+    def __init__(self, min_size=1.0, min_area=1.0, labels_getter="default"):
+        super().__init__()
+        if min_size < 1:
+            raise ValueError(f"min_size must be >= 1, got {min_size}.")
+        if min_area < 1:
+            raise ValueError(f"min_area must be >= 1, got {min_area}.")
+        self.min_size, self.min_area = min_size, min_area
+        self.labels_getter = labels_getter
+        self._labels_getter = _parse_labels_getter(labels_getter)
+
+    def forward(self, *inputs):
+        flat_inputs, spec, boxes, labels = self._sample(inputs, get_bounding_boxes, "boxes")
+        valid = F.sanitize_bounding_boxes(boxes, min_size=self.min_size, min_area=self.min_area)[1]
+        return self._kept(flat_inputs, spec, valid, labels)
+
+
+class SanitizeKeyPoints(_Sanitize):
+    """Without points outside their image, and without their labels."""
+
+    _kinds = (tv_tensors.KeyPoints,)
+
+    def __init__(self, labels_getter=None):
+        super().__init__()
+        self.labels_getter = labels_getter
+        self._labels_getter = _parse_labels_getter(labels_getter)
+
+    def forward(self, *inputs):
+        flat_inputs, spec, points, labels = self._sample(inputs, get_keypoints, "kepyoints")
+        return self._kept(flat_inputs, spec, F.sanitize_keypoints(points)[1], labels)
