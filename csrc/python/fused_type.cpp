@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/profile.h"
@@ -97,12 +98,23 @@ bool terms_fit(const Program& program, Span<Value> inputs) {
   return true;
 }
 
-// Every result must have the sizes of all: read at least one of the inputs that do.
+// Whether two tensors can be operands of one op.
+bool broadcastable(IntSpan a, IntSpan b) {
+  for (int64_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const int64_t m = a[a.size() - i], n = b[b.size() - i];
+    if (m != n && m != 1 && n != 1) return false;
+  }
+  return true;
+}
+
+// Every result must have the sizes of all: read at least one of the inputs that do. Inputs of separate results need not
+// broadcast with each other.
 bool sizes_fit(const FusedObject& self, Span<Value> inputs) {
   Ints sizes;
   bool any = false;
   for (const Value& v : inputs)
     if (v.is_tensor()) {
+      if (any && !broadcastable(sizes, v.tensor.sizes())) return false;
       sizes = any ? broadcast_sizes(sizes, v.tensor.sizes()) : Ints(v.tensor.sizes());
       any = true;
     }
