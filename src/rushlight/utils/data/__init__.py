@@ -48,4 +48,13 @@ __all__ = [
 
 from rushlight._missing import teach as _teach  # noqa: E402
 
-__getattr__ = _teach(__name__)
+_PIPES = ("DFIterDataPipe", "IterDataPipe", "MapDataPipe", "functional_datapipe")
+
+
+def __getattr__(name):
+    if name in _PIPES:  # few programs need them
+        import importlib
+
+        importlib.import_module("rushlight.utils.data.datapipes")
+        return getattr(importlib.import_module("rushlight.utils.data.datapipes.datapipe"), name)
+    return _teach(__name__)(name)

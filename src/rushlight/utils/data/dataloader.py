@@ -1,6 +1,7 @@
 """DataLoader: batches of a dataset, loaded here or by worker processes or threads."""
 
 import itertools
+import os
 
 import rushlight as rl
 
@@ -219,8 +220,6 @@ class DataLoader:
         """Warn when there are more worker processes than processors to run them."""
         if not self.num_workers or self.multiprocessing_context == "thread":
             return
-        import os
-
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if processors is not None and self.num_workers > processors:
             import warnings

@@ -10,7 +10,7 @@ from . import fetch
 __all__ = ["WorkerInfo", "get_worker_info"]
 
 _local = threading.local()  # worker threads each see their own info
-_process_info = None
+_worker_info = None
 PARENT_CHECK_SECONDS = 5.0
 
 
@@ -30,7 +30,7 @@ class WorkerInfo:
 
 def get_worker_info():
     """The WorkerInfo of the DataLoader worker this is called in; None in the main process."""
-    return getattr(_local, "info", _process_info)
+    return getattr(_local, "info", _worker_info)
 
 
 class Failure:
@@ -174,8 +174,8 @@ def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
     parent = os.getppid()
 
     def set_info(info):
-        global _process_info
-        _process_info = info
+        global _worker_info
+        _worker_info = info
 
     def receive():
         while not select.select([sock], [], [], PARENT_CHECK_SECONDS)[0]:

@@ -1,0 +1,102 @@
+"""The base classes of data pipes, and how further ones become methods of them."""
+
+import functools
+
+from rushlight.utils.data.dataset import Dataset, IterableDataset
+
+
+class _Chained:
+    """What both kinds share: registered pipes are methods."""
+
+    functions: dict = {}
+
+    def __getattr__(self, name):
+        make = type(self).functions.get(name)
+        if make is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return functools.partial(make, self)
+
+    @classmethod
+    def register_function(cls, function_name, function):
+        cls.functions[function_name] = function
+
+    @classmethod
+    def register_datapipe_as_function(cls, function_name, cls_to_register, enable_df_api_tracing=False):
+        """Makes a class of pipes a method of all: `pipe.function_name(...)` is `cls_to_register(pipe, ...)`."""
+        if function_name in cls.functions:
+            raise Exception(  # noqa: TRY002  (PyTorch's class)
+                f"Unable to add DataPipe function name {function_name} as it is already taken"
+            )
+        cls.functions[function_name] = cls_to_register
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self.functions})
+
+    def __repr__(self):
+        return type(self).__qualname__
+
+    __str__ = __repr__
+
+
+class IterDataPipe(_Chained, IterableDataset):
+    """A stream of samples: subclasses define `__iter__`. Made of another pipe, it reads that one."""
+
+    functions: dict = {}
+    getstate_hook = reduce_ex_hook = None
+
+    @classmethod
+    def set_getstate_hook(cls, hook_fn):
+        if cls.getstate_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing getstate_hook")
+        IterDataPipe.getstate_hook = hook_fn
+
+    @classmethod
+    def set_reduce_ex_hook(cls, hook_fn):
+        if cls.reduce_ex_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing reduce_ex_hook")
+        IterDataPipe.reduce_ex_hook = hook_fn
+
+    def __getstate__(self):
+        hook = IterDataPipe.getstate_hook
+        return self.__dict__ if hook is None else hook(self.__dict__)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+    def reset(self):
+        """Called by pipes that keep a state when they are read anew."""
+
+
+class DFIterDataPipe(IterDataPipe):
+    """A stream of data frames."""
+
+
+class MapDataPipe(_Chained, Dataset):
+    """A map from keys to samples: subclasses define `__getitem__` and usually `__len__`."""
+
+    functions: dict = {}
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+
+class functional_datapipe:
+    """A class decorator: the pipes become a method, `pipe.name(...)`, of every pipe of their kind."""
+
+    def __init__(self, name, enable_df_api_tracing=False):
+        self.name = name
+
+    def __call__(self, cls):
+        for base in (IterDataPipe, MapDataPipe):
+            if isinstance(cls, type) and issubclass(cls, base):
+                base.register_datapipe_as_function(self.name, cls)
+                return cls
+        raise TypeError("`functional_datapipe` can only decorate IterDataPipe or MapDataPipe")
+
+
+def _length(pipe):
+    """The number of a pipe's samples; TypeError if it is not known."""
+    try:
+        return len(pipe)
+    except (TypeError, AttributeError):
+        raise TypeError(f"{type(pipe).__name__} instance doesn't have valid length") from None
