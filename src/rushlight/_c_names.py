@@ -4,7 +4,7 @@ import contextlib
 import enum
 
 import rushlight as rl
-from rushlight import _C, _missing
+from rushlight import _C, _missing, _vmap
 from rushlight.overrides import TorchFunctionMode as _Mode
 
 
@@ -217,9 +217,23 @@ def _parse_to(*args, **kwargs):
     return parse(*args, **kwargs)
 
 
+def _add_batch_dim(tensor, batch_dim, level):
+    """The tensor as one sample of many, which lie along a dimension, in the vmap of that level."""
+    return _vmap.wrap(tensor.movedim(batch_dim, 0), level)
+
+
+def _remove_batch_dim(tensor, level, batch_size, out_dim):
+    """All samples of a tensor of that level's vmap, along a dimension; a tensor of another level is repeated."""
+    if isinstance(tensor, _vmap.Batched) and tensor._level == level:
+        return tensor._value.movedim(0, out_dim)
+    return tensor.unsqueeze(0).expand(batch_size, *tensor.shape).movedim(0, out_dim)
+
+
 class _functorch:
     """Questions of function transforms (vmap, grad), asked outside of them."""
 
+    _add_batch_dim, _remove_batch_dim = staticmethod(_add_batch_dim), staticmethod(_remove_batch_dim)
+    is_legacy_batchedtensor = staticmethod(_no)
     is_batchedtensor = is_gradtrackingtensor = is_functorch_wrapped_tensor = is_functionaltensor = (
         staticmethod(_no)
     )
@@ -237,6 +251,7 @@ class _autograd:
 
 
 _TorchFunctionMode = _Mode
+_LinAlgError = rl.linalg.LinAlgError
 
 
 def __getattr__(name):

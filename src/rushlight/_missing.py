@@ -36,7 +36,7 @@ _PARTS = {
     "nn.qat": ("layers for training with quantization", "the layers of torch.nn"),
     "utils.bundled_inputs": ("examples stored in TorchScript files", "a file of your own"),
     "utils.cpp_extension": ("building C++ and CUDA extensions", "autograd.Function in Python"),
-    "utils.data.datapipes": ("data pipes", "torch.utils.data.IterableDataset"),
+    "package": ("archives of code and weights", "torch.save for the weights, beside the code"),
     "utils.mobile_optimizer": ("TorchScript for phones", "the model itself"),
     "vision": ("images: data sets, transforms, models", "pip install 'rushlight[vision]'"),
     "xpu": ("Intel's GPUs", "the CPU"),

@@ -13,34 +13,52 @@ import sys
 from rushlight._missing import absent, teach
 
 _TABLE = """
-_C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim _remove_batch_dim maybe_get_bdim maybe_get_level
-_dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError!
+_C._distributed_c10d: Reducer Logger ProcessGroup=distributed.ProcessGroup Store=distributed.Store Work=distributed.Work ReduceOp=distributed.ReduceOp
+_C._distributed_rpc: _is_current_rpc_agent_set=_missing.never
+_C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim=_c_names._add_batch_dim _remove_batch_dim=_c_names._remove_batch_dim maybe_get_bdim maybe_get_level
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
+_dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError! TensorifyScalarRestartAnalysis!
+_dynamo.testing: CompileCounter CompileCounterWithBackend
 _dynamo.utils:
+_dynamo.variables:
+_dynamo.variables.builder: wrap_fx_proxy
+_dynamo.variables.constant: ConstantVariable
+_dynamo.variables.functions: NestedUserFunctionVariable UserFunctionVariable
+_dynamo.variables.higher_order_ops: TorchHigherOrderOperatorVariable make_attr speculate_subgraph unimplemented
+_dynamo.variables.tensor: TensorVariable
 _export: capture_pre_autograd_graph
 _functorch:
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
-_functorch.vmap: vmap=_vmap_call.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
 _functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
+_functorch.vmap: vmap=_vmap_call.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
+_inductor.codecache: extract_tensor_metadata_for_cache_key
+_inductor.cpu_vec_isa: pick_vec_isa
+_inductor.exc: InductorError!
 _inductor.inductor_prims:
+_inductor.runtime:
+_inductor.runtime.cache_dir_utils: cache_dir
 _inductor.utils: fresh_inductor_cache
-_jit_internal:
+_logging: set_logs=_missing.nothing
 _prims_common:
 _subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedFakeTensorException!
 _subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never unset_fake_temporarily=_missing.block
-_subclasses.functional_tensor: FunctionalTensor
-_subclasses.meta_utils:
+_subclasses.functional_tensor: FunctionalTensor mb_unwrap_functional_tensor
+_subclasses.meta_utils: MetaConverter
 _vmap_internals: vmap=_vmap_call.vmap _vmap=_vmap_call.vmap
 _weights_only_unpickler:
 ao.quantization.fake_quantize: FakeQuantize=ao.quantization.FakeQuantize FakeQuantizeBase=ao.quantization.FakeQuantizeBase default_fake_quant=ao.quantization.default_fake_quant disable_fake_quant=ao.quantization.disable_fake_quant disable_observer=ao.quantization.disable_observer enable_fake_quant=ao.quantization.enable_fake_quant enable_observer=ao.quantization.enable_observer
+ao.quantization.fx:
+ao.quantization.fx._decomposed:
 ao.quantization.observer: HistogramObserver=ao.quantization.HistogramObserver MinMaxObserver=ao.quantization.MinMaxObserver MovingAverageMinMaxObserver=ao.quantization.MovingAverageMinMaxObserver ObserverBase=ao.quantization.ObserverBase PerChannelMinMaxObserver=ao.quantization.PerChannelMinMaxObserver PlaceholderObserver=ao.quantization.PlaceholderObserver default_observer=ao.quantization.default_observer default_weight_observer=ao.quantization.default_weight_observer
 ao.quantization.qconfig: QConfig=ao.quantization.QConfig default_qconfig=ao.quantization.default_qconfig default_dynamic_qconfig=ao.quantization.default_dynamic_qconfig get_default_qconfig=ao.quantization.get_default_qconfig get_default_qat_qconfig=ao.quantization.get_default_qat_qconfig
 autograd.profiler_legacy: profile
 classes: load_library
-cuda.profiler: profile start stop
+compiler.config:
 cuda.graphs: CUDAGraph graph graph_pool_handle make_graphed_callables
+cuda.nccl: version
+cuda.profiler: profile start stop
 cuda.sparse:
 cuda.streams: Stream=cuda.Stream Event=cuda.Event ExternalStream
 distributed._composable: fully_shard replicate checkpoint
@@ -49,8 +67,9 @@ distributed._composable.fsdp.fully_shard: FSDPModule fully_shard
 distributed._composable.replicate: replicate DDP
 distributed._functional_collectives: AsyncCollectiveTensor all_gather_tensor all_reduce reduce_scatter_tensor all_to_all_single all_gather_tensor_autograd all_to_all_single_autograd wait_tensor permute_tensor
 distributed._shard:
-distributed._shard.sharded_tensor: ShardedTensor
-distributed._tensor: DTensor DeviceMesh Shard Replicate Partial Placement distribute_tensor distribute_module
+distributed._shard.sharded_tensor: ShardedTensor empty
+distributed._sharding_spec: ChunkShardingSpec
+distributed._tensor: DTensor DeviceMesh Shard=distributed._placements.Shard Replicate=distributed._placements.Replicate Partial=distributed._placements.Partial Placement=distributed._placements.Placement distribute_tensor distribute_module
 distributed._tensor.api: DTensor
 distributed._tensor.experimental: implicit_replication
 distributed.algorithms:
@@ -65,17 +84,18 @@ distributed.algorithms.ddp_comm_hooks.powerSGD_hook: PowerSGDState batched_power
 distributed.algorithms.join: Join Joinable JoinHook
 distributed.algorithms.model_averaging:
 distributed.algorithms.model_averaging.averagers: ModelAverager PeriodicModelAverager
-distributed.autograd: is_available=_missing.never context backward get_gradients
+distributed.autograd: is_available=_missing.never context backward get_gradients DistAutogradContext
 distributed.checkpoint: FileSystemReader FileSystemWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner SavePlan SavePlanner Metadata StorageReader StorageWriter load load_state_dict save save_state_dict async_save
+distributed.checkpoint._consolidate_hf_safetensors: consolidate_safetensors_files
 distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner create_default_local_save_plan create_default_global_save_plan
 distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
-distributed.checkpoint.format_utils: dcp_to_torch_save torch_save_to_dcp
+distributed.checkpoint.format_utils: dcp_to_torch_save torch_save_to_dcp _EmptyStateDictLoadPlanner _load_state_dict
 distributed.checkpoint.hf_storage: HuggingFaceStorageReader HuggingFaceStorageWriter
-distributed.checkpoint.state_dict_loader: _load_state_dict
 distributed.checkpoint.metadata: Metadata BytesStorageMetadata TensorStorageMetadata STATE_DICT_TYPE
 distributed.checkpoint.optimizer: load_sharded_optimizer_state_dict
 distributed.checkpoint.planner: LoadPlan LoadPlanner ReadItem SavePlan SavePlanner WriteItem
-distributed.checkpoint.state_dict: StateDictOptions get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict
+distributed.checkpoint.state_dict: StateDictOptions=distributed._state_dict.StateDictOptions get_model_state_dict=distributed._state_dict.get_model_state_dict get_optimizer_state_dict=distributed._state_dict.get_optimizer_state_dict get_state_dict=distributed._state_dict.get_state_dict set_model_state_dict=distributed._state_dict.set_model_state_dict set_optimizer_state_dict=distributed._state_dict.set_optimizer_state_dict set_state_dict=distributed._state_dict.set_state_dict
+distributed.checkpoint.state_dict_loader: _load_state_dict
 distributed.checkpoint.stateful: Stateful
 distributed.constants: default_pg_timeout=distributed.default_pg_timeout
 distributed.device_mesh: DeviceMesh init_device_mesh
@@ -91,27 +111,30 @@ distributed.fsdp._fully_shard._fsdp_param_group: FSDPParamGroup
 distributed.fsdp.api: =distributed.fsdp
 distributed.fsdp.fully_sharded_data_parallel: =distributed.fsdp
 distributed.fsdp.sharded_grad_scaler: ShardedGradScaler
-distributed.fsdp.wrap: CustomPolicy ModuleWrapPolicy _FSDPPolicy _Policy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy
-distributed.launcher:
+distributed.fsdp.wrap: CustomPolicy ModuleWrapPolicy _FSDPPolicy _Policy enable_wrap wrap always_wrap_policy lambda_auto_wrap_policy size_based_auto_wrap_policy transformer_auto_wrap_policy _or_policy _recursive_wrap
+distributed.launcher: LaunchConfig elastic_launch
 distributed.launcher.api: LaunchConfig elastic_launch
 distributed.optim: DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer
 distributed.pipelining: Pipe PipelineStage Schedule1F1B ScheduleGPipe SplitPoint(BEGINNING END) build_stage pipe_split pipeline
-distributed.rpc: is_available=_missing.never BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown
-distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all
+distributed.pipelining.microbatch: TensorChunkSpec
+distributed.rpc: is_available=_missing.never BackendType RRef TensorPipeRpcBackendOptions WorkerInfo get_worker_info init_rpc remote rpc_async rpc_sync shutdown RpcBackendOptions
+distributed.rpc.api: _require_initialized=_missing.unchanged _all_gather _barrier _wait_all UNSET_RPC_TIMEOUT
 distributed.run: main run get_args_parser config_from_args
-distributed.tensor: DTensor DeviceMesh Partial Placement Replicate Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
-distributed.tensor._utils:
+distributed.tensor: DTensor DeviceMesh Partial=distributed._placements.Partial Placement=distributed._placements.Placement Replicate=distributed._placements.Replicate Shard=distributed._placements.Shard distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros
+distributed.tensor._utils: compute_local_shape_and_global_offset
 distributed.tensor.device_mesh: DeviceMesh init_device_mesh
 distributed.tensor.experimental: context_parallel implicit_replication local_map
+distributed.tensor.experimental._attention: context_parallel set_rotate_method _cp_options
 distributed.tensor.parallel: ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput RowwiseParallel SequenceParallel loss_parallel parallelize_module
 distributed.tensor.parallel.fsdp:
-distributed.tensor.placement_types: Partial Placement Replicate Shard _StridedShard
-distributed.utils:
-export: Dim ExportedProgram ShapesCollection export load save register_dataclass dims unflatten
-export.dynamic_shapes: Dim
+distributed.tensor.placement_types: Partial=distributed._placements.Partial Placement=distributed._placements.Placement Replicate=distributed._placements.Replicate Shard=distributed._placements.Shard _StridedShard
+distributed.utils: _sync_module_states
+export: Dim=_export_dims.Dim dims=_export_dims.dims ExportedProgram ShapesCollection export load save register_dataclass unflatten
+export._trace: _export
 export.decomp_utils: CustomDecompTable
+export.dynamic_shapes: Dim=_export_dims.Dim dims=_export_dims.dims _DimHint=_export_dims._DimHint ShapesCollection
 export.experimental:
-export.graph_signature:
+export.graph_signature: InputKind(USER_INPUT PARAMETER BUFFER CONSTANT_TENSOR CUSTOM_OBJ TOKEN) OutputKind(USER_OUTPUT LOSS_OUTPUT BUFFER_MUTATION GRADIENT_TO_PARAMETER)
 fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
@@ -119,11 +142,12 @@ fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symb
 fx.passes.infra:
 fx.passes.infra.pass_base: PassBase PassResult
 fx.passes.infra.pass_manager: PassManager
-fx.passes.symbolic_shape_prop:
 fx.passes.split_module: split_module
+fx.passes.symbolic_shape_prop:
 nested: Tensor=Tensor as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor narrow masked_select
 nested._internal:
 nested._internal.nested_tensor: NestedTensor
+nested._internal.ops: extract_kwargs
 nn.intrinsic: ConvBn1d ConvBn2d ConvBnReLU2d ConvReLU1d ConvReLU2d LinearReLU
 nn.intrinsic.qat:
 nn.qat: Conv2d Linear
@@ -131,17 +155,16 @@ nn.quantized.dynamic: Linear LSTM GRU
 nn.quantized.modules:
 nn.utils._per_sample_grad: call_for_per_sample_grads
 numa:
-numa.binding: AffinityMode NumaOptions
-onnx.symbolic_opset9:
+numa.binding: AffinityMode(NODE SOCKET EXCLUSIVE CORE_COMPLEX) NumaOptions
 onnx.symbolic_opset10:
-onnx.symbolic_opset11:
-onnx.symbolic_opset12:
+onnx.symbolic_opset11: select squeeze unsqueeze
+onnx.symbolic_opset12: dropout
+onnx.symbolic_opset9: expand masked_fill softmax
 onnx.utils:
+package: EmptyMatchError! Directory Importer OrderedImporter PackageExporter PackageImporter PackagingError! sys_importer
 quantization.fake_quantize: =ao.quantization.fake_quantize
 quantization.observer: =ao.quantization.observer
 quantization.qconfig: =ao.quantization.qconfig
-testing._internal:
-testing._internal.common_utils: TestCase
 testing._internal.distributed:
 utils._debug_mode: DebugMode
 utils._sympy:
@@ -149,12 +172,9 @@ utils._sympy.functions:
 utils._sympy.numbers: int_oo IntInfinity
 utils._sympy.value_ranges: ValueRanges
 utils._triton: has_triton
-utils.bundled_inputs:
 utils.bottleneck:
-utils.data.datapipes:
-utils.data.datapipes.datapipe: IterDataPipe MapDataPipe
-utils.data.datapipes.iter: Batcher FileLister FileOpener IterableWrapper Mapper Shuffler
-utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe
+utils.bundled_inputs:
+utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe=utils.data.datapipes.iter.ShufflerIterDataPipe
 utils.data.datapipes.utils:
 utils.data.datapipes.utils.common:
 utils.data.graph: traverse_dps

@@ -1,6 +1,8 @@
 """What torch.compile returns for a module."""
 
 import rushlight as rl
+from rushlight._dynamo import is_dynamo_supported as is_dynamo_supported
+from rushlight._missing import teach as _teach
 
 
 class OptimizedModule(rl.nn.Module):
@@ -48,3 +50,6 @@ class OptimizedModule(rl.nn.Module):
 
     def __dir__(self):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
+
+
+__getattr__ = _teach(__name__)

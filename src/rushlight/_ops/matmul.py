@@ -164,3 +164,53 @@ def bilinear(input1, input2, weight, bias=None):
         )
     result = _einsum("...i,kij,...j->...k", [input1, weight, input2])
     return result if bias is None else result + bias
+
+
+def _check_grouped(a, b, offs, bias, out_dtype):
+    for t, name in ((a, "mat_a"), (b, "mat_b")):
+        if t.dtype not in (_C.float32, _C.bfloat16, _C.float16):
+            kind = str(t.dtype).rpartition(".")[2]
+            raise RuntimeError(f"Expected {name} to be Float32, BFloat16 or Float16 matrix, got {kind}")
+        if t.dim() not in (2, 3):
+            raise RuntimeError(f"{name} has to be 2 or 3d")
+    if (offs is not None) != (a.dim() == 2 or b.dim() == 2):
+        raise RuntimeError(
+            "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d"
+        )
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"contraction dimension of mat_a and mat_b must match: {a.shape[-1]} and {b.shape[-2]}"
+        )
+    if offs is not None and (offs.dim() != 1 or offs.dtype != _C.int32):
+        raise RuntimeError("Offsets have to be int32, of one dimension")
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if out_dtype is not None and out_dtype != a.dtype:
+        raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
+
+
+@op(alias=("nn.functional.grouped_mm",))
+@takes("input", "mat2")
+def _grouped_mm(input, mat2, offs=None, bias=None, out_dtype=None):
+    """Products of several pairs of matrices. A 3-d operand has one matrix a group; of a 2-d one a group has the rows (or
+    columns) up to its entry of `offs`, from that of the group before. If both are 2-d, the groups divide the sum.
+    """
+    _check_grouped(input, mat2, offs, bias, out_dtype)
+    if offs is None:
+        return _matmul(input, mat2)
+    ends = [0, *offs.tolist()]
+    spans = [slice(begin, end) for begin, end in zip(ends, ends[1:], strict=False)]
+    for t in (input, mat2):
+        if t.dim() == 3 and t.shape[0] != len(spans):
+            raise RuntimeError(f"matrix batch sizes have to match the offsets: {t.shape[0]} and {len(spans)}")
+    if input.dim() == 2 and mat2.dim() == 2:
+        return _ops["stack"]([_matmul(input[:, s], mat2[s]) for s in spans])
+    if input.dim() == 2:
+        parts, dim, size = [_matmul(input[s], mat2[g]) for g, s in enumerate(spans)], 0, input.shape[0]
+    else:
+        parts, dim, size = [_matmul(input[g], mat2[:, s]) for g, s in enumerate(spans)], 1, mat2.shape[1]
+    if ends[-1] < size:  # what belongs to no group
+        rest = list(parts[0].shape)
+        rest[dim] = size - ends[-1]
+        parts.append(parts[0].new_zeros(rest))
+    return _ops["cat"](parts, dim)

@@ -140,13 +140,27 @@ for _module in [m for m in list(globals().values()) if isinstance(m, _Backend)]:
     sys.modules[_module.__name__] = _module
 
 
+_frozen = False
+
+
 def disable_global_flags():
-    return None
+    """Refuses to set flags outside of a block: the settings here are kept, the freezing is only told."""
+    global _frozen
+    _frozen = True
+
+
+def flags_frozen():
+    return _frozen
 
 
 @contextlib.contextmanager
 def __allow_nonbracketed_mutation():
-    yield
+    global _frozen
+    before, _frozen = _frozen, False
+    try:
+        yield
+    finally:
+        _frozen = before
 
 
 from rushlight._missing import teach as _teach  # noqa: E402

@@ -80,8 +80,8 @@ class Work:
 
 
 def is_available():
-    """Whether processes can work together; only groups of one are supported."""
-    return False
+    """Whether this package is there: it is, for groups of one process."""
+    return True
 
 
 def is_initialized():
@@ -89,11 +89,26 @@ def is_initialized():
 
 
 def is_backend_available(backend):
+    """Whether a backend can be chosen: Gloo's name stands for the group of one."""
+    return str(backend).lower() == "gloo"
+
+
+def is_gloo_available():
+    return True
+
+
+def is_nccl_available():
     return False
 
 
-is_nccl_available = is_gloo_available = is_mpi_available = is_ucc_available = is_xccl_available = is_available
-is_torchelastic_launched = is_available
+is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+
+
+def is_torchelastic_launched():
+    """Whether torchrun started this process."""
+    import os
+
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def init_process_group(

@@ -1,7 +1,6 @@
 """A program as a list of nodes, and the Python source that it stands for."""
 
 import builtins
-import contextlib
 import keyword
 import operator
 import re
@@ -75,6 +74,20 @@ class _NodeList:
 
     def __len__(self):
         return sum(1 for _ in self)
+
+
+class _InsertPoint:
+    """Where new nodes go, from its making on; as a block: until its end."""
+
+    def __init__(self, graph, place):
+        self._graph, self._before = graph, graph._insert
+        graph._insert = place
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exc):
+        self._graph._insert = self._before
 
 
 class Graph:
@@ -190,29 +203,21 @@ class Graph:
         to_erase._unlink()
         to_erase._erased = True
 
-    @contextlib.contextmanager
-    def _inserting(self, place):
-        before, self._insert = self._insert, place
-        try:
-            yield
-        finally:
-            self._insert = before
-
     def inserting_before(self, n=None):
         """A block in which new nodes go before n (without n: to the beginning)."""
-        return self.inserting_after(self._root) if n is None else self._inserting(n.prepend)
+        return self.inserting_after(self._root) if n is None else _InsertPoint(self, n.prepend)
 
     def inserting_after(self, n=None):
         """A block in which new nodes go after n (without n: to the end)."""
         if n is None:
-            return self._inserting(self._root.prepend)
+            return _InsertPoint(self, self._root.prepend)
         last = [n]
 
         def place(node):
             last[0].append(node)
             last[0] = node
 
-        return self._inserting(place)
+        return _InsertPoint(self, place)
 
     def eliminate_dead_code(self, is_impure_node=None):
         """Removes the steps whose results nobody uses; whether there were any."""

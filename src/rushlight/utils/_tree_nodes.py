@@ -2,6 +2,8 @@
 
 from collections import OrderedDict, defaultdict, deque
 
+from rushlight._C import Size
+
 from ._tree_keys import GetAttrKey, MappingKey, SequenceKey
 
 
@@ -102,6 +104,7 @@ def _fill(kind):
 
 
 _register_builtin(tuple, lambda t: (list(t), None), lambda c, _: tuple(c), lambda c, _: _by_index(c))
+_register_builtin(Size, lambda t: (list(t), None), lambda c, _: tuple(c), lambda c, _: _by_index(c))
 _register_builtin(list, lambda t: (t, None), lambda c, _: list(c), lambda c, _: _by_index(c))
 _register_builtin(dict, _flatten_mapping, _fill(dict), lambda c, keys: _by_key(keys, c))
 _register_builtin(OrderedDict, _flatten_mapping, _fill(OrderedDict), lambda c, keys: _by_key(keys, c))

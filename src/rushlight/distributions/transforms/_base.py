@@ -18,6 +18,7 @@ class Transform:
             raise ValueError(f"cache_size must be 0 or 1, got {cache_size}")
         self._cache_size, self._inv = cache_size, None
         self._cached_x_y = (None, None)
+        super().__init__()  # of a further base, as in `class Flow(Transform, nn.Module)`
 
     def __getstate__(self):
         return {**self.__dict__, "_inv": None}  # a weak reference cannot be pickled
