@@ -65,7 +65,9 @@ std::complex<T> reduce_block(const ProdOp<std::complex<T>>& op, const std::compl
     return x;
   };
   return merged_lanes<ProdOp<std::complex<T>>, T>(
-      op, merged_pairs(reinterpret_cast<const T*>(from), 2 * count, times_pairs<T>, ones_before));
+      op, merged_pairs(
+              reinterpret_cast<const T*>(from), 2 * count,
+              [](const Vec<T>& a, const Vec<T>& b) { return times_pairs<T>(a, b); }, ones_before));
 }
 
 // Rows of n numbers, as many at once as a register has pairs where they are short, each in the order of reduce_block;
