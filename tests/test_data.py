@@ -237,7 +237,16 @@ def test_datasets():
     ]
     chained = Stream(2) + Stream(3)
     assert list(chained) == [0, 1, 0, 1, 2]
-    assert data.Dataset[int] is data.Dataset and data.DataLoader[int] is data.DataLoader
+    assert data.Dataset[int].__origin__ is data.Dataset and data.DataLoader[int].__origin__ is data.DataLoader
+
+    class Typed(data.Dataset[int]):
+        def __getitem__(self, index):
+            return index
+
+    assert (
+        issubclass(Typed, data.Dataset)
+        and list(data.DataLoader[int](Typed(), sampler=range(2)))[1].item() == 1
+    )
 
     class Batched(Squares):
         def __getitems__(self, indices):

@@ -3,6 +3,10 @@
 import os as _os
 import sys as _sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any as _Any
+
 # OpenBLAS starts threads as it is loaded unless told not to; its work runs on our own pool.
 _blas_threads = _os.environ.get("OPENBLAS_NUM_THREADS")
 _os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -34,6 +38,10 @@ from ._compose import compose as _compose  # noqa: E402
 
 _compose(globals())
 
+if TYPE_CHECKING:  # loaded when first asked for, by __getattr__
+    from . import amp, backends, cpu, cuda, distributed, distributions, fft, func, fx, hub, jit, linalg  # noqa: E402
+    from . import masked, multiprocessing, nn, optim, profiler, sparse, special, testing, utils, vision  # noqa: E402
+
 
 class _StandIns:
     """Finds the modules that rushlight has in name only, after all other finders."""
@@ -63,7 +71,7 @@ vars(_C)["__getattr__"] = _c_name
 vars(_C)["__path__"] = []  # torch._C has submodules
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> "_Any":
     """Submodules are imported when first asked for."""
     import importlib
     import importlib.util

@@ -254,7 +254,12 @@ _TorchFunctionMode = _Mode
 _LinAlgError = rl.linalg.LinAlgError
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in ("PyTorchFileReader", "PyTorchFileWriter"):
         return getattr(rl, name)
     raise _missing.no_name("rushlight._C", name, depth=3)

@@ -88,7 +88,7 @@ def op(
 
 
 _disabled = _C._disabled_torch_function_impl
-_ask = Tensor._ask
+_ask = Tensor._ask  # type: ignore[attr-defined]
 _function_mode, _override_state = _C.ops["_function_mode"], _C.ops["_overriding"]
 
 

@@ -4,6 +4,10 @@ import functools
 
 from . import _C
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
 _set = _C.ops["_set_grad_enabled"]
 _set_inference = _C.ops["_set_inference"]
 
@@ -62,7 +66,7 @@ class _Mode:
 class no_grad(_Mode):
     """Calls are not recorded: results do not ask for gradients."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: "Any" = None) -> "Any":  # a context, or the function wrapped
         mode = object.__new__(cls)
         return mode if function is None else mode(function)
 
@@ -76,7 +80,7 @@ class no_grad(_Mode):
 class enable_grad(_Mode):
     """Calls are recorded again, inside no_grad."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: "Any" = None) -> "Any":  # a context, or the function wrapped
         mode = object.__new__(cls)
         return mode if function is None else mode(function)
 
@@ -114,10 +118,10 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """No recording, and no bookkeeping of views and writes either."""
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: "Any" = True) -> "Any":  # a context, or the function wrapped
         made = object.__new__(cls)
         if not isinstance(mode, bool):
-            made.__init__(True)
+            made.mode = True
             return made(mode)
         return made
 

@@ -6,6 +6,11 @@ error comes when it is called, subclassed aside, and says the same as the one fo
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from collections.abc import Callable
+    from typing import Any
+
 # What a part of PyTorch is for, and what serves instead here. The longest matching prefix speaks.
 _PARTS = {
     "ao": ("quantization of models", "half precision: model.bfloat16(), or amp.autocast"),
@@ -93,7 +98,7 @@ def no_name(module, name, depth=2):
     return AttributeError(f"module '{module}' has no attribute '{name}'. {message}", name=name)
 
 
-def teach(module, helpers=None):
+def teach(module: str, helpers: "str | None" = None) -> "Callable[[str], Any]":
     """A `__getattr__` for a module: `__getattr__ = teach(__name__)`. `helpers` names a module with further names,
     imported when a program asks for one that is not there.
     """

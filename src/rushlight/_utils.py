@@ -212,7 +212,12 @@ class ExceptionWrapper:
         raise error
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     from rushlight._missing import no_name
 
     raise no_name(__name__, name)

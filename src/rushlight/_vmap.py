@@ -68,8 +68,8 @@ class Batched(Tensor):
     mT = property(lambda self: self.transpose(-2, -1))
     H = property(lambda self: self.conj().transpose(-2, -1))
     mH = property(lambda self: self.conj().transpose(-2, -1))
-    real = property(lambda self: rl.real(self))
-    imag = property(lambda self: rl.imag(self))
+    real = property(lambda self: rl.real(self))  # type: ignore[misc]
+    imag = property(lambda self: rl.imag(self))  # type: ignore[misc]
     grad = property(
         lambda self: wrap(self._value.grad, self._level) if self._value.grad is not None else None
     )

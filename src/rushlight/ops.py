@@ -148,7 +148,12 @@ def load_library(path):
 loaded_libraries: set = set()
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name.startswith("__"):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return namespace(name)

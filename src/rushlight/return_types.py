@@ -22,7 +22,12 @@ def _register(cls):
     copyreg.pickle(cls, _reduce)
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     fields = getattr(_C.ops.get(_op_name(name)), "_results", None)
     if fields:
         return type(_named(name, fields, [None] * len(fields.split(","))))

@@ -61,7 +61,12 @@ def mark_static_address(t, guard=True):
 from rushlight._missing import teach as _teach  # noqa: E402
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name == "OptimizedModule":  # it needs nn, which `import torch._dynamo` alone does not
         from rushlight._dynamo.eval_frame import OptimizedModule
 

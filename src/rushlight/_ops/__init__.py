@@ -4,7 +4,12 @@
 _CLASSES = {"_OpNamespace": "Namespace", "OpOverloadPacket": "Op", "OpOverload": "Overload"}
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     from rushlight import _missing, ops
 
     if name in _CLASSES:

@@ -3,7 +3,12 @@
 from rushlight._missing import teach as _teach
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in ("quantization", "nn"):
         import importlib
 

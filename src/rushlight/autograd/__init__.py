@@ -162,7 +162,12 @@ _HOMES = {
 }
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     """Rarely used parts are imported when first asked for."""
     import importlib
     import importlib.util

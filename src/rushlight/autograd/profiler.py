@@ -21,7 +21,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     from rushlight._missing import no_name
 
     raise no_name(__name__, name)

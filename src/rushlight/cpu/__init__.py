@@ -81,7 +81,12 @@ def _is_avx512_supported():
         return "avx512f" in f.read()
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name == "amp":
         import importlib
 

@@ -217,7 +217,12 @@ for _name in ["Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
         globals()[_name + _kind] = _TensorType(_name + _kind, (), {"__module__": __name__, "is_cuda": True})
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):

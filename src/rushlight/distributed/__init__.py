@@ -344,7 +344,12 @@ def supports_complex(reduceOp):
     return True
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in ("DeviceMesh", "init_device_mesh"):
         from rushlight.distributed import device_mesh
 

@@ -11,5 +11,10 @@ def _get_default_group():
 _get_global_rank = _dist.get_global_rank
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     return getattr(_dist, name)

@@ -27,7 +27,7 @@ def _put(target, name, value):
         setattr(target, name, value)
 
 
-class GraphModule(rl.nn.Module):
+class GraphModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     """A graph that runs: `graph` to read or change, recompile() after a change, `code` to see the source.
 
     Each instance has a class of its own, so that forward can be replaced.

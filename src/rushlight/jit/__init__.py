@@ -190,7 +190,12 @@ def is_tracing():
     return False
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name == "Future":
         from rushlight.futures import Future
 

@@ -10,7 +10,7 @@ import rushlight as rl
 from rushlight.nn.parameter import UninitializedTensorMixin
 
 
-class ScriptModule(rl.nn.Module):
+class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     """A module that was scripted or traced: it runs as Python, with the methods that PyTorch gives it.
 
     Older code derives its modules from this class.

@@ -28,7 +28,12 @@ def factory_kwargs(kwargs):
     return out
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     # What few programs use is loaded when asked for.
     from importlib import import_module
 

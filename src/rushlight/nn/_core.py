@@ -12,7 +12,12 @@ _shown = functions_of("nn.functional")
 _hidden = functions_of("_nn")
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     for home in (_hidden, _shown):
         if name in home:
             globals()[name] = home[name]

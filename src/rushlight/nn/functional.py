@@ -125,7 +125,12 @@ for _name, _value in list(globals().items()):
         globals()[_name].__module__ = __name__  # its address, for pickles
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in _CORE:
         value = getattr(_core, name)
     elif name in _OF_OVERRIDES:

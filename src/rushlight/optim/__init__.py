@@ -28,7 +28,12 @@ _MODULES = ("lr_scheduler", "swa_utils", "_functional")
 __all__ = [*_HOMES, "Optimizer", "lr_scheduler", "swa_utils"]
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name in _HOMES:

@@ -314,7 +314,12 @@ def _fitted(value, param, group, name=None):
     return value
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     # Private names of torch.optim.optimizer that optimizers written elsewhere import.
     from rushlight.optim import _compat
 

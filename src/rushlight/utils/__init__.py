@@ -26,7 +26,12 @@ def set_module(obj, mod):
     obj.__module__ = mod
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     """Submodules are imported when first asked for."""
     import importlib
     import importlib.util

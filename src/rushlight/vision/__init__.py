@@ -10,7 +10,12 @@ _PARTS = ("datasets", "io", "models", "ops", "transforms", "tv_tensors", "utils"
 _image_backend = "PIL"
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     """Parts are imported when first asked for."""
     import importlib
 

@@ -43,7 +43,12 @@ custom_fwd = functools.partial(rushlight.amp.custom_fwd, device_type="cuda")
 custom_bwd = functools.partial(rushlight.amp.custom_bwd, device_type="cuda")
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     import sys
 
     if name in ("autocast_mode", "grad_scaler", "common"):

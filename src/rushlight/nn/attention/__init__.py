@@ -29,7 +29,12 @@ def sdpa_kernel(backends, set_priority=False):
     yield
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in ("flex_attention", "bias"):
         import importlib
 

@@ -15,7 +15,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in ("DistributedDataParallel", "distributed"):
         module = import_module("rushlight.nn.parallel.distributed")
         return module if name == "distributed" else module.DistributedDataParallel

@@ -33,7 +33,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name in _LATER:

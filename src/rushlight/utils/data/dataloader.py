@@ -2,6 +2,8 @@
 
 import itertools
 import os
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
 
 import rushlight as rl
 
@@ -9,7 +11,7 @@ from ._utils import collate as _collate
 from ._utils import fetch as _fetch
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
-from .dataset import IterableDataset
+from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 _collate_fn_t = _worker_init_fn_t = object  # for annotations
@@ -80,7 +82,10 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
         raise ValueError("persistent_workers option needs num_workers > 0")
 
 
-class DataLoader:
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class DataLoader(Generic[_T_co]):
     """Iterate over a dataset in batches.
 
     Workers are processes; `multiprocessing_context` chooses how they start ("fork", "spawn", "forkserver"),
@@ -91,12 +96,9 @@ class DataLoader:
     __initialized = False
     __multiprocessing_context = None
 
-    def __class_getitem__(cls, item):
-        return cls
-
     def __init__(
         self,
-        dataset,
+        dataset: Dataset[_T_co],
         batch_size=1,
         shuffle=None,
         sampler=None,
@@ -139,7 +141,8 @@ class DataLoader:
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.multiprocessing_context = multiprocessing_context
         self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
-        self._IterableDataset_len_called = self._iterator = None
+        self._IterableDataset_len_called: int | None = None
+        self._iterator: Any = None
         self.__initialized = True
         self.check_worker_number_rationality()
 
@@ -198,7 +201,7 @@ class DataLoader:
 
         return WorkerIter(self)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
         if self._iterator is None:
@@ -207,10 +210,10 @@ class DataLoader:
             self._iterator._reset(self)
         return self._iterator
 
-    def __len__(self):
+    def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._IterableDataset_len_called = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is not None:
             whole, rest = divmod(length, self.batch_size)
             length = whole + (rest > 0 and not self.drop_last)
@@ -288,7 +291,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._fetcher.fetch(next(self._sampler_iter))
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> "Any":
     # the iterator with workers is loaded when a loader first uses some
     if name == "_MultiProcessingDataLoaderIter":
         from ._worker_iter import WorkerIter

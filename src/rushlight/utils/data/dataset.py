@@ -1,7 +1,9 @@
 """Datasets: what a DataLoader draws samples from, and ways to combine and split them."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
+from typing import Any, Generic, TypeVar
 
 import rushlight as rl
 
@@ -17,32 +19,32 @@ __all__ = [
 ]
 
 
-class Dataset:
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class Dataset(Generic[_T_co]):
     """A collection of samples by key: subclasses define `__getitem__`, and `__len__` where samplers need it.
 
     `__getitems__(indices)`, if defined, loads a whole batch at once.
     """
 
-    def __class_getitem__(cls, item):
-        return cls  # Dataset[T] in annotations and base lists
-
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other):
+    def __add__(self, other: "Dataset[_T_co]") -> "ConcatDataset[_T_co]":
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset):
+class IterableDataset(Dataset[_T_co]):
     """A stream of samples: subclasses define `__iter__`.
 
     With several workers each iterates its own copy: consult `get_worker_info()` to divide the stream.
     """
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
-    def __add__(self, other):
+    def __add__(self, other: Dataset[_T_co]) -> "ChainDataset":  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -105,7 +107,7 @@ class StackDataset(Dataset):
         return self._length
 
 
-class ConcatDataset(Dataset):
+class ConcatDataset(Dataset[_T_co]):
     """Datasets one after another."""
 
     @staticmethod
@@ -158,7 +160,7 @@ class ChainDataset(IterableDataset):
         return sum(len(part) for part in self._checked())
 
 
-class Subset(Dataset):
+class Subset(Dataset[_T_co]):
     """The samples of `dataset` at `indices`."""
 
     def __init__(self, dataset, indices):

@@ -1,5 +1,8 @@
 """Samplers: in which order a DataLoader visits a dataset."""
 
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
 import rushlight as rl
 
 __all__ = [
@@ -17,16 +20,16 @@ def _check_positive(name, value):
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
 
-class Sampler:
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class Sampler(Generic[_T_co]):
     """An iterable of indices; `__len__` is optional."""
 
     def __init__(self, data_source=None):
         pass
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __iter__(self):
+    def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError("Subclasses of Sampler should implement __iter__.")
 
 

@@ -6,7 +6,12 @@ from .transforms import *
 from . import functional
 
 
-def __getattr__(name):
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from typing import Any
+
+
+def __getattr__(name: str) -> "Any":
     if name in ("v2", "autoaugment", "transforms", "_functional_tensor", "_functional_pil"):
         import importlib
 

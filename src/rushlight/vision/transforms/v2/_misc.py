@@ -325,7 +325,7 @@ class SetClampingMode(Transform):
 class _Sanitize(Transform):
     """Values that belong together (boxes, masks, labels) of which some are kept."""
 
-    _kinds = ()
+    _kinds: tuple[type, ...] = ()
 
     def _sample(self, inputs, find, what):
         """(the sample flat, how to build it again, its boxes or points, their labels)"""

@@ -1,6 +1,7 @@
 """What transforms of v2 share: samples of any structure, in which each value is treated as what it is."""
 
 import enum
+from typing import Any
 
 import rushlight as rl
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -17,8 +18,11 @@ class Transform(rl.nn.Module):
     make_params(flat_inputs).
     """
 
-    _transformed_types = (rl.Tensor, is_pil)  # types, or functions that say whether a value is one
-    _v1_transform_cls = None  # the transform of the first version that does the same to one image
+    _transformed_types: tuple[Any, ...] = (
+        rl.Tensor,
+        is_pil,
+    )  # types, or functions that say whether a value is one
+    _v1_transform_cls: Any = None  # the transform of the first version that does the same to one image
 
     def __init__(self):
         super().__init__()

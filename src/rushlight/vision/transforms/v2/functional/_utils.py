@@ -12,7 +12,7 @@ from rushlight.vision import tv_tensors
 from rushlight.vision.utils import _log_api_usage_once
 
 PIL_IMAGE = "PIL.Image.Image"  # stands for the class, so that Pillow is imported by those who use it
-_KERNEL_REGISTRY = {}  # functional -> {type: kernel}
+_KERNEL_REGISTRY: dict = {}  # functional -> {type: kernel}
 _ATTRIBUTES = ("format", "canvas_size", "clamping_mode")
 
 
