@@ -6,8 +6,8 @@
 
 namespace rl {
 
-// Scores x are contiguous (batch, classes, inner) floats; targets int64, losses, `lse` (log of the sum of e^x) and
-// `factor` of x's computing type are contiguous (batch, inner).
+// Scores x are contiguous (batch, classes, inner) floats; targets int64, losses and `factor` of x's computing type
+// (batch, inner). `lse` is log sum e^x as two summands, (2, batch, inner): the maxima m and l = log sum e^(x - m).
 struct LossShape {
   int64_t batch, classes, inner;
 };
@@ -21,11 +21,11 @@ struct CtcShape {
 };
 
 struct LossKernels {
-  // loss = weight[t] * (lse - x[t]), and 0 where t is `ignore`; used = the sum of the weights. Other classes than
-  // 0 ... classes - 1 are an IndexError. weight (classes, of the computing type) may be null.
+  // Writes lse; loss = weight[t] (l - (x[t] - m)), 0 where t is `ignore`; used = the sum of the weights. Without lse's
+  // data x are log probabilities, m = l = 0. Other t than 0 ... classes - 1: IndexError. weight (classes) may be null.
   void (*cross_entropy)(const LossShape& s, const View& loss, double* used, const View& x, const View& lse,
                         const View& target, const View* weight, int64_t ignore);
-  // dx = factor * (e^(x - lse) - [the class is t]); factor is 0 where t is ignored.
+  // dx = factor * (e^(x - m - l) - [the class is t]); factor is 0 where t is ignored.
   void (*cross_entropy_grad)(const LossShape& s, const View& dx, const View& x, const View& lse, const View& target,
                              const View& factor);
   // loss (batch) = -log of the probability of all alignments; alpha is kept for the gradient.

@@ -164,6 +164,26 @@ template <class T> bool is_dense(int64_t n, int64_t from = kDense) {
   return false;
 }
 
+// What iterations of LAPACK may never return from, or refuse.
+enum class Outlier : uint8_t { None, Inf, NaN };
+// The worst number of matrix i of a batch.
+template <class T> Outlier outlier(const View& v, int64_t i) {
+  using R = lapack::real_t<T>;
+  const T* p = v.as<T>() + batch_offset(v, i, 2);
+  const int64_t rows = v.sizes[v.ndim - 2], cols = v.sizes[v.ndim - 1], rs = v.strides[v.ndim - 2],
+                cs = v.strides[v.ndim - 1];
+  R sum = 0;  // x - x is 0, or NaN
+  bool nan = false;
+  auto look = [&](R x) { sum += x - x, nan |= x != x; };
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < cols; ++c) {
+      const T x = p[r * rs + c * cs];
+      look(std::real(x));
+      if constexpr (lapack::is_complex<T>) look(std::imag(x));
+    }
+  return nan ? Outlier::NaN : sum == 0 ? Outlier::None : Outlier::Inf;
+}
+
 // Whether numbers (m, n), column by column, can be reflected as they are: finite, and with squares that a T holds.
 // Those above the diagonal do not count if only the `lower` half is asked about.
 template <class T> bool moderate(int64_t m, int64_t n, const T* a, int64_t ld, bool lower = false) {

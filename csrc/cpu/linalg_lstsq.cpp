@@ -34,6 +34,11 @@ void lstsq(const View& a, const View& b, const View* rank, const View* s, const 
             return;
           }
         }
+      const bool singular_values = driver == LstsqDriver::Gelsd || driver == LstsqDriver::Gelss;
+      if (singular_values && (outlier<T>(a, i) != Outlier::None || outlier<T>(b, i) != Outlier::None)) {
+        item<int>(info, i) = 1;
+        return;
+      }
       ColMajor<T> x(a, i, Access::Read, true);
       Scratch<R> values(least);
       R cut = static_cast<R>(rcond);
@@ -79,7 +84,7 @@ void lstsq(const View& a, const View& b, const View* rank, const View* s, const 
       }
       item<int>(info, i) = code;
       if (rank) item<int64_t>(*rank, i) = found;
-      if (s && (driver == LstsqDriver::Gelsd || driver == LstsqDriver::Gelss)) {
+      if (s && singular_values) {
         Column<R> out(*s, i, Access::Write);
         std::copy_n(values.get(), least, out.data());
       }

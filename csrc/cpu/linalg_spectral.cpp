@@ -16,6 +16,16 @@ template <class T> struct Svd {
   int lda, ldu, ldvh;
   R* s;
 
+  // Of a matrix with an infinity: there is none, and LAPACK would iterate without end. A NaN is an error.
+  void undefined(Outlier what) {
+    if (what == Outlier::NaN) return void(code = -4);
+    const T nan = std::numeric_limits<R>::quiet_NaN();
+    std::fill_n(s, std::min(m, n), std::real(nan));
+    if (job == 'N') return;
+    const int64_t width = job == 'A' ? m : std::min(m, n), height = job == 'A' ? n : std::min(m, n);
+    for (int64_t j = 0; j < width; ++j) std::fill_n(u + j * ldu, m, nan);
+    for (int64_t j = 0; j < n; ++j) std::fill_n(vh + j * ldvh, height, nan);
+  }
   void divide_and_conquer() {
     int64_t least = std::min(m, n), most = std::max(m, n);
     int64_t real =
@@ -190,6 +200,7 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
       Column<R> values(s, i, Access::Write);
       Svd<T> job{m, n, 0, u ? (full ? 'A' : 'S') : 'N', nullptr, nullptr, nullptr, 1, 1, 1, values.data()};
       auto solve = [&] {
+        if (const Outlier what = outlier<T>(a, i); what != Outlier::None) return job.undefined(what);
         if (driver != SvdDriver::QrIteration &&
             job.by_pieces(a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]))
           return;

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/norm_sums.h"
+#include "cpu/reduce_table.h"
 #include "cpu/scratch.h"
 #include "cpu/simd_math.h"
 
@@ -17,7 +18,13 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    const C *w = data_or_null<C>(weight), *log_sum = lse.as<C>();
+    if (lse.data) {
+      const int64_t thin[] = {s.batch, 1, s.inner}, strides[] = {s.inner, s.inner, 1};
+      const View greatest{lse.data, thin, strides, 3, lse.dtype};
+      const View log{lse.as<C>() + s.batch * s.inner, thin, strides, 3, lse.dtype};
+      log_sums(greatest, log, x, 1);
+    }
+    const C *w = data_or_null<C>(weight), *greatest = lse.as<C>(), *log_sum = greatest + s.batch * s.inner;
     const T* scores = x.as<T>();
     const int64_t* classes = target.as<int64_t>();
     // Sums of weights by blocks, so that they do not depend on the threads.
@@ -37,7 +44,8 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
                   " classes, numbered from 0 to ", s.classes - 1, "; rows to be left out have the ignore_index");
             C factor = w ? w[t] : C(1);
             total += factor;
-            loss.as<C>()[p] = factor * (log_sum[p] - static_cast<C>(scores[(n * s.classes + t) * s.inner + i]));
+            const C score = static_cast<C>(scores[(n * s.classes + t) * s.inner + i]);
+            loss.as<C>()[p] = factor * (lse.data ? log_sum[p] - (score - greatest[p]) : -score);
           }
           if (++i == s.inner) i = 0, ++n;
         }
@@ -63,22 +71,23 @@ void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const
           for (int64_t n = first; n < last; ++n) {
             const T* __restrict in = x.as<T>() + n * plane;
             T* __restrict out = dx.as<T>() + n * plane;
-            const C *log_sum = lse.as<C>() + n * s.inner, *f = factor.as<C>() + n * s.inner;
+            const C *m = lse.as<C>() + n * s.inner, *log_sum = m + s.batch * s.inner;
+            const C* f = factor.as<C>() + n * s.inner;
             const int64_t* t = target.as<int64_t>() + n * s.inner;
             if (s.inner == 1) {
-              C shift = log_sum[0], by = f[0];
+              const C most = m[0], shift = log_sum[0], by = f[0];
               if (by == 0) std::fill(out, out + s.classes, T(0));
               else if constexpr (is_half_v<T>) {
                 C part[kPart];
                 for (int64_t c = 0; c < s.classes; c += kPart) {
                   const int64_t n = std::min(kPart, s.classes - c);
                   widen(in + c, part, n);
-                  for (int64_t k = 0; k < n; ++k) part[k] = by * exp(part[k] - shift);
+                  for (int64_t k = 0; k < n; ++k) part[k] = by * exp((part[k] - most) - shift);
                   narrow(part, out + c, n);
                 }
               } else
                 for (int64_t c = 0; c < s.classes; ++c)
-                  out[c] = static_cast<T>(by * exp(static_cast<C>(in[c]) - shift));
+                  out[c] = static_cast<T>(by * exp((static_cast<C>(in[c]) - most) - shift));
             } else if constexpr (is_half_v<T>) {
               C part[kPart];
               for (int64_t c = 0; c < s.classes; ++c)
@@ -86,14 +95,14 @@ void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const
                   const int64_t count = std::min(kPart, s.inner - i);
                   widen(in + c * s.inner + i, part, count);
                   for (int64_t k = 0; k < count; ++k)
-                    part[k] = f[i + k] == 0 ? C(0) : f[i + k] * exp(part[k] - log_sum[i + k]);
+                    part[k] = f[i + k] == 0 ? C(0) : f[i + k] * exp((part[k] - m[i + k]) - log_sum[i + k]);
                   narrow(part, out + c * s.inner + i, count);
                 }
             } else {
               for (int64_t c = 0; c < s.classes; ++c)
                 for (int64_t i = 0; i < s.inner; ++i)
-                  out[c * s.inner + i] =
-                      static_cast<T>(f[i] == 0 ? C(0) : f[i] * exp(static_cast<C>(in[c * s.inner + i]) - log_sum[i]));
+                  out[c * s.inner + i] = static_cast<T>(
+                      f[i] == 0 ? C(0) : f[i] * exp((static_cast<C>(in[c * s.inner + i]) - m[i]) - log_sum[i]));
             }
             for (int64_t i = 0; i < s.inner; ++i)
               if (f[i] != 0) {

@@ -73,6 +73,7 @@ template <class F> void for_elements(const NormChannels& s, F&& f) {
 }  // namespace
 
 void channel_stats(const NormChannels& s, const View& mean, const View& var, const View& x) {
+  if (s.channels == 0) return;
   if (s.inner == 1) return column_stats(s, mean, var, x);
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -101,6 +102,7 @@ void channel_stats(const NormChannels& s, const View& mean, const View& var, con
 
 void norm_channels(const NormChannels& s, const View& y, const View& x, const View& mean, const View& rstd,
                    const View* weight, const View* bias) {
+  if (s.channels == 0) return;
   if (s.inner == 1) return norm_columns(s, y, x, mean, rstd, weight, bias);
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -135,6 +137,7 @@ void norm_channels(const NormChannels& s, const View& y, const View& x, const Vi
 // dx = rstd * w * (dy - mean(dy) - xhat * mean(dy * xhat)); with fixed statistics dx = rstd * w * dy
 void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx, const View* dw, const View* db,
                         const View& dy, const View& x, const View& mean, const View& rstd, const View* weight) {
+  if (s.channels == 0) return;
   if (s.inner == 1) return norm_columns_grad(s, batch_stats, dx, dw, db, dy, x, mean, rstd, weight);
   visit_float(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -11,6 +11,8 @@ void select(Select what, int64_t k, const View* values, const View* indices, con
 void softmax(bool log, const View& out, const View& in, int dim);
 void softmax_grad(bool log, const View& dx, const View& dy, const View& y, int dim);
 void logsumexp(const View& out, const View& in, int dim);
+// The maxima, and log(sum(e^(x - maximum))), of x's computing type; NaN where the maximum is not finite.
+void log_sums(const View& greatest, const View& log, const View& in, int dim);
 void scan(Scan op, const View& out, const View& in, int dim);
 void scan_extremum(bool largest, const View& values, const View& indices, const View& in, int dim);
 void histogram(const View& out, const View& in, const View* weights, double low, double high);

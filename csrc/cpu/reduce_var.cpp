@@ -1,5 +1,6 @@
-// Variance in one reading: blocks small enough to stay in cache are read twice (mean, then squared distances
-// from it) and joined by Chan's formula, so nothing cancels.
+// Variance in one reading: blocks small enough to stay in cache are read again (mean, then distances from it and their
+// squares) and joined by Chan's formula, so nothing cancels. The distances' sum tells what the mean lost by rounding:
+// without it the means of 100 + noise, as floats, are too rough to be joined.
 #include "cpu/isa.h"
 #include "cpu/reduce_ops.h"
 #include "cpu/reduce_table.h"
@@ -27,10 +28,34 @@ template <class C> struct DistanceOp : SumOp<C> {
   }
 };
 
+template <class C> struct DeviationOp : SumOp<C> {
+  C mean;
+  explicit DeviationOp(C m) : mean(m) {}
+  template <class X> [[gnu::always_inline]] X map(X x) const { return x - mean; }
+};
+
+// Of n numbers with a mean that may be rounded, from the sums of their distances to it and of the squares.
+inline Moments corrected(double n, double mean, double sum, double squares) {
+  const double m2 = squares - sum * sum / n;
+  return {n, mean + sum / n, m2 < 0 ? 0 : m2};
+}
+// In double, where a float's square is no float.
+template <class C> Moments wide_moments(const C* x, int64_t n) {
+  double mean = 0, m2 = 0;
+  for (int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(x[i]) - mean;
+    m2 += d * d;
+  }
+  return {static_cast<double>(n), mean, m2};
+}
+
 template <class C> Moments block_moments(const C* x, int64_t n) {
   C mean = reduce_block(SumOp<C>{}, x, n) / static_cast<C>(n);
   C m2 = reduce_block(DistanceOp<C>(mean), x, n);
-  return {static_cast<double>(n), static_cast<double>(mean), static_cast<double>(m2)};
+  if (sizeof(C) == 4 && !(m2 < kInf<C>)) return wide_moments(x, n);
+  return corrected(static_cast<double>(n), static_cast<double>(mean),
+                   static_cast<double>(reduce_block(DeviationOp<C>(mean), x, n)), static_cast<double>(m2));
 }
 
 template <class C>
@@ -51,7 +76,7 @@ Moments row_moments(const Source<C>& in, int64_t offset, const ReducePlan& plan,
 template <class C> void column_moments(const Source<C>& in, int64_t offset, int64_t n, int64_t step,
                                        const ReducePlan& plan, int64_t r0, int64_t r1, Moments* out) {
   constexpr int64_t kRows = 32;
-  alignas(64) C sum[kWidth], mean[kWidth];
+  alignas(64) C sum[kWidth], mean[kWidth], rest[kWidth];
   RunBuffer<C> buffer;
   for (int64_t j = 0; j < n; ++j) out[j] = {0, 0, 0};
   plan.runs(r0, r1, [&](int64_t at, int64_t rows) {
@@ -65,17 +90,26 @@ template <class C> void column_moments(const Source<C>& in, int64_t offset, int6
         for (int64_t j = 0; j < n; ++j) sum[j] += x[j];
       }
       C count = static_cast<C>(group);
-      for (int64_t j = 0; j < n; ++j) mean[j] = sum[j] / count, sum[j] = 0;
+      for (int64_t j = 0; j < n; ++j) mean[j] = sum[j] / count, sum[j] = rest[j] = 0;
       for (int64_t r = 0; r < group; ++r) {
         const C* x = in.run(base + r * plan.rin[0], step, n, buffer.get());
 #pragma GCC ivdep
         for (int64_t j = 0; j < n; ++j) {
           C d = x[j] - mean[j];
-          sum[j] += d * d;
+          sum[j] += d * d, rest[j] += d;
         }
       }
-      for (int64_t j = 0; j < n; ++j)
-        out[j] = join(out[j], {static_cast<double>(group), static_cast<double>(mean[j]), static_cast<double>(sum[j])});
+      for (int64_t j = 0; j < n; ++j) {
+        Moments all = corrected(static_cast<double>(group), static_cast<double>(mean[j]), static_cast<double>(rest[j]),
+                                static_cast<double>(sum[j]));
+        if (sizeof(C) == 4 && !(sum[j] < kInf<C>)) {
+          C column[kRows];
+          for (int64_t r = 0; r < group; ++r)
+            column[r] = *in.run(base + r * plan.rin[0] + j * step, step, 1, buffer.get());
+          all = wide_moments(column, group);
+        }
+        out[j] = join(out[j], all);
+      }
     }
   });
 }

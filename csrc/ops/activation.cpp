@@ -131,6 +131,13 @@ static Tensor hardswish(const Tensor& x) {
   return from_self<HardswishBackward>(unary("hardswish", Pointwise::Hardswish, x), x);
 }
 
+// A limit as a number of the tensor's type, with which its elements are compared.
+static double rounded(const Scalar& limit, DType dtype) {
+  if (!is_float(dtype)) return limit.to_double();
+  check_holds(limit, dtype);
+  return is_half(dtype) ? *cast(full({}, limit, dtype), DType::Float64).data<double>() : limit.to_double();
+}
+
 // hardshrink: y = x, 0 where |x| <= lambda        dx = dy where |x| > lambda
 struct HardshrinkBackward : Node {
   static constexpr const char* kName = "HardshrinkBackward0";
@@ -145,8 +152,7 @@ struct HardshrinkBackward : Node {
   FIELDS(self, lambd)
 };
 static Tensor hardshrink(const Tensor& x, const Scalar& lambd) {
-  if (is_float(x.dtype())) check_holds(lambd, x.dtype());
-  double l = lambd.to_double();
+  double l = rounded(lambd, x.dtype());
   Tensor y = unary("hardshrink", Pointwise::Hardshrink, x, with_numbers(Rule::Same, l));
   return record<HardshrinkBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);

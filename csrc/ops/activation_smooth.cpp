@@ -198,6 +198,7 @@ static Tensor glu(const Tensor& x, int64_t dim) {
   int64_t d = wrap_dim(dim, x.dim()), n = x.sizes()[d];
   CHECK(n % 2 == 0, Runtime, "Halving dimension must be even, but dimension ", d, " is size ", n);
   const int64_t halves[] = {n / 2, n / 2};
+  if (x.dtype() == DType::Float16) return cast(glu(cast(x, DType::Float32), dim), x.dtype());  // dy a may overflow
   Tensors parts = split_with_sizes(x, {halves, 2}, d);  // one node, whose gradient is one cat
   return mul(parts[0], sigmoid(parts[1]));
 }

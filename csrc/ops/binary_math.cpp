@@ -337,8 +337,12 @@ static Tensor igammac(const Tensor& a, const Tensor& x) {
   return incomplete<IgammacBackward>("igammac", Pointwise::Igammac, a, x);
 }
 
-// ldexp: y = a 2^b
-static Tensor ldexp(const Tensor& a, const Tensor& b) { return mul(a, pow(2.0, b)); }
+// ldexp: y = a 2^b, of a's type if b is an integer
+static Tensor ldexp(const Tensor& a, const Tensor& b) {
+  const bool exact = is_half(a.dtype()) && is_integral(b.dtype());
+  Tensor y = mul(a, pow(2.0, b));
+  return exact ? cast(y, a.dtype()) : y;
+}
 
 static const Register registered([](Ops& ops) {
   ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.");

@@ -13,6 +13,20 @@ namespace {
 // An empty vector joins with anything: it has been a neutral element for so long that programs count on it.
 bool is_skipped(const Tensor& t) { return t.dim() == 1 && t.sizes()[0] == 0; }
 
+// Whether the strides are in the order of channels last; parts of such an image have gaps between their rows.
+bool has_channels_inside(const Tensor& t) {
+  const int64_t n = t.dim();
+  if ((n != 4 && n != 5) || t.strides()[1] == 0) return false;
+  int64_t least = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t d = k == 0 ? 1 : k == n - 1 ? 0 : n - k, size = t.sizes()[d], stride = t.strides()[d];
+    if (size == 0 || stride < least) return false;
+    if (d == 0 && least == t.strides()[1]) return false;  // as N111 and N11W, whose order cannot be told
+    least = std::max<int64_t>(1, stride * (size > 1 ? size : 1));
+  }
+  return true;
+}
+
 Tensor like_part(const Grads& dy, const Node& node, int64_t i) {
   if (dy[i].defined()) return dy[i];
   const ResultMeta& r = node.results[i];
@@ -82,13 +96,12 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
             " must be those of the first tensor, ", to_text(lead->sizes()));
     sizes[d] = checked_add(sizes[d], t.sizes()[d]);
     parts.push_back(t.sizes()[d]);
-    channels_last &= !t.is_contiguous() && is_channels_last(t.sizes(), t.strides());
+    channels_last &= !t.is_contiguous() && has_channels_inside(t);
   }
   DType dtype = types.get();
   Tensor y;
   if (channels_last) {
-    Tensor shape = alias(*lead, sizes, lead->strides(), (*lead)->offset);
-    y = empty_strided(sizes, dense_strides_like(shape), dtype, lead->device());
+    y = empty_ordered(sizes, dtype, lead->device(), true);
   } else {
     y = empty(sizes, dtype, lead->device());
   }

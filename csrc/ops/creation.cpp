@@ -22,7 +22,11 @@ using OptBool = std::optional<bool>;
 using OptFormat = std::optional<MemoryFormat>;
 constexpr uint32_t kLike = kFactory | kNoOut;
 
-DType dtype_of_number(const Scalar& s) { return s.dtype(default_dtype()); }
+// Complex numbers of half precision are made by name only.
+DType dtype_of_number(const Scalar& s) {
+  const DType real = default_dtype();
+  return s.dtype(s.is_complex() && is_half(real) ? DType::Float32 : real);
+}
 
 Tensor finish(Tensor t, const OptBool& requires_grad) {
   return with_grad_flag(std::move(t), requires_grad.value_or(false));

@@ -12,8 +12,7 @@ enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 static Tensor sum_all(const Tensor& x) { return sum_to(x, Ints()); }
 static Tensor reduced(const Tensor& loss, int64_t reduction) {
   if (reduction == kNone) return loss;
-  Tensor total = sum_all(loss);
-  return reduction == kSum ? total : div(total, static_cast<double>(loss.numel()));
+  return reduction == kSum ? sum_all(loss) : mean(loss);  // a mean of halves does not overflow as their sum does
 }
 static DType compute_dtype(DType t) { return is_half(t) ? DType::Float32 : t; }
 
@@ -56,10 +55,13 @@ static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduct
     } else if (reduction == kNone) {
       y = mul(d, d);
     } else if (is_float(d.dtype()) && !d.device().is_meta()) {
-      Tensor total = empty(Ints(d.dim(), 1), d.dtype(), d.device());
+      const DType type = d.dtype(), wide = is_half(type) && reduction == kMean ? DType::Float32 : type;
+      d = cast(d, wide);
+      Tensor total = empty(Ints(d.dim(), 1), wide, d.device());
       g_cpu->reduce->reduce(Reduce::SumSquares, total.view(), d.view(), 0);
       y = reshape(total, Ints());
       if (reduction == kMean) y = div(y, static_cast<double>(d.numel()));
+      y = cast(y, type);
     } else {
       y = reduced(mul(d, d), reduction);
     }
@@ -218,15 +220,16 @@ static Tensor logits_loss(const Tensor& input, const Tensor& target, const OptTe
                                     {input, target, Tensor(pos_weight)}, fill);
 }
 
-// cross_entropy of scores x (N, C, ...) and classes t: l = w[t] (lse - x[t]) with lse = log sum e^x
+// cross_entropy of scores x (N, C, ...) and classes t: l = w[t] (log sum e^(x - m) - (x[t] - m)), m = max x
 //   dx = w[t] dy [/ sum of the weights] (softmax(x) - [class is t])
 struct CrossEntropyBackward : Node {
   static constexpr const char* kName = "NllLossBackward0";
-  Saved self, target, factor, lse;  // factor: w[t], 0 where ignored; all as (N, inner)
+  Saved self, target, factor;  // factor: w[t], 0 where ignored; (N, inner)
+  Saved lse;                   // m and log sum e^(x - m), (2, N, inner)
   LossShape shape{};
   double scale = 1;    // 1 / sum of the weights for the mean
   bool each = false;   // no reduction: dy has the targets' shape
-  bool scores = true;  // x are scores; else log probabilities, and lse is 0
+  bool scores = true;  // x are scores; else log probabilities, without lse
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), f = mul(factor.unpack(*this), scale);
     Tensor g = each ? reshape(cast(dy[0], f.dtype()), f.sizes()) : cast(dy[0], f.dtype());
@@ -239,7 +242,7 @@ struct CrossEntropyBackward : Node {
     }
     if (grad_enabled()) {
       // Written with ops, so that it can be differentiated again.
-      Tensor x3 = cast(reshape(x, wide), f.dtype()), top = reshape(detach(lse.unpack(*this)), thin);
+      Tensor x3 = cast(reshape(x, wide), f.dtype()), top = reshape(select(detach(lse.unpack(*this)), 0, 0), thin);
       Tensor e = exp(sub(x3, top)), p = div(e, sum_to(e, thin));
       Tensor t = target.unpack(*this);
       Tensor index = reshape(where(lt(t, Scalar(0)), Scalar(0), t), thin), f3 = reshape(f, thin);
@@ -269,7 +272,9 @@ static void check_classes(const Tensor& x, const Tensor& t) {
   if (x.dim() <= 2) {
     CHECK(t.dim() <= 1, Runtime, "0D or 1D target tensor expected, multi-target not supported: got scores of shape ",
           to_text(x.sizes()), " and a target of shape ", to_text(t.sizes()),
-          "; class numbers go in one dimension, probabilities of classes in the shape of the scores");
+          "\n  write one class number per sample: target.squeeze(1) if it is (N, 1), target.argmax(1) if its rows are "
+          "one-hot; "
+          "probabilities of classes, of the scores' shape and float, go to cross_entropy");
     CHECK(x.dim() == 1 ? t.dim() == 0 || t.numel() == 1 : t.dim() == 1, Value, "Expected input batch_size (",
           x.dim() == 1 ? 1 : x.sizes()[0], ") to match target batch_size (", t.numel(), ").");
   } else {
@@ -314,17 +319,11 @@ static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target,
     classes = contiguous(reshape(cast(target, DType::Int64), flat));
     if (!device.is_meta() && losses.numel()) {
       Tensor x = contiguous(reshape(input, wide));
-      if (scores) {
-        Tensor sums = empty(thin, x.dtype(), device);
-        g_cpu->reduce->logsumexp(sums.view(), x.view(), 1);
-        lse = contiguous(reshape(cast(sums, compute), flat));
-      } else {
-        lse = zeros(flat, compute, device);
-      }
+      if (scores) lse = empty({2, s.batch, s.inner}, compute, device);
       Tensor w = weight ? contiguous(cast(weight, compute)) : Tensor();
       View wv = w ? w.view() : View();
-      g_cpu->loss->cross_entropy(s, losses.view(), &used, x.view(), lse.view(), classes.view(), w ? &wv : nullptr,
-                                 ignore_index);
+      g_cpu->loss->cross_entropy(s, losses.view(), &used, x.view(), lse ? lse.view() : View(), classes.view(),
+                                 w ? &wv : nullptr, ignore_index);
     }
     if (reduction == kNone) y = reshape(losses, target.sizes());
     else y = reduction == kMean ? div(sum_all(losses), used) : sum_all(losses);

@@ -17,7 +17,9 @@ Ints broadcast_sizes(IntSpan a, IntSpan b) {
   for (int64_t i = 1; i <= n; ++i) {
     int64_t x = i <= a.size() ? a[a.size() - i] : 1, y = i <= b.size() ? b[b.size() - i] : 1;
     CHECK(x == y || x == 1 || y == 1, Runtime, "The size of tensor a (", x, ") must match the size of tensor b (", y,
-          ") at non-singleton dimension ", n - i, "\n  the shapes are ", to_text(a), " and ", to_text(b));
+          ") at non-singleton dimension ", n - i, "\n  the shapes are ", to_text(a), " and ", to_text(b),
+          ": they are compared from the last dimension on, and sizes must be equal or 1; unsqueeze(dim) adds a "
+          "dimension of size 1 (unsqueeze(-1) at the end)");
     out[n - i] = x == 1 ? y : x;
   }
   return out;

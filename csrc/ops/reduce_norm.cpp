@@ -25,7 +25,8 @@ static Tensor norm_grad(const Tensor& x, const Tensor& y, const Tensor& g, IntSp
   if (ord == 2) {
     // Recorded, x / y is what is 0 where y is: there PyTorch's second derivative is NaN in x, and 0 in dy. Otherwise
     // there is less to divide in g / y, and an infinite dy is NaN at 0, too.
-    if (grad_enabled()) return mul(g, masked_fill(div(x, y), is_zero(y), Scalar(0)));
+    // A float16 g / y overflows where y is small.
+    if (grad_enabled() || y.dtype() == DType::Float16) return mul(g, masked_fill(div(x, y), is_zero(y), Scalar(0)));
     return mul(where(is_zero(y), mul(g, Scalar(0)), div(g, y)), x);
   }
   if (std::isinf(ord)) {

@@ -199,6 +199,9 @@ static Tensor special_i0e(const Tensor& x) {
   });
 }
 
+// So near 0 that 1 / x may overflow; a slope is there what it is at 0.
+static Tensor is_tiny(const Tensor& x) { return le(abs(detach(x)), Scalar(1e-18)); }
+
 // i1: modified Bessel function of order 1        dx = dy (i0(x) - y / x), dy / 2 at 0
 struct I1Backward : Node {
   static constexpr const char* kName = "SpecialI1Backward0";
@@ -206,8 +209,8 @@ struct I1Backward : Node {
   Saved self, result;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    Tensor slope = where(eq(x, 0), Scalar(0.5), sub(i0(x), div(result.unpack(*this), x)));
-    return {mul(dy[0], slope)};
+    Tensor slope = sub(i0(x), div(result.unpack(*this), x));
+    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), slope))};
   }
   FIELDS(self, result)
 };
@@ -227,7 +230,7 @@ struct I1eBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
     Tensor slope = sub(special_i0e(x), mul(result.unpack(*this), add(sgn(x), reciprocal(x))));
-    return {mul(dy[0], where(eq(x, 0), Scalar(0.5), slope))};
+    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), slope))};
   }
   FIELDS(self, result)
 };

@@ -146,13 +146,13 @@ Tensor sigmoid(const Tensor& x) {
   return from_result<SigmoidBackward>(unary("sigmoid", Pointwise::Sigmoid, x, to_float()), x);
 }
 
-// sinc: y = sin(pi x) / (pi x)        dx = dy (cos(pi x) pi x - sin(pi x)) / (pi x^2), 0 at 0
+// sinc: y = sin(pi x) / (pi x)        dx = dy (cos(pi x) pi x - sin(pi x)) / (pi x^2), 0 where x^2 is none
 struct SincBackward : SelfNode {
   static constexpr const char* kName = "SincBackward0";
   Grads backward(const Grads& dy) {
     Tensor z = x(), p = mul(z, 3.14159265358979323846);
     Tensor slope = div(sub(mul(cos(p), p), sin(p)), mul(p, z));
-    return {mul(dy[0], zero_where(eq(z, 0), conj(slope)))};
+    return {mul(dy[0], zero_where(le(abs(detach(z)), Scalar(1e-18)), conj(slope)))};
   }
 };
 static Tensor sinc(const Tensor& x) {

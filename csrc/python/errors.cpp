@@ -22,4 +22,9 @@ void set_python_error(const Error& e) {
   PyErr_SetString(type, e.what());
 }
 
+void set_out_of_memory() {
+  set_python_error(Error(ErrorKind::OutOfMemory,
+                         "DefaultCPUAllocator: can't allocate memory: an operation could not get its working memory"));
+}
+
 }  // namespace rl

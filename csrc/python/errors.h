@@ -10,6 +10,7 @@ namespace rl {
 
 extern PyObject *g_out_of_memory_error, *g_linalg_error;
 void set_python_error(const Error& e);
+void set_out_of_memory();  // of memory that an algorithm wanted for itself
 
 // Runs f() (returning a new reference); sets a Python error and returns null if it throws.
 template <class F> PyObject* guarded(F&& f) noexcept {
@@ -18,7 +19,7 @@ template <class F> PyObject* guarded(F&& f) noexcept {
   } catch (const Error& e) {
     set_python_error(e);
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    set_out_of_memory();
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }
@@ -30,7 +31,7 @@ template <class F> int guarded_int(F&& f) noexcept {
   } catch (const Error& e) {
     set_python_error(e);
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    set_out_of_memory();
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }

@@ -47,9 +47,11 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
     dim = wrap(dim, input.dim())
     others = [d for d in range(input.dim()) if d != dim]
-    size = _ops["linalg.vector_norm"](input, p, others, True)
+    # Squares of large numbers, and 1e-7 itself, need more range than float16 and float32 have.
+    wide = _C.complex128 if input.is_complex() else _C.float64
+    size = _ops["linalg.vector_norm"](input, p, others, True, dtype=wide)
     factor = _ops["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
-    return input * factor.to(size.dtype)
+    return (input * factor).to(input.dtype)
 
 
 def _pair_norm(difference, p):
@@ -232,13 +234,16 @@ def _slope(input, at, dim, edge_order):
             h.narrow(dim, n - 2, 1),
             h.narrow(dim, max(n - 3, 0), 1),
         )
+        inside = (
+            -after / (before * (before + after)) * part(0, n - 2)
+            + (after - before) / (before * after) * part(1, n - 1)
+            + before / (after * (before + after)) * part(2, n)
+        )
     else:
-        before = after = h0 = h1 = k0 = k1 = at
-    inside = (
-        -after / (before * (before + after)) * part(0, n - 2)
-        + (after - before) / (before * after) * part(1, n - 1)
-        + before / (after * (before + after)) * part(2, n)
-    )
+        h0 = h1 = k0 = k1 = at
+        inside = (part(2, n) - part(0, n - 2)) / (
+            2 * at
+        )  # the middle one has no share, not even as an infinity
     first, last = (part(1, 2) - part(0, 1)) / h0, (part(n - 1, n) - part(n - 2, n - 1)) / k0
     if edge_order == 2:
         first = (

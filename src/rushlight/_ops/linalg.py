@@ -131,7 +131,7 @@ def cond(input, p=None):
         return input.abs().new_zeros(input.shape[:-2])
     inverse, info = _ops["linalg.inv_ex"](input)
     result = matrix_norm(input, p) * matrix_norm(inverse, p)
-    singular = info != 0
+    singular = (info != 0) | result.isnan()  # without an inverse
     return result.masked_fill(singular, math.inf) if input.is_meta or bool(singular.any()) else result
 
 

@@ -8,6 +8,15 @@ from .._compose import op
 _EMPTY = {"sum": 0, "prod": 1, "mean": 0, "max": -math.inf, "min": math.inf}
 
 
+def _share_gradient(extrema, values, ids):
+    """The extrema of segments, whose gradient the elements share that reach them, and NaN; `initial` takes no part."""
+    reached = (values == extrema.index_select(0, ids)) | values.isnan()
+    count = _C.ops["zeros_like"](extrema).index_add(0, ids, reached.to(extrema.dtype)).clamp(min=1)
+    mean = _C.ops["zeros_like"](extrema).index_add(0, ids, values.masked_fill(~reached, 0)) / count
+    rest = (extrema - mean.detach()).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
+    return mean + rest  # the mean of equal numbers may be rounded
+
+
 @op(alias=("_segment_reduce",))
 def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
@@ -56,7 +65,9 @@ def segment_reduce(
         result = result.index_add(0, ids, values)
     else:
         how = {"prod": "prod", "max": "amax", "min": "amin"}[reduce]
-        result = result.index_reduce(0, ids, values, how)
+        extremum = reduce != "prod" and _C.ops["is_grad_enabled"]() and values.requires_grad
+        exact = result.index_reduce(0, ids, values.detach() if extremum else values, how)
+        result = _share_gradient(exact, values, ids) if extremum else exact
     if reduce == "mean":
         column = lens.reshape(-1, *[1] * len(rest))
         result = result / column.clamp(min=1)
