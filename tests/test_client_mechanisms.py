@@ -298,3 +298,53 @@ def test_plain_pickles_of_storages():
     data = io.BytesIO()
     rl.save(rl.arange(3.0), data)
     assert _load_from_bytes(data.getvalue()).tolist() == [0.0, 1.0, 2.0]
+
+
+def test_arrays_of_derived_classes_and_parameters_without_gradients(tmp_path):
+    disk = np.memmap(tmp_path / "numbers", dtype=np.int64, mode="w+", shape=(4,))
+    disk[:] = range(4)
+    shared = rl.from_numpy(disk[1:3])
+    shared[0] = 9
+    assert disk[1] == 9 and (rl.ones(4) * disk).tolist() == [0, 9, 2, 3]
+    assert (disk / rl.full((4,), 2.0)).tolist() == [0, 4.5, 1, 1.5]
+    p = rl.ones(2, requires_grad=True)
+    with rl.no_grad():
+        assert p.numpy().tolist() == [1, 1] and np.asarray(p).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        p.numpy()
+
+
+def test_results_are_pickled_as_leaves():
+    import pickle
+
+    y = rl.ones(2, requires_grad=True) * 2
+    again = pickle.loads(pickle.dumps(y))
+    assert again.requires_grad and again.is_leaf and again.tolist() == [2, 2]
+    layer = rl.nn.utils.parametrizations.weight_norm(rl.nn.Linear(2, 2))
+    assert y._cdata == y._cdata != layer.bias._cdata
+
+
+def test_layers_call_the_functions_that_programs_replace(monkeypatch):
+    seen = []
+
+    def counted(name):
+        plain = getattr(rl.nn.functional, name)
+        monkeypatch.setattr(rl.nn.functional, name, lambda *a, **k: (seen.append(name), plain(*a, **k))[1])
+
+    for name in ("relu", "interpolate"):
+        counted(name)
+    rl.nn.ReLU()(rl.ones(1))
+    with pytest.warns(UserWarning, match="deprecated"):
+        rl.nn.functional.upsample(rl.ones(1, 1, 2, 2), scale_factor=2)
+    assert seen == ["relu", "interpolate"]
+
+
+def test_functions_that_a_load_is_allowed():
+    import io
+
+    for function in (rl.nn.functional.gelu, rl.nn.functional.relu, rl.tanh):
+        file = io.BytesIO()
+        rl.save({"activation": function}, file)
+        file.seek(0)
+        with rl.serialization.safe_globals([function]):
+            assert rl.load(file)["activation"] is function

@@ -4,6 +4,7 @@
 
 #include "autograd/grad_mode.h"
 #include "ops/lazy_view.h"
+#include "python/bridge.h"
 #include "python/errors.h"
 
 namespace rl {
@@ -43,8 +44,7 @@ bool is_integer(PyObject* o) {
     return t->numel == 1 && is_integral(t->dtype) && t->ndim == 0;
   }
   const char* name = Py_TYPE(o)->tp_name;
-  if (std::strcmp(name, "numpy.ndarray") == 0 || std::strncmp(name, "numpy.bool", 10) == 0) return false;
-  return PyIndex_Check(o);
+  return PyIndex_Check(o) && std::strncmp(name, "numpy.bool", 10) != 0 && !is_ndarray(o);
 }
 
 // An error of its own: where several integers are taken, a TypeError.

@@ -187,6 +187,12 @@ PyObject* numpy_array(PyObject* o) {
 
 }  // namespace
 
+bool is_ndarray(PyObject* o) {
+  for (PyTypeObject* kind = Py_TYPE(o); kind; kind = kind->tp_base)
+    if (std::strcmp(kind->tp_name, "numpy.ndarray") == 0) return true;
+  return false;
+}
+
 bool is_array_like(PyObject* o) {
   if (PyBytes_Check(o) || PyByteArray_Check(o) || PyMemoryView_Check(o)) return PyMemoryView_Check(o);
   if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || is_number(o)) return false;
@@ -289,7 +295,7 @@ static NewObject numpy_op(const Tensor& input, bool force) {
   } else {
     std::string how =
         t->grad_fn && t->grad_fn->site ? text("\n  it was computed at ", t->grad_fn->site.describe()) : "";
-    CHECK(!t.requires_grad(), Runtime,
+    CHECK(!t.requires_grad() || !grad_enabled(), Runtime,
           "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.", how);
   }
   CHECK(!t->conj, Runtime,
@@ -301,8 +307,8 @@ static NewObject numpy_op(const Tensor& input, bool force) {
 static NewObject memory_op(const Tensor& input) { return {export_memory(input)}; }
 static NewObject tolist_op(const Tensor& input) { return {to_list(input)}; }
 static Tensor from_numpy_op(Object array) {
-  CHECK(PyObject_CheckBuffer(array.p) && std::strcmp(Py_TYPE(array.p)->tp_name, "numpy.ndarray") == 0, Type,
-        "expected np.ndarray (got ", Py_TYPE(array.p)->tp_name, ")");
+  CHECK(PyObject_CheckBuffer(array.p) && is_ndarray(array.p), Type, "expected np.ndarray (got ",
+        Py_TYPE(array.p)->tp_name, ")");
   return tensor_from_array(array.p, false);
 }
 // Shares memory where it can: what as_tensor and asarray are made of.

@@ -96,7 +96,7 @@ PyObject* op_multiply(PyObject* a, PyObject* b) {
   return binary<ops::mul>(a, b, {"mul", "__rmul_op__", nullptr, "mul"});
 }
 PyObject* op_divide(PyObject* a, PyObject* b) {
-  if (!operand(a) && is_tensor(b) && std::strcmp(Py_TYPE(a)->tp_name, "numpy.ndarray") == 0) return array_over(a, b);
+  if (!operand(a) && is_tensor(b) && is_ndarray(a)) return array_over(a, b);
   return binary<ops::divide>(a, b, {"div", "__rdiv_op__", nullptr, "__rdiv__"});
 }
 PyObject* op_matmul(PyObject* a, PyObject* b) {

@@ -173,7 +173,10 @@ def __array__(self, dtype=None, copy=None):
 
 
 # NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
-attach(__array_priority__=1000)
+attach(
+    __array_priority__=1000,
+    _cdata=property(id, doc="A number that no other tensor has while this one lives."),
+)
 
 
 @_plain_method
@@ -276,8 +279,6 @@ def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, state, co
 
 @method
 def __reduce_ex__(self, protocol):
-    if not self.is_leaf:
-        raise RuntimeError("only leaf tensors can be pickled: detach() first")
     state = (
         type(self),
         self.untyped_storage(),

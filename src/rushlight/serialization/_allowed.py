@@ -133,6 +133,8 @@ def user_names():
         else:
             module, name = entry.__module__, entry.__qualname__
         names[file_name(module, name)] = entry
+        if type(entry) is type(rl.relu):  # an op: files also have the name that it is called by
+            names[f"torch.{entry.__reduce__()[1][0]}"] = entry
     return names
 
 

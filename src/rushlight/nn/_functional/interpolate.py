@@ -275,7 +275,7 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
     warnings.warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
     )
-    return interpolate(input, size, scale_factor, mode, align_corners)
+    return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
@@ -284,7 +284,7 @@ def upsample_nearest(input, size=None, scale_factor=None):
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
     )
-    return interpolate(input, size, scale_factor, mode="nearest")
+    return F.interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
@@ -293,4 +293,4 @@ def upsample_bilinear(input, size=None, scale_factor=None):
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
     )
-    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+    return F.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

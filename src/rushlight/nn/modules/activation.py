@@ -52,7 +52,7 @@ class ReLU(_InPlace):
     """max(0, x)."""
 
     def forward(self, input):
-        return rl.relu_(input) if self.inplace else rl.relu(input)
+        return F.relu(input, self.inplace)
 
 
 class RReLU(Module):
