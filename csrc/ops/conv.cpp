@@ -103,6 +103,14 @@ static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
 }
 
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
+// A result whose every sum is over nothing (no channels, an empty batch): the bias, or zeros.
+static Tensor without_sums(const Ints& sizes, const Tensor& like, const OptTensor& bias) {
+  if (!bias) return zeros(sizes, like.dtype(), like.device());
+  NoGrad raw;
+  Ints shape(sizes.size(), 1);
+  shape[1] = sizes[1];
+  return clone(expand(reshape(bias, shape), sizes), MemoryFormat::Contiguous);
+}
 static Tensor channel_sums(const Tensor& dy) {
   Ints kept(dy.dim(), 1);
   kept[1] = dy.sizes()[1];
@@ -143,8 +151,10 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
                           bool channels_last) {
   const bool rows = channels_last && one_tap(g) && x.numel();
   const bool last = !rows && takes_last(g, x, w, ConvPass::Forward, channels_last);
-  Tensor y = empty_ordered(g.y, x.dtype(), x.device(), rows || last);
-  if (rows && !skipped(y)) {  // Note [Filters of one tap]
+  const bool sums = x.numel() && w.numel();
+  Tensor y = sums ? empty_ordered(g.y, x.dtype(), x.device(), rows || last) : without_sums(g.y, x, bias);
+  if (!sums) {
+  } else if (rows && !skipped(y)) {  // Note [Filters of one tap]
     NoGrad raw;
     const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = y.numel() / to;
     Tensor a = contiguous(x, last_of(x)), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
@@ -209,8 +219,10 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
                                    bool channels_last) {
   const bool rows = !bias && one_tap(g) && dy.numel() && ops::channels_last(dy);
   const bool last = !rows && takes_last(g, dy, w, ConvPass::Input, channels_last || ops::channels_last(dy));
-  Tensor dx = empty_ordered(g.x, dy.dtype(), dy.device(), rows || last);
-  if (rows && !skipped(dx)) {  // Note [Filters of one tap]
+  const bool sums = dy.numel() && w.numel();
+  Tensor dx = sums ? empty_ordered(g.x, dy.dtype(), dy.device(), rows || last) : without_sums(g.x, dy, bias);
+  if (!sums) {
+  } else if (rows && !skipped(dx)) {  // Note [Filters of one tap]
     NoGrad raw;
     const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;
     Tensor a = contiguous(dy, last_of(dy)), b = contiguous(w);
@@ -262,8 +274,10 @@ struct ConvolutionWeightBackward : Node {
   FIELDS(grad_output, input)
 };
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) {
-  Tensor dw = empty(g.w, dy.dtype(), dy.device());
-  if (!skipped(dw) && one_tap(g) && dy.numel() && x.numel() && channels_last(dy) && channels_last(x)) {
+  const bool sums = dy.numel() && x.numel();
+  Tensor dw = sums ? empty(g.w, dy.dtype(), dy.device()) : zeros(g.w, dy.dtype(), dy.device());
+  if (!sums) {
+  } else if (!skipped(dw) && one_tap(g) && dy.numel() && x.numel() && channels_last(dy) && channels_last(x)) {
     NoGrad raw;  // Note [Filters of one tap]
     const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = dy.numel() / to;
     Tensor a = contiguous(dy, last_of(dy)), b = contiguous(x, last_of(x));

@@ -46,8 +46,8 @@ bool overridden(const Call& call) {
 // profiler.
 [[gnu::cold]] PyObject* watched_call(PyObject* callable, const Call& call) {
   OpDef& def = *reinterpret_cast<OpObject*>(callable)->def;
-  // Private ops are steps of others.
-  if ((function_mode() && def.name[0] != '_') || overridden(call))
+  // Private ops are steps of others, but vmap must see those that draw random numbers.
+  if ((function_mode() && (def.name[0] != '_' || def.flags & kRandom)) || overridden(call))
     return call_override(callable, call.args, call.count, call.names);
   if (dispatching())
     if (PyObject* result = dispatch_call(callable, call.args, call.count, call.names)) return result;

@@ -4,7 +4,7 @@ import contextlib
 import enum
 
 import rushlight as rl
-from rushlight import _C, _missing, _vmap
+from rushlight import _C, _missing
 from rushlight.overrides import TorchFunctionMode as _Mode
 
 
@@ -41,7 +41,6 @@ for _name in [
     "_jit_nvfuser_enabled",
     "_jit_texpr_fuser_enabled",
     "_get_cudnn_enabled",
-    "_get_mkldnn_enabled",
     "_set_math_sdp_allow_fp16_bf16_reduction",
     "_set_sdp_use_flash",
     "_cuda_isDriverSufficient",
@@ -50,6 +49,14 @@ for _name in [
     "_has_torch_function_mode",
 ]:
     globals()[_name] = _no
+
+
+def _get_mkldnn_enabled():
+    return rl.backends.mkldnn.enabled
+
+
+def _set_mkldnn_enabled(enabled):
+    rl.backends.mkldnn.enabled = enabled
 
 
 def _get_accelerator(check=None):
@@ -217,32 +224,6 @@ def _parse_to(*args, **kwargs):
     return parse(*args, **kwargs)
 
 
-def _add_batch_dim(tensor, batch_dim, level):
-    """The tensor as one sample of many, which lie along a dimension, in the vmap of that level."""
-    return _vmap.wrap(tensor.movedim(batch_dim, 0), level)
-
-
-def _remove_batch_dim(tensor, level, batch_size, out_dim):
-    """All samples of a tensor of that level's vmap, along a dimension; a tensor of another level is repeated."""
-    if isinstance(tensor, _vmap.Batched) and tensor._level == level:
-        return tensor._value.movedim(0, out_dim)
-    return tensor.unsqueeze(0).expand(batch_size, *tensor.shape).movedim(0, out_dim)
-
-
-class _functorch:
-    """Questions of function transforms (vmap, grad), asked outside of them."""
-
-    _add_batch_dim, _remove_batch_dim = staticmethod(_add_batch_dim), staticmethod(_remove_batch_dim)
-    is_legacy_batchedtensor = staticmethod(_no)
-    is_batchedtensor = is_gradtrackingtensor = is_functorch_wrapped_tensor = is_functionaltensor = (
-        staticmethod(_no)
-    )
-    maybe_get_bdim = staticmethod(lambda tensor: -1)
-    maybe_get_level = staticmethod(lambda tensor: -1)
-    maybe_current_level = peek_interpreter_stack = staticmethod(_nothing)
-    get_unwrapped = staticmethod(lambda tensor: tensor)
-
-
 class _autograd:
     """torch._C._autograd."""
 
@@ -260,6 +241,14 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
 
 
 def __getattr__(name: str) -> "Any":
+    if name == "_functorch":
+        import importlib
+
+        return importlib.import_module("rushlight._C._functorch")
+    if name in ("_ConvBackend", "_select_conv_backend"):
+        from rushlight.nn import _conv_backend
+
+        return _conv_backend.ConvBackend if name == "_ConvBackend" else _conv_backend.select_conv_backend
     if name in ("PyTorchFileReader", "PyTorchFileWriter"):
         return getattr(rl, name)
     raise _missing.no_name("rushlight._C", name, depth=3)

@@ -51,7 +51,8 @@ def _check_all_given(module, given, slots):
 
 @contextlib.contextmanager
 def replaced(module, tensors, tie_weights=True, strict=False):
-    """Within the block, the module has the given tensors in place of its own."""
+    """Within the block, the module has the given tensors in place of its own. What it assigns to them is found in
+    `tensors` afterwards."""
     slots = _slots(module)
     given = _spread(tensors, slots) if tie_weights else dict(tensors)
     if strict:
@@ -67,6 +68,10 @@ def replaced(module, tensors, tie_weights=True, strict=False):
             table[key] = tensor
         yield
     finally:
+        for path in tensors:  # a module may have assigned another tensor: batch norm's statistics, a counter
+            table, key = slots.get(path, (None, None))
+            if table is not None and table.get(key) is not None and table[key] is not tensors[path]:
+                tensors[path] = table[key]
         for table, key, tensor in reversed(own):
             if tensor is _NOTHING:
                 del table[key]

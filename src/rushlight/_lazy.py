@@ -27,6 +27,7 @@ HOMES = {
     "Tag": "_rare",
     "TensorType": "_rare",
     "TupleType": "_rare",
+    "_mkldnn": "_C",
     "_assert": "_rare",
     "_assert_async": "_rare",
     "_check": "_rare",

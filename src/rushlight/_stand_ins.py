@@ -15,7 +15,7 @@ from rushlight._missing import absent, teach
 _TABLE = """
 _C._distributed_c10d: Reducer Logger ProcessGroup=distributed.ProcessGroup Store=distributed.Store Work=distributed.Work ReduceOp=distributed.ReduceOp
 _C._distributed_rpc: _is_current_rpc_agent_set=_missing.never
-_C._functorch: is_batchedtensor=_vmap.is_batchedtensor get_unwrapped=_vmap.get_unwrapped _add_batch_dim=_c_names._add_batch_dim _remove_batch_dim=_c_names._remove_batch_dim maybe_get_bdim maybe_get_level
+_C._functorch: _add_batch_dim=_functorch._c._add_batch_dim _remove_batch_dim=_functorch._c._remove_batch_dim _unwrap_batched=_functorch._c._unwrap_batched _vmap_increment_nesting=_functorch._c._vmap_increment_nesting _vmap_decrement_nesting=_functorch._c._vmap_decrement_nesting _is_vmap_fallback_enabled=_functorch._c._is_vmap_fallback_enabled _set_vmap_fallback_enabled=_functorch._c._set_vmap_fallback_enabled current_level=_functorch._c.current_level get_unwrapped=_functorch._c.get_unwrapped is_batchedtensor=_functorch._c.is_batchedtensor is_functionaltensor=_functorch._c.is_functionaltensor is_functorch_wrapped_tensor=_functorch._c.is_functorch_wrapped_tensor is_gradtrackingtensor=_functorch._c.is_gradtrackingtensor is_legacy_batchedtensor=_functorch._c.is_legacy_batchedtensor maybe_current_level=_functorch._c.maybe_current_level maybe_get_bdim=_functorch._c.maybe_get_bdim maybe_get_level=_functorch._c.maybe_get_level peek_interpreter_stack=_functorch._c.peek_interpreter_stack reshape_dim_into=_functorch._c.reshape_dim_into reshape_dim_outof=_functorch._c.reshape_dim_outof
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError! TensorifyScalarRestartAnalysis!
 _dynamo.testing: CompileCounter CompileCounterWithBackend
@@ -27,10 +27,7 @@ _dynamo.variables.functions: NestedUserFunctionVariable UserFunctionVariable
 _dynamo.variables.higher_order_ops: TorchHigherOrderOperatorVariable make_attr speculate_subgraph unimplemented
 _dynamo.variables.tensor: TensorVariable
 _export: capture_pre_autograd_graph
-_functorch:
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
-_functorch.eager_transforms: grad=func.grad grad_and_value=func.grad_and_value
-_functorch.vmap: vmap=_vmap_call.vmap Tensor=Tensor tree_flatten=utils._pytree.tree_flatten tree_unflatten=utils._pytree.tree_unflatten _broadcast_to_and_flatten=utils._pytree._broadcast_to_and_flatten _add_batch_dim _create_batched_inputs _get_name _maybe_remove_batch_dim _process_batched_inputs _unwrap_batched _validate_and_get_batch_size
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
 _inductor.codecache: extract_tensor_metadata_for_cache_key

@@ -6,7 +6,7 @@ runs once per sample. Composed functions simply run, on batched tensors.
 """
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import rushlight as rl
 
@@ -49,6 +49,13 @@ def _refuse(what):
     return method
 
 
+def _refuse_data(text):
+    def method(self, *args):
+        raise RuntimeError(text)
+
+    return method
+
+
 def _through(name):
     """A property that belongs to the value."""
     return property(lambda self: getattr(self._value, name))
@@ -63,7 +70,10 @@ class Batched(Tensor):
         lambda self: self._value.requires_grad, lambda self, on: self._value.requires_grad_(on)
     )
     grad_fn, is_leaf, _version = _through("grad_fn"), _through("is_leaf"), _through("_version")
-    data = property(lambda self: self.detach())
+    data = property(
+        _refuse_data("accessing `data` under vmap transform is not allowed: use detach()"),
+        _refuse_data("mutating directly with `.data` under vmap transform is not allowed: use copy_()"),
+    )
     T = property(lambda self: self.permute(*range(self.dim() - 1, -1, -1)))
     mT = property(lambda self: self.transpose(-2, -1))
     H = property(lambda self: self.conj().transpose(-2, -1))
@@ -85,6 +95,14 @@ class Batched(Tensor):
     def requires_grad_(self, requires_grad=True):
         self._value.requires_grad_(requires_grad)
         return self
+
+    def is_contiguous(self, memory_format=rl.contiguous_format):
+        if memory_format != rl.contiguous_format:
+            raise RuntimeError(
+                f"NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format, got "
+                f"{memory_format}"
+            )
+        return Tensor.is_contiguous(self)
 
     def detach_(self):
         self._value.detach_()
@@ -266,11 +284,38 @@ class _Watch(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+class _NoDraws(TorchFunctionMode):
+    """Refuses the random functions that are called inside."""
+
+    _ops_only = True
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if _kind(func) == _DRAWS:
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        return func(*args, **(kwargs or {}))
+
+
+def random_as(randomness):
+    """A block for a function that runs once for all columns of a Jacobian, by the rule of vmap that PyTorch takes for
+    them: "error" refuses random functions, else all columns see the same draw."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+    return _NoDraws() if randomness == "error" else nullcontext()
+
+
 _PLAIN, _DRAWS, _COMPOSED = range(3)
 _kinds: dict = {}  # of functions
 
 
+_RANDOM_TOO = ("_standard_gamma", "_sample_dirichlet")
+
+
 def _kind(func):
-    if getattr(func, "_flags", 0) & RANDOM:
+    if getattr(func, "_flags", 0) & RANDOM or getattr(func, "__name__", "") in _RANDOM_TOO:
         return _DRAWS
     return _COMPOSED if hasattr(func, "__wrapped__") else _PLAIN

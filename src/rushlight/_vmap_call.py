@@ -13,7 +13,7 @@ Tensor = _C.Tensor
 
 def _flat_dims(func, in_dims, spec, leaves):
     where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
@@ -23,7 +23,7 @@ def _flat_dims(func, in_dims, spec, leaves):
             f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
             "function with no inputs, which is not supported."
         )
-    prefix = in_dims if isinstance(in_dims, int) else tuple(in_dims)
+    prefix = in_dims
     dims = _broadcast_to_and_flatten(prefix, spec, is_leaf=lambda d: d is None)
     if dims is None:
         raise ValueError(
@@ -70,17 +70,19 @@ def _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness):
     """One run of func on the whole batch: (results, their dims, spec)."""
     with inside(size, randomness) as number:
         mapped = [
-            leaf if dim is None else wrap(leaf.movedim(dim, 0), number)
+            leaf if dim is None else wrap(leaf if dim == 0 else leaf.movedim(dim, 0), number)
             for leaf, dim in zip(leaves, dims, strict=True)
         ]
         flat, out_spec = tree_flatten(func(*tree_unflatten(mapped, spec), **kwargs))
-        targets = _out_dims(func, out_dims, out_spec)
+        targets = _out_dims(func, out_dims, out_spec, flat)
         results = [_leave(func, value, dim, number, size) for value, dim in zip(flat, targets, strict=True)]
     return results, targets, out_spec
 
 
-def _out_dims(func, out_dims, spec):
-    if not isinstance(out_dims, (int, tuple, list, dict, type(None))):
+def _out_dims(func, out_dims, spec, flat):
+    if isinstance(out_dims, tuple) and len(out_dims) == 1 and spec == tree_flatten(0)[1]:
+        (out_dims,) = out_dims  # of a single result
+    if not all(d is None or isinstance(d, int) for d in tree_flatten(out_dims)[0]):
         raise ValueError(
             f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
             "that says where in the outputs the mapped dimension should appear."
@@ -113,7 +115,7 @@ def _leave(func, value, dim, number, size):
             f"Dimension out of range (expected to be in range of [{-full.dim()}, {full.dim() - 1}], but got {dim}): out_dims "
             f"of vmap({_name(func)}, ...)"
         )
-    return full.movedim(0, dim)
+    return full if dim == 0 else full.movedim(0, dim)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):

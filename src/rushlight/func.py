@@ -12,8 +12,9 @@ import rushlight as rl
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._jacobians import columns, pull_back, rows
 from ._rearrange import rearrange
-from ._vmap import get_unwrapped, innermost, spread
+from ._vmap import get_unwrapped, innermost, random_as, spread
 from ._vmap_call import vmap
+from .autograd.function import _transforms
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = [
@@ -154,7 +155,11 @@ class _Trace:
             chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
             for n, value in zip(numbers, chosen, strict=True):
                 args[n] = value
-            result = func(*args, **kwargs)
+            _transforms.depth += 1
+            try:
+                result = func(*args, **kwargs)
+            finally:
+                _transforms.depth -= 1
         self.output, aux = _split_aux(result, has_aux, where)
         self.outputs, self.output_spec = _tensor_outputs(self.output, where)
         self.outside = _reaches_outside(self.outputs, self.inputs)
@@ -324,7 +329,8 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     """The Jacobian of func by Jacobian-vector products, one for each input element, all at once: best with few inputs."""
 
     def wrapper(*args, **kwargs):
-        trace = _Trace(func, args, kwargs, argnums, has_aux, "jacfwd(f)(*args)")
+        with random_as(randomness):
+            trace = _Trace(func, args, kwargs, argnums, has_aux, "jacfwd(f)(*args)")
         blocks = columns(trace.outputs, trace.inputs, trace.outside)
         result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result

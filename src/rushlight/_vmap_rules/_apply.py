@@ -3,7 +3,17 @@
 import rushlight as rl
 
 from .. import _C
-from .._vmap import RANDOM, Batched, SampleValueError, _levels, _switch, batched_at, physical, wrap
+from .._vmap import (
+    _RANDOM_TOO,
+    RANDOM,
+    Batched,
+    SampleValueError,
+    _levels,
+    _switch,
+    batched_at,
+    physical,
+    wrap,
+)
 from ..utils._pytree import tree_flatten, tree_unflatten
 
 Tensor = _C.Tensor
@@ -43,7 +53,7 @@ class _Plan:
     def __init__(self, func):
         self.name = name = _name(func)
         flags = getattr(func, "_flags", 0)
-        self.random = bool(flags & RANDOM)
+        self.random = bool(flags & RANDOM) or name in _RANDOM_TOO
         self.rule = RULES.get(name)
         self.in_place = self.rule is None and name.endswith("_") and not name.endswith("__")
         if self.rule is None and flags & 32 and name not in NOT_POINTWISE:
@@ -70,11 +80,17 @@ def apply(func, args, kwargs):
     if kwargs:
         number = _highest(kwargs.values(), number)
         if kwargs.get("out") is not None:
-            raise RuntimeError("vmap: an out= argument cannot hold the results of all samples")
+            raise RuntimeError(
+                f"Batching rule not implemented for aten::{_name(func)}; the fallback path doesn't work on out= or "
+                "view ops: an out= argument cannot hold the results of all samples"
+            )
     stack = _levels.stack
     # Levels are numbered from 1 in the order of the stack.
     if not 0 < number <= len(stack):
-        raise RuntimeError("vmap: a batched tensor was used after its vmap had ended")
+        raise RuntimeError(
+            "vmap: your tensor may have escaped from inside a function being vmapped: it was used after its vmap had "
+            "ended. Return it from the function instead"
+        )
     level = stack[number - 1]
     plan = _plans.get(func)
     if plan is None:
@@ -107,8 +123,18 @@ def _wrapped(result, level):
     return result
 
 
+class fallback:
+    """Whether functions without a rule may run sample by sample (torch._C._functorch switches it)."""
+
+    enabled = True
+
+
 def per_sample(func, args, kwargs, level):
     """Right for every function that does not mix samples, and as slow as a loop."""
+    if not fallback.enabled:
+        raise RuntimeError(
+            f"Fallback disabled: vmap has no rule for {_name(func)}, which runs sample by sample"
+        )
     leaves, spec = tree_flatten((args, kwargs))
     runs = []
     for i in range(level.size or 1):
@@ -158,7 +184,53 @@ def pointwise(func, args, kwargs, level):
     rank = max(t.dim() for t in _tensors(args, kwargs))
     new = [_aligned(a, rank, level) if isinstance(a, Tensor) else a for a in args]
     named = {k: _aligned(a, rank, level) if isinstance(a, Tensor) else a for k, a in kwargs.items()}
+    if len({t.dtype for t in _tensors(args, kwargs)}) > 1 and _name(func) not in OWN_TYPES:
+        new, named = _promoted(args, kwargs, new, named)
     return _wrapped(func(*new, **named), level)
+
+
+# Pointwise functions whose result's type is not that of all arguments together.
+OWN_TYPES = frozenset(
+    ["where", "_where_method", "masked_fill", "to", "type_as", "_cast", "fill", "ldexp", "copy"]
+)
+
+
+def _promoted(args, kwargs, new, named):
+    """The values, cast where promotion among samples, some of which have no dimensions, gives another type than among
+    the values, which all have the batch's."""
+    before = _switch(False)  # a Batched is then a tensor of one sample's shape
+    try:
+        logical = [
+            a for a in (*args, *kwargs.values()) if isinstance(a, Tensor | bool | int | float | complex)
+        ]
+        want = _joint_type(logical)
+    finally:
+        _switch(before)
+    if want == _joint_type(
+        [a for a in (*new, *named.values()) if isinstance(a, Tensor | bool | int | float | complex)]
+    ):
+        return new, named
+
+    def cast(a):
+        return a.to(want) if isinstance(a, Tensor) and a.dtype != want else a
+
+    return [cast(a) for a in new], {k: cast(a) for k, a in named.items()}
+
+
+def _joint_type(values):
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    with_dims = [t.dtype for t in tensors if t.dim()]
+    kinds = [with_dims, [t.dtype for t in tensors if not t.dim()]]
+    probe = None
+    for group, shape in zip(kinds, ((1,), ()), strict=True):
+        joint = None
+        for dtype in group:
+            joint = dtype if joint is None else rl.promote_types(joint, dtype)
+        if joint is not None:
+            part = rl.empty(shape, dtype=joint, device="meta")
+            joint = joint if probe is None else rl.result_type(probe, part)
+            probe = part if probe is None else rl.empty((1,), dtype=joint, device="meta")
+    return probe.dtype
 
 
 def _in_place(func, name, args, kwargs, level):
@@ -174,6 +246,10 @@ def _in_place(func, name, args, kwargs, level):
             f"`self` not being vmapped over: `{name}` would write one value per sample into one place. Use the "
             f"out-of-place form, `{base}`."
         )
+    if base == "fill" and rest and batched_at(rest[0], level.number):
+        value = rest[0]._value
+        target._value.copy_(value.reshape(-1, *(1,) * target.dim()))
+        return target
     simple = base in ("zero", "fill", "copy") or (
         op is not None and op._flags & 32 and base not in NOT_POINTWISE
     )

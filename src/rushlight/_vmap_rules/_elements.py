@@ -4,7 +4,7 @@ import rushlight as rl
 
 from .._C import Tensor
 from .._tensor import CASTS
-from .._vmap import batched_at
+from .._vmap import batched_at, wrap
 from ._apply import _given, own_sizes, pointwise, rule
 
 # unary ops and those whose arguments are pairs of elements, beyond the ones that say so by their flag
@@ -36,7 +36,6 @@ rule(
         "prelu",
         "complex",
         "polar",
-        "clone",
         "detach",
         "alias",
         "zeros_like",
@@ -44,7 +43,6 @@ rule(
         "empty_like",
         "full_like",
         "_cast",
-        "to",
         *CASTS,
         "cpu",
         "resolve_conj",
@@ -55,8 +53,8 @@ rule(
         "selu",
         "celu",
         "_where_method",
-        "type_as",
         "mvlgamma",
+        "view_as_real",
     ],
     *(
         "nn.functional." + n
@@ -83,6 +81,26 @@ rule(
         ]
     ),
 )(pointwise)
+
+
+@rule("to", "type_as")
+def _to(func, args, kwargs, level):
+    x, *rest = args
+    rest = [r._value if batched_at(r, level.number) else r for r in rest]
+    if not batched_at(x, level.number):
+        return func(x, *rest, **kwargs)
+    return wrap(func(x._value, *rest, **kwargs), level.number)
+
+
+@rule("clone")
+def _clone(func, args, kwargs, level):
+    order = kwargs.get("memory_format", args[1] if len(args) > 1 else None)
+    if order not in (None, rl.preserve_format, rl.contiguous_format):
+        raise RuntimeError(
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+            f"torch.contiguous_format (got {order})"
+        )
+    return wrap(func(args[0]._value, *args[1:], **kwargs), level.number)
 
 
 @rule("where")

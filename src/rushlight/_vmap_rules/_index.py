@@ -65,9 +65,10 @@ def _setitem(func, args, kwargs, level):
         raise _mask_error()
     if any(isinstance(i, list) or batched_at(i, level.number) for i in index):
         if x._value.requires_grad or len(index) != 1 or isinstance(index[0], list):
-            raise RuntimeError(
-                "vmap: writing at an index that differs from sample to sample is not supported here"
-            )
+            for k in range(level.size):  # sample by sample
+                at = tuple(i._value[k] if batched_at(i, level.number) else i for i in index)
+                x._value.select(0, k)[at] = value._value[k] if batched_at(value, level.number) else value
+            return
         rank = index[0].dim()
         sample = rl.arange(level.size).reshape(level.size, *(1,) * rank)
         x._value[sample, index[0]._value] = (
@@ -102,6 +103,20 @@ def _index_select(func, args, kwargs, level):
     if batched_at(index, level.number) or not batched_at(x, level.number) or not x.dim():
         return NotImplemented
     return wrap(x._value.index_select(_shift(dim, x.dim()), index), level.number)
+
+
+@rule("index_fill")
+def _index_fill(func, args, kwargs, level):
+    given = _given(("input", "dim", "index", "value"), args, kwargs)
+    x, index, value = given["input"], given["index"], given["value"]
+    if batched_at(index, level.number) or not x.dim():
+        return NotImplemented
+    if batched_at(value, level.number):
+        value = value._value.reshape(-1, *(1,) * x.dim()).to(x.dtype)
+        full = physical(x, level.number, level.size)
+        put = value.expand(full.shape).index_select(_shift(given["dim"], x.dim()), index)
+        return wrap(full.index_copy(_shift(given["dim"], x.dim()), index, put), level.number)
+    return wrap(func(x._value, _shift(given["dim"], x.dim()), index, value), level.number)
 
 
 @rule("embedding")

@@ -5,12 +5,20 @@ import rushlight as rl
 from .._vmap import batched_at, wrap
 from ._apply import _given, _name, rule
 
+RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1), "vdot": (1, 1)}
+
 
 @rule("matmul", "mm", "bmm", "linalg.matmul", "mv", "dot", "vdot")
 def _matmul(func, args, kwargs, level):
     if kwargs or len(args) != 2:
         return NotImplemented
     a, b = args
+    ranks = RANKS.get(_name(func))
+    if ranks is not None and (a.dim(), b.dim()) != ranks:
+        raise RuntimeError(
+            f"Shape mismatch: Got incorrect dims for {_name(func)}(a, b). a has dim {a.dim()} and b has dim {b.dim()} "
+            f"but expected them to have dim {ranks[0]} and dim {ranks[1]}"
+        )
     left, right = a.dim() == 1, b.dim() == 1
     if a.shape[-1] != b.shape[-1 if right else -2]:
         shapes = [tuple(t.shape) for t in args]

@@ -71,6 +71,13 @@ def _rearrange(func, args, kwargs, level):
     if not batched_at(x, level.number):
         return NotImplemented
     v, rank = x._value, x.dim()
+    if name == "squeeze" and rank and not rest and not kwargs:
+        return wrap(v.squeeze(tuple(d + 1 for d in range(rank) if x.shape[d] == 1)), level.number)
+    if rank == 0 and name in ("squeeze", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis"):
+        dims = [d for d in (*rest, *kwargs.values()) if isinstance(d, int)]
+        for d in dims:
+            _shift(d, 0)  # which must be 0 or -1
+        return wrap(v.view(v.shape) if name == "squeeze" else v, level.number)
     if name == "t":
         return wrap(v.transpose(1, 2) if rank == 2 else v, level.number)
     if name in ("permute", "flip"):
@@ -113,6 +120,41 @@ def _rearrange(func, args, kwargs, level):
     return wrap(rl.diag_embed(v), level.number)
 
 
+@rule("unfold")
+def _unfold(func, args, kwargs, level):
+    given = _given(("input", "dimension", "size", "step"), args, kwargs)
+    x = given["input"]
+    if not x.dim():
+        return NotImplemented
+    return wrap(
+        x._value.unfold(_shift(given["dimension"], x.dim()), given["size"], given["step"]), level.number
+    )
+
+
+@rule("new_empty_strided")
+def _new_empty_strided(func, args, kwargs, level):
+    given = _given(("input", "size", "stride"), args, kwargs)
+    x, size, stride = given.pop("input"), given.pop("size"), given.pop("stride")
+    if not batched_at(x, level.number):
+        return NotImplemented
+    each = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    made = x._value.new_empty(((level.size * each),), **given)
+    return wrap(made.as_strided((level.size, *size), (each, *stride)), level.number)
+
+
+@rule("_is_all_true", "_is_any_true")
+def _of_all_samples(func, args, kwargs, level):
+    """Questions about all samples at once."""
+    return func(args[0]._value)
+
+
+@rule("view_as_complex")
+def _view_as_complex(func, args, kwargs, level):
+    if not args[0].dim():
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    return wrap(func(args[0]._value), level.number)
+
+
 @rule("tril", "triu", "linalg.inv", "inverse", "linalg.det", "det", "linalg.slogdet", "slogdet", "linalg.cholesky",
       "linalg.eigh", "linalg.eigvalsh", "linalg.qr", "linalg.svd", "linalg.svdvals", "linalg.eig", "adjoint",
       "linalg.matrix_exp", "matrix_exp",
@@ -126,6 +168,8 @@ def _trailing(func, args, kwargs, level):
 def _join(func, args, kwargs, level):
     given = _given(("tensors", "dim"), args, kwargs)
     parts, dim = given["tensors"], given.get("dim", 0)
+    if _name(func) != "stack" and len({p.dim() for p in parts}) > 1:  # tensors of no elements fit everything
+        parts = [p for p in parts if tuple(p.shape) != (0,)]
     rank = max(p.dim() for p in parts) + (_name(func) == "stack")
     full = [physical(p, level.number, level.size) for p in parts]
     return wrap(func(full, _shift(dim, rank)), level.number)

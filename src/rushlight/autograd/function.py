@@ -1,6 +1,7 @@
 """autograd.Function: an op of one's own, with its backward, in Python."""
 
 import functools
+import threading
 import warnings
 from typing import Any
 
@@ -9,6 +10,22 @@ from .._grad_mode import no_grad, set_grad_enabled
 
 Tensor = _C.Tensor
 _Batched: type | None = None  # vmap's class of tensors, when vmap is in use
+
+
+class _Transforms(threading.local):
+    depth = 0  # of torch.func's derivatives around the running code
+
+
+_transforms = _Transforms()
+
+
+def _refuse_in_transform(cls):
+    if not cls.__module__.startswith("rushlight."):  # ours are written for it
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+            f"override the setup_context staticmethod: {cls.__name__} has forward(ctx, ...). Split it into "
+            "forward(...) and setup_context(ctx, inputs, output)."
+        )
 
 
 def _register(hooks, hook):
@@ -119,6 +136,8 @@ class Function:
             from .._vmap_function import call_function
 
             return call_function(cls, args, kwargs)
+        if _transforms.depth and cls.setup_context is Function.setup_context:
+            _refuse_in_transform(cls)
         ctx = _C._new_function_node(cls._node_class())
         inputs = tuple(a for a in args if isinstance(a, Tensor))
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)

@@ -1,17 +1,8 @@
-"""The package functorch: the older address of torch.func, and modules as functions of their parameters."""
+"""Modules as functions of their parameters, the way of functorch before torch.func.functional_call."""
 
 import copy
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
-from rushlight.func import grad as grad
-from rushlight.func import grad_and_value as grad_and_value
-from rushlight.func import hessian as hessian
-from rushlight.func import jacfwd as jacfwd
-from rushlight.func import jacrev as jacrev
-from rushlight.func import jvp as jvp
-from rushlight.func import vjp as vjp
-from rushlight.func import vmap as vmap
 
 
 class FunctionalModuleWithBuffers:
@@ -67,4 +58,37 @@ def combine_state_for_ensemble(models):
     return function, tuple(params.values()), tuple(buffers.values())
 
 
-__getattr__ = _teach(__name__)
+def functional_init(model_class, ensemble_shape=(), device="cpu"):
+    """A function of the class's arguments that gives (parameters, function, names) of such a model; with an
+    ensemble_shape (n,), parameters of n models, each initialised on its own, along a first dimension."""
+
+    def build(*args, **kwargs):
+        weights, buffers, function, names, _ = _initialised(model_class, ensemble_shape, device, args, kwargs)
+        if buffers:
+            raise RuntimeError("functional_init: the model has buffers. Use functional_init_with_buffers")
+        return weights, FunctionalModule(function.stateless_model, function.param_names, ()), names
+
+    return build
+
+
+def functional_init_with_buffers(model_class, ensemble_shape=(), device="cpu"):
+    """functional_init of a model that may have buffers: (parameters, buffers, function, names, names of buffers)."""
+    return lambda *args, **kwargs: _initialised(model_class, ensemble_shape, device, args, kwargs)
+
+
+def _initialised(model_class, ensemble_shape, device, args, kwargs):
+    if len(ensemble_shape) >= 2:
+        raise ValueError("NYI: ensemble_shape with more than 1 element")
+    if len(ensemble_shape) == 1 and ensemble_shape[0] <= 0:
+        raise ValueError(f"num_models {ensemble_shape[0]} should be > 0")
+    count = ensemble_shape[0] if ensemble_shape else 1
+    models = [model_class(*args, **kwargs).to(device) for _ in range(count)]
+    function, *first = make_functional_with_buffers(models[0])
+    if ensemble_shape:
+        tables = [(tuple(m.parameters()), tuple(m.buffers())) for m in models]
+        first = [
+            tuple(rl.stack(row).detach() for row in zip(*t, strict=True)) for t in zip(*tables, strict=True)
+        ]
+        for p, old in zip(first[0], tables[0][0], strict=True):
+            p.requires_grad_(old.requires_grad)
+    return first[0], first[1], function, function.param_names, function.buffer_names

@@ -1,0 +1,3 @@
+"""torch._functorch.batch_norm_replacement."""
+
+from rushlight._functional_call import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
