@@ -313,9 +313,9 @@ def test_results_go_where_they_are_asked_to():
 def test_repetitions_can_be_filled_where_nothing_was_recorded():
     value = leaf(3.0)
     a = rl.tensor([1.0, 2.0])
-    a.expand(3, 2).masked_fill_(
-        rl.tensor([True, False]), value[0]
-    )  # no history that the gradient would go on to
+    with pytest.warns(UserWarning, match="on expanded tensors is deprecated"):
+        # no history that the gradient would go on to
+        a.expand(3, 2).masked_fill_(rl.tensor([True, False]), value[0])
     a.sum().backward()
     assert (a.tolist(), value.grad.tolist()) == ([3.0, 2.0], [3.0])
 

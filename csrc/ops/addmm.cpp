@@ -99,6 +99,9 @@ static Tensor addr(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
   CHECK(c.dim() <= 2 && IntSpan(broadcast_sizes(c.sizes(), ab.sizes())) == ab.sizes(), Runtime, "addr: input of shape ",
         to_text(c.sizes()), " cannot be broadcast to the product's shape ", to_text(ab.sizes()));
   DType common = promote_types(c.dtype(), ab.dtype());
+  for (auto& [name, weight] : {std::pair("alpha", &alpha), std::pair("beta", &beta)})
+    CHECK(weight->kind() != Scalar::Kind::Bool || common == DType::Bool, Runtime, "Boolean ", name,
+          " only supported for Boolean results.");
   check_holds(alpha, common);
   check_holds(beta, common);
   if (common == DType::Bool) {

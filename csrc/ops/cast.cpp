@@ -236,7 +236,7 @@ static const Register registered([](Ops& ops) {
           "The tensor in row-major memory; itself if it is already.");
   ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut,
           "Writes src (broadcast and cast) into the tensor.");
-  ops.def("copy", copy, "input, src, non_blocking=False", kNoOut,
+  ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut,
           "The tensor with its elements replaced by those of src.");
   ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk,
           "The tensor with every element replaced by a number.");

@@ -76,8 +76,9 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
     types.add(t);
     if (!lead && !is_skipped(t)) lead = &t;
   }
+  const bool nothing = !lead && tensors[0].dim() == 1;  // empty vectors may be joined along any dimension
   if (!lead) lead = &tensors[0];
-  int64_t d = wrap_dim(dim, lead->dim());
+  int64_t d = nothing ? 0 : wrap_dim(dim, lead->dim());
   Ints sizes(lead->sizes()), parts;
   sizes[d] = 0;
   bool channels_last = true;

@@ -75,11 +75,16 @@ static Tensor div_rounded(const Tensor& a, const Value& b, const std::optional<s
   return div_mode(a, b, mode);
 }
 
+static Tensor divide_numbers(const Scalar& a, const Scalar& b) {
+  return div(full({}, a, a.is_complex() ? to_complex(default_dtype()) : default_dtype(), Device()), b);
+}
+
 static const Register registered([](Ops& ops) {
   ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
   ops.alias("divide", "div");
   ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
   ops.def("true_divide", number_first<div>, "input, other");
+  ops.def("true_divide", divide_numbers, "input, other", kNoOut);
   ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
   ops.def("floor_divide", number_first<floor_divide>, "input, other");
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);

@@ -21,6 +21,14 @@ struct IndexSelectBackward : Node {
   Grads stacked(const Grads& dy) { return self_sym_sizes.empty() ? backward_by_rows(*this, dy) : backward(dy); }
   FIELDS(dim, index, self_sym_sizes)
 };
+static void check_selected(const Tensor& index, int64_t d, int64_t size, bool rows) {
+  try {
+    check_indices(index, d, size, ErrorKind::Index);
+  } catch (const Error& e) {
+    if (rows) fail(ErrorKind::Runtime, "INDICES element is out of DATA bounds: ", e.what());
+    fail(ErrorKind::Index, "index out of range in self: ", e.what());
+  }
+}
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   int64_t d = wrap_dim(dim, input.dim());
   CHECK(index.dim() <= 1, Index, "index_select(): Index is supposed to be a vector, got shape ",
@@ -37,9 +45,13 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
     Along along(input, d, index, sizes, vector_strides(index, d, sizes.size()));
     Ints strides = lifted_strides(y);
     View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
-    g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+    try {
+      g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+    } catch (const Error& e) {
+      fail(ErrorKind::Index, "index out of range in self: ", e.what());
+    }
   } else if (!y.numel() && !y.device().is_meta()) {
-    check_indices(index, d, lifted_sizes(input)[d], input.dim() > 1 ? ErrorKind::Runtime : ErrorKind::Index);
+    check_selected(index, d, lifted_sizes(input)[d], input.dim() > 1);
   }
   return record<IndexSelectBackward>(y, {input}, [&](auto& n) {
     n.index = save(index);
@@ -61,7 +73,7 @@ Ints check_source(const char* op, const Tensor& input, int64_t d, const Tensor& 
   CHECK(d == 0 || d < source.dim(), Index, op, "(): Indexing dim ", d,
         " is out of bounds of the source tensor with dim ", source.dim());
   Ints sizes = lifted_sizes(input), given = lifted_sizes(source);
-  CHECK(index.numel() == given[d], Index, op, "(): Number of indices (", index.numel(),
+  CHECK(index.numel() == given[d], Runtime, op, "(): Number of indices (", index.numel(),
         ") should be equal to source.size(dim): (", given[d], "), for dim: ", d);
   bool fits = sizes.size() == given.size();
   for (int64_t k = 0; fits && k < sizes.size(); ++k) fits = k == d || sizes[k] == given[k];
@@ -108,7 +120,7 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
     NoGrad raw;
     Tensor values = alpha.equals(1) ? source : cast(mul(source, alpha), source.dtype());
     put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(values), Combine::Sum,
-              ErrorKind::Index, false);
+              input.dim() > 1 ? ErrorKind::Runtime : ErrorKind::Index, false);
   }
   return record<IndexAddBackward>(y, {input, source}, [&](auto& n) {
     if (n.needs(1)) n.index = save(index), n.source = save(source);
@@ -211,7 +223,7 @@ static const Register registered([](Ops& ops) {
           "The slices of a dimension at the given indices, copied.");
   ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kApart,
           "The tensor with alpha * the slices of source added at the given indices.");
-  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk,
+  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk | kApart,
           "The tensor with the slices at the given indices set to a number.");
   ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest | kExactOut | kApart,
           "The tensor with the slices at the given indices replaced by those of source.");

@@ -92,8 +92,8 @@ struct Plan {
     checked_numel(sizes);
     // Without elements to read the kernel would not look at the indices.
     for (int64_t k = 0; k < kept.size(); ++k)
-      CHECK(indexed_sizes[k] > 0 || checked_numel(joint) == 0, Index, "index is out of bounds for dimension ", dims[k],
-            " with size 0");
+      CHECK(indexed_sizes[k] > 0 || checked_numel(joint) == 0, Index,
+            "index is out of bounds for dimension with size 0", " (dimension ", dims[k], ")");
   }
   Plan(const Plan&) = delete;
   Ints result_layout(const Tensor& input) const {
@@ -262,17 +262,14 @@ static Tensor fill_under(const Tensor& input, const Tensor& mask, const Tensor& 
 Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& values, bool accumulate) {
   if ((input.dtype() != values.dtype() || values.dim() > 0) && fills_mask(given, values, accumulate))
     return index_put(input, given, cast(reshape(values, Ints{}), input.dtype()), accumulate);
-  CHECK(input.dtype() == values.dtype(), Runtime, "Index put requires the source and destination dtypes match, got ",
-        info(input.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy, " for the source.");
-  if (given.size() == 1 && values.dim() == 0 && input.dim() > 0 && given[0].defined() &&
+  const bool same_type = input.dtype() == values.dtype();
+  if (same_type && given.size() == 1 && values.dim() == 0 && input.dim() > 0 && given[0].defined() &&
       given[0].sizes() == input.sizes() && input.device().is_cpu() && given[0].device().is_cpu() &&
       values.device().is_cpu() && fills_mask(given, values, accumulate))
     return fill_under(input, given[0], values);
-  Tensor y = writable(input, will_record({input, values}));
   IndexList indices = without_masks(input, given);
-  CHECK(any_defined(indices), Index, "index_put: at least one of the indices must be a tensor");
-  auto write = [&](const auto& self, const Tensor& to, const Tensor& from) -> void {
-    Plan plan(to, indices);
+  CHECK(any_defined(indices), Runtime, "index_put: at least one of the indices must be a tensor");
+  auto check_fit = [&](const Plan& plan) {
     bool fits = values.dim() <= plan.sizes.size();
     for (int64_t i = 1; fits && i <= values.dim(); ++i) {
       int64_t have = values.sizes()[values.dim() - i];
@@ -280,6 +277,16 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
     }
     CHECK(fits, Runtime, "shape mismatch: value tensor of shape ", to_text(values.sizes()),
           " cannot be broadcast to indexing result of shape ", to_text(plan.sizes));
+  };
+  if (!same_type) {
+    check_fit(Plan(input, indices));
+    fail(ErrorKind::Runtime, "Index put requires the source and destination dtypes match, got ",
+         info(input.dtype()).legacy, " for the destination and ", info(values.dtype()).legacy, " for the source.");
+  }
+  Tensor y = writable(input, will_record({input, values}));
+  auto write = [&](const auto& self, const Tensor& to, const Tensor& from) -> void {
+    Plan plan(to, indices);
+    check_fit(plan);
     if (to.device().is_meta() || checked_numel(plan.sizes) == 0) return;
     Ints strides = broadcast_strides(from, plan.sizes);
     View dense{from.data(), plan.sizes.data(), strides.data(), static_cast<int32_t>(plan.sizes.size()), from.dtype()};
@@ -356,6 +363,22 @@ struct PutBackward : Node {
   }
   FIELDS(index, source, accumulate)
 };
+// Asked by put alone: PyTorch's does not say which of several values for one place stays.
+static int g_strict = 0;  // 1: warns, 2: refuses
+static void set_strict(int64_t level) { g_strict = static_cast<int>(level); }
+static void alert_put() {
+  const char* kText =
+      "put_ does not have a deterministic implementation, but you set "
+      "'torch.use_deterministic_algorithms(True)'";
+  CHECK(g_strict < 2, Runtime, kText,
+        ". You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's "
+        "acceptable for your application.");
+  if (PyErr_WarnEx(PyExc_UserWarning, kText, 1) < 0) python_error();
+}
+static Tensor put_op(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
+  if (g_strict && !accumulate) alert_put();
+  return put(input, index, source, accumulate);
+}
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
   check_take_index("put_", index);
   CHECK(input.dtype() == source.dtype(), Runtime,
@@ -419,7 +442,8 @@ static const Register registered([](Ops& ops) {
           "The tensor with values written (or added) at broadcast index tensors.");
   ops.def("take", take, "input, index", kMethod | kApart | kExactOut,
           "The elements at `index`, the tensor seen as one row.");
-  ops.def("put", put, "input, index, source, accumulate=False", writes | kNoOut | kApart,
+  ops.def("_set_deterministic", set_strict, "level", kNoOut);
+  ops.def("put", put_op, "input, index, source, accumulate=False", writes | kNoOut | kApart,
           "The tensor with source written (or added) at `index`, the tensor seen as one row.");
 });
 

@@ -216,11 +216,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 static Tensor linear_op(const Tensor& x, const Tensor& w, const OptTensor& b) { return linear(x, w, b); }
 static Tensor matmul_swapped(const Tensor& a, const Tensor& b) { return matmul(b, a); }
 
+static NewObject not_a_matrix(const Tensor&, Object) { return {Py_NewRef(Py_NotImplemented)}; }
+
 static const Register registered([](Ops& ops) {
   ops.def("matmul", matmul, "input, other", kMethod | kCastLow | kExactOut | kFreeOut,
           "The product of matrices, vectors or broadcast batches of them.");
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
+  ops.def("__rmatmul__", not_a_matrix, "input, other", kMethod | kNoFunction | kNoOut);
   ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kExactOut | kCastLow,
           "input @ weight^T + bias.");
 });

@@ -251,7 +251,7 @@ static Tensor multinomial(const Tensor& input, int64_t num_samples, bool replace
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom,
+  ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom | kOutType,
           "Ones and zeros: one with the probability that input holds at its place (or p for all).");
   ops.def("bernoulli", bernoulli_scalar, "input, p, *, generator=None", kMethod | kRandom | kNoOut);
   ops.def("poisson", poisson, "input, generator=None", kRandom | kNoOut, "Poisson numbers of the rates in input.");

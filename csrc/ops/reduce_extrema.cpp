@@ -284,7 +284,8 @@ static const Register registered([](Ops& ops) {
   ops.def("median", median_dim, one, kMethod | kExactOut, "", both);
   ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are numbers.");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
-  ops.def("mode", mode, last, kMethod, "The most frequent value along a dimension and a place of it.", both);
+  ops.def("mode", mode, last, kMethod | kExactOut, "The most frequent value along a dimension and a place of it.",
+          both);
   ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kApart,
           "The k-th smallest value along a dimension and its place.", both);
 });

@@ -226,7 +226,9 @@ static Tensor expand_as(const Tensor& input, const Tensor& other) { return expan
 static Tensor reshape_as(const Tensor& input, const Tensor& other) { return reshape(input, other.sizes()); }
 static Tensor broadcast_to(const Tensor& input, const Ints& size) { return expand(input, size); }
 static Tensor flip_op(const Tensor& input, const Ints& dims) { return flip(input, dims); }
-static Tensor roll_op(const Tensor& input, const Ints& shifts, const Ints& dims) { return roll(input, shifts, dims); }
+static Tensor roll_op(const Tensor& input, const Ints& shifts, const std::optional<Ints>& dims) {
+  return roll(input, shifts, dims.value_or(Ints()));
+}
 static Tensor movedim_op(const Tensor& input, const Ints& source, const Ints& destination) {
   return movedim(input, source, destination);
 }

@@ -182,6 +182,7 @@ static Tensor bucketize(const Value& input, const Tensor& boundaries, bool out_i
 
 // histc: how many elements fall into each of `bins` equal parts of [min, max]; the elements' own range if both are 0
 static Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar& max) {
+  CHECK(min.to_double() <= max.to_double(), Runtime, "torch.histc: max must be larger than min");
   CHECK(input.is_float(), NotImplemented, "\"histogram_cpu\" not implemented for '", info(input.dtype()).legacy, "'");
   CHECK(bins > 0, Runtime, "torch.histc(): bins must be > 0");
   NoGrad raw;

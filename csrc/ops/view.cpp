@@ -122,8 +122,8 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
     };
     int64_t last = input.dim() - 1;
     sizes[last] = rescale(sizes[last], "self.size(-1)");
-    for (int64_t i = 0; i < last; ++i) strides[i] = rescale(strides[i], "self.stride()");
     offset = rescale(offset, "self.storage_offset()");
+    for (int64_t i = 0; i < last; ++i) strides[i] = rescale(strides[i], text("self.stride(", i, ")").c_str());
   }
   Tensor y = alias_as(input, dtype, sizes, strides, offset);
   // Not a view to autograd, so it belongs to the mode that it is made in; only normal tensors count their writes.
@@ -238,7 +238,7 @@ static const Register registered([](Ops& ops) {
           "The same elements in other sizes: a view if possible, else a copy.");
   ops.def("squeeze", squeeze_all, "input", kMethod | kView, "A view without dimensions of size 1.");
   ops.def("squeeze", squeeze, "input, dim", kMethod | kView);
-  ops.def("squeeze", squeeze_dims, "input, dim", kMethod | kView);
+  ops.def("squeeze", squeeze_dims, "input, dim...", kMethod | kView);
   ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, "A view with a new dimension of size 1.");
   ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, "Several dimensions joined to one.");
   ops.def("detach", detach, "input", kMethod | kView | kNotDifferentiable, "The same memory outside the graph.");

@@ -112,17 +112,21 @@ class Walk {
     indices_.push_back(std::move(t));
     covered_ += dims;
     dim_ += dims;
+    used_ += dims;
   }
 
   // True keeps everything under a new dimension of size 1, False nothing under one of size 0.
   void add_bool(bool value) {
     result_ = ops::unsqueeze(result_, dim_);
     add_index(value ? ops::zeros({1}, DType::Int64) : empty({0}, DType::Int64), 1);
+    --used_;
   }
 
   void add_integer(int64_t index) {
     int64_t n = result_.sizes()[dim_];
-    CHECK(index >= -n && index < n, Index, "index ", index, " is out of bounds for dimension ", dim_, " with size ", n);
+    CHECK(index >= -n && index < n, Index, "index ", index, " is out of bounds for dimension ", used_, " with size ",
+          n);
+    ++used_;
     result_ = ops::select(result_, dim_, index);
   }
 
@@ -148,13 +152,13 @@ class Walk {
       CHECK(step > 0, Value, "step must be greater than zero");
       if (start != 0 || step != 1 || stop < result_.sizes()[dim_])
         result_ = ops::slice(result_, dim_, start, stop, step);
-      ++dim_;
+      ++dim_, ++used_;
       return;
     }
     if (o == Py_None) {
       result_ = ops::unsqueeze(result_, dim_++);
     } else if (o == Py_Ellipsis) {
-      dim_ += left_;
+      dim_ += left_, used_ += left_;
       left_ = 0;
     } else if (PyBool_Check(o)) {
       add_bool(o == Py_True);
@@ -179,6 +183,7 @@ class Walk {
   Tensor self_, result_;
   ops::IndexList indices_;
   int64_t dim_ = 0;      // of result_: the next item's
+  int64_t used_ = 0;     // dimensions of self_ that items have stood for
   int64_t covered_ = 0;  // dimensions that indices_ stands for
   int64_t left_ = 0;     // dimensions that an Ellipsis stands for
 };

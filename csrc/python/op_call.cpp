@@ -14,6 +14,8 @@ namespace rl {
 
 namespace {
 
+bool g_warn_always = false;  // torch.set_warn_always
+
 [[gnu::cold]] void warn_old(const OpDef& def, Overload& o, Form form) {
   o.warned = true;
   if (PyErr_WarnFormat(
@@ -27,11 +29,28 @@ struct InplaceCall {
   PyObject* const* slots;
 };
 
+// Ops that write where several elements share memory although each is written once for all of them.
+[[gnu::cold]] void warn_expanded(const OpDef& def, const Tensor& self) {
+  if (def.name != "index_fill" && def.name != "index_put" && def.name != "masked_fill") return;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.strides()[d] == 0 && self.sizes()[d] > 1) {
+      if (PyErr_WarnFormat(PyExc_UserWarning, 1,
+                           "Use of %s_ on expanded tensors is deprecated. Please clone() the tensor before performing "
+                           "this operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+                           def.name.c_str()) < 0)
+        python_error();
+      return;
+    }
+}
+
 // x.op_(...): op(x, ...) with x offered as the place for its result.
 PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   const uint32_t flags = o.spec.flags;
+  CHECK(is_tensor(b.slots[0]), Type, "descriptor '", def.name,
+        "_' for 'torch.Tensor' objects needs a Tensor as its first argument");
   Tensor self = Tensor::borrow(b.slots[0]);
   if (flags & kOutType) take_type(o, b, b.slots[0]);
+  if ((flags & kOverlapOk) && !self.is_contiguous()) warn_expanded(def, self);
   InplaceCall call{&o, b.slots};
   InplaceTraits traits{(flags & kElementwise) != 0, (flags & kKeepsInput) != 0, (flags & kOverlapOk) != 0};
   // Before anything is written: a view among the operands may have lost its history, and what was made in inference
@@ -62,7 +81,7 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
 }
 
 PyObject* invoke(const OpDef& def, Overload& o, Form form, Bound& b) {
-  if ((o.spec.flags & kOld) && !o.warned) warn_old(def, o, form);
+  if ((o.spec.flags & kOld) && (!o.warned || g_warn_always)) warn_old(def, o, form);
   if (form == Form::Inplace) return invoke_inplace(def, o, b);
   if (b.out) return invoke_out(def, o, b);
   PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
@@ -117,7 +136,7 @@ std::string profiled_name(const OpDef& def, Form form) {
 
 PyObject* run_op(OpDef& def, const Call& call) {
   if (call.form != Form::Function)
-    CHECK(call.count > 0 && is_tensor(call.args[0]), Type, "descriptor '", def.name,
+    CHECK(call.count > 0 ? is_tensor(call.args[0]) : call.names != nullptr, Type, "descriptor '", def.name,
           "' for 'torch.Tensor' objects needs a Tensor as its first argument");
   for (Overload& o : def.overloads) {
     Bound b;
@@ -147,5 +166,13 @@ PyObject* run_profiled(OpDef& def, const Call& call) {
   timed.keep = timed.keep || has_tensor(result);
   return result;
 }
+
+static void set_warn_always(bool on) { g_warn_always = on; }
+static bool warn_always() { return g_warn_always; }
+
+static const Register registered([](Ops& ops) {
+  ops.def("_set_warn_always", set_warn_always, "on", kNoOut);
+  ops.def("_warn_always", warn_always, "", kNoOut);
+});
 
 }  // namespace rl

@@ -208,11 +208,12 @@ void install(PyObject* ops, const std::string& name, OpDef* def) {
     PyDict_SetItemString(ops, name.c_str(), f);
     Py_DECREF(f);
   }
-  if (def->flags & kMethod) set_method(name, make_op(def, Form::Method, name));
+  const bool spaced = name.find('.') != std::string::npos;  // a name in another namespace is no attribute
+  if ((def->flags & kMethod) && !spaced) set_method(name, make_op(def, Form::Method, name));
   if (def->flags & kInplace) {
     PyObject* f = make_op(def, Form::Inplace, name);
     if (!(def->flags & kNoFunction)) PyDict_SetItemString(ops, (name + "_").c_str(), f);
-    set_method(name + "_", f);
+    spaced ? Py_DECREF(f) : set_method(name + "_", f);
   }
 }
 

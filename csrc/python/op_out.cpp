@@ -32,7 +32,8 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
     fail_out_grad(def);
   // PyTorch's class for what joins a list of tensors is another.
   bool joins = !def.overloads.empty() && std::strncmp(def.overloads[0].spec.signature, "tensors", 7) == 0;
-  if (!can_cast(from.dtype(), to.dtype()))
+  const bool any_type = def.flags & kOutType;  // drawn or filled in whatever type it has
+  if (!any_type && !can_cast(from.dtype(), to.dtype()))
     fail(joins ? ErrorKind::Type : ErrorKind::Runtime, "result type ", info(from.dtype()).legacy,
          " can't be cast to the desired output type ", info(to.dtype()).legacy);
   CHECK(from.device() == to.device(), Runtime,
@@ -43,7 +44,8 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
         PyErr_WarnFormat(
             PyExc_UserWarning, 1,
             "An output with one or more elements was resized since it had shape %s, which does not match the required "
-            "output shape %s. Resize it to zero elements first (out.resize_(0)) to reuse it without this warning.",
+            "output shape %s. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+            "unless they have zero elements. Resize it first (out.resize_(0)) to reuse it without this warning.",
             to_text(to.sizes()).c_str(), to_text(from.sizes()).c_str()) < 0)
       python_error();
     int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
@@ -58,18 +60,25 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
 }
 
 // The type that out= must have.
-void check_out_type(PyObject* out, PyObject* result, uint32_t flags) {
+void check_out_type(const OpDef& def, PyObject* out, PyObject* result, uint32_t flags, const char* part = nullptr) {
   if (PyTuple_Check(result)) {
     if (!PyTuple_Check(out) && !PyList_Check(out)) return;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result) && i < PySequence_Fast_GET_SIZE(out); ++i)
-      check_out_type(PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result, i), flags);
+      check_out_type(def, PySequence_Fast_GET_ITEM(out, i), PyTuple_GET_ITEM(result, i), flags,
+                     i == 0 ? "values" : "indices");
     return;
   }
   if (!is_tensor(out) || !is_tensor(result)) return;
   DType have = reinterpret_cast<TensorObject*>(out)->dtype, wanted = reinterpret_cast<TensorObject*>(result)->dtype;
-  bool fits = have == wanted || (flags & kBoolOut ? have == DType::UInt8 : !(flags & kExactOut));
-  CHECK(fits, Runtime, "Expected out tensor to have dtype ", info(wanted).name, ", but got ", info(have).name,
-        " instead");
+  bool fits = have == wanted || (flags & kBoolOut ? have == DType::UInt8 : !(flags & kExactOut)) ||
+              (is_complex(have) && to_real(have) == wanted && def.name == "abs");
+  if (fits) return;
+  const char *name = info(wanted).legacy, *given = info(have).legacy;
+  CHECK(!(flags & kBoolOut), Runtime, def.name, " only supports bool tensor for result, got: ", given);
+  std::string which = text("expected scalar_type ", name, " but found ", given);
+  if (part) which += text("; expected scalar type ", name, " but got ", given, " for ", part);
+  fail(ErrorKind::Runtime, "Expected out tensor to have dtype ", info(wanted).name, ", but got ", info(have).name,
+       " instead (", def.name, "() out tensor must be same dtype as the input tensor; ", which, ")");
 }
 
 // Writes `result`, a tensor or a tuple of them, and returns what the call returns: out, or a tuple of what is in it.
@@ -164,9 +173,18 @@ void check_read_write(const Bound& b, int count, PyObject* result) {
 
 // dtype= where it was not given: the type of what is written to.
 void take_type(const Overload& o, Bound& b, PyObject* written) {
-  for (size_t i = 0; i < o.params.size(); ++i)
-    if (b.slots[i] == Py_None && PyUnicode_CompareWithASCIIString(o.params[i].name, "dtype") == 0)
-      b.slots[i] = dtype_object(reinterpret_cast<TensorObject*>(written)->dtype);  // borrowed: types live for ever
+  const DType have = reinterpret_cast<TensorObject*>(written)->dtype;
+  for (size_t i = 0; i < o.params.size(); ++i) {
+    if (PyUnicode_CompareWithASCIIString(o.params[i].name, "dtype") != 0) continue;
+    if (b.slots[i] == Py_None) {
+      b.slots[i] = dtype_object(have);  // borrowed: types live for ever
+    } else if (DType asked = Arg<DType>::load(b.slots[i]); written == b.out && asked != have) {
+      CHECK(!(o.spec.flags & kFactory), Runtime, "dtype ", info(asked).legacy,
+            " does not match dtype of out parameter (", info(have).legacy, ")");
+      fail(ErrorKind::Runtime, "Expected out tensor to have dtype ", info(asked).name, ", but got ", info(have).name,
+           " instead");
+    }
+  }
 }
 
 PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
@@ -186,7 +204,7 @@ PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
   }
   Owned owned(result);
   if (!(flags & (kFreeOut | kApart))) check_read_write(b, count, result);
-  if (flags & (kExactOut | kBoolOut)) check_out_type(b.out, result, flags);
+  if (flags & (kExactOut | kBoolOut)) check_out_type(def, b.out, result, flags);
   return finish_out(def, b.out, result);
 }
 
@@ -194,7 +212,7 @@ PyObject* write_result(const char* name, PyObject* out, PyObject* result, bool e
   OpDef named;
   named.name = name;
   check_out_memory(out, nullptr, 0, 0);
-  if (exact) check_out_type(out, result, kExactOut);
+  if (exact) check_out_type(named, out, result, kExactOut);
   return out == Py_None ? Py_NewRef(result) : finish_out(named, out, result);
 }
 

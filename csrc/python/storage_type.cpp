@@ -141,6 +141,8 @@ PyObject* fill_(PyObject* s, PyObject* v) {
   return Py_NewRef(s);
 }
 PyObject* deepcopy(PyObject* s, PyObject* memo) {
+  if (!PyDict_Check(memo))
+    return PyErr_Format(PyExc_TypeError, "__deepcopy__(): memo must be dict, not %s", Py_TYPE(memo)->tp_name), nullptr;
   PyObject* key = PyLong_FromVoidPtr(of(s));  // views of one storage stay views of one copy
   PyObject* done = PyDict_GetItemWithError(memo, key);
   PyObject* result = done ? Py_NewRef(done) : clone(s, nullptr);

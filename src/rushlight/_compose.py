@@ -137,7 +137,7 @@ def _overridable(function, spread=False, out=False):
                 return _C.ops["_write_out"](wrapper.__name__, target, result, out == "exact")
             if not _SPELLINGS.keys().isdisjoint(kwargs):
                 kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
-        if spread and len(args) == 2 and type(args[1]) in (list, tuple):
+        if spread and len(args) == 2 and type(args[1]) in (list, tuple) and not isinstance(args[0], Tensor):
             args = (args[0], *args[1])
         if _modes and _function_mode() is not None:
             return _ask(wrapper, args, kwargs)

@@ -167,6 +167,8 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
             raise ValueError(f"invalid type: {name!r}")
     elif isinstance(dtype, _TypedClass):
         dtype = dtype.dtype
+    elif dtype is Tensor:
+        dtype = _ops["get_default_dtype"]()
     return self.to(dtype)
 
 
@@ -280,6 +282,11 @@ attach(_legacy_new=staticmethod(_legacy_new))
 class _TypedClass(type):
     """FloatTensor and its kin: constructors of one dtype, and tests of it by isinstance."""
 
+    def __new__(cls, name, bases, space):
+        for base in bases:
+            raise TypeError(f"type 'torch.{base.__name__}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, space)
+
     def __call__(cls, *args, **kwargs):
         return _legacy(cls.dtype, args, kwargs)
 
@@ -293,6 +300,7 @@ _LEGACY = {
 }  # fmt: skip
 
 _types = {}
+_NOWHERE = {"is_cuda": False, "is_xpu": False, "is_sparse": False}
 
 
 def _named_types():
@@ -300,8 +308,9 @@ def _named_types():
 
 
 for _name, _dtype in _named_types().items():
-    _types[_name] = _TypedClass(_name, (), {"dtype": _dtype, "__module__": "rushlight"})
+    _types[_name] = _TypedClass(_name, (), {"dtype": _dtype, "__module__": "rushlight", **_NOWHERE})
 globals().update(_types)
+_tensor_classes = set(_types.values())
 
 
 def set_default_dtype(d):
@@ -314,12 +323,17 @@ def set_default_tensor_type(t):
     import warnings
 
     warnings.warn(
-        "set_default_tensor_type() is deprecated: use set_default_dtype()", UserWarning, stacklevel=2
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+        UserWarning,
+        stacklevel=2,
     )
     if isinstance(t, str):
         if t.rsplit(".", 1)[-1] not in _types:
             raise ValueError(f"invalid type: {t!r}")
         t = _types[t.rsplit(".", 1)[-1]]
+    if not hasattr(t, "dtype"):
+        raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
     _ops["_set_default_dtype"](t.dtype)
 
 
@@ -348,43 +362,65 @@ def typename(obj):
 
 
 _STRICTNESS = ("default", "warn", "error")
-_deterministic = 0  # what was asked for: a place in _STRICTNESS. Every kernel here is deterministic anyway.
+# What was asked for. Every kernel here is deterministic anyway; what PyTorch refuses is refused all the same.
+_deterministic, _warn_only = False, False
+
+
+def alert_not_deterministic(name):
+    """Refuses, or warns, where PyTorch's implementation of an op is not deterministic and that was asked for."""
+    if not _deterministic:
+        return
+    message = f"{name} does not have a deterministic implementation"
+    if not _warn_only:
+        raise RuntimeError(
+            f"{message}, but you set 'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for "
+            "this operation, or you can use the 'warn_only=True' option, if that's acceptable for your application."
+        )
+    import warnings
+
+    warnings.warn(
+        f"{message}, but you set 'torch.use_deterministic_algorithms(True, warn_only=True)'.", stacklevel=3
+    )
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Remembered; every kernel here is deterministic."""
-    global _deterministic
+    """Remembered; every kernel here is deterministic. What PyTorch refuses or warns of is refused or warned of."""
+    global _deterministic, _warn_only
     if not isinstance(mode, bool):
         raise TypeError(
-            f"use_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}"
+            "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
+            + type(mode).__name__
         )
-    _deterministic = (1 if warn_only else 2) if mode else 0
+    _deterministic, _warn_only = mode, bool(warn_only)
+    _ops["_set_deterministic"](get_deterministic_debug_mode())
 
 
 def are_deterministic_algorithms_enabled():
     """Whether they were asked for; every kernel here is deterministic."""
-    return _deterministic > 0
+    return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Whether warnings were asked for; there is nothing to warn of."""
-    return _deterministic == 1
+    """Whether warnings were asked for instead of errors."""
+    return _warn_only
 
 
 def set_deterministic_debug_mode(debug_mode):
     """Remembers 'default', 'warn' or 'error' (0, 1, 2); every kernel here is deterministic."""
-    global _deterministic
+    global _deterministic, _warn_only
     if not isinstance(debug_mode, str | int):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if debug_mode not in (*_STRICTNESS, 0, 1, 2):
         expected = "one of `default`, `warn`, `error`" if isinstance(debug_mode, str) else "0, 1, or 2"
         raise RuntimeError(f"invalid value of debug_mode, expected {expected}, but got {debug_mode}")
-    _deterministic = _STRICTNESS.index(debug_mode) if isinstance(debug_mode, str) else int(debug_mode)
+    strictness = _STRICTNESS.index(debug_mode) if isinstance(debug_mode, str) else int(debug_mode)
+    _deterministic, _warn_only = strictness > 0, strictness == 1
+    _ops["_set_deterministic"](strictness)
 
 
 def get_deterministic_debug_mode():
     """0, 1 or 2, as it was set."""
-    return _deterministic
+    return (1 if _warn_only else 2) if _deterministic else 0
 
 
 def set_num_interop_threads(n):
@@ -402,16 +438,19 @@ def set_flush_denormal(mode):
 
 
 def set_warn_always(b):
-    """Accepted; warnings follow Python's own filters."""
+    """Whether warnings that are given once are given again; Python's own filters come after that."""
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _ops["_set_warn_always"](b)
 
 
 def is_warn_always_enabled():
-    """False: warnings follow Python's own filters."""
-    return False
+    """Whether warnings that are given once are given again."""
+    return _ops["_warn_always"]()
 
 
 __all__ = [
-    *_types, "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
+    *_types, "_tensor_classes", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
     "get_deterministic_debug_mode", "get_num_interop_threads", "is_complex",
     "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_nonzero", "is_signed",
     "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "set_default_device",

@@ -31,6 +31,7 @@ HOMES = {
     "_assert": "_rare",
     "_assert_async": "_rare",
     "_check": "_rare",
+    "_debug_has_internal_overlap": "_rare",
     "_check_index": "_rare",
     "_check_is_size": "_rare",
     "_check_not_implemented": "_rare",

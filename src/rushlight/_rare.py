@@ -51,6 +51,8 @@ def _assert(condition, message):
 
 def _check_with(error_type, cond, message=None):
     """Raises an error of the type if the condition is false; message() makes its text."""
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if not cond:
         raise error_type(
             str(message()) if message is not None else "Expected cond to be True, but got False."
@@ -78,6 +80,10 @@ def _check_not_implemented(cond, message=None):
 
 
 def _check_tensor_all_with(error_type, cond, message=None):
+    if not isinstance(cond, rl.Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype != rl.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(error_type, bool(cond.all()), message)
 
 
@@ -90,6 +96,9 @@ def _check_is_size(i, message=None, *, max=None):
 
 
 def _assert_async(input, assert_msg=None):
+    if input.numel() != 1:
+        how = "no values" if input.numel() == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {how} is ambiguous")
     if not input.item():
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
@@ -199,3 +208,18 @@ StorageBase = rl.UntypedStorage
 Stream, Event = rl.cpu.Stream, rl.cpu.Event
 Future = rl.futures.Future
 ScriptModule, ScriptFunction = rl.jit.ScriptModule, rl.jit.ScriptFunction
+
+
+def _debug_has_internal_overlap(input):
+    """0: no two elements share memory; 1: some do; 2: that would need a search."""
+    if input.is_contiguous():
+        return 0
+    sizes = [(step, size) for step, size in zip(input.stride(), input.shape, strict=True) if size > 1]
+    if any(step == 0 for step, _ in sizes):
+        return 1
+    reach = 0
+    for step, size in sorted(sizes):
+        if step != reach + 1:
+            return 2
+        reach += step * (size - 1)
+    return 0

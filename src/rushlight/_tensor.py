@@ -16,6 +16,11 @@ def method(function):
 
     @functools.wraps(function)
     def asking(self, *args, **kwargs):
+        if type(self) is not Tensor and not isinstance(self, Tensor):
+            raise TypeError(
+                f"descriptor '{function.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
+                f"'{type(self).__name__}' object"
+            )
         if (type(self) is not Tensor or _modes) and self._asks():
             return self._ask(asking, (self, *args), kwargs)
         return function(self, *args, **kwargs)
@@ -113,32 +118,37 @@ def fill_diagonal_(self, fill_value, wrap=False):
     return self
 
 
-def _element_by_element(self, function, *others):
+def _element_by_element(name, self, function, *others):
     """function of Python numbers, one element at a time, into self."""
-    if self.requires_grad:
-        raise RuntimeError("Can't call apply_() or map_() on Variable that requires grad. Use var.detach()")
+    if any(t.requires_grad for t in (self, *others)):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
     lists = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
-    values = _ops["tensor"]([function(*items) for items in zip(*lists, strict=True)], dtype=self.dtype)
-    self.copy_(values.reshape(self.shape))
+    results = [function(*items) for items in zip(*lists, strict=True)]
+    for result in results:
+        if isinstance(result, str | bytes | list | tuple | dict | None):
+            raise TypeError(f"{name}(): the callable must return a number, not {type(result).__name__}")
+    self.copy_(_ops["tensor"](results, dtype=self.dtype).reshape(self.shape))
     return self
 
 
 @method
 def apply_(self, callable):
     """Replaces each element x by callable(x): slow, for the CPU only."""
-    return _element_by_element(self, callable)
+    return _element_by_element("apply_", self, callable)
 
 
 @method
 def map_(self, tensor, callable):
     """Replaces each element x by callable(x, y), y from the other tensor."""
-    return _element_by_element(self, callable, tensor)
+    return _element_by_element("map_", self, callable, tensor)
 
 
 @method
 def map2_(self, x, y, callable):
     """Replaces each element by callable(element, x, y)."""
-    return _element_by_element(self, callable, x, y)
+    return _element_by_element("map2_", self, callable, x, y)
 
 
 @method
@@ -201,10 +211,22 @@ def __reversed__(self):
 
 @method
 def dim_order(self, *, ambiguity_check=False):
-    """The dimensions from the farthest apart in memory to the nearest."""
+    """The dimensions from the farthest apart in memory to the nearest.
+
+    `ambiguity_check` refuses tensors that have several such orders (True), or that have and are laid out in none or in
+    several of a list of memory formats.
+    """
     steps = self.stride()
-    if ambiguity_check and len(set(steps)) < len(steps):
-        raise RuntimeError("The tensor does not have unique dim order: two of its dimensions have one stride")
+    if not isinstance(ambiguity_check, bool) and not (
+        isinstance(ambiguity_check, list) and all(isinstance(f, _C.memory_format) for f in ambiguity_check)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if ambiguity_check and (1 in self.shape or len(set(steps)) < len(steps)):
+        formats = [] if ambiguity_check is True else ambiguity_check
+        if sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
     return tuple(sorted(range(self.dim()), key=lambda d: -steps[d]))
 
 
@@ -225,6 +247,8 @@ def __contains__(self, element):
 
 @_plain_method
 def __complex__(self):
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
     return complex(self.item())
 
 

@@ -167,7 +167,7 @@ SPECS = [
         np_slices(np.add),
         inplace=True,
         out=True,
-        errors=lambda: [(IndexError, Sample(randn(3), 0, at(0, 1), randn(1)))],
+        errors=lambda: [(RuntimeError, Sample(randn(3), 0, at(0, 1), randn(1)))],
     ),
     OpSpec("index_copy", slice_samples, np_slices(set_), inplace=True, out=True),
     OpSpec(

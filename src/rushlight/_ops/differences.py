@@ -138,6 +138,13 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for x in (prepend, append):
         if x is not None and x.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        if x is not None:
+            for d, (size, given) in enumerate(zip(input.shape, x.shape, strict=True)):
+                if d != dim and size != given:
+                    raise RuntimeError(
+                        "diff expects the shape of tensor to prepend or append to match that of input except along "
+                        f"the differencing dimension; input.size({d}) = {size}, but got tensor.size({d}) = {given}"
+                    )
     if n == 0:
         return input.clone()
     parts = [x for x in (prepend, input, append) if x is not None]
@@ -216,6 +223,8 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     dim = wrap(dim, y.dim())
     if x is not None and dx is not None:
         raise TypeError("cumulative_trapezoid() received an invalid combination of arguments: both x and dx")
+    if y.shape[dim] == 0:
+        return _ops["zeros"](y.shape, dtype=_result_dtype(y))
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
 
 

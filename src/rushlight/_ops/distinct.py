@@ -98,6 +98,11 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
     if isinstance(bins, _C.Tensor) and range is not None:
         raise TypeError("histogram(): range is only used when bins is an integer")
+    if isinstance(bins, _C.Tensor) and bins.dtype != input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{type_name(input.dtype)} and bins with dtype {type_name(bins.dtype)}"
+        )
     flat = input.detach().reshape(-1, 1)
     if weight is not None:
         if tuple(weight.shape) != tuple(input.shape):

@@ -137,7 +137,7 @@ def cond(input, p=None):
 
 @op(name="linalg.matrix_rank", out=True)
 @takes("input")
-def matrix_rank(input, tol=None, *, atol=None, rtol=None, hermitian=False):
+def matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None):
     """The number of singular values above a tolerance."""
     _check_matrix("linalg.matrix_rank", input)
     if isinstance(tol, bool):  # matrix_rank(A, hermitian)

@@ -22,6 +22,7 @@ def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
 ):
     """Sums, products, means, maxima or minima of segments, given by their lengths or offsets."""
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _EMPTY:
         raise RuntimeError(f"reduce argument must be one of {', '.join(_EMPTY)}, got {reduce}")
     if indices is not None:

@@ -193,7 +193,7 @@ def take_along_dim(input, indices, dim=None):
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
         flat, at = input.reshape(-1), indices.reshape(-1)
-        return flat.gather(0, at.remainder(flat.numel()) if flat.numel() else at)
+        return flat.gather(0, _ops["where"](at < 0, at + flat.numel(), at))
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -272,14 +272,15 @@ def unravel_index(indices, shape):
         or indices.dtype.is_complex
         or indices.dtype == _C.bool
     ):
-        raise ValueError(
+        raise TypeError(
             f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}"
         )
-    if isinstance(shape, Tensor):
-        shape = shape.tolist()
+    if not isinstance(shape, int | list | tuple):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = [shape] if isinstance(shape, int) else list(shape)
-    if any(not isinstance(s, int) for s in shape):
-        raise TypeError(f"expected 'shape' sequence elements to be ints, but got {shape}")
+    for s in shape:
+        if not isinstance(s, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(s)}")
     if any(s < 0 for s in shape):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
     coordinates = []

@@ -2,6 +2,7 @@
 
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._convert import alert_not_deterministic
 from rushlight.nn import _core as core
 from rushlight.nn._functional.vision import in_order_of
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
@@ -80,6 +81,7 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
 @_autocast.full
 def unpool(n, input, indices, size):
     """Values of n-dimensional planes at the places `indices` of planes of `size`, zeros elsewhere."""
+    alert_not_deterministic(f"max_unpooling{max(n, 2)}d_forward_out")
     if indices.dtype != rl.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     if input.dim() not in (n + 1, n + 2):
