@@ -88,6 +88,8 @@ class StepwiseOptimizer(Optimizer):
             grads = [p.grad for p in params]
             if self.refuses_sparse and any(g.is_sparse for g in grads):
                 raise RuntimeError(self.refuses_sparse.format(type(self).__name__))
+            if group.get("fused"):
+                check_fused(params)
             states = [self._state_of(p, group) for p in params] if self._remembers(group) else []
             self._apply(group, params, grads, states)
         return loss
@@ -102,6 +104,16 @@ class StepwiseOptimizer(Optimizer):
         function = type(self).function
         options = options_for(function, group)
         function(params, grads, *[column(states, name) for name in self.lists], **options)
+
+
+def check_fused(params):
+    """Refuses parameters that fused=True cannot serve: integers, and tensors without memory."""
+    for p in params:
+        if not p.is_floating_point() or p.device.type == "meta":
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: ['cpu'] but "
+                f"{p.dtype} and {p.device.type}"
+            )
 
 
 _accepted: dict = {}  # function: the names of its parameters

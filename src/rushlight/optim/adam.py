@@ -125,7 +125,7 @@ def adam(
         options = (lr, beta1, beta2, weight_decay, maximize, decoupled_weight_decay)
         for p, _, m, v, t, peak in moments(lists, options):
             if peak is not None:
-                peak.copy_(rl.maximum(peak, v))
+                peak.copy_(rl.maximum(peak.clone() if differentiable else peak, v))
                 v = peak
             # Running means start at zero: divide by the share of the weights they have seen.
             share = 1 - beta2**t

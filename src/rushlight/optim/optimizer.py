@@ -89,6 +89,13 @@ class Optimizer:
 
     profile_hook_step = staticmethod(_with_hooks)
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+        """{(device, dtype): (lists of the tensors, their indices)}."""
+        from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
@@ -249,7 +256,7 @@ class Optimizer:
         pairs = [p for p in params if isinstance(p, tuple)]
         if pairs and len(pairs) != len(params):
             raise ValueError(
-                "all optimizer params should be with/without names: "
+                "all optimizer params should be with/without names. Some param names are missing: "
                 f"{len(pairs)} of {len(params)} came as (name, tensor)"
             )
         if pairs:

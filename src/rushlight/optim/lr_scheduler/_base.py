@@ -110,12 +110,14 @@ class LRScheduler:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             complaint = (
                 "`optimizer.step()` has been overridden after the scheduler was made, so that the order of calls "
-                "cannot be checked: call `optimizer.step()` before `lr_scheduler.step()`."
+                "cannot be checked: call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
             )
         elif not getattr(self.optimizer, "_opt_called", False):
             complaint = (
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: call `optimizer.step()` first, else "
-                "the first value of the learning rate schedule is skipped."
+                "the first value of the learning rate schedule is skipped. See more details at "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
             )
         else:
             return

@@ -36,6 +36,21 @@ class _MomentumCycler(LRScheduler):
             group["momentum"] = value
 
 
+def _triangular(x):
+    return 1.0
+
+
+def _triangular2(x):
+    return 1 / (2.0 ** (x - 1))
+
+
+def _exp_range(gamma, x):
+    return gamma**x
+
+
+_SCALES = {"triangular": _triangular, "triangular2": _triangular2, "exp_range": _exp_range}
+
+
 class CyclicLR(_MomentumCycler):
     """Between base_lr and max_lr and back, every step_size_up + step_size_down steps.
 
@@ -74,6 +89,7 @@ class CyclicLR(_MomentumCycler):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
+        self._init_scale_fn()
         self.scale_mode = scale_mode
         if scale_fn is None:
             self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
@@ -91,7 +107,7 @@ class CyclicLR(_MomentumCycler):
             return self._scale_fn_custom(x)
         if self.mode == "triangular":
             return 1.0
-        return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
+        return _triangular2(x) if self.mode == "triangular2" else _exp_range(self.gamma, x)
 
     def _rates(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
@@ -107,6 +123,7 @@ class CyclicLR(_MomentumCycler):
 
     def state_dict(self):
         state = super().state_dict()
+        state.pop("_scale_fn_ref")
         fn = state["_scale_fn_custom"]
         # A plain function cannot be saved; of a callable object, its attributes are.
         keep = fn is not None and not isinstance(fn, types.FunctionType)
@@ -118,6 +135,15 @@ class CyclicLR(_MomentumCycler):
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         if attributes is not None:
             self._scale_fn_custom.__dict__.update(attributes)
+        self._init_scale_fn()
+
+    def _init_scale_fn(self):
+        """The function of the mode, under the name that packages know it by; None beside one of the user's."""
+        self._scale_fn_ref = None if self._scale_fn_custom is not None else _SCALES[self.mode]
+
+    _triangular_scale_fn = staticmethod(_triangular)
+    _triangular2_scale_fn = staticmethod(_triangular2)
+    _exp_range_scale_fn = staticmethod(_exp_range)
 
 
 class OneCycleLR(_MomentumCycler):
@@ -165,10 +191,21 @@ class OneCycleLR(_MomentumCycler):
             self._start_momentum(base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def _anneal(self, start, end, share):
-        if self._anneal_func_type == "linear":
-            return (end - start) * share + start
-        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+    @staticmethod
+    def _annealing_cos(start, end, pct):
+        """From start to end along half a cosine."""
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start, end, pct):
+        """From start to end along a line."""
+        return (end - start) * pct + start
+
+    def _anneal_func(self, *args, **kwargs):
+        if hasattr(self, "_anneal_func_type"):
+            kind = self._anneal_func_type
+            return (self._annealing_linear if kind == "linear" else self._annealing_cos)(*args, **kwargs)
+        return self.anneal_func(*args, **kwargs)  # of a state saved before there was a type
 
     def _rates(self):
         at = self.last_epoch
@@ -184,10 +221,10 @@ class OneCycleLR(_MomentumCycler):
         share = (at - begin) / (phase["end_step"] - begin)
         rates = []
         for group in self.optimizer.param_groups:
-            rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            rates.append(self._anneal_func(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
                 ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, self._anneal(*ends, share))
+                self._set_momentum(group, self._anneal_func(*ends, share))
         return rates
 
 
