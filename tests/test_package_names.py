@@ -13,7 +13,10 @@ _inductor.list_mode_options _inductor.exc.InductorError _inductor.cudagraph_mark
 _jit_internal._copy_to_script_wrapper _logging.set_logs backends.flags_frozen export.Dim.AUTO export.dims
 distributed.checkpoint.state_dict.get_model_state_dict distributed.tensor._utils.compute_local_shape_and_global_offset
 distributed.fsdp.wrap._or_policy distributed.launcher.LaunchConfig nn.functional.grouped_mm package.PackageExporter
-utils.data._utils.worker._worker_info utils.data.dataloader.os utils.data.IterDataPipe utils.data.functional_datapipe
+_dynamo.config.to_dict _inductor.codecache.FxGraphCache _tensor._rebuild_from_type_v2 amp.autocast_mode._cast
+autograd._profiler_enabled distributed.Backend.register_backend distributed.distributed_c10d._pg_map fx._pytree
+jit._recursive.concrete_type_store profiler.profiler._default_schedule_fn profiler.ProfilerActivity.HPU dsmm
+utils.collect_env.get_gcc_version utils.module_tracker.ModuleTracker utils.data._utils.worker._worker_info utils.data.dataloader.os utils.data.IterDataPipe utils.data.functional_datapipe
 """
 
 
@@ -151,3 +154,35 @@ def test_a_size_is_a_container():
 
     assert _pytree.tree_leaves(rl.Size([1, 2])) == [1, 2]
     assert _pytree.tree_map(lambda n: n + 1, {"a": rl.Size([1, 2])}) == {"a": (2, 3)}
+
+
+def test_old_names_of_sparse_matrices():
+    assert rl.dsmm(rl.eye(2).to_sparse(), rl.ones(2, 1)).tolist() == [[1], [1]]
+    rows = rl._convert_indices_from_coo_to_csr(rl.tensor([0, 0, 2]), 3, out_int32=True)
+    assert rows.tolist() == [0, 2, 2, 3] and rows.dtype == rl.int32
+    back = rl._convert_indices_from_csr_to_coo
+    assert back(rl.tensor([0, 2, 3]), rl.tensor([1, 2, 0])).tolist() == [[0, 0, 1], [1, 2, 0]]
+    assert back(rl.tensor([0, 2, 3]), rl.tensor([1, 2, 0]), transpose=True).tolist() == [[1, 2, 0], [0, 0, 1]]
+    batch = back(rl.tensor([[0, 2, 3], [0, 1, 3]]), rl.tensor([[1, 2, 0], [0, 1, 2]]))
+    assert batch.tolist() == [[0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], [1, 2, 0, 0, 1, 2]]
+
+
+def test_which_modules_run():
+    from rushlight.utils.module_tracker import ModuleTracker
+
+    seen = []
+
+    class Inner(rl.nn.Module):
+        def forward(self, x):
+            seen.append(set(tracker.parents))
+            return x
+
+    with ModuleTracker() as tracker:
+        rl.nn.Sequential(Inner())(rl.ones(1))
+        assert tracker.parents == {"Global"}
+    assert seen == [{"Global", "Sequential", "Sequential.0"}]
+
+
+def test_settings_as_a_dictionary():
+    settings = rl._dynamo.config.to_dict()
+    assert settings["suppress_errors"] is False and "patch" not in settings

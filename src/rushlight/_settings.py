@@ -3,6 +3,16 @@
 import contextlib
 
 
+def as_dict(settings):
+    """The `to_dict` of a module: its settings by name."""
+
+    def to_dict():
+        plain = (bool, int, float, str, list, dict, type(None))
+        return {n: v for n, v in settings.items() if not n.startswith("_") and isinstance(v, plain)}
+
+    return to_dict
+
+
 def patches(settings):
     """The `patch` of a module: patch(name=value), patch("name", value) and patch({"name": value}) set something for a
     block or a function.

@@ -30,7 +30,7 @@ _export: capture_pre_autograd_graph
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
-_inductor.codecache: extract_tensor_metadata_for_cache_key
+_inductor.codecache: FxGraphCache PyCodeCache extract_tensor_metadata_for_cache_key
 _inductor.cpu_vec_isa: pick_vec_isa
 _inductor.exc: InductorError!
 _inductor.inductor_prims:
@@ -132,6 +132,7 @@ export.decomp_utils: CustomDecompTable
 export.dynamic_shapes: Dim=_export_dims.Dim dims=_export_dims.dims _DimHint=_export_dims._DimHint ShapesCollection
 export.experimental:
 export.graph_signature: InputKind(USER_INPUT PARAMETER BUFFER CONSTANT_TENSOR CUSTOM_OBJ TOKEN) OutputKind(USER_OUTPUT LOSS_OUTPUT BUFFER_MUTATION GRADIENT_TO_PARAMETER)
+fx._pytree: register_pytree_flatten_spec=_missing.nothing _dict_flatten_spec _list_flatten_spec tree_flatten_spec
 fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode

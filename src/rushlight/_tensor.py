@@ -349,3 +349,11 @@ def _convert(result, cls):
 
 
 attach(__torch_function__=classmethod(__torch_function__))
+
+
+def __getattr__(name):
+    if name == "_rebuild_from_type_v2":  # where packages look for it
+        from ._utils import _rebuild_from_type_v2
+
+        return _rebuild_from_type_v2
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """Settings of the tracer: kept, and without effect."""
 
-from rushlight._settings import patches
+from rushlight._settings import as_dict, patches
 
 suppress_errors = False
 verbose = False
@@ -16,4 +16,4 @@ inline_inbuilt_nn_modules = True
 guard_nn_modules = True
 numpy_default_float = "float64"
 
-patch = patches(globals())
+patch, to_dict = patches(globals()), as_dict(globals())

@@ -2,7 +2,7 @@
 
 import types
 
-from rushlight._settings import patches
+from rushlight._settings import as_dict, patches
 
 debug = False
 fx_graph_cache = True
@@ -18,4 +18,4 @@ conv_1x1_as_mm = False
 triton = types.SimpleNamespace(unique_kernel_names=True, cudagraphs=False, cudagraph_trees=True)
 cpp = types.SimpleNamespace(threads=-1, simdlen=None, weight_prepack=True)
 
-patch = patches(globals())
+patch, to_dict = patches(globals()), as_dict(globals())

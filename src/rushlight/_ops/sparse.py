@@ -103,3 +103,30 @@ def hspmm(mat1, mat2):
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2) of sparse input and mat1, sparse."""
     return _needs_sparse("sspaddmm")(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@op
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
+    """Where each of `size` rows begins among sorted row numbers, and their count at the end."""
+    if input.dim() > 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    rows = _C.ops["arange"](size + 1, dtype=input.dtype)
+    return _C.ops["searchsorted"](input, rows, out_int32=out_int32)
+
+
+@op
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
+    """Row and column of each entry of a compressed matrix, after its number in a batch of them."""
+    kind = _C.int32 if out_int32 else _C.int64
+    counts = (crow_indices[..., 1:] - crow_indices[..., :-1]).to(_C.int64)
+    batch, rows = counts.reshape(-1, counts.shape[-1]).shape
+    rows = _C.ops["arange"](rows).repeat(batch).repeat_interleave(counts.reshape(-1))
+    pair = [rows.to(kind), col_indices.reshape(-1).to(kind)]
+    if crow_indices.dim() > 1:
+        lead = _C.ops["arange"](batch).repeat_interleave(col_indices.shape[-1])
+        places = []
+        for size in reversed(crow_indices.shape[:-1]):
+            places.append((lead % size).to(kind))
+            lead = lead // size
+        return _C.ops["stack"]([*reversed(places), *(reversed(pair) if transpose else pair)])
+    return _C.ops["stack"](pair[::-1] if transpose else pair)

@@ -223,3 +223,8 @@ def custom_bwd(bwd=None, *, device_type):
             return bwd(ctx, *args, **kwargs)
 
     return backward
+
+
+def _cast(value, device_type, dtype):
+    """The float tensors in a nest of containers, in that type."""
+    return cast(value, dtype, device_type)

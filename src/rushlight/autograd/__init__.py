@@ -152,6 +152,8 @@ __all__ = ["Function", "backward", "enable_grad", "grad", "inference_mode", "no_
 
 _HOMES = {
     "GradcheckError": "gradcheck",
+    "_disable_profiler": "profiler",
+    "_profiler_enabled": "profiler",
     "detect_anomaly": "anomaly_mode",
     "gradgradcheck": "gradcheck",
     "set_detect_anomaly": "anomaly_mode",

@@ -8,6 +8,7 @@ def _get_default_group():
     return _dist._world()
 
 
+_pg_map: dict = {}  # groups by what made them: the one group is not entered
 _get_global_rank = _dist.get_global_rank
 
 

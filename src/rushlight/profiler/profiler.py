@@ -18,6 +18,8 @@ class ProfilerActivity(enum.Enum):
     CUDA = 1
     XPU = 2
     MTIA = 3
+    HPU = 4
+    PrivateUse1 = 5
 
 
 class ProfilerAction(enum.Enum):
@@ -55,6 +57,11 @@ def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wai
         return ProfilerAction.RECORD_AND_SAVE if place == cycle - 1 else ProfilerAction.RECORD
 
     return action
+
+
+def _default_schedule_fn(_):
+    """Records every step."""
+    return ProfilerAction.RECORD
 
 
 _begin, _end = _C.ops["_profile_begin"], _C.ops["_profile_end"]

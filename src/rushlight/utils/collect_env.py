@@ -20,6 +20,20 @@ def get_nvidia_driver_version(run_lambda=None):
     return None
 
 
+def get_gcc_version(run_lambda=run):
+    code, text, _ = run_lambda("gcc --version")
+    return text.splitlines()[0].partition(" ")[2] if code == 0 and text else None
+
+
+def get_cpu_info(run_lambda=run):
+    code, text, errors = run_lambda("lscpu")
+    return text if code == 0 else errors
+
+
+def get_gpu_info(run_lambda=run):
+    return None
+
+
 def get_pretty_env_info():
     """The report."""
     import numpy
