@@ -96,6 +96,8 @@ HOMES = {
     "set_autocast_gpu_dtype": "amp.autocast_mode",
     "set_printoptions": "_tensor_str",
     "solve": "_rare",
+    "sparse_bsc_tensor": "sparse",
+    "sparse_bsr_tensor": "sparse",
     "sparse_compressed_tensor": "sparse",
     "sparse_coo_tensor": "sparse",
     "sparse_csc_tensor": "sparse",

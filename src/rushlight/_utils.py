@@ -73,7 +73,7 @@ def _rebuild_sparse_tensor(layout, data):
         )
     compressed, plain, values, size = data
     _check_tensor(compressed), _check_tensor(plain), _check_tensor(values)
-    if layout not in (rl.sparse_csr, rl.sparse_csc):
+    if layout not in (rl.sparse_csr, rl.sparse_csc, rl.sparse_bsr, rl.sparse_bsc):
         raise TypeError(f"sparse tensors of layout {layout} are not supported")
     return rl.sparse_compressed_tensor(compressed, plain, values, size, layout=layout)
 

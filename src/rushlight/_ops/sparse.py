@@ -11,7 +11,7 @@ def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=
 
     if layout is None or layout is _C.sparse_coo:
         return _coo.to_sparse(input, sparse_dim)
-    return _compressed.compress(input, _compressed.class_of(layout))
+    return _compressed.converted(input, layout, blocksize, dense_dim)
 
 
 @op(method=True)
@@ -28,14 +28,26 @@ def to_dense(input, dtype=None, *, masked_grad=None):
 
 @op(method=True)
 def to_sparse_csr(input, dense_dim=None):
-    """The nonzero entries of a matrix as compressed rows (CSR)."""
-    return to_sparse(input, layout=_C.sparse_csr)
+    """The nonzero entries of a matrix, or of a batch of them, as compressed rows (CSR)."""
+    return to_sparse(input, layout=_C.sparse_csr, dense_dim=dense_dim)
 
 
 @op(method=True)
 def to_sparse_csc(input, dense_dim=None):
-    """The nonzero entries of a matrix as compressed columns (CSC)."""
-    return to_sparse(input, layout=_C.sparse_csc)
+    """The nonzero entries of a matrix, or of a batch of them, as compressed columns (CSC)."""
+    return to_sparse(input, layout=_C.sparse_csc, dense_dim=dense_dim)
+
+
+@op(method=True)
+def to_sparse_bsr(input, blocksize, dense_dim=None):
+    """The blocks of a matrix that are not all zero, as compressed rows of blocks (BSR)."""
+    return to_sparse(input, layout=_C.sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+
+@op(method=True)
+def to_sparse_bsc(input, blocksize, dense_dim=None):
+    """The blocks of a matrix that are not all zero, as compressed columns of blocks (BSC)."""
+    return to_sparse(input, layout=_C.sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @op(method=True)
@@ -94,6 +106,12 @@ def smm(input, mat):
 
 
 @op
+def dsmm(input, mat2):
+    """The product of two matrices, of which one may be sparse."""
+    return input @ mat2
+
+
+@op(alias=("hsmm",))
 def hspmm(mat1, mat2):
     """The product of a sparse and a dense matrix, as the rows in which the sparse one has entries."""
     return _needs_sparse("hspmm")(mat1, mat2)

@@ -5,9 +5,12 @@ from rushlight.sparse._coo import SparseTensor as SparseTensor
 from rushlight.sparse._coo import sparse_coo_tensor as sparse_coo_tensor
 from rushlight.sparse._compressed import SparseCscTensor as SparseCscTensor
 from rushlight.sparse._compressed import SparseCsrTensor as SparseCsrTensor
+from rushlight.sparse._compressed import sparse_bsc_tensor as sparse_bsc_tensor
+from rushlight.sparse._compressed import sparse_bsr_tensor as sparse_bsr_tensor
 from rushlight.sparse._compressed import sparse_compressed_tensor as sparse_compressed_tensor
 from rushlight.sparse._compressed import sparse_csc_tensor as sparse_csc_tensor
 from rushlight.sparse._compressed import sparse_csr_tensor as sparse_csr_tensor
+from rushlight.sparse._gradcheck import as_sparse_gradcheck as as_sparse_gradcheck
 from rushlight.sparse._functions import log_softmax as log_softmax
 from rushlight.sparse._functions import softmax as softmax
 from rushlight.sparse._functions import sum as sum
@@ -26,7 +29,7 @@ from rushlight.sparse._products import spmm as spmm
 from rushlight.sparse._products import sspaddmm as sspaddmm
 
 __all__ = [
-    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
 ]  # fmt: skip
 
 

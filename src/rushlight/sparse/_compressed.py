@@ -39,7 +39,7 @@ class SparseCompressedTensor(SparseTensor):
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         """The same entries as coordinates, or in another layout."""
         if layout is not None and layout is not rl.sparse_coo:
-            return compress(self, class_of(layout))
+            return converted(self, layout, blocksize, dense_dim)
         return make(self._places, self._entries, self.shape, self._along == 0)
 
     def __repr__(self, **kwargs):
@@ -92,6 +92,19 @@ class SparseCscTensor(SparseCompressedTensor):
         return self._places[0]
 
 
+def converted(input, layout, blocksize=None, dense_dim=None):
+    """A dense or sparse tensor in a compressed layout."""
+    if layout in (rl.sparse_csr, rl.sparse_csc) and blocksize is not None:
+        raise RuntimeError("to_sparse: blocksize is for the layouts sparse_bsr and sparse_bsc")
+    if input.dim() == 2 and not dense_dim and layout in (rl.sparse_csr, rl.sparse_csc):
+        return compress(input, class_of(layout))
+    from rushlight.sparse._blocks import from_dense
+
+    hybrid = input.dense_dim() if isinstance(input, SparseTensor) and input.layout is rl.sparse_coo else 0
+    dense = input.to_dense() if isinstance(input, SparseTensor) else input
+    return from_dense(dense, layout, blocksize, dense_dim or hybrid)
+
+
 def class_of(layout):
     for kind, name in ((SparseCsrTensor, rl.sparse_csr), (SparseCscTensor, rl.sparse_csc)):
         if layout is name:
@@ -124,10 +137,21 @@ def compress(input, kind):
     return _assemble(kind, starts, places, entries, input.shape)
 
 
-def _compressed(kind, starts, others, values, size, dtype, requires_grad):
+def _compressed(layout, starts, others, values, size, dtype, requires_grad):
     starts, others, values = (
         x if isinstance(x, rl.Tensor) else rl.tensor(x) for x in (starts, others, values)
     )
+    for name, x in (("compressed_indices", starts), ("plain_indices", others)):
+        if x.dim() < 1:
+            raise RuntimeError(f"{name} must have dimensionality >= 1 but got {x.dim()}")
+    if layout in (rl.sparse_bsr, rl.sparse_bsc) or starts.dim() > 1 or values.dim() > 1:
+        from rushlight.sparse._blocks import build
+
+        values = values if dtype is None else values.to(dtype)
+        if requires_grad:
+            values = values.detach().requires_grad_()
+        return build(layout, starts, others, values, size)
+    kind = class_of(layout)
     names = (
         ("crow_indices", "col_indices", "rows")
         if kind._along == 0
@@ -135,7 +159,9 @@ def _compressed(kind, starts, others, values, size, dtype, requires_grad):
     )
     values = values if dtype is None else values.to(dtype)
     if starts.dim() != 1 or others.dim() != 1 or values.dim() != 1:
-        raise NotImplementedError(f"{names[0]}: only one matrix of numbers is supported, not a batch")
+        raise RuntimeError(
+            f"number of dimensions of {names[0]} and {names[1]} must be the same but got {starts.dim()} and {others.dim()}"
+        )
     if size is None:
         size = (starts.numel() - 1, int(others.max()) + 1 if others.numel() else 0)
         size = size if kind._along == 0 else size[::-1]
@@ -165,14 +191,28 @@ def sparse_csr_tensor(
     crow_indices, col_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
 ):
     """A sparse matrix given by where its rows begin, the columns of its entries, and their values."""
-    return _compressed(SparseCsrTensor, crow_indices, col_indices, values, size, dtype, requires_grad)
+    return _compressed(rl.sparse_csr, crow_indices, col_indices, values, size, dtype, requires_grad)
 
 
 def sparse_csc_tensor(
     ccol_indices, row_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
 ):
     """A sparse matrix given by where its columns begin, the rows of its entries, and their values."""
-    return _compressed(SparseCscTensor, ccol_indices, row_indices, values, size, dtype, requires_grad)
+    return _compressed(rl.sparse_csc, ccol_indices, row_indices, values, size, dtype, requires_grad)
+
+
+def sparse_bsr_tensor(
+    crow_indices, col_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
+):
+    """A sparse matrix of blocks, given by where its rows of blocks begin, the columns of its blocks, and the blocks."""
+    return _compressed(rl.sparse_bsr, crow_indices, col_indices, values, size, dtype, requires_grad)
+
+
+def sparse_bsc_tensor(
+    ccol_indices, row_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
+):
+    """A sparse matrix of blocks, given by where its columns of blocks begin, the rows of its blocks, and the blocks."""
+    return _compressed(rl.sparse_bsc, ccol_indices, row_indices, values, size, dtype, requires_grad)
 
 
 def sparse_compressed_tensor(
@@ -186,12 +226,11 @@ def sparse_compressed_tensor(
     requires_grad=False,
     **kwargs,
 ):
-    """A sparse matrix in the compressed layout that is named: sparse_csr or sparse_csc."""
+    """A sparse matrix in the compressed layout that is named: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
-    kind = class_of(layout)
-    return _compressed(kind, compressed_indices, plain_indices, values, size, dtype, requires_grad)
+    return _compressed(layout, compressed_indices, plain_indices, values, size, dtype, requires_grad)
 
 
 def _rebuild(layout, starts, others, values, size):
-    return _compressed(class_of(layout), starts, others, values, size, None, False)
+    return _compressed(layout, starts, others, values, size, None, False)

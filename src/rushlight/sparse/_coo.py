@@ -189,9 +189,9 @@ class SparseTensor(Tensor):
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         if layout is None or layout is rl.sparse_coo:
             return self
-        from rushlight.sparse._compressed import class_of, compress
+        from rushlight.sparse._compressed import converted
 
-        return compress(self, class_of(layout))
+        return converted(self, layout, blocksize, dense_dim)
 
     def to_sparse_coo(self):
         return self.to_sparse()
@@ -280,7 +280,7 @@ def make(indices, values, size, coalesced=False):
 
 
 def sparse_coo_tensor(
-    indices,
+    indices=None,
     values=None,
     size=None,
     *,
@@ -292,8 +292,10 @@ def sparse_coo_tensor(
     is_coalesced=None,
 ):
     """A sparse tensor with `values` at the places that the columns of `indices` name; the rest is zero."""
-    if values is None or (size is None and _is_size(indices)):
-        size = indices if values is None else size
+    if values is None:
+        size = size if indices is None else indices
+        if size is None:
+            raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
         indices, values = rl.empty((len(size), 0), dtype=rl.int64), rl.empty(0, dtype=dtype)
     indices = indices if isinstance(indices, Tensor) else rl.tensor(indices)
     values = values if isinstance(values, Tensor) else rl.tensor(values, dtype=dtype)

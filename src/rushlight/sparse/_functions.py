@@ -245,6 +245,16 @@ def _to_csr(a, dense_dim=None):
     return a.to_sparse(layout=rl.sparse_csr)
 
 
+@handles("to_sparse_bsr")
+def _to_bsr(a, blocksize, dense_dim=None):
+    return a.to_sparse(layout=rl.sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+
+@handles("to_sparse_bsc")
+def _to_bsc(a, blocksize, dense_dim=None):
+    return a.to_sparse(layout=rl.sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
+
+
 @handles("to_sparse_csc")
 def _to_csc(a, dense_dim=None):
     return a.to_sparse(layout=rl.sparse_csc)

@@ -110,9 +110,29 @@ def hspmm(mat1, mat2):
     return make(rows.unsqueeze(0), mm(few, mat2), (mat1.size(0), mat2.size(1)), True)
 
 
+def _need_sparse(*tensors):
+    if not all(is_sparse(x) for x in tensors):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+
+
+@handles("dsmm")
+def dsmm(input, mat2):
+    """The product of two matrices, of which one may be sparse."""
+    return mm(input, mat2)
+
+
+@handles("linear")
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias with a sparse weight."""
+    flat = mm(weight, input.reshape(-1, input.size(-1)).t()).t()
+    result = flat.reshape(*input.shape[:-1], weight.size(0))
+    return result if bias is None else result + bias
+
+
 @handles("sspaddmm")
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2), sparse: with an entry for every column of a row in which mat1 has one."""
+    _need_sparse(input, mat1)
     product = hspmm(mat1, mat2)
     columns = rl.arange(mat2.size(1))
     places = rl.stack([product._places[0].repeat_interleave(columns.numel()), columns.repeat(product._nnz())])
@@ -123,6 +143,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
 @handles("smm")
 def smm(input, mat):
     """The product of a sparse and a dense matrix, sparse."""
+    _need_sparse(input)
     zero = make(input._places[:, :0], input._entries[:0], (input.size(0), mat.size(1)))
     return sspaddmm(zero, input, mat)._coalesced_(True)
 

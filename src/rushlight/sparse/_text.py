@@ -26,15 +26,20 @@ def describe(sparse, parts, own_line):
     return text._with_suffixes(body, suffixes, len("tensor("), own_line)
 
 
+# As errors name them.
+LAYOUTS = {
+    rl.strided: "Strided",
+    rl.sparse_coo: "Sparse",
+    rl.sparse_csr: "SparseCsr",
+    rl.sparse_csc: "SparseCsc",
+    rl.sparse_bsr: "SparseBsr",
+    rl.sparse_bsc: "SparseBsc",
+}
+
+
 def layout_name(sparse):
     """As errors name it."""
-    names = {
-        rl.strided: "Strided",
-        rl.sparse_coo: "Sparse",
-        rl.sparse_csr: "SparseCsr",
-        rl.sparse_csc: "SparseCsc",
-    }
-    return names[sparse.layout]
+    return LAYOUTS[sparse.layout]
 
 
 def refuse(name, wanted, sparse):

@@ -1,0 +1,356 @@
+"""Compressed layouts in their general form: blocks (BSR, BSC), batches of matrices, entries that are tensors.
+
+One matrix of numbers by rows or columns is a `SparseCsrTensor` or `SparseCscTensor` (_compressed.py). Everything else is
+kept here by its parts, (*batch, rows or columns of blocks + 1) starts, (*batch, nnz) other indices and
+(*batch, nnz, *block, *dense) values; zero-preserving ops act on the values, the rest goes by way of coordinates.
+"""
+
+import rushlight as rl
+from rushlight.sparse import _text
+from rushlight.sparse._compressed import SparseCompressedTensor
+from rushlight.sparse._coo import _METADATA, make, without_overrides
+
+# layout: (whether rows are compressed, whether entries are blocks)
+KINDS = {
+    rl.sparse_csr: (True, False),
+    rl.sparse_csc: (False, False),
+    rl.sparse_bsr: (True, True),
+    rl.sparse_bsc: (False, True),
+}
+_OF_VALUES = frozenset(
+    [
+        "abs",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "ceil",
+        "erf",
+        "expm1",
+        "floor",
+        "frac",
+        "log1p",
+        "neg",
+        "relu",
+        "round",
+        "sgn",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+        "trunc",
+        "deg2rad",
+        "rad2deg",
+        "isnan",
+        "isinf",
+        "positive",
+        "clone",
+        "detach",
+        "to",
+        "mul",
+        "div",
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "long",
+        "int",
+        "short",
+        "char",
+        "byte",
+        "bool",
+        "cpu",
+        "contiguous",
+        "conj_physical",
+        "angle",
+        "signbit",
+        "isposinf",
+        "isneginf",
+        "erfinv",
+        "__rmul_op__",
+        "real",
+        "imag",
+    ]
+)
+
+
+class SparseBlockTensor(SparseCompressedTensor):
+    """See the module."""
+
+    @property
+    def layout(self):
+        return self._layout
+
+    @property
+    def is_sparse_csr(self):
+        return self._layout is rl.sparse_csr
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "_op_name", func.__name__).rpartition(".")[2]
+        kwargs = kwargs or {}
+        if name in _METADATA:
+            return without_overrides(func, *args, **kwargs)
+        if name in _OF_VALUES:
+            mine = next(a for a in args if isinstance(a, cls))
+            others = [a for a in args if a is not mine and isinstance(a, rl.Tensor) and a.dim() > 0]
+            if not others:
+                values = [a._entries if a is mine else a for a in args]
+                return mine._with(func(*values, **kwargs))
+        if name in ("sum", "any") and len(args) == 1:
+            return func(args[0]._entries, **kwargs)
+        if name in ("allclose", "equal"):
+            return func(*[a.to_dense() if isinstance(a, cls) else a for a in args], **kwargs)
+        if name in ("zeros_like", "empty_like"):
+            mine = args[0]
+            empty = [mine._starts.new_zeros(mine._starts.shape), mine._others[..., :0], mine._first(0)]
+            return assemble(mine._layout, *empty, mine.shape)
+        if name in ("t", "_T", "transpose", "mT", "_mT"):
+            return _transposed(args[0], *args[1:])
+        if name in ("select", "__getitem__") or name.startswith("to_sparse"):
+            return func(args[0].to_sparse(), *args[1:], **kwargs)
+        if name in ("mm", "matmul", "__matmul__", "mv", "addmm", "addmv", "bmm", "linear", "baddbmm"):
+            plain = [_for_products(a) if isinstance(a, cls) else a for a in args]
+            return func(*plain, **kwargs)
+        raise NotImplementedError(
+            f"{name} is not implemented for sparse tensors of {args[0].layout}: call .to_dense() first"
+        )
+
+    def sparse_dim(self):
+        return 2
+
+    def dense_dim(self):
+        return self.dim() - 2 - self._batch()
+
+    def _batch(self):
+        return self._starts.dim() - 1
+
+    def _nnz(self):
+        return self._others.size(-1)
+
+    def _block(self):
+        at = self._starts.dim()
+        return tuple(self._entries.shape[at : at + 2]) if KINDS[self._layout][1] else (1, 1)
+
+    def _first(self, count):
+        return self._entries.narrow(self._batch(), 0, count)
+
+    def _with(self, values):
+        return assemble(self._layout, self._starts, self._others, values, self.shape)
+
+    def _part(self, name, by_rows, compressed):
+        if KINDS[self._layout][0] is not by_rows:
+            _text.refuse(name, "row compressed " if by_rows else "column compressed ", self)
+        return self._starts if compressed else self._others
+
+    def crow_indices(self):
+        return self._part("crow_indices", True, True)
+
+    def col_indices(self):
+        return self._part("col_indices", True, False)
+
+    def ccol_indices(self):
+        return self._part("ccol_indices", False, True)
+
+    def row_indices(self):
+        return self._part("row_indices", False, False)
+
+    def _whole(self):
+        """values, and for each its batch, row and column of blocks."""
+        batch = self._starts.shape[:-1]
+        starts = self._starts.reshape(-1, self._starts.size(-1)).to(rl.int64)
+        others = self._others.reshape(starts.size(0), -1).to(rl.int64)
+        counts = (starts[:, 1:] - starts[:, :-1]).reshape(-1)
+        own = rl.repeat_interleave(rl.arange(counts.numel()) % max(starts.size(1) - 1, 1), counts)
+        item = rl.arange(starts.size(0)).repeat_interleave(others.size(1))
+        entries = self._entries.reshape(-1, *self._entries.shape[len(batch) + 1 :])
+        by_rows, blocks = KINDS[self._layout]
+        if not blocks:
+            entries = entries.reshape(entries.size(0), 1, 1, *entries.shape[1:])
+        others = others.reshape(-1)
+        return entries, item, *((own, others) if by_rows else (others, own))
+
+    def to_dense(self, dtype=None, *, masked_grad=None):
+        """The same values as a strided tensor."""
+        entries, item, row, column = self._whole()
+        entries = entries if dtype is None else entries.to(dtype)
+        b, (high, wide) = self._batch(), self._block()
+        batch, (rows, columns), dense = self.shape[:b], self.shape[b : b + 2], self.shape[b + 2 :]
+        count = batch.numel() if b else 1
+        whole = entries.new_zeros((count, rows // high, columns // wide, high, wide, *dense))
+        whole = whole.index_put((item, row, column), entries)
+        order = (0, 1, 3, 2, 4, *range(5, whole.dim()))
+        return whole.permute(order).reshape(self.shape)
+
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        """The same entries as coordinates, or in another layout."""
+        if layout is self._layout and (blocksize is None or tuple(blocksize) == self._block()):
+            return self
+        if layout is not None and layout is not rl.sparse_coo:
+            return from_dense(self.to_dense(), layout, blocksize, self.dense_dim())
+        entries, item, row, column = self._whole()
+        high, wide = self._block()
+        down, across = rl.arange(high).repeat_interleave(wide), rl.arange(wide).repeat(high)
+        row = (row.unsqueeze(1) * high + down).reshape(-1)
+        column = (column.unsqueeze(1) * wide + across).reshape(-1)
+        places = [row, column]
+        item = item.repeat_interleave(high * wide)
+        for size in reversed(self.shape[: self._batch()]):
+            places.insert(0, item % size)
+            item = item // size
+        values = entries.reshape(-1, *entries.shape[3:])
+        in_order = KINDS[self._layout] == (True, False)
+        return make(rl.stack(places), values, self.shape, in_order)
+
+    def __repr__(self, **kwargs):
+        first, second = ("crow", "col") if KINDS[self._layout][0] else ("ccol", "row")
+        parts = [
+            (f"{first}_indices", self._starts),
+            (f"{second}_indices", self._others),
+            ("values", self._entries),
+        ]
+        return _text.describe(self, parts, own_line=False)
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo):
+        entries = self._entries.detach().clone().requires_grad_(self.requires_grad)
+        return assemble(self._layout, self._starts.clone(), self._others.clone(), entries, self.shape)
+
+    def __reduce_ex__(self, protocol):
+        return assemble, (self._layout, self._starts, self._others, self._entries.detach(), tuple(self.shape))
+
+
+def assemble(layout, starts, others, values, size):
+    """A tensor of parts that are known to fit."""
+    tensor = rl.zeros((), dtype=values.dtype).expand(tuple(size)).as_subclass(SparseBlockTensor)
+    tensor._layout, tensor._starts, tensor._others = layout, starts, others
+    tensor._entries, tensor._coalesced = values, True
+    return tensor
+
+
+def _transposed(a, dim0=-2, dim1=-1):
+    b = a._batch()
+    dims = {d % a.dim() for d in (dim0, dim1)}
+    if dims != {b, b + 1}:
+        raise RuntimeError(
+            "transpose: only the two sparse dimensions of a compressed tensor can be exchanged"
+        )
+    others = {
+        rl.sparse_csr: rl.sparse_csc,
+        rl.sparse_csc: rl.sparse_csr,
+        rl.sparse_bsr: rl.sparse_bsc,
+        rl.sparse_bsc: rl.sparse_bsr,
+    }
+    values = a._entries.transpose(b + 1, b + 2) if KINDS[a._layout][1] else a._entries
+    size = (*a.shape[:b], a.shape[b + 1], a.shape[b], *a.shape[b + 2 :])
+    return assemble(others[a._layout], a._starts, a._others, values, size)
+
+
+def _for_products(a):
+    """One matrix as compressed rows, a batch as coordinates: what products take."""
+    coordinates = a.to_sparse()
+    return coordinates.to_sparse(layout=rl.sparse_csr) if a.dim() == 2 else coordinates
+
+
+def from_dense(dense, layout, blocksize=None, dense_dim=0):
+    """The nonzero entries, or blocks with one, of a dense tensor."""
+    by_rows, blocks = KINDS[layout]
+    dense_dim = dense_dim or 0
+    b = dense.dim() - 2 - dense_dim
+    if b < 0:
+        raise RuntimeError(
+            f"to_sparse for Strided to {_text.LAYOUTS[layout]} conversion requires at least 2 sparse dimensions, got "
+            f"input of {dense.dim()} dimensions with dense_dim={dense_dim}"
+        )
+    if blocks and (blocksize is None or len(blocksize) != 2):
+        raise RuntimeError(
+            f"to_sparse with {_text.LAYOUTS[layout]} layout requires a blocksize of two numbers"
+        )
+    high, wide = blocksize if blocks else (1, 1)
+    rows, columns = dense.shape[b : b + 2]
+    if high <= 0 or wide <= 0 or rows % high or columns % wide:
+        raise RuntimeError(
+            f"dense_to_{str(layout).rpartition('.')[2]}: tensor sparse size ({rows},{columns}) must be divisible by given "
+            f"blocksize ({high},{wide})"
+        )
+    batch, rest = dense.shape[:b], dense.shape[b + 2 :]
+    count = batch.numel() if b else 1
+    whole = dense.reshape(count, rows // high, high, columns // wide, wide, *rest)
+    whole = whole.permute(0, 1, 3, 2, 4, *range(5, whole.dim()))
+    filled = (whole.detach() != 0).reshape(*whole.shape[:3], -1).any(-1)
+    if not by_rows:
+        filled = filled.transpose(1, 2)
+    per_item = filled.sum((1, 2))
+    if count > 1 and bool((per_item != per_item[0]).any()):
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    item, own, others = filled.nonzero().unbind(1)
+    values = whole[(item, own, others) if by_rows else (item, others, own)]
+    nnz = int(per_item[0]) if count else 0
+    starts = rl.cat([filled.new_zeros((count, 1), dtype=rl.int64), filled.sum(2).cumsum(1)], 1)
+    if not blocks:
+        values = values.reshape(values.size(0), *rest)
+    shape = tuple(values.shape[1:])
+    return assemble(
+        layout,
+        starts.reshape(*batch, -1),
+        others.reshape(*batch, nnz),
+        values.reshape(*batch, nnz, *shape),
+        dense.shape,
+    )
+
+
+def build(layout, starts, others, values, size):
+    """A tensor of parts that a program gives: checked."""
+    by_rows, blocks = KINDS[layout]
+    first, second = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
+    if starts.dim() != others.dim():
+        raise RuntimeError(
+            f"number of dimensions of {first} and {second} must be the same but got {starts.dim()} and {others.dim()}"
+        )
+    b = starts.dim() - 1
+    block = 2 if blocks else 0
+    if values.dim() < b + 1 + block:
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={b} + {block}) but got "
+            f"{values.dim()}"
+        )
+    high, wide = values.shape[b + 1 : b + 3] if blocks else (1, 1)
+    if starts.shape[:-1] != others.shape[:-1] or others.shape != values.shape[: b + 1]:
+        raise RuntimeError(
+            f"all batch dimensions of {first}, {second} and values must be equal, and nnz too, but got "
+            f"{tuple(starts.shape)}, {tuple(others.shape)} and {tuple(values.shape)}"
+        )
+    along = starts.size(-1) - 1
+    if size is None:
+        across = int(others.max()) + 1 if others.numel() else 0
+        sparse = (along * high, across * wide) if by_rows else (across * high, along * wide)
+        size = (*starts.shape[:-1], *sparse, *values.shape[b + 1 + block :])
+    size = tuple(int(n) for n in size)
+    if len(size) != b + 2 + values.dim() - b - 1 - block:
+        raise RuntimeError(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={b} + 2 + "
+            f"{values.dim() - b - 1 - block}) but got {len(size)}"
+        )
+    rows, columns = size[b : b + 2]
+    if rows % high or columns % wide:
+        raise RuntimeError(f"tensor shape[{b}:{b + 2}] must be divisible by blocksize ({high}, {wide})")
+    groups, limit = (rows // high, columns // wide) if by_rows else (columns // wide, rows // high)
+    if along != groups:
+        raise RuntimeError(
+            f"{first}.shape[-1] must be equal to the number of {'rows' if by_rows else 'columns'} + 1 "
+            f"(={groups + 1}) but got {along + 1}"
+        )
+    if starts.numel():
+        if bool((starts[..., 0] != 0).any()):
+            raise RuntimeError(f"`{first}[..., 0] == 0` is not satisfied.")
+        if bool((starts[..., -1] != others.size(-1)).any()):
+            raise RuntimeError(f"`{first}[..., -1] == nnz` is not satisfied.")
+        if along and bool((starts[..., 1:] < starts[..., :-1]).any()):
+            raise RuntimeError(f"`0 <= {first}[..., 1:] - {first}[..., :-1]` is not satisfied.")
+    if others.numel() and (int(others.min()) < 0 or int(others.max()) >= limit):
+        raise RuntimeError(f"`0 <= {second} < {'ncols' if by_rows else 'nrows'}` is not satisfied.")
+    return assemble(layout, starts, others, values, size)

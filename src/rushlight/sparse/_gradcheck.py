@@ -1,0 +1,59 @@
+"""gradcheck for functions of sparse tensors."""
+
+import functools
+
+import rushlight as rl
+from rushlight.sparse._coo import SparseTensor, make
+
+
+def as_sparse_gradcheck(gradcheck):
+    """gradcheck (or gradgradcheck) that also takes sparse inputs.
+
+    With masked=True their gradient is asked for at their entries alone, otherwise at every place.
+    """
+
+    @functools.wraps(gradcheck)
+    def check(func, inputs, **kwargs):
+        masked = kwargs.pop("masked", False)
+        inputs = inputs if isinstance(inputs, tuple | list) else (inputs,)
+        parts = [_dense(x, masked) for x in inputs]
+
+        def of_dense(*args):
+            results = func(*(back(x) for x, (_, back) in zip(args, parts, strict=True)))
+            if isinstance(results, tuple | list):
+                return tuple(map(_shown, results))
+            return _shown(results)
+
+        return gradcheck(of_dense, tuple(x for x, _ in parts), **kwargs)
+
+    return check
+
+
+def _shown(result):
+    return result.to_dense() if isinstance(result, SparseTensor) else result
+
+
+def _dense(x, masked):
+    """A dense tensor with the numbers of a sparse one, and the way back."""
+    if not isinstance(x, SparseTensor):
+        return x, lambda value: value
+    if masked:
+        whole = x.coalesce() if x.layout is rl.sparse_coo else x
+        return whole._values().detach().clone().requires_grad_(x.requires_grad), whole._with
+    dense = x.detach().to_dense().requires_grad_(x.requires_grad)
+    layout, hybrid, blocksize = x.layout, x.dense_dim(), x._block() if hasattr(x, "_block") else None
+    sizes = dense.shape[: dense.dim() - hybrid]
+    places = rl.ones(sizes).nonzero().t().contiguous()
+
+    def back(value):
+        every = make(
+            places, value.reshape(places.size(1), *value.shape[value.dim() - hybrid :]), value.shape, True
+        )
+        if layout is rl.sparse_coo:
+            return every
+        return every.to_sparse(layout=layout, blocksize=blocksize if layout in _BLOCKS else None)
+
+    return dense, back
+
+
+_BLOCKS = (rl.sparse_bsr, rl.sparse_bsc)
