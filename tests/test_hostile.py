@@ -23,7 +23,7 @@ EXPECTED = (
 )  # fmt: skip
 # Ops that wait, print, or change the process as a whole.
 SKIP = {"_set_library_path", "set_num_threads", "_set_default_dtype", "_set_grad_enabled", "_set_inference", "_set_anomaly", "_set_sites",
-        "_push_saved_hooks", "_pop_saved_hooks", "_set_torch_function", "_swap_overriding", "_pop_function_mode", "_set_torch_dispatch", "_set_dispatch_modes", "_swap_bodies", "_new_wrapper", "_memory_set_limit", "_set_memory_limit", "_set_cache_limit"}  # fmt: skip
+        "_push_saved_hooks", "_pop_saved_hooks", "_set_torch_function", "_swap_overriding", "_pop_function_mode", "_set_torch_dispatch", "_set_dispatch_modes", "_dispatching", "_swap_bodies", "_new_wrapper", "_memory_set_limit", "_set_memory_limit", "_set_cache_limit"}  # fmt: skip
 
 
 def tensors():

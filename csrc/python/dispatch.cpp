@@ -24,12 +24,13 @@ void update_watch() {
       g_classes || g_mode_threads ? g_watched | kWatchDispatch : g_watched & ~static_cast<uint32_t>(kWatchDispatch);
 }
 
-bool taken(PyObject* o) {
+// Lists of lists of tensors are the deepest that ops take.
+bool taken(PyObject* o, int depth = 0) {
   PyTypeObject* t = Py_TYPE(o);
   if (t == g_tensor_type || t == &PyLong_Type || t == &PyFloat_Type || o == Py_None) return false;
   if (t == &PyTuple_Type || t == &PyList_Type) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
-      if (taken(PySequence_Fast_GET_ITEM(o, i))) return true;
+      if (depth < 3 && taken(PySequence_Fast_GET_ITEM(o, i), depth + 1)) return true;
     return false;
   }
   return PyType_IsSubtype(t, g_tensor_type) && dispatches(t);
@@ -71,6 +72,7 @@ bool by_class(const Tensor& t) { return dispatching() && t_dispatch && dispatche
 EngineOps g_plain;
 
 bool set_dispatch(bool on) { return std::exchange(t_dispatch, on); }
+bool is_dispatching() { return dispatching() && t_dispatch; }
 void set_modes(int64_t count) {
   g_mode_threads += (count > 0) - (t_modes > 0);
   t_modes = count;
@@ -96,6 +98,9 @@ NewObject new_wrapper(Object type, const Ints& sizes, const Ints& strides, int64
 void swap_bodies(const Tensor& a, const Tensor& b) {
   constexpr size_t kHead = sizeof(PyObject);
   TensorObject *x = a.get(), *y = b.get();
+  CHECK(Py_TYPE(x)->tp_basicsize == Py_TYPE(y)->tp_basicsize, Runtime,
+        "Cannot swap t1 and t2 if they have different slots");
+  std::swap(x->ob_base.ob_type, y->ob_base.ob_type);
   const bool x_inline = x->sizes == x->room, y_inline = y->sizes == y->room;
   char spare[sizeof(TensorObject)];
   char *p = reinterpret_cast<char*>(x) + kHead, *q = reinterpret_cast<char*>(y) + kHead;
@@ -142,11 +147,11 @@ void dispatch_engine_ops() {
   g_engine_ops.sum_to = [](const Tensor& t, IntSpan sizes) {
     if (!by_class(t)) return g_plain.sum_to(t, sizes);
     Owned shape(size_object(sizes));
-    return as_tensor(PyObject_CallMethod(t.object(), "sum_to_size", "O", shape.p));
+    return as_tensor(PyObject_CallMethod(t.object(), "sum_to_size", "(O)", shape.p));
   };
   g_engine_ops.cast = [](const Tensor& t, DType type) {
     if (!by_class(t)) return g_plain.cast(t, type);
-    return as_tensor(PyObject_CallMethod(t.object(), "to", "O", dtype_object(type)));
+    return as_tensor(PyObject_CallMethod(t.object(), "to", "(O)", dtype_object(type)));
   };
   g_engine_ops.clone = [](const Tensor& t) {
     return by_class(t) ? as_tensor(PyObject_CallMethod(t.object(), "clone", nullptr)) : g_plain.clone(t);
@@ -155,6 +160,7 @@ void dispatch_engine_ops() {
 
 static const Register registered([](Ops& ops) {
   ops.def("_set_torch_dispatch", set_dispatch, "mode", kNoOut);
+  ops.def("_dispatching", is_dispatching, "", kNoOut);
   ops.def("_set_dispatch_modes", set_modes, "count", kNoOut);
   ops.def("_new_wrapper", new_wrapper, "type, sizes, strides, offset, dtype, device, bytes", kNoOut);
   ops.def("_swap_bodies", swap_bodies, "input, other", kNoOut);

@@ -154,6 +154,10 @@ bool check_values(const OpDef& def, const Overload& o, const Call& call, Bound& 
 
 }  // namespace
 
+void prepare(Overload& o) {
+  if (!o.parsed) parse(o);
+}
+
 bool bind(OpDef& def, Overload& o, const Call& call, Bound& b, std::string* why) {
   if (!o.parsed) parse(o);
   return bind_positions(def, o, call, b, why) && (!call.names || bind_names(def, o, call, b, why)) &&

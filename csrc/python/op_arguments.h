@@ -4,6 +4,8 @@
 
 namespace rl {
 
+// Reads the signature, once.
+void prepare(Overload& o);
 // Fills `b`. On failure returns false, with the reason in `why` if that is given.
 bool bind(OpDef& def, Overload& o, const Call& call, Bound& b, std::string* why);
 // The TypeError of a call that no overload takes.

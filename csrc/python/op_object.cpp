@@ -121,6 +121,51 @@ PyObject* op_signatures(PyObject* self, void*) {
   }
   return list;
 }
+// For each overload: ((name, type, default or ..., keyword only) of each parameter, flags).
+PyObject* op_overloads(PyObject* self, void*) {
+  return guarded([&] {
+    Owned list(PyList_New(0));
+    for (Overload& o : reinterpret_cast<OpObject*>(self)->def->overloads) {
+      prepare(o);
+      Owned params(PyTuple_New(static_cast<Py_ssize_t>(o.params.size())));
+      for (size_t i = 0; i < o.params.size(); ++i) {
+        const Param& p = o.params[i];
+        PyTuple_SET_ITEM(params.p, static_cast<Py_ssize_t>(i),
+                         Py_BuildValue("(OsOO)", p.name, o.spec.type_names[i], p.fallback ? p.fallback : Py_Ellipsis,
+                                       p.keyword_only ? Py_True : Py_False));
+      }
+      Owned row(Py_BuildValue("(OI)", params.p, o.spec.flags));
+      PyList_Append(list.p, row.p);
+    }
+    return Py_NewRef(list.p);
+  });
+}
+// _bind(args, kwargs): the overload that a call means, its arguments with defaults, and out= (or None).
+PyObject* op_bind_call(PyObject* self, PyObject* given) {
+  PyObject *args, *kwargs;
+  if (!PyArg_ParseTuple(given, "O!O!", &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
+  auto* op = reinterpret_cast<OpObject*>(self);
+  return guarded([&]() -> PyObject* {
+    SmallVector<PyObject*, 8> values;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) values.push_back(PyTuple_GET_ITEM(args, i));
+    Owned names(PySequence_Tuple(kwargs));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.p); ++i)
+      values.push_back(PyDict_GetItem(kwargs, PyTuple_GET_ITEM(names.p, i)));
+    Call call{values.data(), PyTuple_GET_SIZE(args), names.p, op->form};
+    for (size_t k = 0; k < op->def->overloads.size(); ++k) {
+      Overload& o = op->def->overloads[k];
+      Bound b;
+      if (!bind(*op->def, o, call, b, nullptr)) {
+        PyErr_Clear();
+        continue;
+      }
+      Owned slots(PyTuple_New(o.spec.count));
+      for (int i = 0; i < o.spec.count; ++i) PyTuple_SET_ITEM(slots.p, i, Py_NewRef(b.slots[i]));
+      return Py_BuildValue("(nOO)", static_cast<Py_ssize_t>(k), slots.p, b.out ? b.out : Py_None);
+    }
+    no_overload(*op->def, call);
+  });
+}
 // "values, indices" of an op that returns a named tuple; None of others.
 PyObject* op_results(PyObject* self, void*) {
   for (Overload& o : reinterpret_cast<OpObject*>(self)->def->overloads)
@@ -158,12 +203,15 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
                            {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
+                           {"_overloads", op_overloads, nullptr, nullptr, nullptr},
                            {"_results", op_results, nullptr, nullptr, nullptr},
                            {"_op_name", op_full_name, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef kOpMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kOpMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr},
+                            {"_bind", op_bind_call, METH_VARARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
 
 PyObject* op_bind(PyObject* self, PyObject* instance, PyObject*) {
   if (!instance || instance == Py_None) return Py_NewRef(self);

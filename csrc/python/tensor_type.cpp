@@ -11,6 +11,7 @@
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/indexing.h"
+#include "python/op_object.h"
 #include "python/operators.h"
 #include "python/override.h"
 #include "tensor/cut.h"
@@ -186,6 +187,23 @@ PyObject* tensor_index(PyObject* s) {
 }
 Py_hash_t tensor_hash(PyObject* s) { return reinterpret_cast<Py_hash_t>(s); }  // id(tensor)
 
+// What a class inherits that has no handler of its own: (func, types, args, kwargs) is func itself, with a switch off.
+PyObject* call_without(PyObject* given, const char* option) {
+  PyObject *function, *types, *args = nullptr, *kwargs = nullptr;
+  if (!PyArg_ParseTuple(given, "OO|OO", &function, &types, &args, &kwargs)) return nullptr;
+  Owned none(PyTuple_New(0));
+  Owned positional(PySequence_Tuple(args ? args : none.p));
+  PyObject *set = op_function(option), *before = PyObject_CallOneArg(set, Py_False);
+  if (!before) return nullptr;
+  PyObject* result = PyObject_Call(function, positional.p, kwargs && kwargs != Py_None ? kwargs : nullptr);
+  PyObject *kind, *message, *trace;
+  PyErr_Fetch(&kind, &message, &trace);
+  Py_XDECREF(PyObject_CallOneArg(set, before));
+  PyErr_Restore(kind, message, trace);
+  Py_DECREF(before);
+  return result;
+}
+
 }  // namespace
 
 TensorObject* new_tensor_object(PyTypeObject* type) {
@@ -285,12 +303,12 @@ int install_tensor_type(PyObject* module) {
       Py_XSETREF(reinterpret_cast<PyDescrObject*>(found)->d_qualname, PyUnicode_FromFormat("TensorBase.%s", a->name));
   }
   static PyMethodDef disabled = {"_disabled_torch_function_impl",
-                                 [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); },
+                                 [](PyObject*, PyObject* args) { return call_without(args, "_set_torch_function"); },
                                  METH_VARARGS, nullptr};
   g_disabled_torch_function = PyCFunction_NewEx(&disabled, nullptr, nullptr);
   PyModule_AddObjectRef(module, "_disabled_torch_function_impl", g_disabled_torch_function);
   static PyMethodDef no_dispatch = {"_disabled_torch_dispatch_impl",
-                                    [](PyObject*, PyObject*) -> PyObject* { return Py_NewRef(Py_NotImplemented); },
+                                    [](PyObject*, PyObject* args) { return call_without(args, "_set_torch_dispatch"); },
                                     METH_VARARGS, nullptr};
   g_disabled_torch_dispatch = PyCFunction_NewEx(&no_dispatch, nullptr, nullptr);
   PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", g_disabled_torch_dispatch);

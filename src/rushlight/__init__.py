@@ -82,7 +82,9 @@ def __getattr__(name: str) -> "_Any":
     if home:
         found = getattr(importlib.import_module(f"{__name__}.{home}"), name)
         return globals().setdefault(name, found)  # the next time there is nothing to look for
-    if (not name.startswith("__") or name == "__config__") and importlib.util.find_spec(f"{__name__}.{name}"):
+    if (not name.startswith("__") or name in ("__config__", "__future__")) and importlib.util.find_spec(
+        f"{__name__}.{name}"
+    ):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "torch":  # programs write torch.torch.Tensor now and then
         return _sys.modules[__name__]

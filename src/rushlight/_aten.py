@@ -37,6 +37,26 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
 
 
+def tanh_backward(grad_output, output):
+    return grad_output * (1 - output * output).conj()
+
+
+def sigmoid_backward(grad_output, output):
+    return grad_output * ((1 - output) * output).conj()
+
+
+def threshold_backward(grad_output, input, threshold):
+    return grad_output.masked_fill(input <= threshold, 0)
+
+
+def select_backward(grad_output, input_sizes, dim, index):
+    return rl.select_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, index)
+
+
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
+    return rl.slice_scatter(grad_output.new_zeros(input_sizes), grad_output, dim, start, end, step)
+
+
 def _assert_async(input, message=None):
     rl._assert_async(input, message)
 

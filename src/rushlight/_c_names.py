@@ -176,6 +176,19 @@ def _pop_torch_function_stack():
     return rl.overrides._pop()
 
 
+class _RestorePythonTLSSnapshot(_Guard):
+    """Inside a __torch_dispatch__: calls are recorded by autograd again."""
+
+    _at_once = True
+
+    def _set(self):
+        from rushlight import _dispatch
+
+        inside = _dispatch.Reentrant()
+        inside.__enter__()
+        return lambda: inside.__exit__()
+
+
 class _DisableTorchDispatch(_Guard):
     """Classes and modes do not take over primitives: no __torch_dispatch__ is called."""
 
@@ -222,6 +235,37 @@ def _parse_to(*args, **kwargs):
     from rushlight.nn.modules._module_convert import _parse_to as parse
 
     return parse(*args, **kwargs)
+
+
+class _profiler:
+    """torch._C._profiler: stacks of calls."""
+
+    RecordScope = _missing.absent("_C._profiler.RecordScope")
+
+    @staticmethod
+    def gather_traceback(python=True, script=False, cpp=False):
+        import traceback
+
+        return traceback.extract_stack()[:-1]
+
+    @staticmethod
+    def symbolize_tracebacks(stacks):
+        return [
+            [{"filename": f.filename, "line": f.lineno, "name": f.name} for f in reversed(stack)]
+            for stack in stacks
+        ]
+
+
+class _WeakTensorRef:
+    """A weak reference to a tensor that says whether it is gone."""
+
+    def __init__(self, tensor):
+        import weakref
+
+        self._ref = weakref.ref(tensor)
+
+    def expired(self):
+        return self._ref() is None
 
 
 class _autograd:

@@ -36,6 +36,16 @@ class _Joined(types.ModuleType):
         return found
 
 
+class _Profiler(types.ModuleType):
+    """rushlight._C._profiler, which few programs ask for."""
+
+    def __getattr__(self, name):
+        from ._c_names import _profiler
+
+        return getattr(_profiler, name)
+
+
+sys.modules["rushlight._C._profiler"] = _Profiler("rushlight._C._profiler")
 for _space in _JOINED:
     sys.modules[f"rushlight._C._{_space}"] = _Joined(f"rushlight._C._{_space}")
 

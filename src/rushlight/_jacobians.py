@@ -63,7 +63,7 @@ def rows(outputs, inputs, create_graph, chunk_size=None):
         found = _products(outputs, inputs, create_graph, chunk_size)
     parts = [g.split([y.numel() for y in outputs]) for g in found]  # [input][output]
     return [
-        [part[k].reshape(*y.shape, *x.shape) for part, x in zip(parts, inputs, strict=True)]
+        [part[k].reshape((*y.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
         for k, y in enumerate(outputs)
     ]
 

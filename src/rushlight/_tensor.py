@@ -152,12 +152,6 @@ def map2_(self, x, y, callable):
 
 
 @method
-def module_load(self, other, assign=False):
-    """What load_state_dict takes from a saved tensor: its values, or (assign) itself."""
-    return other if assign else self.copy_(other)
-
-
-@method
 def record_stream(self, stream):
     """Tells an accelerator's allocator of a use on another stream: there is none."""
 
@@ -253,6 +247,69 @@ def __complex__(self):
 
 
 @method
+def module_load(self, other, assign=False):
+    """What takes the place of this parameter when load_state_dict loads `other`, if parameters are swapped."""
+    if assign:
+        return other if isinstance(other, _parameter_class()) else other.detach()
+    return self.copy_(other).detach()
+
+
+def _parameter_class():
+    from .nn import Parameter
+
+    return Parameter
+
+
+@_plain_method
+def _fix_weakref(self):
+    """A weak reference to a tensor that came back is right without this: a tensor and its object are one."""
+
+
+@_plain_method
+def _use_count(self):
+    """Holders of the tensor inside the library: the object itself."""
+    return 1
+
+
+def _deepcopy_dispatched(self, memo):
+    """The copy of a tensor whose class has a __torch_dispatch__: by its clone()."""
+    from copy import deepcopy
+
+    with _no_grad():
+        new = self.clone()
+    if type(new) is not type(self):
+        wrapper = not self._has_memory()
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for "
+            + ("wrapper subclasses " if wrapper else "non-wrapper subclasses ")
+            + "only works for subclass types that properly implement "
+            + ("clone() " if wrapper else "new_empty() ")
+            + f"and for which {'cloning' if wrapper else 'that function'} returns another instance of the same subclass. "
+            + "You should either properly implement it for your subclass or override __deepcopy__() if it is intended "
+            + "behavior for it to return an instance of a different type."
+        )
+    new.requires_grad_(self.requires_grad)
+    if self._grad is not None:
+        new.grad = deepcopy(self._grad, memo)
+    memo[id(self)] = new
+    for name, value in self.__dict__.items():
+        if name not in new.__dict__:
+            new.__dict__[name] = deepcopy(value, memo)
+    return new
+
+
+def _no_grad():
+    from ._grad_mode import no_grad
+
+    return no_grad()
+
+
+@_plain_method
+def _has_memory(self):
+    return self.numel() == 0 or self.untyped_storage().data_ptr() != 0
+
+
+@method
 def __deepcopy__(self, memo):
     if not self.is_leaf:
         raise RuntimeError(
@@ -261,6 +318,8 @@ def __deepcopy__(self, memo):
         )
     if id(self) in memo:
         return memo[id(self)]
+    if type(self).__torch_dispatch__ is not _C._disabled_torch_dispatch_impl:
+        return _deepcopy_dispatched(self, memo)
     from copy import deepcopy
 
     from ._grad_mode import no_grad
@@ -335,7 +394,14 @@ def __torch_function__(cls, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
     finally:
         _ops["_swap_overriding"](before)
-    return result if func in _KEEPS_CLASS else _convert(result, cls)
+    if func in _KEEPS_CLASS or (func is _ops["_run_backward"] and _dispatches(cls)):
+        return result
+    return _convert(result, cls)
+
+
+def _dispatches(cls):
+    """Whether a class has a __torch_dispatch__: gradients are of it if their computation made them so."""
+    return cls.__torch_dispatch__ is not _C._disabled_torch_dispatch_impl
 
 
 def _convert(result, cls):
@@ -349,6 +415,16 @@ def _convert(result, cls):
 
 
 attach(__torch_function__=classmethod(__torch_function__))
+
+
+def _make_wrapper_subclass(cls, size, *args, **kwargs):
+    """A tensor of class cls, which has a __torch_dispatch__, without memory of its own."""
+    from ._dispatch import make_wrapper_subclass
+
+    return make_wrapper_subclass(cls, size, *args, **kwargs)
+
+
+attach(_make_wrapper_subclass=staticmethod(_make_wrapper_subclass))
 
 
 def __getattr__(name):

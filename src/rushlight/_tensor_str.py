@@ -233,7 +233,7 @@ def tensor_str(t, *, tensor_contents=None):
     device = t.device
     if device.type != "cpu":
         suffixes.append(f"device='{device}'")
-    is_meta = device.type == "meta"
+    is_meta = device.type == "meta" or (not plain and not t._has_memory())
     empty = not is_meta and t.numel() == 0
     if is_meta or (t.dim() != 1 if empty else not _options.edgeitems):
         suffixes.append(f"size={tuple(t.shape)}")

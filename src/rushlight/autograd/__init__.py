@@ -77,6 +77,24 @@ def backward(
         _run_all(roots, grad_tensors, retain, bool(create_graph), inputs, True)
 
 
+def _takes_over(t):
+    """Whether the class of a tensor has a __torch_dispatch__."""
+    return isinstance(t, Tensor) and type(t).__torch_dispatch__ is not _C._disabled_torch_dispatch_impl
+
+
+def _row_by_row(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize):
+    """grad() with is_grads_batched: primitives see tensors without a further dimension."""
+    import rushlight as rl
+
+    rows = len(grad_outputs[0])
+    found = [
+        grad(roots, wanted, [g[i] for g in grad_outputs], retain or i + 1 < rows, create_graph, True, allow_unused,
+             False, materialize)
+        for i in range(rows)
+    ]  # fmt: skip
+    return tuple(None if column[0] is None else rl.stack(column) for column in zip(*found, strict=True))
+
+
 def grad(
     outputs,
     inputs,
@@ -106,6 +124,8 @@ def grad(
             raise RuntimeError(f"got {len(roots)} tensors and {len(grad_outputs)} gradients")
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if is_grads_batched and any(_takes_over(t) for t in (*roots, *wanted, *(grad_outputs or ()))):
+        return _row_by_row(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads)
     if _Batched is not None and any(type(t) is _Batched for t in (*roots, *wanted, *(grad_outputs or ()))):
         from .._vmap import gradients
 

@@ -348,5 +348,10 @@ def _tuple_postprocess(values, unpack):
 
 def _construct_standard_basis_for(tensors, tensor_numels):
     """The rows of an identity matrix, cut into one (total, numel) block of columns for each tensor."""
-    blocks = rl.eye(sum(tensor_numels)).split(tuple(tensor_numels), 1)
-    return tuple(block.to(t) for block, t in zip(blocks, tensors, strict=True))
+    total, start, blocks = sum(tensor_numels), 0, []
+    for t, numel in zip(tensors, tensor_numels, strict=True):
+        block = t.new_zeros(total, numel)
+        block.diagonal(-start).fill_(1)
+        blocks.append(block)
+        start += numel
+    return tuple(blocks)

@@ -2,24 +2,10 @@
 
 
 def swap_tensors(t1, t2):
-    """Exchanges what two tensors hold: memory, gradient, attributes."""
-    if type(t1) is not type(t2):
-        raise RuntimeError(
-            f"swap_tensors: the tensors are of two classes, {type(t1).__name__} and {type(t2).__name__}"
-        )
-    if t1.grad_fn is not None or t2.grad_fn is not None:
-        raise RuntimeError("swap_tensors: only leaves can be exchanged")
-    data, grad, needs, attributes = t1.data, t1.grad, t1.requires_grad, dict(t1.__dict__)
-    t1.grad, t1.data = None, t2.data
-    t1.requires_grad_(t2.requires_grad)
-    t1.grad = t2.grad
-    t1.__dict__.clear()
-    t1.__dict__.update(t2.__dict__)
-    t2.grad, t2.data = None, data
-    t2.requires_grad_(needs)
-    t2.grad = grad
-    t2.__dict__.clear()
-    t2.__dict__.update(attributes)
+    """Exchanges two tensors: each object becomes the other tensor, class and attributes included."""
+    from ._swap import swap_tensors as swap
+
+    swap(t1, t2)
 
 
 def set_module(obj, mod):

@@ -1,67 +1,166 @@
-"""Dispatch modes below autograd: the class can be named and derived from; rushlight has no such level to step in at."""
+"""Modes below autograd, and questions about classes with __torch_dispatch__."""
 
 import contextlib
 
+import rushlight as rl
+from rushlight import _C, _dispatch
 from rushlight._missing import teach as _teach
+
+_disabled = _C._disabled_torch_dispatch_impl
 
 
 class TorchDispatchMode:
-    """Derive from torch.overrides.TorchFunctionMode instead, which sees every call of a function."""
+    """A block in which every primitive goes through the mode's __torch_dispatch__(func, types, args, kwargs).
+
+    func is an overload, torch.ops.aten.add.Tensor. Autograd has already recorded the call; inside the method the mode
+    is off, so func can be called.
+    """
 
     def __init__(self, _dispatch_key=None):
-        pass
+        if _dispatch_key is not None:
+            self._dispatch_key = _dispatch_key
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError
 
     def __enter__(self):
-        raise NotImplementedError(
-            f"{type(self).__name__}: torch.utils._python_dispatch.TorchDispatchMode steps in between operators and kernels, "
-            "where rushlight has no hook. torch.overrides.TorchFunctionMode sees every call of a function"
-        )
+        _dispatch.push_mode(self)
+        return self
 
     def __exit__(self, *exc):
+        _dispatch.pop_mode()
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        return cls(*args, **kwargs)
+
+    @classmethod
+    def is_infra_mode(cls):
         return False
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that changes nothing."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_dispatch_mode():
+    """The innermost mode of this thread, or None."""
+    return _dispatch.state.modes[-1] if _dispatch.state.modes else None
+
+
+def _get_current_dispatch_mode_stack():
+    """The modes of this thread, outermost first."""
+    return list(_dispatch.state.modes)
+
+
+def _push_mode(mode):
+    _dispatch.push_mode(mode)
+
+
+def _pop_mode(k=None):
+    return _dispatch.pop_mode()
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily(k=None):
+    """A block without the innermost mode, which it gives."""
+    mode = _dispatch.pop_mode()
+    try:
+        yield mode
+    finally:
+        _dispatch.push_mode(mode)
+
+
+@contextlib.contextmanager
+def _disable_current_modes():
+    """A block without any mode; it gives those that were on."""
+    before = list(_dispatch.state.modes)
+    while _dispatch.state.modes:
+        _dispatch.pop_mode()
+    try:
+        yield before
+    finally:
+        for mode in before:
+            _dispatch.push_mode(mode)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes=True):
+    return bool(_dispatch.state.modes)
+
+
+def is_in_any_mode_without_ignore_compile_internals():
+    return bool(_dispatch.state.modes)
 
 
 @contextlib.contextmanager
 def no_dispatch():
     """A block in which no __torch_dispatch__ is called."""
-    import rushlight as rl
-
-    before = rl._C.ops["_set_torch_dispatch"](False)
+    before = _C.ops["_set_torch_dispatch"](False)
     try:
         yield
     finally:
-        rl._C.ops["_set_torch_dispatch"](before)
-
-
-BaseTorchDispatchMode = TorchDispatchMode
-
-
-def is_traceable_wrapper_subclass(t):
-    """Whether a tensor wraps others for the compiler: never."""
-    return False
+        _C.ops["_set_torch_dispatch"](before)
 
 
 def is_traceable_wrapper_subclass_type(t):
-    return False
+    """Whether a class wraps tensors and says how: __tensor_flatten__ and __tensor_unflatten__."""
+    return (
+        issubclass(t, rl.Tensor)
+        and t is not rl.Tensor
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
 
 
-def _get_current_dispatch_mode():
-    return None
+def is_traceable_wrapper_subclass(t):
+    """Whether t is a tensor that wraps others and says how."""
+    return isinstance(t, rl.Tensor) and is_traceable_wrapper_subclass_type(type(t))
 
 
-def _get_current_dispatch_mode_stack():
-    return []
+def transform_subclass(t, callback, outer_size=None, outer_stride=None):
+    """t with callback(name, inner) in the place of each tensor that it wraps."""
+    outer_size = t.size() if outer_size is None else outer_size
+    outer_stride = t.stride() if outer_stride is None else outer_stride
+    attrs, ctx = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in attrs}
+    made = type(t).__tensor_unflatten__(inner, ctx, outer_size, outer_stride)
+    if made.shape != outer_size:
+        raise AssertionError(
+            f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {outer_size}, but got: "
+            f"{made.shape}"
+        )
+    return made
 
 
-@contextlib.contextmanager
-def _disable_current_modes():
-    yield []
+def get_alias_info(func):
+    return func._schema
 
 
 def return_and_correct_aliasing(func, args, kwargs, out):
+    """`out` as a __torch_dispatch__ should return it: what was written to in place is the argument itself."""
+    schema = func._schema
+
+    def written(letters):
+        for i, a in enumerate(schema.arguments):
+            if a.alias_info is not None and a.alias_info.is_write and a.alias_info.before_set & letters:
+                if not a.kwarg_only and i < len(args):
+                    return args[i]
+                return (kwargs or {}).get(a.name)
+        return None
+
+    def corrected(info, value):
+        if info.alias_info is None or not info.alias_info.is_write:
+            return value
+        found = written(info.alias_info.before_set)
+        return value if found is None else found
+
+    if len(schema.returns) == 1:
+        return corrected(schema.returns[0], out)
+    if isinstance(out, (list, tuple)) and len(schema.returns) == len(out):
+        return type(out)(map(corrected, schema.returns, out))
     return out
 
 

@@ -1,22 +1,29 @@
-"""Dictionaries whose keys are tensors by identity, held weakly."""
+"""Dictionaries whose keys are tensors by identity, held weakly; weak references to tensors."""
 
 import weakref
 from collections.abc import MutableMapping
+from weakref import ref
 
 from rushlight._missing import teach as _teach
 
-WeakRef = weakref.ref
-TensorWeakRef = weakref.ref
+WeakRef = ref
+__all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 
 class WeakIdRef(weakref.ref):
     """A weak reference that is equal to another one of the same object."""
 
-    __slots__ = ("_id",)
+    __slots__ = ["_id"]
 
     def __init__(self, key, callback=None):
-        super().__init__(key, callback)
         self._id = id(key)
+        super().__init__(key, callback)
+
+    def __call__(self):
+        found = super().__call__()
+        if hasattr(found, "_fix_weakref"):
+            found._fix_weakref()
+        return found
 
     def __hash__(self):
         return self._id
@@ -26,21 +33,28 @@ class WeakIdRef(weakref.ref):
         return a is b if a is not None and b is not None else self is other
 
 
+class _WeakHashRef(weakref.ref):
+    """A weak reference that is equal to another one of an equal object."""
+
+    __slots__ = ["_id"]
+
+    def __init__(self, key, callback=None):
+        self._id = hash(key)
+        super().__init__(key, callback)
+
+    def __hash__(self):
+        return self._id
+
+    def __eq__(self, other):
+        a, b = self(), other()
+        return a == b if a is not None and b is not None else self is other
+
+
 class WeakIdKeyDictionary(MutableMapping):
     """{object: value} by identity; an entry goes when its object does."""
 
     def __init__(self, dict=None, ref_type=WeakIdRef):
         self.ref_type, self.data = ref_type, {}
-        if dict is not None:
-            self.update(dict)
-
-    def _key(self, key, callback=None):
-        return self.ref_type(key, callback)
-
-    def __getitem__(self, key):
-        return self.data[self._key(key)]
-
-    def __setitem__(self, key, value):
         owner = weakref.ref(self)
 
         def gone(reference):
@@ -48,20 +62,135 @@ class WeakIdKeyDictionary(MutableMapping):
             if mapping is not None:
                 mapping.data.pop(reference, None)
 
-        self.data[self._key(key, gone)] = value
+        self._gone = gone
+        if dict is not None:
+            self.update(dict)
+
+    def __getitem__(self, key):
+        return self.data[self.ref_type(key)]
+
+    def __setitem__(self, key, value):
+        self.data[self.ref_type(key, self._gone)] = value
 
     def __delitem__(self, key):
-        del self.data[self._key(key)]
+        del self.data[self.ref_type(key)]
 
     def __iter__(self):
-        return (key for reference in list(self.data) if (key := reference()) is not None)
+        return self.keys()
 
     def __len__(self):
         return sum(reference() is not None for reference in list(self.data))
 
     def __contains__(self, key):
-        return self._key(key) in self.data
+        try:
+            reference = self.ref_type(key)
+        except TypeError:
+            return False
+        return reference in self.data
+
+    def __repr__(self):
+        return f"<{type(self).__name__} at {id(self):#x}>"
+
+    def _alive(self):
+        for reference, value in list(self.data.items()):
+            key = reference()
+            if key is not None:
+                yield reference, key, value
+
+    def keys(self):
+        return (key for _, key, _ in self._alive())
+
+    def values(self):
+        return (value for _, _, value in self._alive())
+
+    def items(self):
+        return ((key, value) for _, key, value in self._alive())
+
+    def keyrefs(self):
+        """The weak references that are the keys."""
+        return list(self.data)
+
+    def popitem(self):
+        while True:
+            reference, value = self.data.popitem()
+            key = reference()
+            if key is not None:
+                return key, value
+
+    def pop(self, key, *default):
+        return self.data.pop(self.ref_type(key), *default)
+
+    def get(self, key, default=None):
+        return self.data.get(self.ref_type(key), default)
+
+    def setdefault(self, key, default=None):
+        return self.data.setdefault(self.ref_type(key, self._gone), default)
+
+    def update(self, dict=None, **kwargs):
+        if dict is not None:
+            for key, value in dict.items() if hasattr(dict, "items") else dict:
+                self[key] = value
+        if kwargs:
+            for key, value in kwargs.items():
+                self[key] = value
+
+    def copy(self):
+        new = type(self)(ref_type=self.ref_type)
+        new.update(self)
+        return new
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        from copy import deepcopy
+
+        new = type(self)(ref_type=self.ref_type)
+        for key, value in self.items():
+            new[key] = deepcopy(value, memo)
+        return new
+
+    def __or__(self, other):
+        if not hasattr(other, "items"):
+            return NotImplemented
+        new = self.copy()
+        new.update(other)
+        return new
+
+    def __ror__(self, other):
+        if not hasattr(other, "items"):
+            return NotImplemented
+        new = type(self)(ref_type=self.ref_type)
+        new.update(other)
+        new.update(self)
+        return new
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def __eq__(self, other):
+        if not hasattr(other, "items"):
+            return NotImplemented
+        return {id(k): v for k, v in self.items()} == {id(k): v for k, v in other.items()}
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 WeakTensorKeyDictionary = WeakIdKeyDictionary
+
+
+class TensorWeakRef:
+    """A weak reference to a tensor; called, it gives the tensor or None."""
+
+    def __init__(self, tensor):
+        import rushlight as rl
+
+        if not isinstance(tensor, rl.Tensor):
+            raise AssertionError(f"TensorWeakRef: expected a Tensor, got {type(tensor).__name__}")
+        self.ref = weakref.ref(tensor)
+
+    def __call__(self):
+        return self.ref()
+
+
 __getattr__ = _teach(__name__)

@@ -18,18 +18,24 @@ def _apply(self, fn, recurse=True):
         with rl.no_grad():
             changed = fn(param)
         grad = param.grad
-        swap = _swaps() and not isinstance(param, UninitializedTensorMixin)
+        swap = (_swaps() or _wraps(changed)) and not isinstance(param, UninitializedTensorMixin)
         if swap:
-            fresh = Parameter(changed, param.requires_grad)
-            rl.utils.swap_tensors(param, fresh)
-        elif (param.device.type == "meta") != (changed.device.type == "meta"):
+            fresh = changed if isinstance(changed, Parameter) else Parameter(changed, param.requires_grad)
+            param.grad = None
+            try:
+                if fresh is not param:
+                    rl.utils.swap_tensors(param, fresh)
+            except Exception as error:
+                param.grad = grad
+                raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        elif _overwrites() or (param.device.type == "meta") != (changed.device.type == "meta"):
             param = Parameter(changed, param.requires_grad)
             self._parameters[name] = param
         else:
             param.data = changed
         if grad is not None:
             with rl.no_grad():
-                param.grad = fn(grad).requires_grad_(grad.requires_grad)
+                _give_grad(param, grad, fn(grad), swap)
     for name, buffer in self._buffers.items():
         if buffer is not None:
             self._buffers[name] = fn(buffer)
@@ -57,9 +63,30 @@ def to(self, *args, **kwargs):
     return self._apply(convert)
 
 
+def _give_grad(param, grad, changed, swap):
+    """Sets param.grad to the converted gradient; if parameters are swapped, to the same object."""
+    requires_grad = grad.requires_grad
+    if swap and changed is not grad:
+        rl.utils.swap_tensors(grad, changed)
+        changed = grad
+    param.grad = changed.requires_grad_(requires_grad)
+
+
 def _swaps():
-    future = getattr(rl, "__future__", None)
-    return future is not None and future.get_swap_module_params_on_conversion()
+    return rl.__future__.get_swap_module_params_on_conversion()
+
+
+def _overwrites():
+    return rl.__future__.get_overwrite_module_params_on_conversion()
+
+
+def _wraps(t):
+    """Whether t is a tensor without memory of its own, whose data can't be given to another."""
+    if type(t) in (rl.Tensor, Parameter):
+        return False
+    from rushlight.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    return is_traceable_wrapper_subclass(t)
 
 
 def _parse_to(

@@ -121,6 +121,22 @@ def _load_from_state_dict(
                     unexpected_keys.append(key)
 
 
+def _swap_in(param, value, assign):
+    """Puts what param.module_load(value) gives in the place of param, whose object stays."""
+    new = param.module_load(value, assign=assign)
+    if new is value or new is param:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if isinstance(param, Parameter):
+        if isinstance(new, Parameter):
+            new.requires_grad_(param.requires_grad)
+        else:
+            new = Parameter(new, requires_grad=param.requires_grad)
+    rl.utils.swap_tensors(param, new)
+
+
 def _load_one(self, name, param, key, value, assign, error_msgs):
     if not isinstance(value, Tensor):
         error_msgs.append(
@@ -145,7 +161,9 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
         )
     try:
         with rl.no_grad():
-            if assign:
+            if not lazy and rl.__future__.get_swap_module_params_on_conversion():
+                _swap_in(param, value, assign)
+            elif assign:
                 if isinstance(param, Parameter):
                     if not isinstance(value, Parameter):
                         value = Parameter(value, requires_grad=param.requires_grad)
@@ -159,9 +177,10 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
             else:
                 param.copy_(value)
     except Exception as error:
+        what = "swapping" if rl.__future__.get_swap_module_params_on_conversion() else "copying"
         shapes = "" if lazy else f"whose dimensions in the model are {param.size()} and "
         error_msgs.append(
-            f'While copying the parameter named "{key}", {shapes}whose dimensions in the checkpoint are '
+            f'While {what} the parameter named "{key}", {shapes}whose dimensions in the checkpoint are '
             f"{value.size()}, an exception occurred : {error.args}."
         )
 
