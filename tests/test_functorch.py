@@ -235,3 +235,44 @@ def test_names_of_convolution_kernels():
     with rl.backends.mkldnn.flags(enabled=False):
         assert not rl._C._get_mkldnn_enabled()
     assert rl._C._get_mkldnn_enabled()
+
+
+def test_patterns_of_dimensions():
+    from rushlight.functorch.einops import rearrange
+    from rushlight.functorch.einops._parsing import ParsedExpression, parse_pattern
+
+    x = rl.arange(24).view(2, 3, 4)
+    assert rl.equal(rearrange(x, "... -> (...)"), x.flatten())
+    assert rl.equal(rearrange(x, "a b c -> c (a b)"), x.permute(2, 0, 1).reshape(4, 6))
+    assert rl.equal(rearrange([x, x], "... -> ..."), rl.stack([x, x]))
+    assert ParsedExpression("a ... (b 1) 5").composition[:3] == [["a"], "\u2026", ["b"]]
+    for pattern in ("a b -> a b ...", "a a -> a a", "(a (b)) -> a b", "_a -> _a", "(...) -> ..."):
+        with pytest.raises(ValueError):
+            parse_pattern(pattern, {})
+
+
+def test_modules_called_with_other_tensors():
+    from rushlight.nn.utils import stateless
+
+    m = nn.Sequential(nn.Linear(1, 1))
+    m.note = 3.0
+    m[0].above = m  # below itself
+    x, w = rl.ones(1, 1), rl.full((1, 1), 2.0)
+    out = func.functional_call(m[0], {"weight": w, "above.0.bias": rl.zeros(1)}, x, tie_weights=False)
+    assert out.item() == 2.0
+    del m[0].above
+    with pytest.raises(TypeError, match="attribute `note`: 3.0 is not an instance of torch.Tensor"):
+        func.functional_call(m, {"note": w}, x)
+    with pytest.raises(TypeError, match="is not an instance of torch.Tensor"):
+        func.functional_call(m, {"0.weight": 5}, x)
+    with pytest.raises(ValueError, match="appeared in multiple dictionaries"):
+        func.functional_call(m, ({"0.weight": w}, {"0.weight": w}), x)
+    with pytest.raises(RuntimeError, match="Jitted modules"):
+        func.functional_call(rl.jit.script(m), {}, x)
+    with pytest.warns(FutureWarning, match="Please use `torch.func.functional_call`"):
+        stateless.functional_call(m, {"0.weight": w}, x)
+
+
+def test_continuous_bernoulli_at_the_ends():
+    d = rl.distributions.ContinuousBernoulli(logits=rl.tensor([1e9, -1e9]))
+    assert d.log_prob(rl.tensor([1.0, 0.0])).isfinite().all()

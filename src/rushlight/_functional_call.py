@@ -12,12 +12,18 @@ _NOTHING = object()
 
 def _slots(module):
     """path: (table that holds the tensor, its key there), for every parameter and buffer under all of its paths."""
-    slots = {}
-    for prefix, sub in module.named_modules(remove_duplicate=False):
+    slots: dict = {}
+
+    def walk(sub, prefix, above):
         for table in (sub._parameters, sub._buffers):
             for key, tensor in table.items():
                 if tensor is not None:
-                    slots[f"{prefix}.{key}" if prefix else key] = table, key
+                    slots[prefix + key] = table, key
+        for name, child in sub._modules.items():
+            if child is not None and id(child) not in above:  # a module below itself is walked once
+                walk(child, f"{prefix}{name}.", {*above, id(child)})
+
+    walk(module, "", {id(module)})
     return slots
 
 
@@ -49,6 +55,18 @@ def _check_all_given(module, given, slots):
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(parts))
 
 
+def _new_slot(module, path, value):
+    owner, _, key = path.rpartition(".")
+    sub = module.get_submodule(owner)
+    for table in (sub._parameters, sub._buffers):  # a path through a module that is below itself
+        if key in table:
+            return table, key
+    old = sub.__dict__.get(key)
+    if old is not None and not isinstance(old, rl.Tensor):
+        raise TypeError(f"attribute `{path}`: {old} is not an instance of torch.Tensor")
+    return (sub._parameters if isinstance(value, rl.nn.Parameter) else sub.__dict__), key
+
+
 @contextlib.contextmanager
 def replaced(module, tensors, tie_weights=True, strict=False):
     """Within the block, the module has the given tensors in place of its own. What it assigns to them is found in
@@ -57,9 +75,11 @@ def replaced(module, tensors, tie_weights=True, strict=False):
     given = _spread(tensors, slots) if tie_weights else dict(tensors)
     if strict:
         _check_all_given(module, given, slots)
-    for path in given.keys() - slots.keys():  # for the time of the block a plain attribute of its module
-        owner, _, key = path.rpartition(".")
-        slots[path] = module.get_submodule(owner).__dict__, key
+    for path in given:  # for the time of the block an attribute of its module
+        if path not in slots:
+            slots[path] = _new_slot(module, path, given[path])
+        if given[path] is not None and not isinstance(given[path], rl.Tensor):
+            raise TypeError(f"{given[path]} is not an instance of torch.Tensor")
     own = []
     try:
         for path, tensor in given.items():
@@ -80,6 +100,10 @@ def replaced(module, tensors, tie_weights=True, strict=False):
 
 
 def call(module, tensors, args, kwargs, tie_weights, strict):
+    if isinstance(module, rl.jit.ScriptModule):
+        raise RuntimeError(
+            "The stateless API can't be used with Jitted modules: call it on the module before jit"
+        )
     positional = () if args is None else args if isinstance(args, tuple) else (args,)
     with replaced(module, tensors, tie_weights, strict):
         return module(*positional, **(kwargs or {}))
@@ -112,7 +136,7 @@ def _merged(dicts):
         twice = sorted(merged.keys() & d.keys())
         if twice:
             raise ValueError(
-                f"{twice} appear in multiple dictionaries; behavior of functional call is ambiguous"
+                f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous"
             )
         merged.update(d)
     return merged

@@ -11,7 +11,7 @@ def _sides(pattern):
 
 
 def _groups(side, pattern):
-    """One list of names for each dimension of a side; `...` stands alone."""
+    """One list of names for each dimension of a side; `...` outside of brackets is a word instead."""
     groups, inside = [], None
     for word in side.replace("(", " ( ").replace(")", " ) ").split():
         if word == "(":
@@ -29,12 +29,12 @@ def _groups(side, pattern):
         elif word != "..." and not word.isidentifier():
             raise ValueError(f"rearrange: invalid name {word!r} in {pattern!r}")
         elif inside is None:
-            groups.append([word])
+            groups.append(word if word == "..." else [word])
         else:
             inside.append(word)
     if inside is not None:
         raise ValueError(f"rearrange: '(' without ')' in {pattern!r}")
-    names = [name for group in groups for name in group]
+    names = [name for group in groups for name in ([group] if group == "..." else group)]
     if len(set(names)) != len(names):
         raise ValueError(f"rearrange: a name appears twice on one side of {pattern!r}")
     return groups
@@ -42,8 +42,8 @@ def _groups(side, pattern):
 
 def _expanded(groups, rank, pattern):
     """The groups with `...` replaced by as many names as it stands for."""
-    extra = rank - (len(groups) - (["..."] in groups))
-    if extra < 0 or (extra and ["..."] not in groups):
+    extra = rank - (len(groups) - ("..." in groups))
+    if extra < 0 or (extra and "..." not in groups):
         raise ValueError(f"rearrange: {pattern!r} does not fit a tensor of {rank} dimensions")
     return [f"...{k}" for k in range(extra)]
 
@@ -57,13 +57,13 @@ def rearrange(tensor, pattern, **axes_lengths):
     if not isinstance(tensor, rl.Tensor):
         tensor = rl.stack(list(tensor))
     left, right = _sides(pattern)
-    if any("..." in group and len(group) > 1 for group in left):
+    if any("..." in group for group in left if isinstance(group, list)):
         raise ValueError(f"rearrange: '...' inside brackets on the left of {pattern!r}")
     rest = _expanded(left, tensor.dim(), pattern)
 
     def filled(groups):
         for group in groups:
-            if group == ["..."]:
+            if group == "...":
                 yield from ([name] for name in rest)
             else:
                 yield [n for name in group for n in (rest if name == "..." else [name])]

@@ -240,7 +240,7 @@ def test_errors_name_the_part_of_the_model():
 def test_functional_call_and_parametrize():
     m = nn.Linear(2, 2, bias=False)
     before = m.weight
-    out = nn.utils.stateless.functional_call(m, {"weight": rl.eye(2) * 3}, rl.ones(1, 2))
+    out = rl.func.functional_call(m, {"weight": rl.eye(2) * 3}, rl.ones(1, 2))
     assert out.tolist() == [[3.0, 3.0]]
     assert m.weight is before
 

@@ -1,10 +1,23 @@
 """torch._C._functorch: levels of vmap by hand, and questions about the tensors inside."""
 
+import enum
+
 import rushlight as rl
 from rushlight._vmap import Batched, _levels, batched_at, inside, physical, wrap
 from rushlight._vmap import get_unwrapped as get_unwrapped
 from rushlight._vmap import is_batchedtensor as is_batchedtensor
 from rushlight._vmap_rules._apply import fallback
+
+
+class TransformType(enum.Enum):
+    """The kinds of transforms."""
+
+    Torch = 0
+    Vmap = 1
+    Grad = 2
+    Jvp = 3
+    Functionalize = 4
+
 
 _open: list = []  # the blocks of _vmap_increment_nesting
 

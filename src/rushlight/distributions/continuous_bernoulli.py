@@ -5,7 +5,7 @@ import rushlight as rl
 from . import constraints
 from ._probs_or_logits import Binary, given_one
 from .exp_family import ExponentialFamily
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
@@ -36,6 +36,11 @@ class ContinuousBernoulli(Binary, ExponentialFamily):
             (self.logits,) = broadcast_all(logits)
         self._lims = lims
         super().__init__(self._param.size(), validate_args=validate_args)
+
+    @lazy_property
+    def probs(self):
+        # Not quite 0 or 1, where the formulas are infinite.
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def expand(self, batch_shape, _instance=None):
         new = self._expanded(ContinuousBernoulli, batch_shape, ("probs", "logits"), _instance=_instance)

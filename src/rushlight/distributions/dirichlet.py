@@ -6,6 +6,13 @@ from .exp_family import ExponentialFamily
 __all__ = ["Dirichlet"]
 
 
+def _Dirichlet_backward(x, concentration, grad_output):
+    """The gradient of a draw x by the concentration."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    grad = rl._dirichlet_grad(x, concentration, total)
+    return grad * (grad_output - (x * grad_output).sum(-1, True))
+
+
 class _Dirichlet:
     """Namespace of the differentiable draw, made when first used (autograd loads with the core)."""
 
@@ -24,10 +31,7 @@ class _Dirichlet:
 
                 @staticmethod
                 def backward(ctx, grad_output):
-                    x, concentration = ctx.saved_tensors
-                    total = concentration.sum(-1, True).expand_as(concentration)
-                    grad = rl._dirichlet_grad(x, concentration, total)
-                    return grad * (grad_output - (x * grad_output).sum(-1, True))
+                    return _Dirichlet_backward(*ctx.saved_tensors, grad_output)
 
             cls.function = Draw
         return cls.function.apply(concentration)

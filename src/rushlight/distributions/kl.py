@@ -62,3 +62,11 @@ def kl_divergence(p, q):
             f"No KL(p || q) is implemented for {type(p).__name__} and {type(q).__name__}; register_kl adds one"
         )
     return fun(p, q)
+
+
+def __getattr__(name):
+    if name == "_kl_expfamily_expfamily":
+        from ._kl_same import _exponential_family
+
+        return _exponential_family
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

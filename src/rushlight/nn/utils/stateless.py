@@ -1,5 +1,7 @@
 """Calling a module with other parameters than its own: the older home of torch.func.functional_call."""
 
+import warnings
+
 import rushlight as rl
 from rushlight._functional_call import call
 from rushlight._functional_call import replaced as _replaced
@@ -7,9 +9,11 @@ from rushlight._functional_call import replaced as _replaced
 __all__ = ["functional_call"]
 
 
-def _reparametrize_module(module, tensors, tie_weights=False, strict=False, stack_weights=False):
+def _reparametrize_module(
+    module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False
+):
     """Within the block, the module has the given tensors in place of its own."""
-    return _replaced(module, tensors, tie_weights, strict)
+    return _replaced(module, parameters_and_buffers, tie_weights, strict)
 
 
 def functional_call(
@@ -21,6 +25,19 @@ def functional_call(
         tie_weights: a tensor given under one of its names stands for all of them.
         strict: all of them, and no others, must be given.
     """
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated. Please use `torch.func.functional_call` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _functional_call(
+        module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
+    )
+
+
+def _functional_call(
+    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
+):
     if not isinstance(module, rl.nn.Module):
         raise TypeError(f"functional_call: expected a Module, got {type(module).__name__}")
     return call(module, parameters_and_buffers, args, kwargs, tie_weights, strict)
