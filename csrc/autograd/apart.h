@@ -2,6 +2,7 @@
 // For ops that PyTorch computes on a rearranged copy of an operand and we do not: the operand may be written to.
 #pragma once
 #include "autograd/record.h"
+#include "base/interrupt.h"
 
 namespace rl {
 
@@ -13,6 +14,7 @@ void copy_apart(Storage* written);
 
 // To be called before a tensor's memory is written to.
 inline void before_write(const Tensor& t) {
+  t_interruptible = false;  // half of a write must not stay
   if (t.storage()->kept_apart) copy_apart(t.storage());
 }
 

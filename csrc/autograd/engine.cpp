@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/grad_mode.h"
@@ -9,6 +10,7 @@
 #include "autograd/profile.h"
 #include "autograd/record.h"
 #include "autograd/stack.h"
+#include "base/interrupt.h"
 #include "tensor/overlap.h"
 
 namespace rl {
@@ -35,10 +37,10 @@ void check_saved(Node& node);  // autograd/node.cpp
 
 namespace {
 
+class Run;
+
 uint64_t g_runs = 0;
-thread_local int t_depth = 0;
-thread_local uint64_t t_run = 0;
-thread_local std::vector<PyObject*> t_callbacks;
+thread_local Run* t_run = nullptr;  // the innermost backward of this thread
 
 struct Later {
   bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
@@ -58,91 +60,162 @@ struct Capture {
   int64_t input;
 };
 
+// Note [Threads of backward]
+// A graph may be visited by several backwards at a time: one that a node or a hook of another one starts, and those of
+// other threads, which run while a kernel or a hook has released the interpreter lock. So what a backward knows of a
+// node is its own (`State`); the node remembers the last backward that visited it and the place of its state there. A
+// backward that finds another one's number looks its own place up in a table, which is made when that first happens.
+// Finding the nodes of the graph allocates no Python objects, and so happens without a change of threads.
 class Run {
  public:
-  explicit Run(const BackwardCall& call) : call_(call), id_(++g_runs), began_(last_sequence()) {}
+  struct State {
+    Node* node;
+    uint32_t pending = 0;
+    bool needed = false, captured = false;
+    Grads incoming;
+  };
+
+  explicit Run(const BackwardCall& call)
+      : call_(call), id_(++g_runs), began_(last_sequence()), outer_(std::exchange(t_run, this)) {}
   ~Run() {
-    for (Node* n : visited_) {
-      n->incoming.clear();
-      n->captured = false;
-      n->run = 0;
-      Py_DECREF(reinterpret_cast<PyObject*>(n));
+    t_run = outer_;
+    for (State& s : states_) s.incoming.clear();
+    for (State& s : states_) {
+      if (s.node->run == id_) s.node->run = 0;
+      Py_DECREF(reinterpret_cast<PyObject*>(s.node));
     }
-    for (Suspended& s : suspended_) {  // an outer run's bookkeeping on nodes that this run shared with it
-      s.node->run = s.run;
-      s.node->pending = s.pending;
-      s.node->needed = s.needed;
-      s.node->captured = s.captured;
-      s.node->incoming = std::move(s.incoming);
-    }
+    for (PyObject* f : callbacks_) Py_DECREF(f);
   }
+  Run(const Run&) = delete;
 
   uint64_t id() const { return id_; }
+  bool retains_graph() const { return call_.retain_graph; }
+  const Node* running() const { return running_; }
+  void queue(PyObject* f) { callbacks_.push_back(Py_NewRef(f)); }
+  bool needs(Node* from, Node* to) {
+    // A node that this run records may save what nobody asks for now.
+    if (call_.inputs.empty() || !from->sequence || from->sequence > began_ || !find(from)) return true;
+    State* s = find(to);
+    return !s || s->needed;
+  }
+  bool reaches(Node* n) {
+    State* s = find(n);
+    return s && s->needed;
+  }
+  bool captured(Node* n) {
+    State* s = find(n);
+    return s && s->captured;
+  }
 
   Tensors go() {
     site_ = Site::here();
     results_.resize(call_.accumulate ? 0 : call_.inputs.size());
-    collect_inputs();
-    std::vector<Edge> roots;
+    std::vector<Edge> inputs = collect_inputs();
     for (int64_t i = 0; i < call_.roots.size(); ++i) {
-      roots.push_back(gradient_edge(call_.roots[i].get()));
-      CHECK(roots.back().node, Runtime, "element ", i, " of tensors does not require grad and does not have a grad_fn");
+      roots_.push_back(gradient_edge(call_.roots[i].get()));
+      CHECK(roots_.back().node, Runtime, "element ", i,
+            " of tensors does not require grad and does not have a grad_fn");
     }
-    for (Edge& e : roots) discover(e.node), ran_before_ |= e.node->done != 0;
+    for (const Capture& c : captures_) enter(c.node).captured = true;
+    for (Edge& e : roots_) discover(e.node), ran_before_ |= e.node->done != 0;
     count();
-    const bool single = roots.size() == 1;  // its hooks run though it may lead to no wanted input
-    for (size_t i = 0; i < roots.size(); ++i)
-      if (single || roots[i].node->needed) send(roots[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
-    for (Edge& e : roots)
-      if ((single || e.node->needed) && e.node->pending == 0) push_once(e.node);
+    const bool single = roots_.size() == 1;  // its hooks run though it may lead to no wanted input
+    for (size_t i = 0; i < roots_.size(); ++i)
+      if (single || state(roots_[i].node).needed) send(roots_[i], call_.gradients[static_cast<int64_t>(i)], nullptr);
+    for (Edge& e : roots_) {
+      State& s = state(e.node);
+      if ((single || s.needed) && s.pending == 0) push_once(s);
+    }
     loop();
+    finish();
     return std::move(results_);
   }
 
- private:
-  struct Suspended {
-    Node* node;
-    uint64_t run;
-    uint32_t pending;
-    bool needed, captured;
-    Grads incoming;
-  };
+  // Whether the node is going to run, or has run: it leads to a gradient that is wanted.
+  bool executes(Node* n) {
+    State* s = find(n);
+    if (!s || !s->needed) return false;
+    if (call_.inputs.empty()) return true;
+    if (n->type == &NodeTypeOf<AccumulateGrad>::type) {
+      CHECK(call_.accumulate || !s->captured, Runtime,
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported.");
+      return s->captured;
+    }
+    return call_.accumulate || leads_on(*n);
+  }
 
-  // Marks the nodes where gradients of `inputs` arrive.
-  void collect_inputs() {
+  // The nodes of this run in the order in which they run.
+  std::vector<Node*> order() {
+    std::unordered_map<Node*, uint32_t> waits;
+    for (Node* n : order_)
+      if (state(n).needed)
+        for (Edge& e : n->edges)
+          if (e.node && state(e.node).needed) ++waits[e.node];
+    std::vector<Node*> heap, all;
+    auto push = [&](Node* n) {
+      heap.push_back(n);
+      std::push_heap(heap.begin(), heap.end(), Later());
+    };
+    for (Edge& e : roots_)
+      if (state(e.node).needed && !waits[e.node] && std::find(heap.begin(), heap.end(), e.node) == heap.end())
+        push(e.node);
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end(), Later());
+      Node* n = heap.back();
+      heap.pop_back();
+      all.push_back(n);
+      for (Edge& e : n->edges)
+        if (e.node && state(e.node).needed && --waits[e.node] == 0) push(e.node);
+    }
+    return all;
+  }
+
+ private:
+  // The nodes where gradients of `inputs` arrive.
+  std::vector<Edge> collect_inputs() {
+    std::vector<Edge> found;
     for (int64_t i = 0; i < call_.inputs.size(); ++i) {
       CHECK(call_.inputs[i].requires_grad(), Runtime, "One of the differentiated Tensors does not require grad");
       Edge e = gradient_edge(call_.inputs[i].get());
       if (!e.node) continue;  // a view from outside the graph: nothing reaches it
       if (call_.accumulate) retain_grad(call_.inputs[i].get());
-      enter(e.node);
-      e.node->captured = true;
       captures_.push_back({e.node, e.nr, i});
+      found.push_back(std::move(e));
     }
     std::sort(captures_.begin(), captures_.end(), [](const Capture& a, const Capture& b) { return a.node < b.node; });
+    return found;
   }
 
-  void enter(Node* n) {
-    if (n->run == id_) return;
-    if (n->run) {
-      suspended_.push_back({n, n->run, n->pending, n->needed, n->captured, std::move(n->incoming)});
-      n->incoming.clear();
-    }
+  State& enter(Node* n) {
+    if (n->run == id_) return states_[n->slot];
     n->run = id_;
-    n->pending = 0;
-    n->needed = call_.inputs.empty();
-    n->captured = false;
+    n->slot = static_cast<uint32_t>(states_.size());
     Py_INCREF(reinterpret_cast<PyObject*>(n));
-    visited_.push_back(n);
+    states_.push_back({n, 0, call_.inputs.empty(), false, {}});
+    return states_.back();
   }
+
+  // What this run knows of a node; null if it does not come there.
+  State* find(Node* n) {
+    if (n->run == id_) return &states_[n->slot];
+    if (places_.empty())
+      for (State& s : states_) places_.emplace(s.node, static_cast<uint32_t>(places_.size()));
+    auto found = places_.find(n);
+    if (found == places_.end()) return nullptr;
+    n->run = id_;
+    n->slot = found->second;
+    return &states_[found->second];
+  }
+  State& state(Node* n) { return n->run == id_ ? states_[n->slot] : *find(n); }
 
   // All nodes reachable from the root, by a loop: parents are listed before their children finish.
   void discover(Node* root) {
-    enter(root);
     std::vector<std::pair<Node*, int64_t>> stack;
     auto open = [&](Node* n) {
-      if (n->pending & kOpened) return;
-      n->pending |= kOpened;
+      State& s = enter(n);
+      if (s.pending & kOpened) return;
+      s.pending |= kOpened;
       stack.push_back({n, 0});
     };
     open(root);
@@ -153,31 +226,29 @@ class Run {
         stack.pop_back();
         continue;
       }
-      Node* child = n->edges[next++].node;
-      if (!child) continue;
-      enter(child);
-      open(child);
+      if (Node* child = n->edges[next++].node) open(child);
     }
   }
 
   // How many gradients each node waits for, and which nodes lead to a wanted input.
   void count() {
     for (Node* n : order_) {  // children first
-      n->pending &= ~kOpened;
-      if (n->captured) n->needed = true;
+      State& s = state(n);
+      s.pending &= ~kOpened;
+      if (s.captured) s.needed = true;
       for (Edge& e : n->edges)
-        if (e.node && e.node->needed) n->needed = true;
+        if (e.node && state(e.node).needed) s.needed = true;
     }
     for (Node* n : order_)
-      if (n->needed)
+      if (state(n).needed)
         for (Edge& e : n->edges)
-          if (e.node) ++e.node->pending;
+          if (e.node) ++state(e.node).pending;
   }
 
-  void push_once(Node* n) {
-    if (n->pending & kOpened) return;
-    n->pending |= kOpened;
-    heap_.push_back(n);
+  void push_once(State& s) {
+    if (s.pending & kOpened) return;
+    s.pending |= kOpened;
+    heap_.push_back(s.node);
     std::push_heap(heap_.begin(), heap_.end(), Later());
   }
 
@@ -186,22 +257,44 @@ class Run {
       std::pop_heap(heap_.begin(), heap_.end(), Later());
       Node* n = heap_.back();
       heap_.pop_back();
+      // Ctrl-C, and the program's other signal handlers.
+      if (PyErr_CheckSignals() < 0) throw Error(ErrorKind::Runtime, "");
       run(*n);
     }
   }
 
+  // Calls what was queued for the end, also what is queued meanwhile.
+  void finish() {
+    for (size_t i = 0; i < callbacks_.size(); ++i) {
+      PyObject* result = PyObject_CallNoArgs(callbacks_[i]);
+      if (!result) throw Error(ErrorKind::Runtime, "");
+      Py_DECREF(result);
+    }
+  }
+
   void run(Node& n) {
-    Grads dy = std::move(n.incoming);
-    n.incoming.clear();
+    struct Running {
+      const Node*& place;
+      const Node* before;
+      ~Running() { place = before; }
+    } running{running_, std::exchange(running_, &n)};
+    Grads dy;
+    bool captured, needed;
+    {
+      State& s = state(&n);
+      dy = std::move(s.incoming);
+      s.incoming.clear();
+      captured = s.captured, needed = s.needed;
+    }
     dy.resize(std::max<int64_t>(n.results.size(), 1));
     NoGrad mode(call_.create_graph);  // for hooks, too
     run_tensor_hooks(n, dy);
-    if (n.captured) take_captures(n, dy);
+    if (captured) take_captures(n, dy);
     bool leaf = n.type == &NodeTypeOf<AccumulateGrad>::type;
     // With inputs= only the wanted leaves accumulate.
     bool execute =
-        call_.inputs.empty() || (leaf ? n.captured && call_.accumulate
-                                      : n.needed && ((call_.accumulate && !n.type->ends_in_view) || leads_on(n)));
+        call_.inputs.empty() ||
+        (leaf ? captured && call_.accumulate : needed && ((call_.accumulate && !n.type->ends_in_view) || leads_on(n)));
     if (!execute) return;
     bool any = false;
     for (Tensor& g : dy) any |= g.defined();
@@ -223,20 +316,22 @@ class Run {
     dy.clear();
     for (int64_t i = 0; i < n.edges.size(); ++i) {
       Edge& e = n.edges[i];
-      if (!e.node || !e.node->needed) continue;  // what leads to no wanted input runs no hooks either
+      if (!e.node || !state(e.node).needed) continue;  // what leads to no wanted input runs no hooks either
       if (dx[i].defined()) send(e, std::move(dx[i]), &n);
-      if (--e.node->pending == 0) push_once(e.node);
+      State& next = state(e.node);
+      if (--next.pending == 0) push_once(next);
     }
   }
 
   bool leads_on(Node& n) {
     for (Edge& e : n.edges)
-      if (e.node && e.node->needed) return true;
+      if (e.node && state(e.node).needed) return true;
     return false;
   }
 
   Grads call_backward(Node& n, const Grads& dy) {
     Profiled timed(n.type->name, ProfileKind::Backward, &n.site, n.scope);
+    Interruptible new_gradients;
     try {
       return call_.rows < 0 ? n.type->backward(n, dy) : stacked_backward(n, dy);
     } catch (Error& e) {
@@ -267,7 +362,7 @@ class Run {
       if (is_complex(g.dtype()) && !is_complex(meta.dtype)) g = g_engine_ops.real(g);
       if (g.dtype() != meta.dtype) g = g_engine_ops.cast(g, meta.dtype);
     }
-    Grads& in = e.node->incoming;
+    Grads& in = state(e.node).incoming;
     if (in.size() <= e.nr) in.resize(std::max<int64_t>(e.nr + 1, e.node->results.size()));
     Tensor& slot = in[e.nr];
     if (!slot.defined()) slot = std::move(g);
@@ -303,9 +398,14 @@ class Run {
   bool ran_before_ = false;  // a root was a root, or within a graph, of an earlier run
   uint64_t began_;           // the last call recorded before this run
   Site site_;
-  std::vector<Node*> visited_, order_, heap_;
+  Run* outer_;
+  const Node* running_ = nullptr;
+  std::vector<State> states_;
+  std::unordered_map<const Node*, uint32_t> places_;
+  std::vector<Node*> order_, heap_;
+  std::vector<Edge> roots_;
   std::vector<Capture> captures_;
-  std::vector<Suspended> suspended_;
+  std::vector<PyObject*> callbacks_;
   Tensors results_;
 };
 
@@ -359,39 +459,28 @@ void Run::check_nan(Node& n, const Grads& dx) {
 }  // namespace
 
 Tensors run_backward(const BackwardCall& call) {
-  struct Depth {
-    Depth() { ++t_depth; }
-    ~Depth() { --t_depth; }
-  };
-  Tensors results;
-  {
-    Depth depth;
-    Run run(call);
-    struct Numbered {
-      uint64_t outer;
-      ~Numbered() { t_run = outer; }
-    } numbered{std::exchange(t_run, run.id())};
-    StackedRows stacked(call.rows);
-    results = run.go();
-  }
-  if (t_depth == 0 && !t_callbacks.empty()) {
-    std::vector<PyObject*> callbacks = std::move(t_callbacks);
-    t_callbacks.clear();
-    bool failed = false;
-    for (PyObject* f : callbacks) {
-      PyObject* r = failed ? nullptr : PyObject_CallNoArgs(f);
-      failed |= r == nullptr;
-      Py_XDECREF(r);
-      Py_DECREF(f);
-    }
-    if (failed) throw Error(ErrorKind::Runtime, "");
-  }
-  return results;
+  Run run(call);
+  StackedRows stacked(call.rows);
+  return run.go();
 }
 
-bool in_backward() { return t_depth > 0; }
-uint64_t current_backward() { return t_run; }
-void queue_callback(PyObject* f) { t_callbacks.push_back(Py_NewRef(f)); }
+bool in_backward() { return t_run; }
+uint64_t current_backward() { return t_run ? t_run->id() : 0; }
+bool keeps_graph() { return t_run && t_run->retains_graph(); }
+const Node* current_node() { return t_run ? t_run->running() : nullptr; }
+bool will_reach(Node& node) { return t_run && t_run->reaches(&node); }
+bool will_run(Node& node) { return t_run && t_run->executes(&node); }
+bool is_captured(Node& node) { return t_run && t_run->captured(&node); }
+std::vector<Node*> execution_order() { return t_run ? t_run->order() : std::vector<Node*>(); }
+void queue_callback(PyObject* f) {
+  CHECK(t_run, Runtime, "Final callbacks can only be installed during backward pass.");
+  t_run->queue(f);
+}
+
+bool Node::needs(int64_t input) const {
+  Node* to = input < edges.size() ? edges[input].node : nullptr;
+  return to && (!t_run || t_run->needs(const_cast<Node*>(this), to));
+}
 
 // dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.
 Grads AccumulateGrad::backward(const Grads& dy) {
@@ -402,7 +491,16 @@ Grads AccumulateGrad::backward(const Grads& dy) {
     run_post_accumulate_hooks(variable);
     return {};
   }
-  Tensor g = dy[0];
+  {
+    GradientLock lock(adding);
+    add(dy[0]);
+  }
+  run_post_accumulate_hooks(variable);
+  return {};
+}
+
+void AccumulateGrad::add(Tensor g) {
+  TensorObject* v = variable.get();
   if (v->grad && v->grad->lazy()) {
     Tensor plain = g_engine_ops.resolved(Tensor::borrow(v->grad));
     Py_SETREF(v->grad, reinterpret_cast<TensorObject*>(plain.release()));
@@ -432,7 +530,7 @@ Grads AccumulateGrad::backward(const Grads& dy) {
     v->grad = reinterpret_cast<TensorObject*>(g.release());
   } else if (!grad_enabled()) {
     Tensor have = Tensor::borrow(v->grad);
-    check_inplace(have, true);
+    check_inplace(have, true);  // also makes the addition uninterruptible
     check_no_internal_overlap(have);
     CHECK(expandable(g.sizes(), have.sizes()), Runtime, "output with shape ", to_text(have.sizes()),
           " doesn't match the broadcast shape ", to_text(g.sizes()),
@@ -442,10 +540,8 @@ Grads AccumulateGrad::backward(const Grads& dy) {
   } else {
     Tensor sum = g_engine_ops.add(Tensor::borrow(v->grad), g);
     TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(sum.release()));
-    Py_DECREF(old);
+    Py_XDECREF(old);
   }
-  run_post_accumulate_hooks(variable);
-  return {};
 }
 
 }  // namespace rl

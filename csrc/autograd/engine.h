@@ -1,5 +1,7 @@
 // backward(): from the roots to the leaves, each node once, when all gradients of its results are there.
 #pragma once
+#include <vector>
+
 #include "autograd/node.h"
 
 namespace rl {
@@ -19,9 +21,15 @@ Tensors run_backward(const BackwardCall& call);
 
 // True while a backward runs in this thread.
 bool in_backward();
-// The number of the backward that runs in this thread (the innermost), 0 outside; nodes it will reach carry it.
+// The number of the backward that runs in this thread (the innermost), 0 outside.
 uint64_t current_backward();
-// Runs f when the current backward ends (DDP-style callbacks).
+bool keeps_graph();            // whether it was asked to retain the graph
+const Node* current_node();    // the node that it runs, or null
+bool will_reach(Node& node);   // whether a gradient is going to arrive there that is wanted, there or further on
+bool will_run(Node& node);     // whether it leads through the node to a gradient that is wanted
+bool is_captured(Node& node);  // whether the gradient that arrives there is one of those asked for
+std::vector<Node*> execution_order();  // its nodes, borrowed, in the order in which they run
+// Calls f when the current backward ends (DDP-style callbacks).
 void queue_callback(PyObject* f);
 
 }  // namespace rl

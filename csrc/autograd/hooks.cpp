@@ -10,13 +10,20 @@ namespace {
 
 [[noreturn]] void python_error() { throw Error(ErrorKind::Runtime, ""); }
 
+// A new reference, dropped at the end, also by an error; null is an error of Python's.
+struct Ref {
+  PyObject* p;
+  explicit Ref(PyObject* o) : p(o) {
+    if (!p) python_error();
+  }
+  ~Ref() { Py_DECREF(p); }
+  Ref(const Ref&) = delete;
+};
+
 // f(a), or f(a, b).
 PyObject* call(PyObject* f, PyObject* a, PyObject* b = nullptr) {
-  PyObject* args = b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a);
-  if (!args) return nullptr;
-  PyObject* result = call_stacked(f, args);
-  Py_DECREF(args);
-  return result;
+  Ref args(b ? PyTuple_Pack(2, a, b) : PyTuple_Pack(1, a));
+  return call_stacked(f, args.p);
 }
 
 PyObject* or_none(const Tensor& t) { return Py_NewRef(t.defined() ? t.object() : Py_None); }
@@ -24,34 +31,17 @@ PyObject* or_none(const Tensor& t) { return Py_NewRef(t.defined() ? t.object() :
 // f(g) for each f of a dict, each result replacing g unless it is None.
 void run_dict(PyObject* dict, Tensor& g) {
   if (!dict || PyDict_GET_SIZE(dict) == 0) return;
-  PyObject* list = PyDict_Values(dict);  // hooks may remove themselves while they run
-  if (!list) python_error();
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject* arg = or_none(g);
-    PyObject* result = call(PyList_GET_ITEM(list, i), arg);
-    Py_DECREF(arg);
-    if (!result) {
-      Py_DECREF(list);
-      python_error();
-    }
-    if (result == Py_None) {
-      Py_DECREF(result);
-      continue;
-    }
-    if (!is_tensor(result)) {
-      Py_DECREF(result);
-      Py_DECREF(list);
-      fail(ErrorKind::Type, "expected hook to return a Tensor or None");
-    }
-    Tensor replaced = g_engine_ops.resolved(Tensor::own(reinterpret_cast<TensorObject*>(result)));
-    if (g.defined() && !(replaced.sizes() == g.sizes())) {
-      Py_DECREF(list);
-      fail(ErrorKind::Runtime, "hook '' has changed the size of value: expected ", to_text(g.sizes()), ", got ",
-           to_text(replaced.sizes()));
-    }
+  Ref list(PyDict_Values(dict));  // hooks may remove themselves while they run
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.p); ++i) {
+    Ref arg(or_none(g));
+    Ref result(call(PyList_GET_ITEM(list.p, i), arg.p));
+    if (result.p == Py_None) continue;
+    CHECK(is_tensor(result.p), Type, "expected hook to return a Tensor or None");
+    Tensor replaced = g_engine_ops.resolved(Tensor::borrow(result.p));
+    CHECK(!g.defined() || replaced.sizes() == g.sizes(), Runtime, "hook '' has changed the size of value: expected ",
+          to_text(g.sizes()), ", got ", to_text(replaced.sizes()));
     g = std::move(replaced);
   }
-  Py_DECREF(list);
 }
 
 PyObject* as_tuple(const Grads& grads) {
@@ -110,6 +100,8 @@ void run_tensor_hooks(Node& node, Grads& dy) {
     PyObject* o = PyWeakref_GetObject(weak);
     if (!o || o == Py_None || nr >= dy.size() || !dy[nr].defined()) continue;
     Tensor t = Tensor::borrow(o);
+    static auto* retaining = new std::recursive_mutex;  // rarely contended: one for all tensors
+    GradientLock lock(*retaining);
     Tensor sum = t->grad                             ? g_engine_ops.add(Tensor::borrow(t->grad), dy[nr])
                  : grad_enabled() || dy[nr]->grad_fn ? dy[nr]
                                                      : g_engine_ops.clone(dy[nr]);
@@ -120,54 +112,32 @@ void run_tensor_hooks(Node& node, Grads& dy) {
 
 void run_pre_hooks(Node& node, Grads& dy) {
   if (!node.hooks || !node.hooks->pre || PyDict_GET_SIZE(node.hooks->pre) == 0) return;
-  PyObject* list = PyDict_Values(node.hooks->pre);
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject* args = as_tuple(dy);
-    PyObject* result = call(PyList_GET_ITEM(list, i), args);
-    Py_DECREF(args);
-    if (!result) {
-      Py_DECREF(list);
-      python_error();
-    }
-    replace(dy, result);
-    Py_DECREF(result);
+  Ref list(PyDict_Values(node.hooks->pre));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.p); ++i) {
+    Ref args(as_tuple(dy));
+    Ref result(call(PyList_GET_ITEM(list.p, i), args.p));
+    replace(dy, result.p);
   }
-  Py_DECREF(list);
 }
 
 void run_post_hooks(Node& node, Grads& dx, const Grads& dy) {
   if (!node.hooks || !node.hooks->post || PyDict_GET_SIZE(node.hooks->post) == 0) return;
   dx.resize(node.edges.size());
-  PyObject* list = PyDict_Values(node.hooks->post);
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject *inputs = as_tuple(dx), *outputs = as_tuple(dy);
-    PyObject* result = call(PyList_GET_ITEM(list, i), inputs, outputs);
-    Py_DECREF(inputs);
-    Py_DECREF(outputs);
-    if (!result) {
-      Py_DECREF(list);
-      python_error();
-    }
-    replace(dx, result);
-    Py_DECREF(result);
+  Ref list(PyDict_Values(node.hooks->post));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.p); ++i) {
+    Ref inputs(as_tuple(dx)), outputs(as_tuple(dy));
+    Ref result(call(PyList_GET_ITEM(list.p, i), inputs.p, outputs.p));
+    replace(dx, result.p);
   }
-  Py_DECREF(list);
 }
 
 void run_post_accumulate_hooks(const Tensor& leaf) {
   if (!leaf->extra || !leaf->extra->post_accumulate_hooks) return;
-  PyObject* list = PyDict_Values(leaf->extra->post_accumulate_hooks);
-  if (!list) python_error();
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject* result = PyObject_CallOneArg(PyList_GET_ITEM(list, i), leaf.object());
-    bool none = result == Py_None;
-    Py_XDECREF(result);
-    if (none) continue;
-    Py_DECREF(list);
-    if (!result) python_error();
-    fail(ErrorKind::Runtime, "Tensor post accumulate grad hooks should return None.");
+  Ref list(PyDict_Values(leaf->extra->post_accumulate_hooks));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.p); ++i) {
+    Ref result(PyObject_CallOneArg(PyList_GET_ITEM(list.p, i), leaf.object()));
+    CHECK(result.p == Py_None, Runtime, "Tensor post accumulate grad hooks should return None.");
   }
-  Py_DECREF(list);
 }
 
 }  // namespace rl

@@ -43,10 +43,11 @@ struct OverwrittenBackward : Node {
 };
 Edge overwritten(const Inputs& inputs, const Tensor& like) {
   auto* node = static_cast<OverwrittenBackward*>(new_node(NodeTypeOf<OverwrittenBackward>::type));
+  NewNode made(node);
   add_edges(node, inputs);
   node->results.push_back(ResultMeta(like));
   Edge edge(node, 0);
-  finish_node(node);
+  made.finish();
   return edge;
 }
 

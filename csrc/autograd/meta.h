@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include <mutex>
+
 #include "autograd/node.h"
 
 namespace rl {
@@ -13,12 +15,31 @@ struct TensorExtra {
 };
 TensorExtra& extra_of(TensorObject* t);
 
+// Kept while one thread reads and writes a gradient: kernels in between release the interpreter lock. Waiting releases
+// it too, and the owner may come again (hooks that run a backward).
+class GradientLock {
+ public:
+  explicit GradientLock(std::recursive_mutex& mutex) : mutex_(mutex) {
+    if (mutex_.try_lock()) return;
+    PyThreadState* state = PyEval_SaveThread();
+    mutex_.lock();
+    PyEval_RestoreThread(state);
+  }
+  ~GradientLock() { mutex_.unlock(); }
+  GradientLock(const GradientLock&) = delete;
+
+ private:
+  std::recursive_mutex& mutex_;
+};
+
 // The end of the line for a leaf: adds the gradient to variable.grad.
 struct AccumulateGrad : Node {
   static constexpr const char* kName = "AccumulateGrad";
   static constexpr bool kUndefinedOk = true;
   Tensor variable;
+  std::recursive_mutex adding;
   Grads backward(const Grads& dy);
+  void add(Tensor g);
   ~AccumulateGrad();
 };
 AccumulateGrad* accumulator_of(TensorObject* leaf);  // a new reference

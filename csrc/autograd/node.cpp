@@ -80,7 +80,6 @@ int node_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(node->dict);
   Py_VISIT(node->scope);
   for (Edge& e : node->edges) Py_VISIT(reinterpret_cast<PyObject*>(e.node));
-  for (Tensor& t : node->incoming) Py_VISIT(t.object());
   if (NodeHooks* h = node->hooks) {
     for (auto& t : h->tensor_hooks) Py_VISIT(t.hook);
     for (auto& t : h->retain_grad) Py_VISIT(t.hook);
@@ -116,7 +115,6 @@ int node_clear(PyObject* self) {
   ReleaseFields fields;
   node->type->fields(*node, fields);
   node->edges.clear();
-  node->incoming.clear();
   if (NodeHooks* h = node->hooks) {
     for (auto& t : h->tensor_hooks) Py_CLEAR(t.hook);
     for (auto& t : h->retain_grad) Py_CLEAR(t.hook);
@@ -183,8 +181,7 @@ Node* construct_node(NodeType& type, void* raw, PyTypeObject* python) {
   node->released = false;
   node->done = 0;
   node->run = 0;
-  node->pending = 0;
-  node->needed = node->captured = false;
+  node->slot = 0;
   node->sequence = 0;
   return node;
 }
@@ -238,7 +235,8 @@ namespace {
 
 // Where the gradient of a saved result goes.
 Edge result_edge(Node& node, int32_t nr) {
-  return node.slices ? written_edge(*node.slices) : Edge(&node, static_cast<uint32_t>(nr));
+  const bool lives = node.slices && Py_REFCNT(reinterpret_cast<PyObject*>(node.slices)) > 0;
+  return lives ? written_edge(*node.slices) : Edge(&node, static_cast<uint32_t>(nr));
 }
 
 Saved pack(const Tensor& t, int32_t nr) {
@@ -253,10 +251,12 @@ Saved pack(const Tensor& t, int32_t nr) {
   if (t_saved_hooks && !t_saved_hooks->empty()) {
     SavedHooks hooks = t_saved_hooks->back();
     NoGrad guard;
-    s.packed_ = PyObject_CallOneArg(hooks.pack, t.object());
-    if (!s.packed_) throw Error(ErrorKind::Runtime, "");  // the Python error is set
     s.unpack_hook_ = Py_NewRef(hooks.unpack);
-    if (nr < 0 && t->wants_grad()) {  // the input's history, without its memory
+    Py_INCREF(hooks.pack);  // which may leave the block that it was set by
+    s.packed_ = PyObject_CallOneArg(hooks.pack, t.object());
+    Py_DECREF(hooks.pack);
+    if (!s.packed_) throw Error(ErrorKind::Runtime, "");  // the Python error is set
+    if (nr < 0 && t->wants_grad()) {                      // the input's history, without its memory
       const int64_t none[1] = {0};
       s.tensor_ = with_history(empty(IntSpan(none, 1), t.dtype(), t.device()), gradient_edge(t.get()));
     }
@@ -330,7 +330,10 @@ Saved save_output(Node& node, const Tensor& output, int32_t nr) {
 
 Tensor Saved::unpack(Node& node) const {
   if (packed_) {
-    PyObject* result = PyObject_CallOneArg(unpack_hook_, packed_);
+    PyObject *hook = Py_NewRef(unpack_hook_), *packed = Py_NewRef(packed_);  // a backward inside may free them
+    PyObject* result = PyObject_CallOneArg(hook, packed);
+    Py_DECREF(hook);
+    Py_DECREF(packed);
     if (!result) throw Error(ErrorKind::Runtime, "");
     if (!is_tensor(result)) {
       Py_DECREF(result);

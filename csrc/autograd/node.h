@@ -149,19 +149,14 @@ struct Node {
   bool released;     // what was saved is gone
   uint64_t done;     // the sequence number that the next call had when backward last ran through here; 0: never
 
-  // The engine's own, valid during one run.
+  // The engine's own: the backward that visits the node, and where that one has its state (Note [Threads of backward]).
   uint64_t run;
-  uint32_t pending;
-  bool needed, captured;
-  Grads incoming;
+  uint32_t slot;
 
   Node();  // not inline: each class of nodes has its own constructor, which calls this one
   ~Node();
   // Whether the gradient of an input is asked for; in a run with inputs=, whether it leads to one of them.
-  bool needs(int64_t input) const {
-    const Node* to = input < edges.size() ? edges[input].node : nullptr;
-    return to && (!run || to->needed);
-  }
+  bool needs(int64_t input) const;
   bool needs_any() const;
   // How many dimensions dy, the gradient of a result, has in front of those of the result.
   int64_t lead(const Tensor& dy, int64_t result = 0) const { return dy.dim() - results[result].sizes.size(); }

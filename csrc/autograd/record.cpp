@@ -18,12 +18,22 @@ AccumulateGrad::~AccumulateGrad() {
   if (variable.defined() && variable->accumulator == this) variable->accumulator = nullptr;
 }
 
+// The leaf's node, if it is not waiting for its destruction.
+static AccumulateGrad* living_accumulator(TensorObject* leaf) {
+  PyObject* node = reinterpret_cast<PyObject*>(leaf->accumulator);
+  if (!node || Py_REFCNT(node) == 0) return nullptr;
+  Py_INCREF(node);
+  return leaf->accumulator;
+}
+
 AccumulateGrad* accumulator_of(TensorObject* leaf) {
-  if (leaf->accumulator) {
-    Py_INCREF(reinterpret_cast<PyObject*>(leaf->accumulator));
-    return leaf->accumulator;
-  }
+  if (AccumulateGrad* have = living_accumulator(leaf)) return have;
   auto* node = static_cast<AccumulateGrad*>(new_node(NodeTypeOf<AccumulateGrad>::type));
+  // The allocation may have run the collector, and with it other threads.
+  if (AccumulateGrad* have = living_accumulator(leaf)) {
+    Py_DECREF(reinterpret_cast<PyObject*>(node));
+    return have;
+  }
   node->variable = Tensor::borrow(leaf);
   node->results.push_back(ResultMeta(node->variable));
   node->sequence = UINT64_MAX;  // runs as soon as it is ready
@@ -95,6 +105,11 @@ void attach_result(Node* node, const Tensor& y) {
   set_history(y.get(), node, nr);
 }
 
+void NewNode::drop_node(Node* node) {
+  track_node(node);  // its results may outlive it in the hands of the hook that failed
+  Py_DECREF(reinterpret_cast<PyObject*>(node));
+}
+
 void finish_node(Node* node) {
   node->sequence = next_sequence();
   node->site = Site::here();
@@ -121,11 +136,12 @@ Tensor record_not_differentiable(const char* op, Tensor y, const Inputs& inputs)
 
 Edge not_differentiable(const char* op, const Tensor& y, const Inputs& inputs) {
   auto* node = static_cast<NotDifferentiable*>(new_node(NodeTypeOf<NotDifferentiable>::type));
+  NewNode made(node);
   add_edges(node, inputs);
   node->results.push_back(ResultMeta(y));
   node->op = op;
   Edge edge(node, 0);
-  finish_node(node);
+  made.finish();
   node->sequence = UINT64_MAX;  // refuses before anything else is done, as torch's does
   return edge;
 }

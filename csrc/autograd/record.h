@@ -49,6 +49,22 @@ void attach_result(Node* node, const Tensor& y);  // y becomes the node's next r
 // Finishes a node: its line, its place in the order, visible to the collector. Takes over the caller's reference.
 void finish_node(Node* node);
 
+// A node that is being made. If what fills it throws (a pack hook of the user's may), the reference goes, and with it
+// the node and what it has saved so far.
+class NewNode {
+ public:
+  explicit NewNode(Node* node) : node_(node) {}
+  NewNode(const NewNode&) = delete;
+  ~NewNode() {
+    if (node_) drop_node(node_);
+  }
+  void finish() { finish_node(std::exchange(node_, nullptr)); }
+
+ private:
+  static void drop_node(Node* node);
+  Node* node_;
+};
+
 // Keeps a tensor for backward. Outputs are kept without their history, else node and result would own each other.
 Saved save(const Tensor& input);
 Saved save_output(Node& node, const Tensor& output, int32_t nr = 0);
@@ -61,10 +77,11 @@ inline SavedValue save(const Value& v) {
 template <class N, class Fill> Tensor record(Tensor y, const Inputs& inputs, Fill&& fill) {
   if (!will_record(inputs) || !is_differentiable(y.dtype())) return y;
   N* node = static_cast<N*>(new_node(NodeTypeOf<N>::type));
+  NewNode made(node);
   add_edges(node, inputs);
   attach_result(node, y);
   fill(*node);
-  finish_node(node);
+  made.finish();
   return y;
 }
 template <class N> Tensor record(Tensor y, const Inputs& inputs) {
@@ -74,10 +91,11 @@ template <class N> Tensor record(Tensor y, const Inputs& inputs) {
 template <class N, class Fill> void record_all(Span<Tensor> ys, const Inputs& inputs, Fill&& fill) {
   if (!will_record(inputs)) return;
   N* node = static_cast<N*>(new_node(NodeTypeOf<N>::type));
+  NewNode made(node);
   add_edges(node, inputs);
   for (const Tensor& y : ys) attach_result(node, y);
   fill(*node);
-  finish_node(node);
+  made.finish();
 }
 
 // A float op without a derivative: says so by name when backward reaches it.

@@ -37,7 +37,7 @@ Grads backward_by_rows(Node& node, const Grads& dy) {
   Grads all(edges);
   for (int64_t i = 0; i < edges; ++i) {
     const Edge& e = node.edges[i];
-    if (!rows && e.node && e.node->needed) {
+    if (!rows && node.needs(i)) {
       const ResultMeta& meta = e.node->results[e.nr];
       StackedRows none(0);
       all[i] = g_engine_ops.zeros(stacked_sizes(meta.sizes), meta.dtype, meta.device);

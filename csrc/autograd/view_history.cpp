@@ -132,8 +132,9 @@ Grads CopySlices::backward(const Grads& dy) {
 Node* history_through_base(TensorObject* t) {
   TensorObject* base = t->base;
   if (t->view_origin != ViewOrigin::Plain) fail_view(t, true);
+  Edge to_base = gradient_edge(base);  // may throw
   auto* node = static_cast<AsStridedBackward*>(new_node(NodeTypeOf<AsStridedBackward>::type));
-  node->edges.push_back(gradient_edge(base));
+  node->edges.push_back(std::move(to_base));
   node->results.push_back(ResultMeta(Tensor::borrow(t)));
   node->describe(base, t);
   Py_INCREF(reinterpret_cast<PyObject*>(node));
@@ -182,9 +183,10 @@ void rebase_history(const Tensor& t, Edge edge) {
     set_history(t.get(), node, edge.nr);
     return;
   }
+  Edge to_base = base->wants_grad() ? gradient_edge(base) : Edge();  // may throw
   auto* slices = static_cast<CopySlices*>(new_node(NodeTypeOf<CopySlices>::type));
   Tensor whole = Tensor::borrow(base);
-  slices->edges.push_back(base->wants_grad() ? gradient_edge(base) : Edge());
+  slices->edges.push_back(std::move(to_base));
   for (int64_t i = 1; i < edge.node->edges.size(); ++i) slices->edges.push_back(edge.node->edges[i]);
   slices->results.push_back(ResultMeta(whole));
   slices->base_sizes = Ints(whole.sizes());

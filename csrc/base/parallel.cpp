@@ -11,6 +11,9 @@
 #include <mutex>
 #include <new>
 
+#include "base/check.h"
+#include "base/interrupt.h"
+
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/resource.h>
@@ -22,6 +25,10 @@
 #endif
 
 namespace rl {
+
+thread_local bool t_interruptible = false;
+thread_local int64_t t_next_ask = 0;
+
 namespace {
 
 // Note [How a piece is claimed]
@@ -56,6 +63,7 @@ struct Pool {
   std::atomic<int64_t> begin{0}, end{0}, grain{1};
   std::atomic<uint64_t> pieces{0}, spans{1};
   std::atomic<unsigned> float_mode{0};
+  std::atomic<bool> stopped{false};  // the user wants no more: pieces that remain are left out
 
   alignas(64) std::atomic<uint64_t> done{0};        // pieces ended
   std::atomic<uint32_t> caller_waits{0}, ended{0};  // `ended` is the word the caller sleeps on
@@ -82,6 +90,7 @@ Pool* pool_instance = nullptr;
 std::once_flag pool_once;
 std::atomic<int> wanted_threads{0};  // 0: not decided yet
 LongWork long_work{nullptr, nullptr};
+bool (*interrupt_hook)(void*) = nullptr;
 thread_local bool inside_loop = false;
 
 int64_t now() {
@@ -89,6 +98,33 @@ int64_t now() {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
 }
+
+// Asks now and then whether the loop of this thread is to stop. The loops of one op share the time of the next
+// question.
+class Stopping {
+ public:
+  explicit Stopping(void* token) : token_(token), asks_(t_interruptible && interrupt_hook) {
+    if (asks_ && !t_next_ask) t_next_ask = now() + kAskAfterNanoseconds;
+    current = this;
+  }
+  ~Stopping() { current = nullptr; }
+  Stopping(const Stopping&) = delete;
+  bool operator()() {
+    if (!asks_ || stopped_) return stopped_;
+    const int64_t time = now();
+    if (time < t_next_ask) return false;
+    t_next_ask = time + kAskAfterNanoseconds;
+    return stopped_ = interrupt_hook(token_);
+  }
+  static thread_local Stopping* current;  // of the thread that began the loop; null on workers
+
+ private:
+  void* token_;
+  bool asks_, stopped_ = false;
+};
+thread_local Stopping* Stopping::current = nullptr;
+
+[[noreturn]] void stop() { throw Error(ErrorKind::Runtime, ""); }
 
 inline void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -181,7 +217,7 @@ inline uint64_t span_begin(uint64_t span, uint64_t spans, uint64_t pieces) {
 }
 
 // Runs pieces of one span of the loop in progress until none is left. See Note [How a piece is claimed].
-void run_span(Pool& pool, uint64_t index, bool& first) {
+void run_span(Pool& pool, uint64_t index, bool& first, Stopping* stopping) {
   std::atomic<uint64_t>& ticket = pool.span[index].ticket;
   while (true) {
     uint64_t seen = ticket.load(std::memory_order_acquire), claimed = seen & kPieceMask;
@@ -205,20 +241,23 @@ void run_span(Pool& pool, uint64_t index, bool& first) {
     uint64_t piece = start + claimed;
     int64_t from = begin + static_cast<int64_t>(piece) * grain;
     int64_t to = end - from > grain ? from + grain : end;
-    try {
-      (*body)(from, to);
-    } catch (...) {
-      fail_piece(pool, piece);
+    if (!pool.stopped.load(std::memory_order_relaxed)) {
+      try {
+        (*body)(from, to);
+      } catch (...) {
+        fail_piece(pool, piece);
+      }
+      if (stopping && (*stopping)()) pool.stopped.store(true, std::memory_order_relaxed);
     }
     finish_piece(pool, pieces);
   }
 }
 
 // The thread's own span, then the others'.
-void run_pieces(Pool& pool, int slot) {
+void run_pieces(Pool& pool, int slot, Stopping* stopping = nullptr) {
   bool first = slot != 0;
   uint64_t spans = pool.spans.load(std::memory_order_acquire);
-  for (uint64_t i = 0; i < spans; ++i) run_span(pool, (static_cast<uint64_t>(slot) + i) % spans, first);
+  for (uint64_t i = 0; i < spans; ++i) run_span(pool, (static_cast<uint64_t>(slot) + i) % spans, first, stopping);
 }
 
 struct StartArguments {
@@ -312,7 +351,7 @@ void size_pool(Pool& pool, int threads) {
 
 // The pool belongs to the caller (`busy`). Returns the error of a piece, if any.
 std::exception_ptr run_on_pool(Pool& pool, int64_t begin, int64_t end, int64_t grain, uint64_t pieces,
-                               const FunctionRef<void(int64_t, int64_t)>& body) {
+                               const FunctionRef<void(int64_t, int64_t)>& body, Stopping& stopping) {
   pool.generation += kPieceMask + 1;
   uint64_t threads = static_cast<uint64_t>(pool.started) + 1, spans = threads < pieces ? threads : pieces;
   for (uint64_t i = 0; i < threads; ++i)
@@ -325,11 +364,12 @@ std::exception_ptr run_on_pool(Pool& pool, int64_t begin, int64_t end, int64_t g
   pool.spans.store(spans, std::memory_order_release);
   pool.float_mode.store(float_mode(), std::memory_order_release);
   pool.done.store(0, std::memory_order_release);
+  pool.stopped.store(false, std::memory_order_release);
   for (uint64_t i = 0; i < spans; ++i) pool.span[i].ticket.store(pool.generation, std::memory_order_release);
   pool.epoch.fetch_add(1, std::memory_order_seq_cst);
   wake_workers(pool, pieces - 1, kCallerWakes);
 
-  run_pieces(pool, 0);
+  run_pieces(pool, 0, &stopping);
   auto ended = [&] { return pool.done.load(std::memory_order_acquire) == pieces; };
   if (!spin(pool, ended)) {
     pool.caller_waits.store(1, std::memory_order_seq_cst);
@@ -365,16 +405,19 @@ class LongLoop {
     if (hooks_.end) hooks_.end(token_);
   }
   LongLoop(const LongLoop&) = delete;
+  void* token() const { return token_; }
 
  private:
   LongWork hooks_;
   void* token_;
 };
 
-void run_inline(int64_t begin, int64_t end, int64_t grain, const FunctionRef<void(int64_t, int64_t)>& body) {
+void run_inline(int64_t begin, int64_t end, int64_t grain, const FunctionRef<void(int64_t, int64_t)>& body,
+                Stopping* stopping = nullptr) {
   for (int64_t from = begin; from < end;) {
     int64_t to = end - from > grain ? from + grain : end;
     body(from, to);
+    if (stopping && (*stopping)()) stop();
     from = to;
   }
 }
@@ -388,21 +431,25 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(in
   if (inside_loop) return run_inline(begin, end, grain, body);
 
   LongLoop long_loop;
+  Stopping stopping(long_loop.token());
   uint64_t pieces = (static_cast<uint64_t>(end - begin) - 1) / static_cast<uint64_t>(grain) + 1;
   int threads = num_threads();
-  if (threads == 1 || pieces >= kPieceMask) return run_inline(begin, end, grain, body);
+  if (threads == 1 || pieces >= kPieceMask) return run_inline(begin, end, grain, body, &stopping);
   Pool& pool = the_pool();
   // Another thread of the program is in a loop: the cores are taken, so this one works alone.
-  if (pool.busy.exchange(true, std::memory_order_acquire)) return run_inline(begin, end, grain, body);
+  if (pool.busy.exchange(true, std::memory_order_acquire)) return run_inline(begin, end, grain, body, &stopping);
   std::exception_ptr error;
+  bool stopped;
   {
     struct Release {
       Pool& pool;
       ~Release() { pool.busy.store(false, std::memory_order_release); }
     } release{pool};
     size_pool(pool, threads);
-    error = run_on_pool(pool, begin, end, grain, pieces, body);
+    error = run_on_pool(pool, begin, end, grain, pieces, body, stopping);
+    stopped = pool.stopped.load(std::memory_order_relaxed);
   }
+  if (stopped) stop();
   if (error) std::rethrow_exception(error);
 }
 
@@ -422,6 +469,14 @@ void set_num_threads(int n) {
 
 bool in_parallel() { return inside_loop; }
 
+bool loop_stopped() {
+  if (Stopping* own = Stopping::current) return (*own)();
+  if (inside_loop) return pool_instance && pool_instance->stopped.load(std::memory_order_relaxed);
+  if (Stopping(nullptr)()) stop();
+  return false;
+}
+
 void set_long_work_hooks(LongWork hooks) { long_work = hooks; }
+void set_interrupt_hook(bool (*asked)(void*)) { interrupt_hook = asked; }
 
 }  // namespace rl

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "backend/matmul.h"
+#include "base/interrupt.h"
 #include "cpu/gemm_amx.h"
 #include "cpu/gemm_half.h"
 #include "cpu/gemm_tiles.h"
@@ -233,6 +234,7 @@ template <class T> struct Blocked {
   void meet(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t p, int64_t len, const T* blocks, T* panels,
             bool left, bool add) const {
     for (int64_t i = i0; i < i1; i += kBlockRows) {
+      if ((i - i0) % (32 * kBlockRows) == 31 * kBlockRows && loop_stopped()) return;
       const T* a = blocks ? blocks + (i - i0) * len : nullptr;
       for (int64_t j = j0; j < j1; j += kPanel) {
         T* b = panels ? panels + (j - j0) * len : nullptr;
@@ -258,7 +260,7 @@ template <class T> struct Blocked {
       bool first = true;  // of the rows: b is packed
       for (int64_t q = 0; q < parts; ++q) {
         const int64_t part = (own + q) % parts, end = std::min(g.m, (part + 1) * tile.rows);
-        while (true) {
+        while (!loop_stopped()) {
           const int64_t i0 = next[part].row.fetch_add(height, std::memory_order_relaxed),
                         i1 = std::min(end, i0 + height);
           if (i0 >= end) break;

@@ -11,7 +11,14 @@
 namespace rl::ops {
 
 Grads EmbeddingBackward::backward(const Grads& dy) {
-  Tensor given = given_in_ == run ? std::exchange(given_, Tensor()) : Tensor();
+  Tensor given;
+  for (int64_t i = 0; i < given_.size(); ++i) {
+    if (given_[i].run != current_backward()) continue;
+    given = std::move(given_[i].sums);
+    given_[i] = std::move(given_[given_.size() - 1]);
+    given_.resize(given_.size() - 1);
+    break;
+  }
   if (!dy[0].defined()) return {given};
   Tensor own =
       embedding_dense_backward(dy[0], indices.unpack(*this), weight_sym_argsize_0, padding_idx, scale_grad_by_freq);
@@ -29,13 +36,18 @@ Grads EmbeddingBackward::stacked(const Grads& dy) {
   return {written_to(like, [&] { return index_add(like, 1, flat, rows); })};
 }
 bool EmbeddingBackward::takes_sums() const {
-  return run && run == current_backward() && !captured && !hooks && !released && !scale_grad_by_freq &&
+  auto& self = const_cast<EmbeddingBackward&>(*this);
+  return in_backward() && will_run(self) && !is_captured(self) && !hooks && !released && !scale_grad_by_freq &&
          !indices.packed_;
 }
 void EmbeddingBackward::add_sums(const Tensor& sums, const Tensor& at) {
   Tensor more = embedding_dense_backward(sums, at, weight_sym_argsize_0, padding_idx, false);
-  given_ = given_in_ == run && given_.defined() ? add(given_, more) : more;
-  given_in_ = run;
+  for (Given& g : given_)
+    if (g.run == current_backward()) {
+      g.sums = add(g.sums, more);
+      return;
+    }
+  given_.push_back({current_backward(), more});
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {

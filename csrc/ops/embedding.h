@@ -33,8 +33,11 @@ struct EmbeddingBackward : Node {
   FIELDS(indices, padding_idx, scale_grad_by_freq, weight_sym_argsize_0)
 
  private:
-  Tensor given_;           // part of dweight
-  uint64_t given_in_ = 0;  // the number of the backward that it is for
+  struct Given {
+    uint64_t run;  // the number of the backward that it is for: several threads may run one
+    Tensor sums;   // part of dweight
+  };
+  SmallVector<Given, 1> given_;
 };
 
 }  // namespace rl::ops

@@ -143,11 +143,36 @@ NewObject disable_saved_hooks(Object message) {
   return {before};
 }
 
-int64_t backward_run() { return static_cast<int64_t>(current_backward()); }
-bool edge_in_run(const Tensor& t, int64_t run) {
+// The number of the backward that runs in this thread, -1 outside.
+int64_t backward_run() { return in_backward() ? static_cast<int64_t>(current_backward()) : -1; }
+bool edge_in_run(const Tensor& t) {
   Edge e = gradient_edge(t.get());
-  return e.node && e.node->run == static_cast<uint64_t>(run) && e.node->needed;
+  return e.node && will_reach(*e.node);
 }
+Node& node_of(PyObject* o) {
+  CHECK(PyObject_TypeCheck(o, g_node_type), Type, "expected a node of the graph, got ", Py_TYPE(o)->tp_name);
+  return *reinterpret_cast<Node*>(o);
+}
+bool will_run_node(Object o) {
+  CHECK(in_backward(), Runtime,
+        "_get_should_execute_nodes should only be called during the backward pass: no backward runs in this thread");
+  return will_run(node_of(o.p));
+}
+NewObject current_node_object() {
+  const Node* n = current_node();
+  return {Py_NewRef(n ? reinterpret_cast<PyObject*>(const_cast<Node*>(n)) : Py_None)};
+}
+NewObject execution_order_list() {
+  CHECK(in_backward(), Runtime,
+        "_current_graph_task_execution_order should only be called during the backward pass: no backward runs in this "
+        "thread");
+  std::vector<Node*> order = execution_order();
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(order.size()));
+  for (size_t i = 0; list && i < order.size(); ++i)
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), Py_NewRef(reinterpret_cast<PyObject*>(order[i])));
+  return {list};
+}
+void queue_callback_call(Object f) { queue_callback(f.p); }
 
 // A tensor that stands for result output_nr of a node where only its place in the graph matters.
 Tensor edge_tensor(Object o, int64_t nr) {
@@ -225,7 +250,12 @@ static const Register registered([](Ops& ops) {
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
   ops.def("_disable_saved_hooks", disable_saved_hooks, "message=None", kNoOut);
   ops.def("_backward_run", backward_run, "", kNoOut);
-  ops.def("_edge_in_run", edge_in_run, "input, run", kNoOut);
+  ops.def("_edge_in_run", edge_in_run, "input", kNoOut);
+  ops.def("_will_run_node", will_run_node, "node", kNoOut);
+  ops.def("_current_node", current_node_object, "", kNoOut);
+  ops.def("_execution_order", execution_order_list, "", kNoOut);
+  ops.def("_keeps_graph", keeps_graph, "", kNoOut);
+  ops.def("_queue_callback", queue_callback_call, "callback", kNoOut);
   ops.def("_edge_tensor", edge_tensor, "node, output_nr", kNoOut);
   ops.def("_swap_overriding", swap_overriding, "state", kNoOut);
   ops.def("_overriding", overriding, "", kNoOut);

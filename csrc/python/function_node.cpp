@@ -94,7 +94,9 @@ PyObject* new_function_node(PyObject*, PyObject* cls) {
     PyObject* raw = PyType_GenericAlloc(type, 0);
     if (!raw) python_error();
     PyObject_GC_UnTrack(raw);
-    return object(construct_node(type_of(type), raw, type));
+    Node* node = construct_node(type_of(type), raw, type);
+    track_node(node);  // if forward raises, it is never finished, and may be part of a cycle
+    return object(node);
   });
 }
 

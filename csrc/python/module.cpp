@@ -1,5 +1,6 @@
 // The extension module rushlight._C.
 #include <Python.h>
+#include <signal.h>
 
 #include <cstring>
 #include <string>
@@ -7,6 +8,7 @@
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "backend/backend.h"
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "ops/lazy_view.h"
 #include "ops/ops.h"
@@ -58,6 +60,27 @@ namespace {
 
 void* release_gil() { return PyEval_SaveThread(); }
 void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+// Whether Ctrl-C was pressed: then KeyboardInterrupt is set. A handler of the program's own must not run in the middle
+// of an op, whose tensors it might change: it is called when the op has ended.
+bool interrupted(void* state) {
+  if (state) PyEval_RestoreThread(static_cast<PyThreadState*>(state));
+  bool stop = PyOS_InterruptOccurred();  // in the main thread only
+  if (stop) {
+    PyObject* signals = PyImport_ImportModule("_signal");
+    PyObject* handler = signals ? PyObject_CallMethod(signals, "getsignal", "i", SIGINT) : nullptr;
+    PyObject* plain = signals ? PyObject_GetAttrString(signals, "default_int_handler") : nullptr;
+    stop = handler && handler == plain;
+    Py_XDECREF(handler);
+    Py_XDECREF(plain);
+    Py_XDECREF(signals);
+    PyErr_Clear();
+    if (stop) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    else PyErr_SetInterrupt();
+  }
+  if (state) PyEval_SaveThread();
+  return stop;
+}
 
 DType get_default_dtype() { return default_dtype(); }
 void put_default_dtype(DType t) {
@@ -161,6 +184,7 @@ PyMODINIT_FUNC PyInit__C() {
   PyObject* file = PyModule_GetFilenameObject(m);
   if (!file) PyErr_Clear();
   set_long_work_hooks({release_gil, take_gil});
+  set_interrupt_hook(interrupted);
   g_engine_ops = {[](const Tensor& a, const Tensor& b) { return ops::add(a, b); },
                   [](const Tensor& into, const Tensor& t) {
                     t_destination.wanted = into.get();

@@ -81,7 +81,12 @@ struct Find final : FieldVisitor {
   void saved_list(const char* name, SmallVector<Saved, 2>& list) override {
     if (!match(name)) return;
     result = PyTuple_New(list.size());
-    for (int64_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(result, i, object(list[i], node));
+    try {
+      for (int64_t i = 0; i < list.size(); ++i) PyTuple_SET_ITEM(result, i, object(list[i], node));
+    } catch (...) {
+      Py_CLEAR(result);
+      throw;
+    }
   }
   void other(const char* name, PyObject* (*get)(const void*), const void* field) override {
     if (match(name)) result = get(field);

@@ -4,6 +4,7 @@
 #include "autograd/meta.h"
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
+#include "base/interrupt.h"
 #include "python/autocast.h"
 #include "python/lazy_call.h"
 #include "python/note_result.h"
@@ -84,6 +85,7 @@ PyObject* invoke(const OpDef& def, Overload& o, Form form, Bound& b) {
   if ((o.spec.flags & kOld) && (!o.warned || g_warn_always)) warn_old(def, o, form);
   if (form == Form::Inplace) return invoke_inplace(def, o, b);
   if (b.out) return invoke_out(def, o, b);
+  Interruptible new_results;
   PyObject* result = o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
   if (!result) python_error();
   note_result(result, def.name.c_str(), b.slots, o.spec.count);

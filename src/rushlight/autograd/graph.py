@@ -134,4 +134,4 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 
 def _reached(tensors, run):
-    return sum(1 for t in tensors if _C.ops["_edge_in_run"](t, run))
+    return sum(1 for t in tensors if _C.ops["_edge_in_run"](t))

@@ -1,0 +1,132 @@
+"""Ctrl-C while backward or a long op runs."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import rushlight as rl
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
+
+
+@pytest.fixture
+def handler():
+    """Installs a handler of SIGINT for the time of a test."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals reach the main thread only")
+    before = signal.getsignal(signal.SIGINT)
+    yield lambda h: signal.signal(signal.SIGINT, h)
+    signal.signal(signal.SIGINT, before)
+
+
+def chain():
+    """(leaf, result of some nodes, where the hook of one in the middle sends SIGINT)"""
+    x = rl.ones(3, requires_grad=True)
+    middle = x * 1
+    middle.register_hook(lambda g: signal.raise_signal(signal.SIGINT))
+    return x, (middle * 2).sum()
+
+
+def test_between_the_nodes_of_a_backward(handler):
+    handler(signal.default_int_handler)
+    x, y = chain()
+    with pytest.raises(KeyboardInterrupt):
+        y.backward()
+    assert x.grad is None
+    z = (x * 3).sum()  # the next backward knows nothing of it
+    z.backward()
+    assert x.grad.tolist() == [3, 3, 3]
+
+
+def test_handler_of_the_program_runs_between_nodes(handler):
+    seen = []
+    x, y = chain()
+    handler(lambda *_: seen.append(x.grad))
+    y.backward()
+    assert seen == [None] and x.grad.tolist() == [2, 2, 2]
+
+
+LONG = """
+import os, signal, sys, threading, time
+import rushlight as torch
+torch.set_num_threads({threads})
+signal.signal(signal.SIGINT, {handler})
+x = torch.rand(3_000_000)
+m = torch.rand(600, 600) / 300
+
+def pointwise():
+    return torch.special.zeta(x + 1.5, x + 2).sum()
+
+def products():
+    return m.expand(150, 600, 600) @ m
+
+def product():
+    return torch.ones(6000, 6000) @ torch.ones(6000, 6000)
+
+def backward():
+    y = x.clone().requires_grad_()
+    z = torch.lgamma(y + 1)
+    for _ in range(300):
+        z = torch.digamma(z.exp())
+    z.sum().backward()
+
+def in_place():
+    y = x.clone()
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        for _ in range(1000):
+            y.digamma_()
+            y.abs_().add_(1)
+            done = y.clone()
+    except KeyboardInterrupt:
+        pass
+    # Whatever was interrupted, no write was left half done: all elements are at the same step.
+    z = x.clone()
+    for _ in range(1000):
+        for step in (lambda: z.digamma_(), lambda: z.abs_(), lambda: z.add_(1)):
+            step()
+            if torch.equal(z, y):
+                print("whole")
+                return
+work = {work}
+if {work!r} != "in_place":
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+start = time.perf_counter()
+try:
+    while time.perf_counter() - start < 60:
+        work()
+        if {work!r} == "in_place":
+            break
+except KeyboardInterrupt:
+    print("stopped" if time.perf_counter() - start < {limit} else "late")
+except ZeroDivisionError:
+    print("handled")
+print(float(torch.ones(100_000).sum()))
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("work", ["pointwise", "products", "product", "backward"])
+def test_a_long_op_stops(work, threads):
+    assert run(work, threads) == ["stopped", "100000.0"]
+
+
+def test_a_handler_of_the_program_is_called_after_the_op():
+    handler = "lambda *_: 1 / 0"
+    assert run("pointwise", 2, handler) == ["handled", "100000.0"]
+
+
+def test_writes_in_place_are_not_interrupted():
+    assert run("in_place", 2)[-2:] == ["whole", "100000.0"]
+
+
+def run(work, threads, handler="signal.default_int_handler"):
+    code = LONG.format(work=work, threads=threads, handler=handler, limit=4)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
