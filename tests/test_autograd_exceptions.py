@@ -208,3 +208,14 @@ def test_a_context_is_freed_when_forward_raises():
         F.apply(big())
     gc.collect()
     assert kept[0]() is None
+
+
+@pytest.mark.parametrize("op", ["sin_", "exp_", "sigmoid_", "square_"])
+def test_a_pack_hook_sees_the_values_before_a_write_in_place(op):
+    x = rl.tensor([0.5, 1.0], requires_grad=True)
+    y = x.clone()
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        getattr(y, op)()
+    y.sum().backward()
+    (expected,) = rl.autograd.grad(getattr(rl, op[:-1])(x).sum(), x)
+    assert rl.equal(x.grad, expected)

@@ -125,7 +125,7 @@ def test_writes_in_place_are_not_interrupted():
 
 
 def run(work, threads, handler="signal.default_int_handler"):
-    code = LONG.format(work=work, threads=threads, handler=handler, limit=4)
+    code = LONG.format(work=work, threads=threads, handler=handler, limit=8)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=env)
     assert done.returncode == 0, done.stderr

@@ -519,7 +519,7 @@ void AccumulateGrad::add(Tensor g) {
     const bool same_layout = dense
                                  ? g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous())
                                  : g.is_contiguous();
-    if (!ours || !same_layout) {
+    if (!ours || !same_layout || grad_enabled()) {  // what has a history may be changed in place: never .grad itself
       Tensor laid =
           empty_strided(variable.sizes(), dense ? variable.strides() : IntSpan(contiguous_strides(variable.sizes())),
                         g.dtype(), g.device());
@@ -527,7 +527,7 @@ void AccumulateGrad::add(Tensor g) {
       else g_engine_ops.copy(laid, g);
       g = laid;
     }
-    v->grad = reinterpret_cast<TensorObject*>(g.release());
+    Py_XSETREF(v->grad, reinterpret_cast<TensorObject*>(g.release()));
   } else if (!grad_enabled()) {
     Tensor have = Tensor::borrow(v->grad);
     check_inplace(have, true);  // also makes the addition uninterruptible

@@ -12,4 +12,7 @@ void set_history(TensorObject* t, Node* node, uint32_t nr);
 // the view. Borrowed.
 Node* history_through_base(TensorObject* t);
 
+// The tensor that an op writes to in place while its result is computed; null outside.
+extern thread_local TensorObject* t_inplace_target;
+
 }  // namespace rl

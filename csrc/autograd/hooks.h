@@ -10,5 +10,7 @@ void run_pre_hooks(Node& node, Grads& dy);     // node.register_prehook
 void run_post_hooks(Node& node, Grads& dx, const Grads& dy);
 void run_post_accumulate_hooks(const Tensor& leaf);
 bool has_nan(const Tensor& t);
+// Replaces what is saved by pack(it); backward asks unpack for it.
+void pack_saved(Saved& s, PyObject* pack, PyObject* unpack);
 
 }  // namespace rl

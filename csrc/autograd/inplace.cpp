@@ -92,6 +92,7 @@ struct SettleSaved final : FieldVisitor {
 }  // namespace
 
 thread_local Destination t_destination;
+thread_local TensorObject* t_inplace_target = nullptr;
 
 Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits, Tensor (*compute)(void*),
                      void* context) {
@@ -100,11 +101,16 @@ Tensor apply_inplace(const char* name, const Tensor& self, InplaceTraits traits,
   t_destination.op = name;
   struct Restore {
     Destination& outer;
-    ~Restore() { t_destination = std::move(outer); }
-  } restore{outer};
+    TensorObject* target;
+    ~Restore() {
+      t_destination = std::move(outer);
+      t_inplace_target = target;
+    }
+  } restore{outer, std::exchange(t_inplace_target, self.get())};
   if (traits.direct) t_destination.wanted = self.get(), t_destination.with_grad = traits.direct_with_grad;
   Tensor result = compute(context);
   t_destination.wanted = nullptr;
+  t_inplace_target = restore.target;
   if (result.get() == self.get()) {
     if (!t_destination.counted) bump_version(self, name);
     return self;

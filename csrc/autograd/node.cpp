@@ -6,6 +6,8 @@
 
 #include "autograd/destination.h"
 #include "autograd/grad_mode.h"
+#include "autograd/history.h"
+#include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
 
@@ -239,6 +241,38 @@ Edge result_edge(Node& node, int32_t nr) {
   return lives ? written_edge(*node.slices) : Edge(&node, static_cast<uint32_t>(nr));
 }
 
+Tensor copy_with_history(const Tensor& t) {
+  NoGrad raw;
+  Tensor copy = g_engine_ops.clone(t);
+  if (t->wants_grad()) copy = with_history(copy, gradient_edge(t.get()));
+  return copy;
+}
+
+// s keeps pack(t) instead of t.
+void pack_with(Saved& s, const Tensor& t, PyObject* pack, PyObject* unpack) {
+  NoGrad guard;
+  const uint32_t version = t.version();
+  Py_XSETREF(s.unpack_hook_, Py_NewRef(unpack));
+  Py_INCREF(pack);  // which may leave the block that it was set by
+  PyObject* packed = PyObject_CallOneArg(pack, t.object());
+  Py_DECREF(pack);
+  if (packed && t.version() != version) Py_CLEAR(packed);
+  if (!packed) {
+    Py_CLEAR(s.unpack_hook_);
+    if (PyErr_Occurred()) throw Error(ErrorKind::Runtime, "");  // the hook's own
+    fail(ErrorKind::Runtime,
+         "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+         "modified by in-place operations as this can lead to unexpected side-effects. Change a clone() of it.");
+  }
+  s.packed_ = packed;
+  if (s.output_nr_ < 0 && t->wants_grad()) {  // the input's history, without its memory
+    const int64_t none[1] = {0};
+    s.tensor_ = with_history(empty(IntSpan(none, 1), t.dtype(), t.device()), gradient_edge(t.get()));
+  } else {
+    s.tensor_ = Tensor();
+  }
+}
+
 Saved pack(const Tensor& t, int32_t nr) {
   CHECK(!t->inference, Runtime,
         "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
@@ -250,16 +284,8 @@ Saved pack(const Tensor& t, int32_t nr) {
   if (nr < 0 && t_destination.counted && t->version == t_destination.taken->version) --s.version_;
   if (t_saved_hooks && !t_saved_hooks->empty()) {
     SavedHooks hooks = t_saved_hooks->back();
-    NoGrad guard;
-    s.unpack_hook_ = Py_NewRef(hooks.unpack);
-    Py_INCREF(hooks.pack);  // which may leave the block that it was set by
-    s.packed_ = PyObject_CallOneArg(hooks.pack, t.object());
-    Py_DECREF(hooks.pack);
-    if (!s.packed_) throw Error(ErrorKind::Runtime, "");  // the Python error is set
-    if (nr < 0 && t->wants_grad()) {                      // the input's history, without its memory
-      const int64_t none[1] = {0};
-      s.tensor_ = with_history(empty(IntSpan(none, 1), t.dtype(), t.device()), gradient_edge(t.get()));
-    }
+    const bool overwritten = nr < 0 && t.get() == t_inplace_target;  // the hook gets what it was
+    pack_with(s, overwritten ? copy_with_history(t) : t, hooks.pack, hooks.unpack);
     return s;
   }
   s.tensor_ = t;
@@ -319,6 +345,11 @@ void check_attached(const Saved& s) {
   if (node.site) what += text("\n  ", node.type->name, " was recorded at ", node.site.describe());
   if (node.freed) what += text("\n  its saved tensors were freed by the backward at ", node.freed.describe());
   return what;
+}
+
+void pack_saved(Saved& s, PyObject* pack, PyObject* unpack) {
+  Tensor t = s.tensor_;
+  pack_with(s, t, pack, unpack);
 }
 
 Saved save(const Tensor& input) { return input.defined() ? pack(input, Saved::kInput) : Saved(); }

@@ -37,6 +37,13 @@ namespace {
 [[noreturn, gnu::cold]] void fail_view(const TensorObject* t, bool base_written) {
   const char* what = base_written ? " and its base or another view of its base has been modified inplace"
                                   : " and is being modified inplace";
+  if (t->view_origin == ViewOrigin::InsideFunction)
+    fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ",
+         t->grad_fn ? t->grad_fn->type->name : "a function", " is a view", what,
+         ". This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+         "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+         "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+         "Function.");
   if (t->view_origin == ViewOrigin::MultiOutput)
     fail(ErrorKind::Runtime, "Output ", static_cast<int64_t>(t->output_nr), " of ",
          t->grad_fn ? t->grad_fn->type->name : "a function", " is a view", what,

@@ -143,6 +143,10 @@ NewObject disable_saved_hooks(Object message) {
   return {before};
 }
 
+NewObject saved_hooks_message() {
+  return {t_saved_hooks_disabled ? PyUnicode_FromString(t_saved_hooks_disabled) : Py_NewRef(Py_None)};
+}
+
 // The number of the backward that runs in this thread, -1 outside.
 int64_t backward_run() { return in_backward() ? static_cast<int64_t>(current_backward()) : -1; }
 bool edge_in_run(const Tensor& t) {
@@ -249,6 +253,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_set_sparse_type", set_sparse_type, "type", kNoOut);
   ops.def("_set_torch_function", set_overrides, "mode", kNoOut);
   ops.def("_disable_saved_hooks", disable_saved_hooks, "message=None", kNoOut);
+  ops.def("_saved_hooks_message", saved_hooks_message, "", kNoOut);
   ops.def("_backward_run", backward_run, "", kNoOut);
   ops.def("_edge_in_run", edge_in_run, "input", kNoOut);
   ops.def("_will_run_node", will_run_node, "node", kNoOut);

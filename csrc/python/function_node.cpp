@@ -1,6 +1,7 @@
 // The C++ half of autograd.Function: its calls are nodes whose backward is Python.
 #include "python/function_node.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -23,6 +24,7 @@ struct FunctionNode : Node {
   static constexpr bool kUndefinedOk = true;
   SmallVector<Saved, 2> saved_tensors;
   Ints positions;  // of the tensors among forward's arguments, one per edge
+  Ints constant;   // the outputs that were marked as not differentiable
   int64_t arguments = 0;
   Grads backward(const Grads& dy);
   Grads stacked(const Grads& dy) { return backward(dy); }  // it runs under vmap
@@ -41,14 +43,22 @@ Grads FunctionNode::backward(const Grads& dy) {
   Owned base_backward(PyObject_GetAttrString(base.p, "backward"));
   Owned backward(PyObject_GetAttrString(cls.p, "backward"));
   Owned vjp(PyObject_GetAttrString(cls.p, "vjp"));
+  Owned base_vjp(PyObject_GetAttrString(base.p, "vjp"));
+  CHECK(backward.p == base_backward.p || vjp.p == base_vjp.p, Runtime,
+        "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+        "them.");
   PyObject* f = backward.p != base_backward.p ? backward.p : vjp.p;
   Owned materialize(PyObject_GetAttrString(self, "materialize_grads"));
   bool fill = PyObject_IsTrue(materialize.p) == 1;
+  Owned materialize_constant(PyObject_GetAttrString(self, "_materialize_non_diff_grads"));
+  bool fill_constant = PyObject_IsTrue(materialize_constant.p) == 1;
   Owned args(PyTuple_New(1 + dy.size()));
   PyTuple_SET_ITEM(args.p, 0, Py_NewRef(self));
   for (int64_t i = 0; i < dy.size(); ++i) {
     Tensor g = dy[i];
-    if (!g.defined() && fill && !(results[i].sizes.size() == 1 && results[i].sizes[0] == -1))
+    const bool is_constant = std::find(constant.begin(), constant.end(), i) != constant.end();
+    if (!g.defined() && fill && (fill_constant || !is_constant) &&
+        !(results[i].sizes.size() == 1 && results[i].sizes[0] == -1))
       g = ops::zeros(stacked_rows() < 0 ? Ints(results[i].sizes) : stacked_sizes(results[i].sizes), results[i].dtype,
                      results[i].device);
     PyTuple_SET_ITEM(args.p, i + 1, g.defined() ? g.release() : Py_NewRef(Py_None));
@@ -105,6 +115,23 @@ bool contains(PyObject* sequence, PyObject* item) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i)
     if (PySequence_Fast_GET_ITEM(sequence, i) == item) return true;
   return false;
+}
+
+bool is_view_of(PyObject* inputs, const Tensor& y) {
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs); ++i) {
+    auto* t = reinterpret_cast<TensorObject*>(PySequence_Fast_GET_ITEM(inputs, i));
+    if (t == y->base || (t->base && t->base == y->base)) return true;
+  }
+  return false;
+}
+
+// An input that forward returned as it is: a view of it, of the same class.
+Tensor handed_through(const Tensor& x) {
+  if (Py_TYPE(x.object()) != g_tensor_type) {
+    Owned view(PyObject_CallMethod(x.object(), "view_as", "O", x.object()));
+    if (is_tensor(view.p) && view.p != x.object()) return Tensor::borrow(view.p);
+  }
+  return alias(x);
 }
 
 // Takes ctx.name (left by save_for_backward and the mark_ functions) away; null if there is none.
@@ -165,11 +192,18 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
       }
       Tensor y = Tensor::borrow(o);
       bool is_input = contains(inputs, o), is_dirty = contains(dirty, o);
-      if (is_input && !is_dirty) y = alias(y);  // handed through: a tensor of its own
-      else if (!is_input && y->base) {          // a view made inside forward: no view to the outside
-        Py_DECREF(y->base);
-        y->base = nullptr;
+      if (is_input && !is_dirty) {
+        Tensor x = y;
+        y = handed_through(x);
+        if (record && !y->base) mark_view(y, x, ViewOrigin::InsideFunction);
       }
+      if (!is_input && y->base && (record || grad_enabled())) {
+        // A view of an input stays one, and may not be written to: its base's history could not follow. Others were
+        // made of what forward computed, and are tensors of their own.
+        if (record && is_view_of(inputs, y)) y->view_origin = ViewOrigin::InsideFunction;
+        else Py_CLEAR(y->base);
+      }
+      if (contains(no_gradient, o)) node.constant.push_back(i);
       bool differentiable = record && is_differentiable(y.dtype()) && !contains(no_gradient, o);
       node.results.push_back(ResultMeta(y));
       if (differentiable && is_dirty) {
@@ -224,8 +258,13 @@ PyObject* saved_tensors(PyObject* s, void*) {
     return t;
   });
 }
+PyObject* saved_variables(PyObject* s, void* closure) {
+  if (PyErr_WarnEx(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'", 1) < 0)
+    return nullptr;
+  return saved_tensors(s, closure);
+}
 PyGetSetDef kGetSet[] = {{"saved_tensors", saved_tensors, nullptr, nullptr, nullptr},
-                         {"saved_variables", saved_tensors, nullptr, nullptr, nullptr},
+                         {"saved_variables", saved_variables, nullptr, nullptr, nullptr},
                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 struct FailingNode : Node {
@@ -233,14 +272,36 @@ struct FailingNode : Node {
   std::string message;
   Grads backward(const Grads&) { fail(ErrorKind::Runtime, message); }
 };
-Tensor fail_on_backward(const Tensor& input, const std::string& message) {
-  Tensor y = alias(input);
+// The tensors of a sequence (None stays None), through a node whose backward is an error.
+NewObject fail_on_backward(Object inputs, const std::string& message) {
+  Owned list(PySequence_List(inputs.p));
   auto* node = static_cast<FailingNode*>(new_node(NodeTypeOf<FailingNode>::type));
+  NewNode made(node);
   node->message = message;
-  attach_result(node, y);
-  finish_node(node);
-  return y;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.p); ++i) {
+    PyObject* o = PyList_GET_ITEM(list.p, i);
+    CHECK(o == Py_None || is_tensor(o), Type, "expected Tensors or None, got ", Py_TYPE(o)->tp_name);
+    auto* t = reinterpret_cast<TensorObject*>(o);
+    node->edges.push_back(o != Py_None && t->wants_grad() ? gradient_edge(t) : Edge());
+    if (o == Py_None) {
+      node->results.push_back(ResultMeta());
+      continue;
+    }
+    Tensor y = alias(Tensor::borrow(o));
+    attach_result(node, y);
+    PyList_SetItem(list.p, i, y.release());
+  }
+  made.finish();
+  return {Py_NewRef(list.p)};
 }
+
+// Where forward mode begins: x itself, as a step of the graph, so that it may be written to.
+struct DualBackward : Node {
+  static constexpr const char* kName = "MakeDualBackward";
+  static constexpr bool kStacks = true;
+  Grads backward(const Grads& dy) { return {dy[0]}; }
+};
+Tensor dual_of(const Tensor& x) { return record<DualBackward>(alias(x), {x}); }
 
 PyMethodDef kFunctions[] = {{"_new_function_node", new_function_node, METH_O, nullptr},
                             {"_finish_function", finish_function, METH_VARARGS, nullptr},
@@ -264,7 +325,8 @@ int install_function_node(PyObject* module) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_fail_on_backward", fail_on_backward, "input, message", kNoOut);
+  ops.def("_dual_of", dual_of, "input", kNoOut);
+  ops.def("_fail_on_backward", fail_on_backward, "tensors, message", kNoOut);
 });
 
 }  // namespace rl

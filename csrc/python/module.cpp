@@ -22,6 +22,7 @@
 #include "python/node_type.h"
 #include "python/op_object.h"
 #include "python/override.h"
+#include "python/saved_tensor.h"
 #include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
@@ -174,8 +175,8 @@ PyMODINIT_FUNC PyInit__C() {
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
   for (auto install :
-       {install_overrides, install_value_types, install_tensor_type, install_node_type, install_storage_type,
-        install_function_node, install_generator_type, install_module_call, install_fused_type})
+       {install_overrides, install_value_types, install_tensor_type, install_node_type, install_saved_tensor,
+        install_storage_type, install_function_node, install_generator_type, install_module_call, install_fused_type})
     if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);

@@ -10,6 +10,7 @@
 #include "autograd/record.h"
 #include "python/arguments.h"
 #include "python/errors.h"
+#include "python/saved_tensor.h"
 
 namespace rl {
 
@@ -21,7 +22,13 @@ namespace {
 
 Node* cast(PyObject* o) { return reinterpret_cast<Node*>(o); }
 
-PyObject* node_name(PyObject* s, PyObject*) { return PyUnicode_FromString(cast(s)->type->name); }
+// name() has C++'s name of the nodes that no op makes.
+PyObject* node_name(PyObject* s, PyObject*) {
+  const char* name = cast(s)->type->name;
+  for (const char* inner : {"AccumulateGrad", "CopySlices", "CopyBackwards"})
+    if (std::strcmp(name, inner) == 0) return PyUnicode_FromFormat("torch::autograd::%s", name);
+  return PyUnicode_FromString(name);
+}
 PyObject* node_repr(PyObject* s) { return PyUnicode_FromFormat("<%s object at %p>", cast(s)->type->name, s); }
 
 PyObject* next_functions(PyObject* s, void*) {
@@ -43,12 +50,31 @@ PyObject* metadata(PyObject* s, void*) {
   return m;
 }
 PyObject* sequence_nr(PyObject* s, PyObject*) { return PyLong_FromUnsignedLongLong(cast(s)->sequence); }
+PyObject* set_sequence_nr(PyObject* s, PyObject* number) {
+  uint64_t value = PyLong_AsUnsignedLongLong(number);
+  if (PyErr_Occurred()) return nullptr;
+  cast(s)->sequence = value;
+  Py_RETURN_NONE;
+}
+
+PyTypeObject* metadata_type() {
+  static PyStructSequence_Field fields[] = {
+      {"shape", nullptr}, {"dtype", nullptr}, {"device", nullptr}, {nullptr, nullptr}};
+  static PyStructSequence_Desc desc = {"rushlight.autograd.InputMetadata", "What a gradient must be like.", fields, 3};
+  static PyTypeObject* type = PyStructSequence_NewType(&desc);
+  return type;
+}
 PyObject* input_metadata(PyObject* s, void*) {
   Node* n = cast(s);
   PyObject* t = PyTuple_New(n->results.size());
   for (int64_t i = 0; t && i < n->results.size(); ++i) {
     const ResultMeta& r = n->results[i];
-    PyTuple_SET_ITEM(t, i, Py_BuildValue("(NO)", size_object(IntSpan(r.sizes)), dtype_object(r.dtype)));
+    PyObject* one = PyStructSequence_New(metadata_type());
+    if (!one) return Py_DECREF(t), nullptr;
+    PyStructSequence_SET_ITEM(one, 0, size_object(IntSpan(r.sizes)));
+    PyStructSequence_SET_ITEM(one, 1, Py_NewRef(dtype_object(r.dtype)));
+    PyStructSequence_SET_ITEM(one, 2, to_python(r.device));
+    PyTuple_SET_ITEM(t, i, one);
   }
   return t;
 }
@@ -108,8 +134,16 @@ PyObject* node_getattr(PyObject* s, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(s, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   const char* text = PyUnicode_AsUTF8(name);
-  if (!text || std::strncmp(text, "_saved_", 7) != 0) return nullptr;
+  const bool raw = text && std::strncmp(text, "_raw_saved_", 11) == 0;
+  if (!text || (!raw && std::strncmp(text, "_saved_", 7) != 0)) return nullptr;
   PyErr_Clear();
+  if (raw)
+    return guarded([&]() -> PyObject* {
+      PyObject* object = raw_saved(*cast(s), text + 11);
+      if (!object) object = raw_saved(*cast(s), text + 5);  // _raw_saved_tensors of a Function
+      CHECK(object, Attribute, "'", cast(s)->type->name, "' object has no attribute '", text, "'");
+      return object;
+    });
   return guarded([&]() -> PyObject* {
     // A trailing underscore keeps a field's name apart from a C++ member or keyword.
     Find find(text + 7, *cast(s));
@@ -144,7 +178,8 @@ PyObject* node_call(PyObject* s, PyObject* args, PyObject*) {
       CHECK(o == Py_None || is_tensor(o), Type, "expected Tensors or None");
       dy.push_back(o == Py_None ? Tensor() : Tensor::borrow(o));
     }
-    dy.resize(std::max<int64_t>(cast(s)->results.size(), 1));
+    const int64_t wanted = std::max<int64_t>(cast(s)->results.size(), 1);
+    CHECK(dy.size() == wanted, Type, "expected ", wanted, " arguments, got ", dy.size(), " instead");
     Grads dx = cast(s)->type->backward(*cast(s), dy);
     if (dx.size() == 1) return to_python(std::move(dx[0]));
     PyObject* t = PyTuple_New(dx.size());
@@ -161,10 +196,13 @@ PyGetSetDef kGetSet[] = {{"next_functions", next_functions, nullptr, nullptr, nu
                          {"variable", variable, nullptr, nullptr, nullptr},
                          {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMethodDef kMethods[] = {
-    {"name", node_name, METH_NOARGS, nullptr},           {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
-    {"_saved_names", saved_names, METH_NOARGS, nullptr}, {"_post_hooks", post_hooks, METH_NOARGS, nullptr},
-    {"_pre_hooks", pre_hooks, METH_NOARGS, nullptr},     {nullptr, nullptr, 0, nullptr}};
+PyMethodDef kMethods[] = {{"name", node_name, METH_NOARGS, nullptr},
+                          {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
+                          {"_set_sequence_nr", set_sequence_nr, METH_O, nullptr},
+                          {"_saved_names", saved_names, METH_NOARGS, nullptr},
+                          {"_post_hooks", post_hooks, METH_NOARGS, nullptr},
+                          {"_pre_hooks", pre_hooks, METH_NOARGS, nullptr},
+                          {nullptr, nullptr, 0, nullptr}};
 PyMemberDef kMembers[] = {{"__dictoffset__", T_PYSSIZET, offsetof(Node, dict), READONLY, nullptr},
                           {"__weaklistoffset__", T_PYSSIZET, offsetof(Node, weakrefs), READONLY, nullptr},
                           {nullptr, 0, 0, 0, nullptr}};

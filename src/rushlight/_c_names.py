@@ -2,6 +2,7 @@
 
 import contextlib
 import enum
+import weakref
 
 import rushlight as rl
 from rushlight import _C, _missing
@@ -272,7 +273,88 @@ class _autograd:
     """torch._C._autograd."""
 
     DeviceType = _missing.absent("_C._autograd.DeviceType")
+    SavedTensor = _C.SavedTensor
     _enable_record_function = _profiler_enabled = staticmethod(_no)
+    _get_current_graph_task_keep_graph = _C.ops["_keeps_graph"]
+    _push_saved_tensors_default_hooks = _C.ops["_push_saved_hooks"]
+    _pop_saved_tensors_default_hooks = _C.ops["_pop_saved_hooks"]
+
+    @staticmethod
+    def _saved_tensors_hooks_is_enabled():
+        return _C.ops["_saved_hooks_message"]() is None
+
+    @staticmethod
+    def _saved_tensors_hooks_get_disabled_error_message():
+        return _C.ops["_saved_hooks_message"]()
+
+    @staticmethod
+    def _saved_tensors_hooks_disable(message):
+        _C.ops["_disable_saved_hooks"](message)
+
+    @staticmethod
+    def _saved_tensors_hooks_enable():
+        _C.ops["_disable_saved_hooks"](None)
+
+    @staticmethod
+    def kineto_available():
+        return True
+
+
+class _WeakTensorRef:
+    """A reference that does not keep its tensor alive."""
+
+    def __init__(self, tensor):
+        self._ref = weakref.ref(tensor)
+
+    def expired(self):
+        return self._ref() is None
+
+
+class ImperativeEngine:
+    """torch._C._EngineBase: what runs backward."""
+
+    @staticmethod
+    def queue_callback(callback):
+        """Calls callback() when the backward that runs in this thread has ended."""
+        _C.ops["_queue_callback"](callback)
+
+    @staticmethod
+    def is_checkpoint_valid():
+        return rl.autograd._is_checkpoint_valid()
+
+
+_EngineBase = _ImperativeEngine = ImperativeEngine
+is_grad_enabled, _set_grad_enabled = rl.is_grad_enabled, _C.ops["_set_grad_enabled"]
+is_inference_mode_enabled = rl.is_inference_mode_enabled
+_current_graph_task_id, _current_autograd_node = _C.ops["_backward_run"], _C.ops["_current_node"]
+_current_graph_task_execution_order = _C.ops["_execution_order"]
+
+
+def _will_engine_execute_node(node):
+    """Whether the backward that runs in this thread comes through a node."""
+    if not isinstance(node, _C.Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    return _C.ops["_will_run_node"](node)
+
+
+def _set_fwd_grad_enabled(mode):
+    from rushlight.autograd import forward_ad
+
+    forward_ad._switch(mode)
+
+
+def _is_fwd_grad_enabled():
+    from rushlight.autograd import forward_ad
+
+    return forward_ad._is_fwd_grad_enabled()
+
+
+def _is_multithreading_enabled():
+    return rl.autograd.is_multithreading_enabled()
+
+
+def _set_multithreading_enabled(mode):
+    rl.autograd.set_multithreading_enabled(mode)
 
 
 _TorchFunctionMode = _Mode
@@ -293,6 +375,10 @@ def __getattr__(name: str) -> "Any":
         from rushlight.nn import _conv_backend
 
         return _conv_backend.ConvBackend if name == "_ConvBackend" else _conv_backend.select_conv_backend
+    if name == "_functions":
+        from rushlight.autograd import _functions
+
+        return _functions
     if name in ("PyTorchFileReader", "PyTorchFileWriter"):
         return getattr(rl, name)
     raise _missing.no_name("rushlight._C", name, depth=3)

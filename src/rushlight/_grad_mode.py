@@ -22,9 +22,17 @@ class _Mode:
         import inspect
 
         if isinstance(function, type):
-            raise TypeError(
-                f"Cannot decorate a class with {type(self).__name__}: decorate its methods instead"
+            import warnings
+
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+                "the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
             )
+            function.__init__ = self(function.__init__)
+            return function
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
 

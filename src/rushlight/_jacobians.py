@@ -77,7 +77,7 @@ def columns(outputs, inputs, create_graph, chunk_size=None):
         found = _products(pulled, u, create_graph, chunk_size)
     return [
         [
-            part.movedim(0, -1).reshape(*y.shape, *x.shape)
+            part.movedim(0, -1).reshape((*y.shape, *x.shape))
             for part, x in zip(g.split([x.numel() for x in inputs]), inputs, strict=True)
         ]
         for g, y in zip(found, outputs, strict=True)

@@ -223,6 +223,28 @@ def _is_parameter(t):
     return nn is not None and isinstance(t, nn.Parameter)
 
 
+def _history(t):
+    """What asks for its gradient, and its tangent."""
+    from .autograd import function
+
+    forward = function._forward_mode
+    tangent = None
+    if forward is not None and forward.active():
+        primal, tangent = forward.unpack_dual(t)
+        if tangent is not None:
+            t = primal
+    try:
+        grad_fn = t.grad_fn
+    except RuntimeError:  # a view whose history was lost
+        return ["grad_fn=<Invalid>"]
+    parts = []
+    if grad_fn is not None:
+        parts.append(f"grad_fn=<{_grad_fn_name(grad_fn)}>")
+    elif t.requires_grad:
+        parts.append("requires_grad=True")
+    return parts if tangent is None else [*parts, f"tangent={tangent}"]
+
+
 def tensor_str(t, *, tensor_contents=None):
     """The repr of a tensor, as `Tensor.__repr__` returns it; a Parameter's without its heading."""
     kind = type(t)
@@ -241,11 +263,7 @@ def tensor_str(t, *, tensor_contents=None):
         suffixes.append(f"dtype={t.dtype}")
     if t.layout != rl.strided:
         suffixes.append(f"layout={t.layout}")
-    grad_fn = t.grad_fn
-    if grad_fn is not None:
-        suffixes.append(f"grad_fn=<{_grad_fn_name(grad_fn)}>")
-    elif t.requires_grad:
-        suffixes.append("requires_grad=True")
+    suffixes += _history(t)
     if tensor_contents is None:
         if is_meta:
             tensor_contents = "..."

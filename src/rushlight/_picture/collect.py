@@ -53,7 +53,7 @@ class Collected:
         self._names = {}
         nodes = self._walk(outputs)
         self._name_parameters(model, nodes)
-        made = {node: self._op(node) for node in nodes if node.name() != "AccumulateGrad"}
+        made = {node: self._op(node) for node in nodes if type(node).__name__ != "AccumulateGrad"}
         leaf_ops = {}
         for node, op in made.items():
             for parent, _ in node.next_functions:
@@ -76,7 +76,7 @@ class Collected:
                     if parent not in leaf_ops:
                         leaf_ops[parent] = self._leaf(leaf)
                     self.edges.append((leaf_ops[parent], op))
-        self.leaves = sum(1 for node in nodes if node.name() == "AccumulateGrad")
+        self.leaves = sum(1 for node in nodes if type(node).__name__ == "AccumulateGrad")
         ops = [*leaf_ops.values(), *made.values()]
         for t in outputs:
             if t.grad_fn is None:
@@ -126,7 +126,7 @@ class Collected:
 
     def _op(self, node):
         shapes = [(tuple(size), str(dtype).rpartition(".")[2]) for size, dtype in node._input_metadata]
-        name = node.name()
+        name = type(node).__name__
         title, kind = name.rstrip("0123456789"), "op"
         if title.endswith("Backward"):
             title = title[:-8]

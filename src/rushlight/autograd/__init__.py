@@ -148,6 +148,11 @@ def grad(
 
                 raise RuntimeError(unused_input(i, wanted[i], roots))
     if materialize_grads:
+        edges = inputs if isinstance(inputs, (tuple, list)) and not _is_edge(inputs) else (inputs,)
+        if any(g is None and _is_edge(x) for g, x in zip(found, edges, strict=True)):
+            raise RuntimeError(
+                "materialize_grads cannot be used when the given input is a GradientEdge: there is no tensor to be like"
+            )
         found = tuple(_C.ops["zeros_like"](x) if g is None else g for g, x in zip(found, wanted, strict=True))
     return found
 
@@ -176,6 +181,8 @@ _HOMES = {
     "_profiler_enabled": "profiler",
     "detect_anomaly": "anomaly_mode",
     "gradgradcheck": "gradcheck",
+    "is_multithreading_enabled": "grad_mode",
+    "set_multithreading_enabled": "grad_mode",
     "set_detect_anomaly": "anomaly_mode",
     "set_site_recording": "_why",
     "site_recording_enabled": "_why",
@@ -194,6 +201,10 @@ def __getattr__(name: str) -> "Any":
     import importlib
     import importlib.util
 
+    if name == "SavedTensor":
+        return _C.SavedTensor
+    if name == "kineto_available":
+        return lambda: True
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):

@@ -80,13 +80,13 @@ def _why_none_yet(tensor):
             else ", and has one"
         )
         return Reason("leaf", text)
-    text = f"it is in the graph, computed by {node.name()}"
+    text = f"it is in the graph, computed by {type(node).__name__}"
     site = node._site
     if site:
         text += f" at {Line(*site)}"
     if not tensor.retains_grad:
         text += "; only leaves keep their .grad: call retain_grad() before backward()"
-    return Reason("recorded", text, node.name(), site)
+    return Reason("recorded", text, type(node).__name__, site)
 
 
 def unused_input(index, tensor, roots):
@@ -97,7 +97,7 @@ def unused_input(index, tensor, roots):
     )
     node = tensor.grad_fn
     if node is not None and node._site:
-        text += f"; it was computed by {node.name()} at {Line(*node._site)}"
+        text += f"; it was computed by {type(node).__name__} at {Line(*node._site)}"
     twin = _same_memory(tensor, roots)
     if twin is None:
         return text + (

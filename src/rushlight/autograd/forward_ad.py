@@ -3,11 +3,16 @@
 A tangent is carried by the graph that backward uses: inside a dual level, the inputs made by `make_dual` are recorded
 like leaves, and the tangent of a result y is found by two backward passes, of which the second differentiates
 u -> J^T u (linear in u) in the directions of the inputs. Every op with derivatives of second order has it for free.
+A Function with a `jvp` begins new duals (_forward_function.py).
 """
 
+import sys
+import weakref
 from collections import namedtuple
 
 import rushlight as rl
+
+from . import function as _function
 
 __all__ = [
     "UnpackedDualTensor",
@@ -19,31 +24,75 @@ __all__ = [
 ]
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
+_make_dual_of = rl._C.ops["_dual_of"]
+_enabled = True
+_current_level = -1
 
 
 class _Level:
     def __init__(self):
-        self.inputs = []  # duals made in this level: (recorded input, its tangent)
+        self.leaves = []  # weak references to the recorded inputs, which carry their tangents
+
+    def inputs(self):
+        """[(recorded input, its tangent)] of the duals that are still there."""
+        found = [
+            (leaf, leaf.__dict__["_tangent"]) for leaf in (ref() for ref in self.leaves) if leaf is not None
+        ]
+        if len(found) < len(self.leaves):
+            self.leaves = [ref for ref in self.leaves if ref() is not None]
+        return found
 
 
 _levels: list = []
 
 
+def active():
+    """Whether there are dual tensors in this program now."""
+    return bool(_levels) and _enabled and bool(_levels[-1].leaves)
+
+
+def _is_fwd_grad_enabled():
+    return _enabled
+
+
+class _set_fwd_grad_enabled:
+    """Whether forward mode is looked at; at once, and as a context until its end."""
+
+    def __init__(self, mode):
+        self.before = _enabled
+        _switch(mode)
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exc):
+        _switch(self.before)
+
+
+def _switch(mode):
+    global _enabled
+    _enabled = bool(mode)
+
+
 def enter_dual_level():
     """Begins a dual level; returns its number. Levels do not nest."""
+    global _current_level
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _levels.append(_Level())
-    return len(_levels) - 1
+    _current_level = len(_levels) - 1
+    return _current_level
 
 
 def exit_dual_level(*, level=None):
     """Ends a dual level: its tangents are forgotten."""
+    global _current_level
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level but no level is active")
     if level is not None and level != len(_levels) - 1:
         raise RuntimeError(f"Trying to exit a forward AD level {level} that was not the last one entered")
     _levels.pop()
+    _current_level = len(_levels) - 1
 
 
 class dual_level:
@@ -82,25 +131,57 @@ def make_dual(tensor, tangent, *, level=None):
         raise RuntimeError(
             f"make_dual: the tangent must be {tensor.dtype} as the primal is, got {tangent.dtype}"
         )
+    if active() and unpack_dual(tangent).tangent is not None:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a forward gradient at the same level, this is not supported."
+        )
+    return _begin(state, tensor, _laid_out_like(tangent, tensor))
+
+
+def _begin(state, tensor, tangent):
+    """A dual of the level."""
     with rl.enable_grad():
         # A result of reverse mode stays one.
-        dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-    state.inputs.append((dual, tangent))
+        leaf = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
+        leaf._tangent = tangent
+        dual = _make_dual_of(leaf)
+    dual._dual_of = (leaf, dual.grad_fn)
+    state.leaves.append(weakref.ref(leaf))
     return dual
+
+
+def _laid_out_like(tangent, primal):
+    """The tangent, or a copy of it that lies in memory as the primal does: views of the primal are views of it, too."""
+    same = primal.is_conj() == tangent.is_conj() and primal.is_neg() == tangent.is_neg()
+    if same and primal.numel() == 0:
+        return tangent
+    if same and primal.layout == tangent.layout != rl.strided:
+        return tangent
+    same = same and all(
+        n <= 1 or a == b for n, a, b in zip(primal.shape, primal.stride(), tangent.stride(), strict=True)
+    )
+    if same and primal.untyped_storage().nbytes() == tangent.untyped_storage().nbytes():
+        return tangent
+    return rl.empty_strided(primal.shape, primal.stride(), dtype=primal.dtype, device=primal.device).copy_(
+        tangent
+    )
 
 
 def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor; the tangent is None where it does not depend on a dual."""
-    if not _levels:
+    if not _levels or not _enabled:
         return UnpackedDualTensor(tensor, None)
     state = _current(level, "unpack")
-    for dual, tangent in state.inputs:
-        if tensor is dual:
-            return UnpackedDualTensor(tensor.detach() if tensor.is_leaf else tensor, tangent)
-    if not tensor.requires_grad or not state.inputs:
+    leaf, node = tensor.__dict__.get("_dual_of", (None, None))
+    if leaf is not None and tensor.grad_fn is node and any(ref() is leaf for ref in state.leaves):
+        return UnpackedDualTensor(leaf.view_as(leaf) if leaf.grad_fn else leaf.detach(), leaf._tangent)
+    found = state.inputs()
+    if not tensor.requires_grad or not found:
         return UnpackedDualTensor(tensor, None)
-    inputs = [dual for dual, _ in state.inputs]
-    tangents = [t for _, t in state.inputs]
+    return _push_forward(tensor, [leaf for leaf, _ in found], [t for _, t in found])
+
+
+def _push_forward(tensor, inputs, tangents):
     with rl.enable_grad():
         u = rl.zeros_like(tensor).detach().requires_grad_()
         pulled = rl.autograd.grad(tensor, inputs, u, create_graph=True, allow_unused=True)
@@ -127,3 +208,6 @@ def _depends_on_more(tensor, inputs):
     from ..func import _reaches_outside
 
     return _reaches_outside([tensor], inputs)
+
+
+_function._forward_mode = sys.modules[__name__]

@@ -3,6 +3,7 @@
 import functools
 import threading
 import warnings
+import weakref
 from typing import Any
 
 from .. import _C
@@ -53,6 +54,9 @@ _Node.register_hook, _Node.register_prehook = register_hook, register_prehook
 class FunctionCtx(_C.FunctionNode):
     """The node of one call of a Function: what forward keeps for backward."""
 
+    materialize_grads = True
+    _materialize_non_diff_grads = True
+
     def save_for_backward(self, *tensors):
         """Keeps tensors (inputs or outputs of forward) for backward, where they are ctx.saved_tensors."""
         for t in tensors:
@@ -75,14 +79,35 @@ class FunctionCtx(_C.FunctionNode):
         self._non_differentiable = tensors
 
     def mark_shared_storage(self, *pairs):
-        pass
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls "
+            "to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def set_materialize_grads(self, value):
         """Whether missing gradients reach backward as zeros (the default) or as None."""
         self.materialize_grads = value
 
 
-class Function:
+BackwardCFunction = FunctionCtx
+
+
+class FunctionMeta(type):
+    """The class of Functions."""
+
+    @property
+    def _backward_cls(cls):
+        """The class of this Function's nodes: <name>Backward, so that grad_fn shows it."""
+        if cls.__dict__.get("_backward_class") is None:
+            cls._backward_class = type(
+                cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
+            )
+        return cls._backward_class
+
+
+class Function(metaclass=FunctionMeta):
     """Subclass it with static methods forward(ctx, *args) and backward(ctx, *grads); call it by `apply`.
 
     With a setup_context(ctx, inputs, output), forward takes no ctx."""
@@ -94,6 +119,12 @@ class Function:
             f"{type(self)} should not be instantiated: its methods are static, and the class itself has apply()",
             DeprecationWarning,
             stacklevel=2,
+        )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method: @staticmethod def forward(ctx, x), called as MyFunction.apply(x)."
         )
 
     @staticmethod
@@ -120,14 +151,12 @@ class Function:
 
     generate_vmap_rule = False
 
-    @classmethod
-    def _node_class(cls):
-        """The class of this Function's nodes: <name>Backward, so that grad_fn shows it."""
-        if cls.__dict__.get("_backward_class") is None:
-            cls._backward_class = type(
-                cls.__name__ + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
-            )
-        return cls._backward_class
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method or set "
+            "generate_vmap_rule=True."
+        )
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -138,17 +167,51 @@ class Function:
             return call_function(cls, args, kwargs)
         if _transforms.depth and cls.setup_context is Function.setup_context:
             _refuse_in_transform(cls)
-        ctx = _C._new_function_node(cls._node_class())
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
+            args, kwargs = _with_defaults(cls.forward, args, kwargs)
+        if _forward_mode is not None and _forward_mode.active() and any(isinstance(a, Tensor) for a in args):
+            from ._forward_function import tangents_of
+
+            tangents = tangents_of(cls, args)
+            if tangents is not None:
+                from ._forward_function import apply_dual
+
+                return apply_dual(cls, separate, args, kwargs, tangents)
+        return cls._run(separate, args, kwargs)[1]
+
+    @classmethod
+    def _run(cls, separate, args, kwargs):
+        """(context, outputs)"""
+        ctx = _C._new_function_node(cls._backward_cls)
         inputs = tuple(a for a in args if isinstance(a, Tensor))
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        ctx.materialize_grads = True
         wants = _C.ops["is_grad_enabled"]() and any(ctx.needs_input_grad)
-        separate = cls.setup_context is not Function.setup_context
         with no_grad():
             outputs = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
             if separate:
                 cls.setup_context(ctx, args, outputs)
-        return _C._finish_function(ctx, wants, args, inputs, outputs)
+        return ctx, _C._finish_function(ctx, wants, args, inputs, outputs)
+
+
+_forward_mode: Any = None  # rushlight.autograd.forward_ad, once it is loaded
+_signatures: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _with_defaults(forward, args, kwargs):
+    """The arguments of forward with the defaults of those that were left out, which setup_context sees."""
+    import inspect
+
+    function = getattr(forward, "__func__", forward)
+    try:
+        signature = _signatures.get(function)
+        if signature is None:
+            signature = _signatures[function] = inspect.signature(forward)
+        bound = signature.bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return args, kwargs  # forward itself says what is wrong
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
 
 
 def once_differentiable(backward):
@@ -163,14 +226,10 @@ def once_differentiable(backward):
         ):
             return result
         outputs = result if isinstance(result, tuple) else (result,)
-        failing = [
-            None
-            if o is None
-            else _C.ops["_fail_on_backward"](
-                o, "trying to differentiate twice a function that was marked with @once_differentiable"
-            )
-            for o in outputs
-        ]
+        asking = [None if o is None else o.detach().requires_grad_() for o in outputs]
+        failing = _C.ops["_fail_on_backward"](
+            asking, "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
         return tuple(failing) if isinstance(result, tuple) else failing[0]
 
     return wrapper
@@ -185,6 +244,7 @@ class NestedIOFunction(Function):
 
 
 __all__ = [
+    "BackwardCFunction",
     "Function",
     "FunctionCtx",
     "InplaceFunction",

@@ -78,7 +78,9 @@ def _grads(outputs, inputs, grad_outputs=None, create_graph=False, retain_graph=
 
 
 _STAGES = {
-    "back": "Output {out} of the user-provided function is independent of input {i}. This is not allowed in "
+    "back": "The output of the user-provided function is independent of input {i}. This is not allowed in strict "
+    "mode.",
+    "row": "Output {out} of the user-provided function is independent of input {i}. This is not allowed in "
     "strict mode.",
     "back_trick": "The gradient with respect to the input is independent of entry {i} in the grad_outputs "
     "when using the double backward trick to compute forward mode gradients. This is not allowed in strict "
@@ -103,7 +105,8 @@ def _fill(grads, references, strict, create_graph, stage, out=0):
     for i, (grad, reference) in enumerate(zip(grads, references, strict=True)):
         if grad is None:
             if strict:
-                raise RuntimeError(_STAGES[stage].format(out=out, i=i))
+                missing = "back" if stage == "hessian" else stage
+                raise RuntimeError(_STAGES[missing].format(out=out, i=i))
             grad = rl.zeros_like(reference)
         elif strict and create_graph and not grad.requires_grad:
             if stage == "hessian":
@@ -117,9 +120,9 @@ def _fill(grads, references, strict, create_graph, stage, out=0):
     return tuple(filled)
 
 
-def _check_v(v, references, is_tuple):
+def _check_v(v, references, is_tuple, where="vjp"):
     """The vector of a product, as a tuple of the same structure and shapes as `references`."""
-    _, v = _as_tuple(v, "v", "vjp")
+    _, v = _as_tuple(v, "v", where)
     if len(v) != len(references):
         if is_tuple:
             raise RuntimeError(
@@ -173,7 +176,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         many_in, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh(inputs, create_graph)
         if v is not None:
-            v = _check_v(v, inputs, many_in)
+            v = _check_v(v, inputs, many_in, "jvp")
         elif len(inputs) != 1 or inputs[0].nelement() != 1:
             raise RuntimeError(
                 "The vector v can only be None if the input to the user-provided function is a single Tensor "
@@ -243,7 +246,7 @@ def _output_jacobian(output, number, inputs, create_graph, strict):
         # the gradient, or a graph of it, may share memory with the basis vector, which changes afterwards
         seed = basis.clone()
         grads = _grads((output,), inputs, (seed,), create_graph, retain_graph=True)
-        grads = _fill(grads, inputs, strict, create_graph, "back", number)
+        grads = _fill(grads, inputs, strict, create_graph, "row", number)
         for column, grad in zip(columns, grads, strict=True):
             column.append(grad)
         with rl.no_grad():
@@ -275,7 +278,7 @@ def hessian(
         grads = _grads(outputs, xs, create_graph=True)
         if strict:
             for i, grad in enumerate(grads):
-                if grad is not None and not grad.requires_grad:
+                if grad is None or not grad.requires_grad:
                     raise RuntimeError(_STAGES["hessian"].format(i=i))
         return _fill(grads, xs, strict, False, "back")
 
@@ -293,9 +296,9 @@ def _gradient(func, inputs, create_graph, strict, where):
     return outputs, grads
 
 
-def _hessian_v(v, inputs, many_in):
+def _hessian_v(v, inputs, many_in, where):
     if v is not None:
-        return _check_v(v, inputs, many_in)
+        return _check_v(v, inputs, many_in, where)
     if len(inputs) != 1 or inputs[0].nelement() != 1:
         raise RuntimeError(
             "The vector v can only be None if the input to the user-provided function is a single Tensor "
@@ -310,7 +313,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     with rl.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "vhp")
         inputs = _fresh(inputs, create_graph)
-        v = _hessian_v(v, inputs, many_in)
+        v = _hessian_v(v, inputs, many_in, "vhp")
         outputs, grads = _gradient(func, inputs, create_graph, strict, "vhp")
     with rl.set_grad_enabled(create_graph or rl.is_grad_enabled()):
         product = _fill(_grads(grads, inputs, v, create_graph), inputs, strict, create_graph, "double_back")
@@ -322,7 +325,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     with rl.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "hvp")
         inputs = _fresh(inputs, create_graph)
-        v = _hessian_v(v, inputs, many_in)
+        v = _hessian_v(v, inputs, many_in, "hvp")
         outputs, grads = _gradient(func, inputs, create_graph, strict, "hvp")
         u = tuple(rl.zeros_like(x).requires_grad_() for x in inputs)
         pulled = _fill(_grads(grads, inputs, u, create_graph=True), inputs, strict, True, "double_back")

@@ -9,6 +9,7 @@ from .. import _C
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -17,7 +18,28 @@ __all__ = [
     "saved_tensors_hooks",
 ]
 
-Node = _C.Node
+
+class _NodeMeta(type):
+    """isinstance and issubclass see every node of a graph, though their classes do not derive from Node."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _C.Node)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return other is cls or issubclass(other, _C.Node) or getattr(type(other), "__rl_node__", False)
+
+
+class Node(metaclass=_NodeMeta):
+    """A recorded call in the graph: what `tensor.grad_fn` is."""
+
+    name = _C.Node.name
+    next_functions = _C.Node.next_functions
+    metadata = _C.Node.metadata
+    register_hook = _C.Node.register_hook
+    register_prehook = _C.Node.register_prehook
+
+    def __new__(cls, *args, **kwargs):
+        raise TypeError("cannot create 'Node' instances: nodes are made by recorded calls")
 
 
 class saved_tensors_hooks:
@@ -131,6 +153,22 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
                 handle.remove()
 
     return Handle()
+
+
+def allow_mutation_on_saved_tensors():
+    """Context in which tensors may be written to although backward needs them: they are copied first.
+
+    Backward must run inside the same block. The context's value tells what was copied.
+    """
+    from ._mutation import allow_mutation_on_saved_tensors as context
+
+    return context()
+
+
+def __getattr__(name):
+    from rushlight._missing import no_name
+
+    raise no_name(__name__, name)
 
 
 def _reached(tensors, run):

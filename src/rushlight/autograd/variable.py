@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from rushlight import Tensor
+from rushlight import _C, Tensor
 
 __all__ = ["Variable"]
 
@@ -15,6 +15,15 @@ class VariableMeta(type):
         return isinstance(other, Tensor)
 
 
+class _Engine:
+    """What runs backward, for the few who queue callbacks."""
+
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        """Calls callback() when the backward that runs in this thread has ended."""
+        _C.ops["_queue_callback"](callback)
+
+
 class Variable(metaclass=VariableMeta):
     """A tensor that shares data's memory, detached from its graph.
 
@@ -22,6 +31,8 @@ class Variable(metaclass=VariableMeta):
         data: a tensor; an empty one if left out.
         requires_grad: whether it gets a gradient.
     """
+
+    _execution_engine = _Engine()
 
     def __new__(
         cls, data: Any = None, requires_grad: bool | None = None, volatile: bool | None = None

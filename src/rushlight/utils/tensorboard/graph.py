@@ -85,7 +85,7 @@ class _Recorder(TorchFunctionMode):
             op, name = self.stored[id(tensor)]
             self.add(name, op, [], [tensor])
         elif tensor.grad_fn is not None and self.calls:
-            name = tensor.grad_fn.name().removesuffix("0").removesuffix("Backward")
+            name = type(tensor.grad_fn).__name__.removesuffix("0").removesuffix("Backward")
             known = [given for given in self.calls[-1][1] if id(given) in self.source]
             self.add(f"{scope}/{name}", name, known, [tensor])
         else:
