@@ -1,11 +1,15 @@
 """Functions and nodes under the private names that PyTorch has for them."""
 
+from typing import Any
+
 import rushlight as rl
 
 from .. import _C
 from .function import Function
 
-AccumulateGrad = type(_C.ops["_gradient_edge"](rl.empty(0, requires_grad=True))[0])
+_edge_of: Any = _C.ops["_gradient_edge"]
+_empty: Any = _C.ops["empty"]
+AccumulateGrad: Any = _edge_of(_empty(0).requires_grad_())[0].__class__
 
 
 class Resize(Function):

@@ -1,6 +1,7 @@
 """The graph seen from Python: its nodes, and hooks on what they save."""
 
 import threading
+from typing import Any
 
 import rushlight as rl
 
@@ -19,6 +20,9 @@ __all__ = [
 ]
 
 
+_CNode: Any = _C.Node
+
+
 class _NodeMeta(type):
     """isinstance and issubclass see every node of a graph, though their classes do not derive from Node."""
 
@@ -32,11 +36,11 @@ class _NodeMeta(type):
 class Node(metaclass=_NodeMeta):
     """A recorded call in the graph: what `tensor.grad_fn` is."""
 
-    name = _C.Node.name
-    next_functions = _C.Node.next_functions
-    metadata = _C.Node.metadata
-    register_hook = _C.Node.register_hook
-    register_prehook = _C.Node.register_prehook
+    name = _CNode.name
+    next_functions = _CNode.next_functions
+    metadata = _CNode.metadata
+    register_hook = _CNode.register_hook
+    register_prehook = _CNode.register_prehook
 
     def __new__(cls, *args, **kwargs):
         raise TypeError("cannot create 'Node' instances: nodes are made by recorded calls")
