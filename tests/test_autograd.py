@@ -261,7 +261,7 @@ def test_saved_fields_and_edges():
     node = y.grad_fn
     assert node.name() == "MulBackward0"
     assert node._saved_other is w
-    assert [n.name() for n, _ in node.next_functions] == ["AccumulateGrad"] * 2
+    assert [n.name() for n, _ in node.next_functions] == ["torch::autograd::AccumulateGrad"] * 2
     assert node.next_functions[0][0].variable is x
 
 

@@ -87,7 +87,7 @@ def test_saved_tensors_are_freed_as_backward_passes():
         seen.append(live()["live_bytes"])
 
     node = loss.grad_fn
-    while node is not None and node.name() != "AccumulateGrad":
+    while node is not None and type(node).__name__ != "AccumulateGrad":
         node.register_prehook(note)
         node = node.next_functions[0][0]
     before = live()["live_bytes"]
