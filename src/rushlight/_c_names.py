@@ -300,16 +300,6 @@ class _autograd:
         return True
 
 
-class _WeakTensorRef:
-    """A reference that does not keep its tensor alive."""
-
-    def __init__(self, tensor):
-        self._ref = weakref.ref(tensor)
-
-    def expired(self):
-        return self._ref() is None
-
-
 class ImperativeEngine:
     """torch._C._EngineBase: what runs backward."""
 
