@@ -2,7 +2,6 @@
 
 import contextlib
 import enum
-import weakref
 
 import rushlight as rl
 from rushlight import _C, _missing
