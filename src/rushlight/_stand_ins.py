@@ -19,7 +19,6 @@ _C._functorch: _add_batch_dim=_functorch._c._add_batch_dim _remove_batch_dim=_fu
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError! TensorifyScalarRestartAnalysis!
 _dynamo.testing: CompileCounter CompileCounterWithBackend
-_dynamo.utils:
 _dynamo.variables:
 _dynamo.variables.builder: wrap_fx_proxy
 _dynamo.variables.constant: ConstantVariable

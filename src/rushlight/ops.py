@@ -400,6 +400,10 @@ class Namespace:
 
     def __getattr__(self, name):
         function = _find(name) if self.__name__ == "aten" else None
+        if self.__name__ == "torchvision":
+            import importlib
+
+            function = importlib.import_module("rushlight.vision.ops._operators").OPERATORS.get(name)
         if function is None:
             raise AttributeError(
                 f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}': rushlight has no operator "

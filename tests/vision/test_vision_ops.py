@@ -280,3 +280,45 @@ def test_against_torchvision(theirs):
     assert np.allclose(d.numpy(), theirs.ops.drop_block2d(torch.ones(2, 3, 9, 9), 0.3, 3).numpy())
     s = ops.stochastic_depth(rl.ones(9, 3), 0.3, "row")
     assert np.allclose(s.numpy(), theirs.ops.stochastic_depth(torch.ones(9, 3), 0.3, "row").numpy())
+
+
+def test_operators_by_their_names_in_the_namespace():
+    x, rois = rl.arange(64.0).view(1, 1, 8, 8), rl.tensor([[0.0, 0, 0, 3, 3]])
+    pooled, places = rl.ops.torchvision.roi_pool(x, rois, 1.0, 2, 2)
+    assert pooled.tolist() == [[[[9, 11], [25, 27]]]] and places.tolist() == pooled.tolist()
+    assert str(rl.ops.torchvision.roi_pool.default) == "torchvision.roi_pool.default"
+    aligned = rl.ops.torchvision.roi_align(x, rois, 1.0, 2, 2, 2, True)
+    rl.testing.assert_close(aligned, ops.roi_align(x, rois, 2, 1.0, 2, True))
+    with pytest.raises(AttributeError, match="no attribute 'unknown'"):
+        rl.ops.torchvision.unknown()
+
+
+def test_regions_with_channels_for_each_bin():
+    x = rl.arange(4.0).view(1, 4, 1, 1).expand(1, 4, 6, 6).contiguous().requires_grad_()
+    rois = [rl.tensor([[0.0, 0, 4, 4]])]
+    for pool in (ops.ps_roi_pool(x, rois, 2), ops.ps_roi_align(x, rois, 2)):
+        assert pool.detach().tolist() == [[[[0, 1], [2, 3]]]]
+    ops.ps_roi_pool(x, rois, 2).sum().backward()
+    assert x.grad[0, 0].nonzero().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert rl.isclose(x.grad.sum(), rl.tensor(4.0))
+
+
+@pytest.mark.parametrize(
+    "one, other, expected",
+    [
+        ([5.0, 5, 4, 2, 0], [5.0, 5, 4, 2, 0], 1.0),
+        ([5.0, 5, 4, 2, 0], [5.0, 5, 4, 2, 90], 4 / 12),
+        ([5.0, 5, 4, 2, 0], [15.0, 5, 4, 2, 30], 0.0),
+        ([0.0, 0, 2, 2, 0], [0.0, 0, 2, 2, 45], 0.7071067),
+        ([5.0, 5, 0, 2, 0], [5.0, 5, 4, 2, 0], 0.0),
+    ],
+)
+def test_overlap_of_rotated_boxes(one, other, expected):
+    iou = ops.box_iou(rl.tensor([one]), rl.tensor([other]), fmt="cxcywhr")
+    assert iou.dtype == rl.float32 and abs(iou.item() - expected) < 1e-6
+
+
+def test_boxes_of_masks():
+    masks = rl.zeros(2, 5, 6)
+    masks[0, 1:3, 2:5] = 1
+    assert ops.masks_to_boxes(masks).tolist() == [[2, 1, 4, 2], [0, 0, 0, 0]]

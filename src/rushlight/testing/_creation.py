@@ -49,6 +49,8 @@ def _range(low, high, dtype, kind):
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     least, greatest = _limits(dtype, kind)
+    if kind != "float" and greatest < (1 << 63) - 1:
+        greatest += 1  # high is exclusive
     low, high = min(max(low, least), greatest), min(max(high, least), greatest)
     return (low, high) if kind == "float" else (ceil(low), ceil(high))
 

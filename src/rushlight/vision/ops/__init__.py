@@ -1,5 +1,6 @@
 """Operators and building blocks of vision models."""
 
+from . import _utils
 from .boxes import *
 from .deform_conv import DeformConv2d, deform_conv2d
 from .drop_block import DropBlock2d, DropBlock3d, drop_block2d, drop_block3d
@@ -19,7 +20,16 @@ from .misc import (
     SqueezeExcitation,
 )
 from .poolers import MultiScaleRoIAlign
-from .roi import RoIAlign, RoIPool, roi_align, roi_pool
+from .roi import (
+    PSRoIAlign,
+    PSRoIPool,
+    RoIAlign,
+    RoIPool,
+    ps_roi_align,
+    ps_roi_pool,
+    roi_align,
+    roi_pool,
+)
 from .stochastic_depth import StochasticDepth, stochastic_depth
 from rushlight._missing import teach as _teach
 

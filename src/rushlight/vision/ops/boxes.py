@@ -1,5 +1,7 @@
 """Boxes (x1, y1, x2, y2): overlaps, formats, suppression."""
 
+import functools
+
 import rushlight as rl
 
 __all__ = [
@@ -49,8 +51,21 @@ def nms(boxes, scores, iou_threshold):
 
 def batched_nms(boxes, scores, idxs, iou_threshold):
     """`nms` among the boxes of each class."""
+    if boxes.numel() > 4000:
+        return _batched_nms_vanilla(boxes, scores, idxs, iou_threshold)
+    return _batched_nms_coordinate_trick(boxes, scores, idxs, iou_threshold)
+
+
+def _batched_nms_coordinate_trick(boxes, scores, idxs, iou_threshold):
+    """Boxes of each class moved so far away that they overlap with no others."""
     if boxes.numel() == 0:
         return rl.empty((0,), dtype=rl.int64, device=boxes.device)
+    apart = idxs.to(boxes) * (boxes.max() + rl.tensor(1).to(boxes))
+    return nms(boxes + apart[:, None], scores, iou_threshold)
+
+
+def _batched_nms_vanilla(boxes, scores, idxs, iou_threshold):
+    """Class by class."""
     kept = rl.zeros_like(scores, dtype=rl.bool)
     for kind in rl.unique(idxs):
         mine = rl.where(idxs == kind)[0]
@@ -61,7 +76,7 @@ def batched_nms(boxes, scores, idxs, iou_threshold):
 
 def remove_small_boxes(boxes, min_size):
     """The indices of the boxes whose sides are at least so long."""
-    w, h = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    w, h = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
     return rl.where((w >= min_size) & (h >= min_size))[0]
 
 
@@ -72,27 +87,73 @@ def clip_boxes_to_image(boxes, size):
     return rl.stack((x, y), dim=-1).reshape(boxes.shape)
 
 
-_TO_XYXY = {
+def _xywhr_to_corners(x, y, w, h, angle):
+    across, down = _directions(angle)
+    x2, y2 = x + w * across[0], y + w * across[1]
+    return x, y, x2, y2, x2 + h * down[0], y2 + h * down[1], x + h * down[0], y + h * down[1]
+
+
+def _corners_to_xywhr(x1, y1, x2, y2, x3, y3, x4, y4):
+    angle = rl.atan2(y1 - y2, x2 - x1) * 180 / rl.pi
+    w, h = ((x2 - x1) ** 2 + (y1 - y2) ** 2).sqrt(), ((x3 - x2) ** 2 + (y3 - y2) ** 2).sqrt()
+    return x1, y1, w, h, angle
+
+
+def _directions(angle):
+    """Unit vectors along the width and the height of boxes turned by degrees, counter-clockwise."""
+    angle = angle * rl.pi / 180.0
+    cos, sin = angle.cos(), angle.sin()
+    return (cos, -sin), (sin, cos)
+
+
+def _from_centre(sign, x, y, w, h, angle):
+    """The first corner of a rotated box from its centre (sign -1), or the other way (1)."""
+    across, down = _directions(angle)
+    x, y = (c + sign * (w / 2 * u + h / 2 * v) for c, u, v in zip((x, y), across, down))
+    return x, y, w, h, angle
+
+
+# upright boxes are converted by way of two corners, rotated ones by way of a corner, the size and the angle
+_TO_COMMON = {
     "xyxy": lambda a, b, c, d: (a, b, c, d),
     "xywh": lambda x, y, w, h: (x, y, x + w, y + h),
     "cxcywh": lambda x, y, w, h: (x - 0.5 * w, y - 0.5 * h, x + 0.5 * w, y + 0.5 * h),
+    "xywhr": lambda *box: box,
+    "cxcywhr": functools.partial(_from_centre, -1),
+    "xyxyxyxy": _corners_to_xywhr,
 }
-_FROM_XYXY = {
+_FROM_COMMON = {
     "xyxy": lambda a, b, c, d: (a, b, c, d),
     "xywh": lambda a, b, c, d: (a, b, c - a, d - b),
     "cxcywh": lambda a, b, c, d: ((a + c) / 2, (b + d) / 2, c - a, d - b),
+    "xywhr": lambda *box: box,
+    "cxcywhr": functools.partial(_from_centre, 1),
+    "xyxyxyxy": _xywhr_to_corners,
 }
+_ROTATED = ("cxcywhr", "xywhr", "xyxyxyxy")
+_UPRIGHT = ("xyxy", "xywh", "cxcywh")
 
 
 def box_convert(boxes, in_fmt, out_fmt):
-    """Boxes in another format: xyxy (two corners), xywh (a corner and the size), cxcywh (the middle and the size)."""
-    if in_fmt not in _TO_XYXY or out_fmt not in _FROM_XYXY:
+    """Boxes in another format: xyxy (two corners), xywh (a corner and the size), cxcywh (the centre and the size); rotated
+    ones: xywhr, cxcywhr (with an angle in degrees) and xyxyxyxy (four corners).
+    """
+    if in_fmt not in _TO_COMMON or out_fmt not in _FROM_COMMON:
         raise ValueError(
             f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}"
         )
     if in_fmt == out_fmt:
         return boxes.clone()
-    return rl.stack(_FROM_XYXY[out_fmt](*_TO_XYXY[in_fmt](*boxes.unbind(-1))), dim=-1)
+    if (in_fmt in _ROTATED) != (out_fmt in _ROTATED):
+        raise NotImplementedError(
+            f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}"
+        )
+    whole = in_fmt in _ROTATED and not boxes.is_floating_point()
+    for name, step in ((in_fmt, _TO_COMMON[in_fmt]), (out_fmt, _FROM_COMMON[out_fmt])):
+        if name not in ("xyxy", "xywhr"):
+            out = rl.stack(step(*boxes.unbind(-1)), dim=-1)
+            boxes = out.round().to(boxes.dtype) if whole else out
+    return boxes
 
 
 def _upcast(t):
@@ -112,7 +173,9 @@ def box_area(boxes, fmt="xyxy"):
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
-def _shared_and_union(a, b, fmt="xyxy"):
+def _box_inter_union(boxes1, boxes2, fmt="xyxy"):
+    """(shared area, joint area) of every pair."""
+    a, b = boxes1, boxes2
     if fmt != "xyxy":
         a, b = box_convert(a, fmt, "xyxy"), box_convert(b, fmt, "xyxy")
     corner = rl.max(a[..., :, None, :2], b[..., None, :, :2])
@@ -123,13 +186,24 @@ def _shared_and_union(a, b, fmt="xyxy"):
 
 def box_iou(boxes1, boxes2, fmt="xyxy"):
     """(N, M) of the shared area over the joint area of every pair."""
-    shared, union = _shared_and_union(boxes1, boxes2, fmt)
+    if fmt in _ROTATED:
+        from ._rotated import box_iou_rotated
+
+        if fmt != "cxcywhr":
+            boxes1, boxes2 = box_convert(boxes1, fmt, "cxcywhr"), box_convert(boxes2, fmt, "cxcywhr")
+        return box_iou_rotated(boxes1, boxes2)
+    if fmt not in _UPRIGHT:
+        raise ValueError(
+            f"Unsupported format '{fmt}'. Supported axis-aligned formats: {_UPRIGHT}. "
+            f"Supported rotated formats: {_ROTATED}."
+        )
+    shared, union = _box_inter_union(boxes1, boxes2, fmt)
     return shared / union
 
 
 def generalized_box_iou(boxes1, boxes2):
     """`box_iou` less the part of the smallest box around both that neither covers."""
-    shared, union = _shared_and_union(boxes1, boxes2)
+    shared, union = _box_inter_union(boxes1, boxes2)
     size = _around(boxes1, boxes2)
     area = size[..., 0] * size[..., 1]
     return shared / union - (area - union) / area
@@ -176,8 +250,12 @@ def masks_to_boxes(masks):
     """The boxes (x1, y1, x2, y2) around masks (N, H, W)."""
     if masks.numel() == 0:
         return rl.zeros((0, 4), device=masks.device, dtype=rl.float)
-    boxes = rl.zeros((masks.shape[0], 4), device=masks.device, dtype=rl.float)
-    for box, mask in zip(boxes, masks):
-        y, x = rl.where(mask != 0)
-        box[:] = rl.stack((x.min(), y.min(), x.max(), y.max())).to(rl.float)
-    return boxes
+    inside = masks != 0
+    ends = []
+    for dim in (1, 2):  # columns, then rows, that have a pixel
+        hit = inside.any(dim=dim).to(rl.uint8)
+        last = hit.shape[1] - 1 - hit.flip(1).argmax(1)
+        ends.append((hit.argmax(1), last))
+    (x1, x2), (y1, y2) = ends
+    boxes = rl.stack([x1, y1, x2, y2], dim=1).float()
+    return boxes.masked_fill(~inside.flatten(1).any(1, keepdim=True), 0)

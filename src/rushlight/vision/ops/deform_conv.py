@@ -28,6 +28,11 @@ def deform_conv2d(
         raise RuntimeError(
             f"{channels} channels do not divide into {groups} groups of offsets and of {per_group} channels"
         )
+    if mask is not None and tuple(mask.shape) != (n, groups * taps, oh, ow):
+        raise RuntimeError(
+            f"mask.shape[1] is not valid: got: {mask.shape[1]} expected: {groups * taps}, of a mask "
+            f"({n}, {groups * taps}, {oh}, {ow}). Got {tuple(mask.shape)}"
+        )
     moved = offset.view(n, groups, taps, 2, oh, ow)
     like = {"dtype": input.dtype, "device": input.device}
     tap = rl.arange(taps, device=input.device)

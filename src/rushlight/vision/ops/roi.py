@@ -1,7 +1,9 @@
-"""Regions of feature maps at one size: RoIAlign and RoIPool."""
+"""Regions of feature maps at one size: RoIAlign, RoIPool, and those with channels for each bin."""
+
+import math
 
 import rushlight as rl
-from rushlight import nn
+from rushlight import fx, nn
 
 _SAMPLES_AT_ONCE = 1 << 22  # numbers gathered before they are averaged: bounds the memory
 
@@ -99,29 +101,94 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     """Each box's region of the feature maps (N, C, H, W), as maxima of whole pixels: (K, C, ph, pw)."""
-    rois = as_rois(boxes)
-    ph, pw = _pair(output_size)
+    return pool_with_places(input, as_rois(boxes), *_pair(output_size), spatial_scale)[0]
+
+
+def pool_with_places(input, rois, ph, pw, spatial_scale):
+    """(maxima, their places in the plane, or -1 where a bin is empty)."""
     n, channels, h, w = input.shape
-    out = []
+    out, places = [], []
     for picture, *box in rois.tolist():
         x1, y1, x2, y2 = (_rounded(v * spatial_scale) for v in box)
         x2, y2 = max(x2, x1), max(y2, y1)
-        inside = input[int(picture), :, max(y1, 0) : max(y2 + 1, 0), max(x1, 0) : max(x2 + 1, 0)]
+        left, top = max(x1, 0), max(y1, 0)
+        inside = input[int(picture), :, top : max(y2 + 1, 0), left : max(x2 + 1, 0)]
         if inside.numel() == 0 and channels:
             out.append(input.new_zeros((channels, ph, pw)))
+            places.append(rl.full((channels, ph, pw), -1, dtype=rl.int32))
             continue
         # The bins are those of adaptive pooling over the box; what lies outside of the map never wins.
         outside = (max(-x1, 0), max(x2 + 1 - w, 0), max(-y1, 0), max(y2 + 1 - h, 0))
         if any(outside):
             inside = nn.functional.pad(inside, outside, value=float("-inf"))
-        pooled = nn.functional.adaptive_max_pool2d(inside, (ph, pw))
-        out.append(pooled.masked_fill(pooled == float("-inf"), 0.0) if any(outside) else pooled)
-    return rl.stack(out) if out else input.new_zeros((0, channels, ph, pw))
+        pooled, index = nn.functional.adaptive_max_pool2d(inside, (ph, pw), return_indices=True)
+        width = inside.shape[-1]
+        index = (index // width + y1) * w + index % width + x1
+        if any(outside):
+            empty = pooled == float("-inf")
+            pooled, index = pooled.masked_fill(empty, 0.0), index.masked_fill(empty, -1)
+        out.append(pooled)
+        places.append(index.to(rl.int32))
+    if not out:
+        return input.new_zeros((0, channels, ph, pw)), rl.zeros((0, channels, ph, pw), dtype=rl.int32)
+    return rl.stack(out), rl.stack(places)
+
+
+def _of_own_bins(channels, ph, pw):
+    """(channels of the result, the channel of the input that each of its bins is taken from)."""
+    if channels % (ph * pw):
+        raise RuntimeError("input channels must be a multiple of pooling height * pooling width")
+    count = channels // (ph * pw)
+    return count, rl.arange(channels, dtype=rl.int64).view(count, ph, pw)
+
+
+def ps_roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1):
+    """`roi_align` in which every bin has channels of its own (R-FCN, Dai et al., 2016): (K, C / (ph * pw), ph, pw)."""
+    ph, pw = _pair(output_size)
+    rois = as_rois(boxes)
+    count, _ = _of_own_bins(input.shape[1], ph, pw)
+    whole = roi_align(input, rois, (ph, pw), spatial_scale, sampling_ratio, aligned=True)
+    whole = whole.view(len(rois), count, ph * pw, ph * pw)
+    return whole.diagonal(dim1=2, dim2=3).reshape(len(rois), count, ph, pw)
+
+
+def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
+    """`roi_pool` by means, in which every bin has channels of its own: (K, C / (ph * pw), ph, pw)."""
+    ph, pw = _pair(output_size)
+    rois = as_rois(boxes)
+    h, w = input.shape[-2:]
+    count, channel = _of_own_bins(input.shape[1], ph, pw)
+    out = []
+    for picture, *box in rois.tolist():
+        x1, y1, x2, y2 = (_rounded(v * spatial_scale) for v in box)
+        rows = _bins(y1, max(y2 - y1, 1), ph, h)
+        columns = _bins(x1, max(x2 - x1, 1), pw, w)
+        maps = input[int(picture)]
+        means = []
+        for i, (top, bottom) in enumerate(rows):
+            for j, (left, right) in enumerate(columns):
+                inside = maps[channel[:, i, j], top:bottom, left:right]
+                empty = bottom <= top or right <= left
+                means.append(input.new_zeros(count) if empty else inside.mean(dim=(1, 2)))
+        out.append(rl.stack(means, 1).view(count, ph, pw))
+    return rl.stack(out) if out else input.new_zeros((0, count, ph, pw))
+
+
+def _bins(start, length, bins, size):
+    """[(first, end)] of the pixels of each bin."""
+    step = length / bins
+    edges = [(math.floor(i * step) + start, math.ceil((i + 1) * step) + start) for i in range(bins)]
+    return [tuple(min(max(edge, 0), size - 1) for edge in pair) for pair in edges]
 
 
 def _rounded(value):
     """Half away from zero, as C rounds."""
     return int(value + 0.5) if value >= 0 else -int(-value + 0.5)
+
+
+# tracing keeps these as calls: what they do depends on the boxes
+for _name in ("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool"):
+    fx.wrap(_name)
 
 
 class RoIAlign(nn.Module):
@@ -154,6 +221,40 @@ class RoIPool(nn.Module):
 
     def forward(self, input, rois):
         return roi_pool(input, rois, self.output_size, self.spatial_scale)
+
+    def __repr__(self):
+        return f"{type(self).__name__}(output_size={self.output_size}, spatial_scale={self.spatial_scale})"
+
+
+class PSRoIAlign(nn.Module):
+    """`ps_roi_align` as a layer."""
+
+    def __init__(self, output_size, spatial_scale, sampling_ratio):
+        super().__init__()
+        self.output_size = output_size
+        self.spatial_scale = spatial_scale
+        self.sampling_ratio = sampling_ratio
+
+    def forward(self, input, rois):
+        return ps_roi_align(input, rois, self.output_size, self.spatial_scale, self.sampling_ratio)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(output_size={self.output_size}, spatial_scale={self.spatial_scale}, "
+            f"sampling_ratio={self.sampling_ratio})"
+        )
+
+
+class PSRoIPool(nn.Module):
+    """`ps_roi_pool` as a layer."""
+
+    def __init__(self, output_size, spatial_scale):
+        super().__init__()
+        self.output_size = output_size
+        self.spatial_scale = spatial_scale
+
+    def forward(self, input, rois):
+        return ps_roi_pool(input, rois, self.output_size, self.spatial_scale)
 
     def __repr__(self):
         return f"{type(self).__name__}(output_size={self.output_size}, spatial_scale={self.spatial_scale})"

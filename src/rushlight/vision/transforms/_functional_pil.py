@@ -99,7 +99,7 @@ def _sides(padding):
 
 def pad(img, padding, fill=0, padding_mode="constant"):
     _check(img)
-    if not isinstance(fill, (numbers.Number, tuple, list)):
+    if fill is not None and not isinstance(fill, (numbers.Number, tuple, list)):
         raise TypeError("Got inappropriate fill arg")
     if not isinstance(padding_mode, str):
         raise TypeError("Got inappropriate padding_mode arg")

@@ -12,6 +12,8 @@ def resized_size(image_size, size, max_size=None, allow_size_none=False):
     if size is None:
         if not allow_size_none:
             raise ValueError("This should never happen!!")
+        if not isinstance(max_size, int):
+            raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
         new_short, new_long = int(max_size * short / long), max_size
     else:
         wanted = size if isinstance(size, int) else size[0]

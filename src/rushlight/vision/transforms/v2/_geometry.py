@@ -103,6 +103,10 @@ class RandomResizedCrop(Transform):
         self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation="bilinear", antialias=True
     ):
         super().__init__()
+        setup_size(size)
+        for name, pair in (("Scale", scale), ("Ratio", ratio)):
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise TypeError(f"{name} should be a sequence of two floats.")
         one.RandomResizedCrop(size, scale, ratio)  # checks
         self.size, self.scale, self.ratio = setup_size(size), scale, ratio
         self.interpolation, self.antialias = interpolation, antialias

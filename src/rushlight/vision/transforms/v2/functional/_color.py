@@ -48,8 +48,10 @@ def _check_outputs(num_output_channels):
 def rgb_to_grayscale_image(image, num_output_channels=1):
     """An image without colours."""
     _check_outputs(num_output_channels)
-    grey = image.clone() if image.shape[-3] == 1 else _grey(image).to(image.dtype)
-    return grey if num_output_channels == 1 else grey.expand(*grey.shape[:-3], 3, *grey.shape[-2:])
+    if image.shape[-3] == 1:
+        return image.clone() if num_output_channels == 1 else grayscale_to_rgb_image(image)
+    grey = _grey(image).to(image.dtype)
+    return grey if num_output_channels == 1 else grey.expand(image.shape)
 
 
 @kernel_for(rgb_to_grayscale, PIL_IMAGE)
@@ -58,9 +60,7 @@ def _rgb_to_grayscale_image_pil(image, num_output_channels=1):
     return _FP.to_grayscale(image, num_output_channels=num_output_channels)
 
 
-def to_grayscale(inpt, num_output_channels=1):
-    """Without colours, in one or three channels."""
-    return rgb_to_grayscale(inpt, num_output_channels=num_output_channels)
+to_grayscale = rgb_to_grayscale
 
 
 @functional

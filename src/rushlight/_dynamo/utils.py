@@ -1,0 +1,11 @@
+"""Names of torch._dynamo.utils that programs ask."""
+
+
+def is_compile_supported(device_type):
+    """Whether torch.compile makes machine code for a device: no, it keeps the code Python."""
+    return False
+
+
+from rushlight._missing import teach as _teach  # noqa: E402
+
+__getattr__ = _teach(__name__)
