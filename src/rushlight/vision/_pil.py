@@ -19,3 +19,10 @@ def is_pil(value):
     """Whether a value is a picture of Pillow; never imports Pillow, since without it there is none."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)
+
+
+def open_image(file):
+    """Pillow's image of a file, read at once: the file does not stay open."""
+    image = pil().open(file)
+    image.load()
+    return image

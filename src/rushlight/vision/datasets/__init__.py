@@ -1,16 +1,34 @@
-"""Data sets of pictures, read from their published files. Nothing in a file is ever run."""
+"""Data sets of images, read from their published files. Nothing in a file is ever run."""
 
+from ._optical_flow import *
+from ._stereo_matching import *
+from .annotated import *
 from .celeba import *
 from .cifar import *
 from .coco import *
 from .fakedata import *
 from .folder import *
+from .imagenet import *
+from .labelled import *
 from .mnist import *
 from .stl10 import *
 from .svhn import *
 from .usps import *
-from .voc import *
+from .videos import *
 from .vision import VisionDataset
+from .voc import *
 from rushlight._missing import teach as _teach
 
-__getattr__ = _teach(__name__)
+_taught = _teach(__name__)
+
+
+def __getattr__(name):
+    if name == "wrap_dataset_for_transforms_v2":
+        from rushlight.vision.tv_tensors._dataset_wrapper import wrap_dataset_for_transforms_v2
+
+        return wrap_dataset_for_transforms_v2
+    if name in ("samplers", "video_utils"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    return _taught(name)

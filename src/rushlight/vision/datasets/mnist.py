@@ -7,10 +7,10 @@ import struct
 import rushlight as rl
 
 from ..transforms._to_from import to_pil_image
-from .utils import download_and_extract_archive, verify_str_arg
+from .utils import check_integrity, download_and_extract_archive, verify_str_arg
 from .vision import VisionDataset
 
-__all__ = ["EMNIST", "FashionMNIST", "KMNIST", "MNIST"]
+__all__ = ["EMNIST", "KMNIST", "MNIST", "QMNIST", "FashionMNIST"]
 
 # The third byte of an IDX file's magic number: its elements, as NumPy names them.
 _TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -135,7 +135,7 @@ class MNIST(VisionDataset):
     def _check_exists(self):
         names = [url.removesuffix(".gz") for url, _ in self.resources]
         paths = [os.path.join(self.raw_folder, n) for n in names]
-        return all(os.path.isfile(p) or os.path.isfile(p + ".gz") for p in paths)
+        return all(check_integrity(p) or check_integrity(p + ".gz") for p in paths)
 
     def download(self):
         """Fetches the files that are missing, from the first server that has them."""
@@ -238,7 +238,7 @@ class EMNIST(MNIST):
 
     def _check_exists(self):
         paths = [os.path.join(self.raw_folder, f) for f in self._files()]
-        return all(os.path.isfile(p) or os.path.isfile(p + ".gz") for p in paths)
+        return all(check_integrity(p) or check_integrity(p + ".gz") for p in paths)
 
     def download(self):
         if self._check_exists():
@@ -252,3 +252,61 @@ class EMNIST(MNIST):
             if name.endswith(".gz"):
                 os.replace(os.path.join(folder, name), os.path.join(self.raw_folder, name))
         shutil.rmtree(folder)
+
+
+class QMNIST(MNIST):
+    """MNIST rebuilt from NIST's digits, with all that is known of each; `compat` gives the digit alone."""
+
+    subsets = {"train": "train", "test": "test", "test10k": "test", "test50k": "test", "nist": "nist"}
+    _BASE_URL = "https://raw.githubusercontent.com/facebookresearch/qmnist/master/"
+    resources: dict = {  # type: ignore[assignment]
+        "train": [
+            ("qmnist-train-images-idx3-ubyte.gz", "ed72d4157d28c017586c42bc6afe6370"),
+            ("qmnist-train-labels-idx2-int.gz", "0058f8dd561b90ffdd0f734c6a30e5e4"),
+        ],
+        "test": [
+            ("qmnist-test-images-idx3-ubyte.gz", "1394631089c404de565df7b7aeaf9412"),
+            ("qmnist-test-labels-idx2-int.gz", "5b5b05890a5e13444e108efe57b788aa"),
+        ],
+        "nist": [
+            ("xnist-images-idx3-ubyte.xz", "7f124b3b8ab81486c9d8c2749c17f834"),
+            ("xnist-labels-idx2-int.xz", "5ed0e788978e45d4a8bd4b7caec3d79d"),
+        ],
+    }
+
+    def __init__(self, root, what=None, compat=True, train=True, **kwargs):
+        what = ("train" if train else "test") if what is None else what
+        self.what = verify_str_arg(what, "what", tuple(self.subsets))
+        self.compat = compat
+        self.data_file = self.training_file = self.test_file = what + ".pt"
+        super().__init__(root, train, **kwargs)
+
+    def _paths(self):
+        files = self.resources[self.subsets[self.what]]
+        return [os.path.join(self.raw_folder, os.path.splitext(name)[0]) for name, _ in files]
+
+    def _check_exists(self):
+        return all(check_integrity(path) for path in self._paths())
+
+    def _load_data(self):
+        data, targets = (read_sn3_pascalvincent_tensor(path) for path in self._paths())
+        if data.dtype != rl.uint8 or data.ndimension() != 3:
+            raise TypeError(f"data should be bytes (N, H, W) instead of {data.dtype} {tuple(data.shape)}")
+        if targets.ndimension() != 2:
+            raise ValueError(f"targets should have 2 dimensions instead of {targets.ndimension()}")
+        part = {"test10k": slice(0, 10000), "test50k": slice(10000, None)}.get(self.what, slice(None))
+        return data[part].clone(), targets.long()[part].clone()
+
+    def download(self):
+        """Fetches the files of what was asked for."""
+        if not self._check_exists():
+            for name, md5 in self.resources[self.subsets[self.what]]:
+                download_and_extract_archive(self._BASE_URL + name, self.raw_folder, md5=md5)
+
+    def __getitem__(self, index):
+        target = self.targets[index]
+        image = to_pil_image(self.data[index].numpy(), mode="L")
+        return self._transformed(image, int(target[0]) if self.compat else target)
+
+    def extra_repr(self):
+        return f"Split: {self.what}"

@@ -1,10 +1,16 @@
 """Files of data sets: fetched by the downloader of rushlight.hub, checked, unpacked."""
 
+import bz2
 import gzip
 import hashlib
+import lzma
 import os
+import pathlib
+import re
 import shutil
 import tarfile
+import urllib.parse
+import urllib.request
 import zipfile
 
 from rushlight import hub
@@ -31,6 +37,32 @@ def check_integrity(fpath, md5=None):
     return os.path.isfile(fpath) and (md5 is None or check_md5(fpath, md5))
 
 
+USER_AGENT = "pytorch/vision"
+
+
+def _get_redirect_url(url, max_hops=3):
+    """Where an address leads, by at most so many redirections."""
+    first = url
+    for _ in range(max_hops + 1):
+        request = urllib.request.Request(url, headers={"Method": "HEAD", "User-Agent": USER_AGENT})
+        with urllib.request.urlopen(request) as response:
+            if response.url == url or response.url is None:
+                return url
+            url = response.url
+    raise RecursionError(
+        f"Request to {first} exceeded {max_hops} redirects. The last redirect points to {url}."
+    )
+
+
+def _get_google_drive_file_id(url):
+    """The id of a file of Google Drive, or None for other addresses."""
+    parts = urllib.parse.urlparse(url)
+    if parts.netloc not in ("drive.google.com", "docs.google.com"):
+        return None
+    found = re.match(r"/file/d/([^/]*)", parts.path)
+    return found.group(1) if found else None
+
+
 def download_url(url, root, filename=None, md5=None, max_redirect_hops=3):
     """Fetches a file into a folder unless it is there already; its MD5 sum is checked."""
     root = os.path.expanduser(root)
@@ -38,10 +70,34 @@ def download_url(url, root, filename=None, md5=None, max_redirect_hops=3):
     os.makedirs(root, exist_ok=True)
     if check_integrity(path, md5):
         return
+    file_id = _get_google_drive_file_id(url)
+    if file_id is not None:
+        download_file_from_google_drive(file_id, root, filename, md5)
+        return
     hub.download_url_to_file(url, path)
+    _check_fetched(path, md5, url)
+
+
+def _check_fetched(path, md5, source):
     if not check_integrity(path, md5):
         os.unlink(path)
-        raise RuntimeError(f"File not found or corrupted. ({url} gave a file whose MD5 sum is not {md5})")
+        raise RuntimeError(f"File not found or corrupted. ({source} gave a file whose MD5 sum is not {md5})")
+
+
+def download_file_from_google_drive(file_id, root, filename=None, md5=None):
+    """Fetches a file of Google Drive, by the package gdown."""
+    try:
+        import gdown
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            "To download files from GDrive, 'gdown' is required. You can install it with 'pip install gdown'."
+        ) from None
+    root = os.path.expanduser(root)
+    path = os.path.join(root, filename or file_id)
+    os.makedirs(root, exist_ok=True)
+    if not check_integrity(path, md5):
+        gdown.download(id=file_id, output=os.fspath(path), quiet=False, user_agent=USER_AGENT)
+        _check_fetched(path, md5, file_id)
 
 
 def _inside(folder, name):
@@ -49,15 +105,15 @@ def _inside(folder, name):
     return target == os.path.realpath(folder) or target.startswith(os.path.realpath(folder) + os.sep)
 
 
-def _extract_tar(path, folder, mode):
-    with tarfile.open(path, mode) as tar:
+def _extract_tar(path, folder, compression):
+    with tarfile.open(path, f"r:{compression[1:]}" if compression else "r") as tar:
         for member in tar.getmembers():
             if not (member.isfile() or member.isdir()) or not _inside(folder, member.name):
                 raise RuntimeError(f"{path}: {member.name} is no file below the archive's folder")
         tar.extractall(folder, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(folder)
 
 
-def _extract_zip(path, folder):
+def _extract_zip(path, folder, compression):
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             if not _inside(folder, name):
@@ -65,43 +121,56 @@ def _extract_zip(path, folder):
         archive.extractall(folder)
 
 
-_TAR_MODES = {
-    ".tar": "r:",
-    ".tar.gz": "r:gz",
-    ".tgz": "r:gz",
-    ".tar.bz2": "r:bz2",
-    ".tbz": "r:bz2",
-    ".tar.xz": "r:xz",
-}
+_ARCHIVE_EXTRACTORS = {".tar": _extract_tar, ".zip": _extract_zip}
+_COMPRESSED_FILE_OPENERS = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_FILE_TYPE_ALIASES = {".tbz": (".tar", ".bz2"), ".tbz2": (".tar", ".bz2"), ".tgz": (".tar", ".gz")}
 
 
-def _decompress(path, to):
-    import bz2
-    import lzma
+def _detect_file_type(file):
+    """(suffix, kind of archive or None, compression or None) of a file's name."""
+    suffixes = pathlib.Path(file).suffixes
+    if not suffixes:
+        raise RuntimeError(
+            f"File '{file}' has no suffixes that could be used to detect the archive type and compression."
+        )
+    suffix = suffixes[-1]
+    if suffix in _FILE_TYPE_ALIASES:
+        return suffix, *_FILE_TYPE_ALIASES[suffix]
+    if suffix in _ARCHIVE_EXTRACTORS:
+        return suffix, suffix, None
+    if suffix in _COMPRESSED_FILE_OPENERS:
+        inner = suffixes[-2] if len(suffixes) > 1 else None
+        return (inner + suffix, inner, suffix) if inner in _ARCHIVE_EXTRACTORS else (suffix, None, suffix)
+    known = sorted({*_FILE_TYPE_ALIASES, *_ARCHIVE_EXTRACTORS, *_COMPRESSED_FILE_OPENERS})
+    raise RuntimeError(f"Unknown compression or archive type: '{suffix}'.\nKnown suffixes are: '{known}'.")
 
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    with openers[os.path.splitext(path)[1]](path, "rb") as source, open(to, "wb") as target:
+
+def _decompress(from_path, to_path=None, remove_finished=False):
+    """Unpacks one compressed file, beside itself unless told where."""
+    suffix, archive, compression = _detect_file_type(from_path)
+    if not compression:
+        raise RuntimeError(f"Couldn't detect a compression from suffix {suffix}.")
+    if to_path is None:
+        to_path = os.fspath(from_path).replace(suffix, archive or "")
+    with _COMPRESSED_FILE_OPENERS[compression](from_path, "rb") as source, open(to_path, "wb") as target:
         shutil.copyfileobj(source, target, _CHUNK)
+    if remove_finished:
+        os.remove(from_path)
+    return pathlib.Path(to_path)
 
 
 def extract_archive(from_path, to_path=None, remove_finished=False):
     """Unpacks a tar or zip archive, or one compressed file, into a folder; nothing is written outside of it."""
-    from_path = os.fspath(from_path)
-    to_path = os.fspath(to_path) if to_path is not None else os.path.dirname(from_path)
-    lower = from_path.lower()
-    suffix = next((s for s in sorted(_TAR_MODES, key=len, reverse=True) if lower.endswith(s)), None)
-    if suffix is not None:
-        _extract_tar(from_path, to_path, _TAR_MODES[suffix])
-    elif lower.endswith(".zip"):
-        _extract_zip(from_path, to_path)
-    elif lower.endswith((".gz", ".bz2", ".xz")):
-        to_path = os.path.join(to_path, os.path.splitext(os.path.basename(from_path))[0])
-        _decompress(from_path, to_path)
+    to_path = os.path.dirname(from_path) if to_path is None else to_path
+    suffix, archive, compression = _detect_file_type(from_path)
+    if archive:
+        _ARCHIVE_EXTRACTORS[archive](from_path, to_path, compression)
+        if remove_finished:
+            os.remove(from_path)
     else:
-        raise RuntimeError(f"Unknown compression or archive type: '{os.path.splitext(from_path)[1]}'.")
-    if remove_finished:
-        os.remove(from_path)
-    return to_path
+        name = os.path.basename(from_path).replace(suffix, "")
+        to_path = _decompress(from_path, os.path.join(to_path, name), remove_finished)
+    return os.fspath(to_path) if isinstance(from_path, str) else pathlib.Path(to_path)
 
 
 def download_and_extract_archive(
@@ -143,3 +212,34 @@ def verify_str_arg(value, arg=None, valid_values=None, custom_msg=None):
 
 
 NOT_FOUND = "Dataset not found or corrupted. You can use download=True to download it"
+
+
+def iterable_to_str(iterable):
+    """Quoted words with commas between them."""
+    return "'" + "', '".join(str(item) for item in iterable) + "'"
+
+
+def _read_pfm(file_name, slice_channels=2):
+    """The first channels (C, H, W) of a PFM file, whose rows begin at the bottom."""
+    import numpy as np
+
+    with open(file_name, "rb") as file:
+        header = file.readline().rstrip()
+        if header not in (b"PF", b"Pf"):
+            raise ValueError("Invalid PFM file")
+        size = re.match(rb"^(\d+)\s(\d+)\s$", file.readline())
+        if not size:
+            raise Exception("Malformed PFM header.")
+        w, h = (int(n) for n in size.groups())
+        order = "<" if float(file.readline().rstrip()) < 0 else ">"
+        data = np.frombuffer(file.read(), dtype=order + "f4")
+    planes = data.reshape(h, w, 3 if header == b"PF" else 1).transpose(2, 0, 1)
+    return planes[:slice_channels, ::-1].astype(np.float32)
+
+
+def _flip_byte_order(t):
+    """The numbers of a tensor with their bytes in the other order."""
+    import rushlight as rl
+
+    parts = t.contiguous().view(rl.uint8).view(*t.shape, t.element_size())
+    return parts.flip(-1).reshape(*t.shape[:-1], -1).view(t.dtype)
