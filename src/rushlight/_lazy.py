@@ -48,7 +48,6 @@ HOMES = {
     "compile": "compiler",
     "cond": "_rare",
     "dequantize": "_rare",
-    "dsmm": "_rare",
     "eig": "_rare",
     "fake_quantize_per_channel_affine": "_quantize",
     "fake_quantize_per_tensor_affine": "_quantize",

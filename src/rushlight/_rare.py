@@ -223,6 +223,3 @@ def _debug_has_internal_overlap(input):
             return 2
         reach += step * (size - 1)
     return 0
-
-
-dsmm = rl.mm  # the old name, for a sparse matrix

@@ -168,3 +168,25 @@ def test_the_setting_of_checks():
     with check():
         assert check.is_enabled()
     assert check(True)(check.is_enabled)() and not check.is_enabled()
+
+
+def test_compressed_matrices_whose_elements_are_tensors():
+    values = rl.arange(6.0).reshape(3, 2)
+    a = rl.sparse_csr_tensor(rl.tensor([0, 1, 3]), rl.tensor([1, 0, 2]), values, size=(2, 3, 2))
+    assert a.shape == (2, 3, 2) and (a.sparse_dim(), a.dense_dim()) == (2, 1)
+    assert a.to_dense()[1].tolist() == [[2, 3], [0, 0], [4, 5]]
+    assert rl.sparse_csc_tensor(rl.tensor([0, 1, 3]), rl.tensor([1, 0, 2]), values).shape == (3, 2, 2)
+
+
+def test_reductions_of_products_by_either_name():
+    a = rl.sparse_csr_tensor(
+        rl.tensor([0, 1, 3]), rl.tensor([1, 0, 2]), rl.tensor([1.0, 2.0, 3.0]), size=(2, 3)
+    )
+    b = rl.arange(6.0).reshape(3, 2)
+    assert rl.sparse.mm(a, b, "max").tolist() == rl.sparse.mm(a, b, "amax").tolist() == [[2, 3], [12, 15]]
+    assert rl.sparse.mm(a, b, "min").tolist() == [[2, 3], [0, 2]]
+
+
+def test_a_linear_layer_of_a_sparse_input():
+    x, layer = rl.eye(3).to_sparse(), rl.nn.Linear(3, 4)
+    rl.testing.assert_close(layer(x), layer(rl.eye(3)))

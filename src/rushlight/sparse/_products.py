@@ -55,6 +55,7 @@ def mm(a, b, reduce="sum"):
     terms = (entries * b[columns]).to(dtype)
     if reduce == "sum":
         return result.index_add(0, rows, terms)
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("mean", "amax", "amin"):
         raise RuntimeError(f"mm: reduce must be sum, mean, amax or amin, got {reduce!r}")
     return result.index_reduce(0, rows, terms, reduce, include_self=False)
@@ -123,7 +124,10 @@ def dsmm(input, mat2):
 
 @handles("linear")
 def linear(input, weight, bias=None):
-    """input @ weight.T + bias with a sparse weight."""
+    """input @ weight.T + bias with a sparse input or weight."""
+    if is_sparse(input):
+        product = mm(input, weight.t())
+        return product if bias is None else product + bias
     flat = mm(weight, input.reshape(-1, input.size(-1)).t()).t()
     result = flat.reshape(*input.shape[:-1], weight.size(0))
     return result if bias is None else result + bias
