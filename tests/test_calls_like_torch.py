@@ -12,6 +12,10 @@ WORKS = [
     (lambda: rl.einsum(rl.ones(2, 2), [0, 0], []).item(), 2),
     (lambda: rl.linalg.matrix_rank(rl.eye(2), 0.01, True).item(), 2),
     (lambda: rl.true_divide(5.0, 2.0).item(), 2.5),
+    (lambda: rl.floor_divide(5.0, 2.0).item(), 2),
+    (lambda: rl.ldexp(rl.ones(1, dtype=rl.float64), rl.tensor([128])).tolist(), [2.0**128]),
+    (lambda: rl.ldexp(rl.tensor([2.0**-100]), rl.tensor([140])).tolist(), [2.0**40]),
+    (lambda: rl.segment_reduce(rl.zeros(0), "sum", lengths=rl.tensor([0, 0])).tolist(), [0, 0]),
     (lambda: rl.cumulative_trapezoid(rl.zeros(0)).tolist(), []),
     (lambda: rl.ones(2).__rmatmul__(object()), NotImplemented),
     (lambda: rl.arange(2).type(rl.Tensor).dtype, rl.float32),
@@ -71,6 +75,12 @@ RAISES = [
         lambda: rl.ones(2, 1, 2, 2).dim_order(ambiguity_check=True),
         RuntimeError,
         "does not have unique dim order",
+    ),
+    (lambda: rl.trapezoid(rl.ones(2), dx=1j), RuntimeError, "only support dx as a real number"),
+    (
+        lambda: rl.isposinf(rl.ones(1), out=rl.ones(1)),
+        RuntimeError,
+        "isposinf does not support non-boolean outputs",
     ),
     (lambda: rl._check("text"), TypeError, "cond must be a bool"),
     (lambda: rl._check_tensor_all(True), TypeError, "cond must be a tensor"),
@@ -174,3 +184,30 @@ def test_segment_extremes_share_their_gradient():
     d = rl.tensor([1, rl.nan, 3, 4, 5, 5], requires_grad=True)
     rl.segment_reduce(d, "max", lengths=rl.tensor([1, 2, 3, 0]), initial=1.0).sum().backward()
     assert d.grad.tolist() == [1, 1, 0, 0, 0.5, 0.5]
+
+
+def test_gradient_of_a_product_with_nan():
+    d = rl.tensor([1, rl.nan, 3, 4, 5, 5], requires_grad=True)
+    rl.segment_reduce(d, "prod", lengths=rl.tensor([1, 2, 3])).sum().backward()
+    assert d.grad[[0, 1, 3, 4, 5]].tolist() == [1, 3, 25, 20, 20] and d.grad[2].isnan()
+
+
+def test_futures(capsys):
+    def fails(future):
+        raise ValueError("what happened")
+
+    future = rl.futures.Future()
+    future.add_done_callback(fails)
+    following = future.then(fails)
+    future.set_result(5)
+    assert future.wait() == 5 and "what happened" in capsys.readouterr().err
+    with pytest.raises(
+        RuntimeError, match="Got the following error when running the callback: ValueError: what"
+    ):
+        following.wait()
+    with pytest.raises(RuntimeError, match="can only be marked completed once"):
+        future.set_result(6)
+    with pytest.raises(RuntimeError, match="Future can't be None"):
+        rl.futures.wait_all([None])
+    with pytest.raises(RuntimeError, match="Can not pickle torch.futures.Future"):
+        rl.save(future, "nowhere")

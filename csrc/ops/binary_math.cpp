@@ -339,9 +339,11 @@ static Tensor igammac(const Tensor& a, const Tensor& x) {
 
 // ldexp: y = a 2^b, of a's type if b is an integer
 static Tensor ldexp(const Tensor& a, const Tensor& b) {
-  const bool exact = is_half(a.dtype()) && is_integral(b.dtype());
-  Tensor y = mul(a, pow(2.0, b));
-  return exact ? cast(y, a.dtype()) : y;
+  if (!is_integral(b.dtype(), true)) return mul(a, pow(2.0, b));
+  // In double, so that no power of two is out of range, and without widening the result.
+  Tensor power = pow(Value(full({}, Scalar(2.0), DType::Float64, b.device())), b);
+  DType type = a.is_float() || a.is_complex() ? a.dtype() : default_dtype();
+  return cast(mul(a, power), type);
 }
 
 static const Register registered([](Ops& ops) {

@@ -75,9 +75,12 @@ static Tensor div_rounded(const Tensor& a, const Value& b, const std::optional<s
   return div_mode(a, b, mode);
 }
 
-static Tensor divide_numbers(const Scalar& a, const Scalar& b) {
-  return div(full({}, a, a.is_complex() ? to_complex(default_dtype()) : default_dtype(), Device()), b);
+static Tensor as_tensor(const Scalar& a) {
+  DType type = a.is_complex() ? to_complex(default_dtype()) : a.is_integral() ? DType::Int64 : default_dtype();
+  return full({}, a, type, Device());
 }
+static Tensor divide_numbers(const Scalar& a, const Scalar& b) { return div(as_tensor(a), b); }
+static Tensor floor_divide_numbers(const Scalar& a, const Scalar& b) { return floor_divide(as_tensor(a), b); }
 
 static const Register registered([](Ops& ops) {
   ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
@@ -87,6 +90,7 @@ static const Register registered([](Ops& ops) {
   ops.def("true_divide", divide_numbers, "input, other", kNoOut);
   ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
   ops.def("floor_divide", number_first<floor_divide>, "input, other");
+  ops.def("floor_divide", floor_divide_numbers, "input, other", kNoOut);
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
   ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
           "The remainder of division, with the sign of other (Python's %).");

@@ -204,7 +204,7 @@ static const Register registered([](Ops& ops) {
           "The coordinates of the elements that are not zero: one row for each, or one tensor for each dimension.");
   ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut,
           "The coordinates of the elements that are not zero.");
-  ops.def("nonzero_static", nonzero_static, "input, *, size, fill_value=-1", kMethod | kNotDifferentiable,
+  ops.def("nonzero_static", nonzero_static, "input, *, size, fill_value=-1", kMethod | kNotDifferentiable | kExactOut,
           "nonzero with a given number of rows: cut, or padded with fill_value.");
 });
 

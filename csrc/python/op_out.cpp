@@ -59,6 +59,23 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   bump_version(to);
 }
 
+// PyTorch's own words where an op has some for an out= of the wrong type.
+const std::pair<const char*, const char*> kOutWords[] = {
+    {"isposinf", "isposinf does not support non-boolean outputs."},
+    {"isneginf", "isneginf does not support non-boolean outputs."},
+    {"heaviside", "heaviside is not yet implemented for complex tensors."},
+    {"nonzero_static", "nonzero_static: Expected out tensor to have scalar type Long"},
+};
+std::string out_words(const OpDef& def, DType wanted, DType have, const char* part) {
+  for (auto& [name, words] : kOutWords)
+    if (def.name == name) return words;
+  if (def.name == "frexp")
+    return text("torch.frexp() expects mantissa to have dtype ", info(wanted).legacy, " but got ", info(have).legacy);
+  if (def.name == "float_power") return text("the operation's result requires dtype ", info(wanted).legacy);
+  return text("expected scalar_type ", info(wanted).legacy, " but found ", info(have).legacy, "; expected scalar type ",
+              info(wanted).legacy, " but got ", info(have).legacy, " for ", part ? part : "out");
+}
+
 // The type that out= must have.
 void check_out_type(const OpDef& def, PyObject* out, PyObject* result, uint32_t flags, const char* part = nullptr) {
   if (PyTuple_Check(result)) {
@@ -73,12 +90,10 @@ void check_out_type(const OpDef& def, PyObject* out, PyObject* result, uint32_t 
   bool fits = have == wanted || (flags & kBoolOut ? have == DType::UInt8 : !(flags & kExactOut)) ||
               (is_complex(have) && to_real(have) == wanted && def.name == "abs");
   if (fits) return;
-  const char *name = info(wanted).legacy, *given = info(have).legacy;
-  CHECK(!(flags & kBoolOut), Runtime, def.name, " only supports bool tensor for result, got: ", given);
-  std::string which = text("expected scalar_type ", name, " but found ", given);
-  if (part) which += text("; expected scalar type ", name, " but got ", given, " for ", part);
+  CHECK(!(flags & kBoolOut), Runtime, def.name, " only supports bool tensor for result, got: ", info(have).legacy);
   fail(ErrorKind::Runtime, "Expected out tensor to have dtype ", info(wanted).name, ", but got ", info(have).name,
-       " instead (", def.name, "() out tensor must be same dtype as the input tensor; ", which, ")");
+       " instead (", def.name, "() out tensor must be same dtype as the input tensor; ",
+       out_words(def, wanted, have, part), ")");
 }
 
 // Writes `result`, a tensor or a tuple of them, and returns what the call returns: out, or a tuple of what is in it.

@@ -1,10 +1,15 @@
 """torch.futures: results that come later. Threads of the program set them; wait() blocks until then."""
 
+import sys
 import threading
 
 from rushlight._missing import teach as _teach
 
 __all__ = ["Future", "collect_all", "wait_all"]
+
+
+def _described(error):
+    return f"{type(error).__name__}: {error}"
 
 
 class Future:
@@ -35,12 +40,24 @@ class Future:
     def _finish(self, value, error):
         with self._lock:
             if self._done.is_set():
-                raise RuntimeError("Future: the result was set before")
+                raise RuntimeError("Future can only be marked completed once: its result was set before")
             self._value, self._error = value, error
             callbacks, self._callbacks = self._callbacks, []
             self._done.set()
         for callback in callbacks:
+            self._call(callback)
+
+    def _call(self, callback):
+        """An error of a callback is nobody's to catch: it is reported, and the value stays."""
+        try:
             callback(self)
+        except Exception as error:
+            print(
+                f"[E] Got the following error when running the callback: {_described(error)}", file=sys.stderr
+            )
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("Can not pickle torch.futures.Future")
 
     def set_result(self, result):
         self._finish(result, None)
@@ -56,7 +73,7 @@ class Future:
             if not self._done.is_set():
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
 
     def then(self, callback):
         """A future of callback(future)."""
@@ -66,7 +83,11 @@ class Future:
             try:
                 following.set_result(callback(future))
             except Exception as error:
-                following.set_exception(error)
+                wrapped = RuntimeError(
+                    f"Got the following error when running the callback: {_described(error)}"
+                )
+                wrapped.__cause__ = error
+                following.set_exception(wrapped)
 
         self.add_done_callback(run)
         return following
@@ -75,6 +96,8 @@ class Future:
 def collect_all(futures):
     """A future of the list of these futures, ready when all are."""
     futures = list(futures)
+    if any(future is None for future in futures):
+        raise RuntimeError("Future can't be None")
     result, left, lock = Future(), [len(futures)], threading.Lock()
     if not futures:
         result.set_result([])

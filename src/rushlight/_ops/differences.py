@@ -168,6 +168,8 @@ def _spacing(name, y, x, dx, dim):
         if isinstance(t, _C.Tensor) and t.dtype is _C.bool:
             raise RuntimeError(f"{name}: received a bool input for `{what}`, but bool is not supported")
     if x is None:
+        if isinstance(dx, complex):
+            raise RuntimeError(f"{name}: Currently, we only support dx as a real number")
         return dx
     if x.dim() == 1:
         if x.shape[0] != y.shape[dim]:

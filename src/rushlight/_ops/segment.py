@@ -17,6 +17,16 @@ def _share_gradient(extrema, values, ids):
     return mean + rest  # the mean of equal numbers may be rounded
 
 
+def _product_beside_nan(start, values, ids):
+    """Products of segments; the gradient of a NaN is the product of the others, as of any other factor."""
+    nan = values.isnan()
+    ones = _C.ops["ones_like"](start)
+    others = start.index_reduce(0, ids, values.masked_fill(nan, 1), "prod")
+    several = _C.ops["zeros_like"](start).index_add(0, ids, nan.to(start.dtype)) > 1
+    others = others.masked_fill(several, math.nan)
+    return others * ones.index_add(0, ids, (values - 1).masked_fill(~nan, 0))
+
+
 @op(alias=("_segment_reduce",))
 def segment_reduce(
     data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
@@ -29,8 +39,6 @@ def segment_reduce(
         raise NotImplementedError("segment_reduce(): indices based reduction is not supported yet.")
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if data.numel() == 0:
-        raise RuntimeError("segment_reduce(): expected data with elements")
     axis = axis + data.dim() if axis < 0 else axis
     given = lengths if offsets is None else offsets
     if given.dim() != axis + 1:
@@ -40,13 +48,13 @@ def segment_reduce(
 
     # All segments of all rows are one list of segments over the rows of one matrix.
     n, rest = data.shape[axis], tuple(data.shape[axis + 1 :])
-    rows = data.reshape(-1, *rest)
-    outer = rows.shape[0] // n
+    rows = data.reshape(math.prod(data.shape[: axis + 1]), *rest)
+    outer = math.prod(data.shape[:axis])
     if offsets is None:
         lens = lengths.reshape(outer, -1).to(_C.int64)
         starts = lens.cumsum(1) - lens
         if not (unsafe or lens.is_meta):
-            if lens.min().item() < 0:
+            if lens.numel() and lens.min().item() < 0:
                 raise RuntimeError("lengths contains negative value!")
             if lens.sum(1).ne(n).any().item():
                 raise RuntimeError(
@@ -67,8 +75,11 @@ def segment_reduce(
     else:
         how = {"prod": "prod", "max": "amax", "min": "amin"}[reduce]
         extremum = reduce != "prod" and _C.ops["is_grad_enabled"]() and values.requires_grad
+        start = result
         exact = result.index_reduce(0, ids, values.detach() if extremum else values, how)
         result = _share_gradient(exact, values, ids) if extremum else exact
+        if reduce == "prod" and values.requires_grad and bool(values.isnan().any()):
+            result = _product_beside_nan(start, values, ids)
     if reduce == "mean":
         column = lens.reshape(-1, *[1] * len(rest))
         result = result / column.clamp(min=1)
