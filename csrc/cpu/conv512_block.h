@@ -44,13 +44,14 @@ struct Scattered {
   const float* row(int64_t p) const { return data + offsets[p]; }
 };
 
-// c (R rows, V registers) = or += a @ b
+// c (R rows, V registers) = or += a @ b. What was there is added last, so that sums taken in parts have the errors of
+// the parts alone.
 template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float* c, int64_t ldc, bool add) {
   Reg acc[R][V];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) acc[r][v] = add ? load(c + r * ldc + v * W) : _mm512_setzero_ps();
+    for (int v = 0; v < V; ++v) acc[r][v] = _mm512_setzero_ps();
   for (int64_t p = 0; p < k; ++p) {
     const float* row = b.row(p);
     Reg x[V];
@@ -66,7 +67,7 @@ template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float*
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, acc[r][v]);
+    for (int v = 0; v < V; ++v) store(c + r * ldc + v * W, add ? load(c + r * ldc + v * W) + acc[r][v] : acc[r][v]);
 }
 
 }  // namespace

@@ -53,9 +53,48 @@ bool transform_filters(const Filters& f, int64_t panel0, int64_t panel1, float* 
   return !largest.too_large();
 }
 
+// c (kRows rows, V registers) = or += a @ b, as block() does, with two sums for each number: of even and of odd k. Four
+// rows at a time leave registers for both.
+template <int V> void block_pairs(int64_t k, Packed<kRows> a, Rows b, float* c, int64_t ldc, bool add) {
+  constexpr int R = kRows / 2;
+  for (int half = 0; half < kRows; half += R) {
+    Reg acc[2][R][V];
+#pragma GCC unroll 2
+    for (int s = 0; s < 2; ++s)
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) acc[s][r][v] = _mm512_setzero_ps();
+    auto step = [&](int64_t p, Reg(&sums)[R][V]) __attribute__((always_inline)) {
+      const float* row = b.row(p);
+      Reg x[V];
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) x[v] = load(row + v * W);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const Reg f = all(a.at(half + r, p));
+#pragma GCC unroll 8
+        for (int v = 0; v < V; ++v) sums[r][v] = fma(f, x[v], sums[r][v]);
+      }
+    };
+    int64_t p = 0;
+    for (; p + 1 < k; p += 2) step(p, acc[0]), step(p + 1, acc[1]);
+    if (p < k) step(p, acc[0]);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        float* to = c + (half + r) * ldc + v * W;
+        const Reg sum = acc[0][r][v] + acc[1][r][v];
+        store(to, add ? load(to) + sum : sum);
+      }
+  }
+}
+
 using BlockFn = void (*)(int64_t, Packed<kRows>, Rows, float*, int64_t, bool);
-constexpr BlockFn kBlocks[kVecs] = {block<kRows, 1, Packed<kRows>, Rows>, block<kRows, 2, Packed<kRows>, Rows>,
-                                    block<kRows, 3, Packed<kRows>, Rows>};
+constexpr BlockFn kBlocks[kVecs] = {block_pairs<1>, block_pairs<2>, block_pairs<3>};
+
+constexpr int64_t kSum = 16, kGroup = 4;  // see Note [Interpolation points]
 
 struct Plan {
   const ConvShape& s;
@@ -67,13 +106,26 @@ struct Plan {
 
   int64_t workspace() const { return kPoints * (by_tiles ? u_step : v_step) * static_cast<int64_t>(sizeof(float)); }
 
+  // One panel at one point. Sums of kSum channels are added up kGroup at a time, then these.
+  void sum_channels(const float* u, const float* v, int64_t ld, int block_vecs, float* m) const {
+    const int64_t wide = W * block_vecs;
+    alignas(64) float part[kRows * W * kVecs];
+    for (int64_t g = 0; g < C; g += kSum * kGroup) {
+      const int64_t end = std::min(C, g + kSum * kGroup);
+      float* to = g ? part : m;
+      for (int64_t c = g; c < end; c += kSum)
+        kBlocks[block_vecs - 1](std::min(kSum, end - c), {u + c * kRows}, {v + c * ld, ld}, to, wide, c > g);
+      for (int64_t i = 0; g && i < kRows * wide; i += W) store(m + i, load(m + i) + load(part + i));
+    }
+  }
+
   // m (36, rows, ld) = u v, for some panels; then back to outputs.
   void multiply(const float* u, int64_t us, int64_t panel0, int64_t panel1, const float* v, int64_t vs, int64_t ld,
                 int block_vecs, float* m, int64_t ms) const {
     for (int p = 0; p < kPoints; ++p)
       for (int64_t panel = panel0; panel < panel1; ++panel)
-        kBlocks[block_vecs - 1](C, {u + p * us + (panel - panel0) * C * kRows}, {v + p * vs, ld},
-                                m + p * ms + (panel - panel0) * kRows * W * block_vecs, W * block_vecs, false);
+        sum_channels(u + p * us + (panel - panel0) * C * kRows, v + p * vs, ld, block_vecs,
+                     m + p * ms + (panel - panel0) * kRows * W * block_vecs);
   }
   void give(const Tiles& t, int64_t panel0, int64_t panel1, const float* m, int64_t ms, int block_vecs, float* y,
             const float* bias) const {

@@ -12,7 +12,7 @@
 namespace rl::cpu::conv512 {
 namespace {
 
-constexpr int64_t kSum = 192;  // tiles summed in one go: their block of v stays in the first-level cache
+constexpr int64_t kSum = 64;  // tiles summed in one go, see Note [Interpolation points]
 
 using BlockFn = void (*)(int64_t, Strided, Rows, float*, int64_t, bool);
 constexpr BlockFn kBlocks[kVecs] = {block<kRows, 1, Strided, Rows>, block<kRows, 2, Strided, Rows>,

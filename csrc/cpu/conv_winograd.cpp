@@ -10,6 +10,13 @@ namespace rl::RL_ISA {
 namespace {
 
 constexpr int kTile = 4, kIn = 6, kPoints = 36;
+// See Note [Interpolation points] in conv512_tiles.h: the points are 0, 11/16, -11/16, 3/2, -3/2 and infinity, and
+// channels are summed in parts of kSum.
+constexpr float kA = 0.6875f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
+constexpr auto kG0 = static_cast<float>(1 / (double{kA2} * kB2)),
+               kGA = static_cast<float>(1 / (2.0 * kA2 * (double{kA2} - kB2))),
+               kGB = static_cast<float>(1 / (2.0 * kB2 * (double{kB2} - kA2)));
+constexpr int64_t kSum = 16;
 constexpr int kBlock = 64;  // channels of filters transformed side by side
 
 // Tiles that are transformed and multiplied at a time: enough for long products, within scratch that is kept for reuse.
@@ -25,12 +32,12 @@ void transform_weights(const ConvShape& s, const float* w, bool flipped, float* 
     float g[9][kBlock], t[kIn * 3][kBlock], r[kPoints][kBlock];
     auto points = [](const float* a, const float* b, const float* c, float* out, int64_t gap) {
       for (int i = 0; i < kBlock; ++i) {
-        float even = a[i] * (1.0f / 24) + c[i] * (1.0f / 6), odd = b[i] * (1.0f / 12), ends = a[i] + c[i];
-        out[i] = a[i] * 0.25f;
-        out[gap + i] = (ends + b[i]) * (-1.0f / 6);
-        out[2 * gap + i] = (ends - b[i]) * (-1.0f / 6);
-        out[3 * gap + i] = even + odd;
-        out[4 * gap + i] = even - odd;
+        float even_a = a[i] + kA2 * c[i], odd_a = kA * b[i], even_b = a[i] + kB2 * c[i], odd_b = kB * b[i];
+        out[i] = kG0 * a[i];
+        out[gap + i] = kGA * (even_a + odd_a);
+        out[2 * gap + i] = kGA * (even_a - odd_a);
+        out[3 * gap + i] = kGB * (even_b + odd_b);
+        out[4 * gap + i] = kGB * (even_b - odd_b);
         out[5 * gap + i] = c[i];
       }
     };
@@ -70,13 +77,14 @@ inline void input_points(const float* __restrict a, const float* __restrict b, c
                          float* __restrict r, int64_t step, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    float even = e[i] - 4 * c[i], odd = d[i] - 4 * b[i], even2 = e[i] - c[i], odd2 = 2 * (d[i] - b[i]);
-    r[i] = 4 * a[i] - 5 * c[i] + e[i];
-    r[step + i] = even + odd;
-    r[2 * step + i] = even - odd;
-    r[3 * step + i] = even2 + odd2;
-    r[4 * step + i] = even2 - odd2;
-    r[5 * step + i] = 4 * b[i] - 5 * d[i] + f[i];
+    float even_a = e[i] - kB2 * c[i], odd_a = kA * (d[i] - kB2 * b[i]);
+    float even_b = e[i] - kA2 * c[i], odd_b = kB * (d[i] - kA2 * b[i]);
+    r[i] = kA2 * kB2 * a[i] + (e[i] - (kA2 + kB2) * c[i]);
+    r[step + i] = even_a + odd_a;
+    r[2 * step + i] = even_a - odd_a;
+    r[3 * step + i] = even_b + odd_b;
+    r[4 * step + i] = even_b - odd_b;
+    r[5 * step + i] = kA2 * kB2 * b[i] + (f[i] - (kA2 + kB2) * d[i]);
   }
 }
 
@@ -84,12 +92,12 @@ inline void input_points(const float* __restrict a, const float* __restrict b, c
 inline void output_points(const float* __restrict m, int64_t from, float* __restrict r, int64_t step, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    float m1 = m[from + i], m2 = m[2 * from + i], m3 = m[3 * from + i], m4 = m[4 * from + i];
-    float s12 = m1 + m2, d12 = m1 - m2, s34 = m3 + m4, d34 = m3 - m4;
-    r[i] = m[i] + s12 + s34;
-    r[step + i] = d12 + 2 * d34;
-    r[2 * step + i] = s12 + 4 * s34;
-    r[3 * step + i] = d12 + 8 * d34 + m[5 * from + i];
+    double m1 = m[from + i], m2 = m[2 * from + i], m3 = m[3 * from + i], m4 = m[4 * from + i];
+    double s12 = m1 + m2, d12 = m1 - m2, s34 = m3 + m4, d34 = m3 - m4;
+    r[i] = static_cast<float>(m[i] + (s12 + s34));
+    r[step + i] = static_cast<float>(kA * d12 + kB * d34);
+    r[2 * step + i] = static_cast<float>(kA2 * s12 + kB2 * s34);
+    r[3 * step + i] = static_cast<float>((kA2 * kA * d12 + m[5 * from + i]) + kB2 * kB * d34);
   }
 }
 
@@ -192,8 +200,9 @@ bool winograd(const ConvShape& s, float* y, const float* x, const float* w, cons
     int64_t points = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(O) * C * count)));
     parallel_for(0, kPoints, points, [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p)
-        conv_gemm(false, false, O, count, C, u + p * u_step, C, v.get() + p * v_step, ld, 0.0f, m.get() + p * m_step,
-                  ld);
+        for (int64_t c = 0; c < C; c += kSum)
+          conv_gemm(false, false, O, count, std::min(kSum, C - c), u + p * u_step + c, C, v.get() + p * v_step + c * ld,
+                    ld, c ? 1.0f : 0.0f, m.get() + p * m_step, ld);
     });
     parallel_for(0, O, grain, [&](int64_t first, int64_t last) {
       Scratch<float> work(work_size);

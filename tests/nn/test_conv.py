@@ -228,3 +228,21 @@ def test_large_filters_and_gradients_stay_where_they_are():
     others = [i for i in range(16) if i != 5]
     assert dw[others].isfinite().all()
     assert not dw[5].isfinite().all()
+
+
+@pytest.mark.parametrize("shape", [(2, 64, 32), (2, 128, 16), (1, 256, 14), (4, 16, 24), (2, 40, 30)])
+def test_the_error_of_3x3_convolutions_is_that_of_plain_sums(shape):
+    n, channels, size = shape
+    rl.manual_seed(0)
+    x = rl.randn(n, channels, size, size).relu()
+    w, g = rl.randn(channels, channels, 3, 3), rl.randn(n, channels, size, size)
+
+    def results(dtype):
+        image, filters = (t.to(dtype).detach().requires_grad_() for t in (x, w))
+        y = F.conv2d(image, filters, padding=1)
+        y.backward(g.to(dtype))
+        return [t.detach().double() for t in (y, image.grad, filters.grad)]
+
+    for got, right, bound in zip(results(rl.float32), results(rl.float64), (6e-7, 7e-7, 1e-6), strict=True):
+        assert ((got - right).norm() / right.norm()).item() < bound
+        assert ((got - right).abs().max() / right.abs().max()).item() < 2e-6
