@@ -299,3 +299,60 @@ def test_weak_dictionaries():
     assert ref() is x
     del x
     assert ref() is None and list(d.values()) == [2] and len(d | {y: 3}) == 1
+
+
+def test_a_class_with_dispatch_is_not_asked_for_functions():
+    assert Wrapped.__torch_function__ is torch._C._disabled_torch_function_impl
+    assert "__torch_function__" not in vars(type("Derived", (Wrapped,), {}))
+
+
+def test_values_of_wrappers_are_not_read_behind_their_back():
+    x = wrapped(1.0, 2.0)
+    for read in (x.tolist, x.numpy):
+        with pytest.raises(RuntimeError, match="is not supported for tensor subclasses"):
+            read()
+    assert torch.Tensor.__repr__(x) == "Wrapped(..., size=(2,))"
+
+
+def test_functions_that_make_tensors_say_the_device():
+    seen = []
+
+    class Sees(pd.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), args, kwargs))
+            return func(*args, **kwargs)
+
+    with Sees():
+        torch.empty([])
+    assert seen == [("aten.empty.memory_format", ([],), {"device": torch.device("cpu"), "pin_memory": False})]
+
+
+def test_a_mode_needs_a_plain_method():
+    class Wrong(pd.TorchDispatchMode):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **kwargs)
+
+    with pytest.raises(RuntimeError, match="classmethod is not supported"), Wrong():
+        torch.ones(1)
+
+
+def test_slots_are_copied():
+    class Slotted(torch.Tensor):
+        __slots__ = ["note"]
+
+    x = torch.ones(2).as_subclass(Slotted)
+    x.note = ["a"]
+    y = copy.deepcopy(x)
+    assert y.note == ["a"] and y.note is not x.note
+
+
+def test_parameters_of_other_classes_keep_them():
+    class Unwraps(Wrapped):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*[a.inner if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+
+    with pytest.raises(RuntimeError, match=r"requires that detach\(\) returns an instance of the same type"):
+        torch.nn.Parameter(Unwraps(torch.ones(2)))
+    assert type(torch.nn.Parameter(wrapped(1.0))) is Wrapped

@@ -27,8 +27,8 @@ static Tensor detached(const Tensor& t) {
   if (!own) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
   return Tensor::own(reinterpret_cast<TensorObject*>(own));
 }
-static Tensor add_by_class(const Tensor& a, const Tensor& b) {
-  PyObject* sum = PyNumber_Add(a.object(), b.object());
+static Tensor add_by_class(const Tensor& a, const Tensor& b, bool in_place = false) {
+  PyObject* sum = in_place ? PyNumber_InPlaceAdd(a.object(), b.object()) : PyNumber_Add(a.object(), b.object());
   if (!sum) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
   return Tensor::own(reinterpret_cast<TensorObject*>(sum));
 }
@@ -506,7 +506,9 @@ void AccumulateGrad::add(Tensor g) {
     Py_SETREF(v->grad, reinterpret_cast<TensorObject*>(plain.release()));
   }
   if (adds_itself(g) || (v->grad && adds_itself(Tensor::borrow(v->grad)))) {
-    if (v->grad) g = add_by_class(Tensor::borrow(v->grad), g);
+    if (v->grad && !grad_enabled() && g_adds_itself(Py_TYPE(v->grad)))
+      g = add_by_class(Tensor::borrow(v->grad), g, true);
+    else if (v->grad) g = add_by_class(Tensor::borrow(v->grad), g);
     else if (!grad_enabled() && g_adds_itself(Py_TYPE(g.object()))) g = detached(g);
     TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));
     Py_XDECREF(old);

@@ -95,9 +95,19 @@ PyObject* m_requires_grad_(PyObject* s, PyObject* on) {
 }
 
 PyObject* m_make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
-  PyObject *type, *data, *on = Py_False;
-  static const char* names[] = {"cls", "data", "require_grad", nullptr};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O", const_cast<char**>(names), &type, &data, &on)) return nullptr;
+  PyObject *type, *data, *on = Py_False, *policy, *device, *layout, *other_device;
+  // Attributes are of the object itself: __torch_dispatch__ is not asked for them.
+  static const char* names[] = {"cls",
+                                "data",
+                                "require_grad",
+                                "dispatch_sizes_strides_policy",
+                                "dispatch_device",
+                                "dispatch_layout",
+                                "device_for_backend_keys",
+                                nullptr};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$OOOO", const_cast<char**>(names), &type, &data, &on, &policy,
+                                   &device, &layout, &other_device))
+    return nullptr;
   return guarded([&]() -> PyObject* {
     CHECK(PyType_Check(type) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), g_tensor_type), Type,
           "cls must be a subclass of Tensor");

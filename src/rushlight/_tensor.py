@@ -249,6 +249,8 @@ def __complex__(self):
 @method
 def module_load(self, other, assign=False):
     """What takes the place of this parameter when load_state_dict loads `other`, if parameters are swapped."""
+    if type(other) is not Tensor and _ops["_overriding"]() == 0 and other._asks():
+        return self._ask(Tensor.module_load, (self, other), {"assign": assign})
     if assign:
         return other if isinstance(other, _parameter_class()) else other.detach()
     return self.copy_(other).detach()
@@ -331,6 +333,9 @@ def __deepcopy__(self, memo):
         _mark(new, self.is_conj(), self.is_neg())
         if type(self) is not Tensor:
             new = new.as_subclass(type(self))
+            for slot in _slots(type(self)):
+                if hasattr(self, slot):
+                    setattr(new, slot, deepcopy(getattr(self, slot), memo))
     new.requires_grad = self.requires_grad
     if self._grad is not None:
         new.grad = deepcopy(self._grad, memo)
@@ -338,6 +343,12 @@ def __deepcopy__(self, memo):
     if self.__dict__:
         new.__dict__.update(deepcopy(self.__dict__, memo))
     return new
+
+
+def _slots(cls):
+    import copyreg
+
+    return copyreg._slotnames(cls) or ()
 
 
 def _mark(tensor, conj, neg):
@@ -415,6 +426,16 @@ def _convert(result, cls):
 
 
 attach(__torch_function__=classmethod(__torch_function__))
+
+
+def __init_subclass__(cls, **kwargs):
+    """A class with a __torch_dispatch__ of its own is not asked for functions, unless it says so."""
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if "__torch_dispatch__" in cls.__dict__ and "__torch_function__" not in cls.__dict__:
+        cls.__torch_function__ = _C._disabled_torch_function_impl
+
+
+attach(__init_subclass__=classmethod(__init_subclass__))
 
 
 def _make_wrapper_subclass(cls, size, *args, **kwargs):

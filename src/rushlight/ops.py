@@ -164,6 +164,8 @@ class Overload:
         from ._dispatch import Tensor
 
         if self.mutates and args and isinstance(args[0], Tensor):
+            if result is not args[0] and not args[0].is_inference():
+                args[0]._bump_version()
             return args[0]
         if "out" in kwargs:
             return kwargs["out"]

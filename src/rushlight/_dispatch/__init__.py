@@ -16,35 +16,12 @@ _set_modes, _set_grad = _C.ops["_set_dispatch_modes"], _C.ops["_set_grad_enabled
 _disabled = _C._disabled_torch_dispatch_impl
 FACTORY, RANDOM = 512, 256  # csrc/ops/registry.h
 # What looks at a tensor without reading or computing its values.
-_PLAIN = frozenset(
-    [
-        "_run_backward",
-        "_gradient_edge",
-        "_why_no_grad",
-        "_edge_tensor",
-        "_edge_in_run",
-        "_new_wrapper",
-        "_swap_bodies",
-        "_fail_on_backward",
-        "_assign",
-        "is_floating_point",
-        "is_complex",
-        "is_signed",
-        "is_conj",
-        "is_neg",
-        "is_same_size",
-        "result_type",
-        "can_cast",
-        "is_inference",
-        "get_device",
-        "_write_out",
-        "resolve_conj",
-        "resolve_neg",
-        "is_set_to",
-        "_backward_run",
-        "_use_count",
-    ]
-)
+_PLAIN = {
+    "_backward_run", "_edge_in_run", "_edge_tensor", "_fail_on_backward", "_gradient_edge", "_new_wrapper",
+    "_run_backward", "_swap_bodies", "_use_count", "_why_no_grad", "can_cast", "get_device", "is_complex",
+    "is_conj", "is_floating_point", "is_inference", "is_neg", "is_same_size", "is_set_to", "is_signed",
+    "resolve_conj", "resolve_neg", "result_type", "untyped_storage",
+}  # fmt: skip
 
 
 class _State(threading.local):
@@ -96,7 +73,26 @@ def call(function, args, kwargs):
     if not flags & (FACTORY | RANDOM) and next(tensors_in((*args, *kwargs.values())), None) is None:
         return NotImplemented
     overload, args, kwargs = _ops.resolve(function, args, kwargs)
+    if flags & FACTORY and next(tensors_in(args), None) is None and "out" not in kwargs:
+        kwargs = _with_device(kwargs)
     return call_overload(overload, args, kwargs)
+
+
+def _with_device(kwargs):
+    """The options of a function that makes tensors: modes are always told the device."""
+    import rushlight as rl
+
+    device = kwargs.pop("device", None)
+    return {**kwargs, "device": rl.get_default_device() if device is None else device, "pin_memory": False}
+
+
+def _method_of(mode):
+    method = mode.__torch_dispatch__
+    if getattr(method, "__self__", mode) is not mode:
+        raise RuntimeError(
+            "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method"
+        )
+    return method
 
 
 def call_overload(overload, args, kwargs):
@@ -143,7 +139,7 @@ def below(overload, args, kwargs):
             mode = pop_mode()
             asked.append(f"  - mode object {mode!r}")
             try:
-                result = mode.__torch_dispatch__(overload, types, args, kwargs)
+                result = _method_of(mode)(overload, types, args, kwargs)
             finally:
                 push_mode(mode)
             if result is not NotImplemented:

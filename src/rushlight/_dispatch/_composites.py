@@ -36,9 +36,18 @@ def _item(x):
 
 @rule("tolist")
 def _tolist(x):
+    return _refused(x, "tolist")
+
+
+@rule("numpy")
+def _numpy(x, *, force=False):
+    return _refused(x, "numpy")
+
+
+def _refused(x, name):
     if x._has_memory():
         return NotImplemented
-    return _item(x) if x.dim() == 0 else [_tolist(x.select(0, i)) for i in range(x.shape[0])]
+    raise RuntimeError(f".{name}() is not supported for tensor subclasses.")
 
 
 @rule("__bool__", "is_nonzero")

@@ -32,10 +32,11 @@ def backward(call, grads, needs):
         found = rule(call, *grads)
         if found is not None:
             found = found if isinstance(found, tuple) else (found,)
-            return tuple(
-                g() if callable(g) and wanted else g if not callable(g) else None
-                for g, wanted in zip(found, needs, strict=True)
-            )
+            result = [None] * len(needs)
+            for i in reversed(range(len(needs))):  # the last argument first, as PyTorch does
+                if needs[i]:
+                    result[i] = found[i]() if callable(found[i]) else found[i]
+            return tuple(result)
     if all(g is None for g in grads):
         return (None,) * len(needs)
     wrt = [i for i, wanted in enumerate(needs) if wanted]

@@ -53,8 +53,10 @@ class Parameter(Tensor, metaclass=_Kind):
         out = data.detach().requires_grad_(requires_grad)
         if type(out) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that its detach() "
-                f"keeps the class: it returned a {type(out).__name__}"
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
+                f"returns an instance of the same type, but return type {type(out).__name__} was found instead. To use the "
+                "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+                "implementation."
             )
         out._is_param = True
         return out
