@@ -213,7 +213,7 @@ def test_models_of_an_ensemble():
     weights, buffers, function, names, _ = functional_init_with_buffers(nn.BatchNorm1d, (3,))(2)
     assert [w.shape for w in weights] == [(3, 2)] * 2 and len(buffers) == 3 and names == ("weight", "bias")
     function.stateless_model.eval()
-    assert vmap(function, in_dims=(0, 0, None))(weights, buffers, rl.rand(4, 2)).shape == (3, 4, 2)
+    assert vmap(function, in_dims=(0, 0, None))(weights, buffers, (rl.rand(4, 2),)).shape == (3, 4, 2)
 
 
 def test_sums_over_no_channels():
@@ -276,3 +276,78 @@ def test_modules_called_with_other_tensors():
 def test_continuous_bernoulli_at_the_ends():
     d = rl.distributions.ContinuousBernoulli(logits=rl.tensor([1e9, -1e9]))
     assert d.log_prob(rl.tensor([1.0, 0.0])).isfinite().all()
+
+
+def test_gradients_under_no_grad_are_plain_values():
+    def shifted(x):
+        with rl.no_grad():
+            shift = func.grad(lambda t: 0.25 * t**4)(x)
+        return x**3 - shift
+
+    x = rl.tensor(1.5)
+    assert func.grad(shifted)(x).item() == pytest.approx(6.75)
+    with rl.no_grad():
+        assert not func.grad(lambda t: t**2)(rl.tensor(2.0, requires_grad=True)).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: func.grad(lambda t: t.sum(), argnums=())(x), "must be non-empty"),
+        (lambda x: func.grad(lambda t: t.sum(), argnums=0.0)(x), "must be int or Tuple"),
+        (lambda x: func.jacrev(lambda t: ())(x), "Expected f to be a function that has non-empty output"),
+        (
+            lambda x: func.grad(lambda t: (t.sum(), 1), has_aux=True)(x),
+            "Expected tensors, got unsupported type",
+        ),
+        (lambda x: func.jvp(lambda t: t, (x,), (x, x)), "same python structure"),
+        (lambda x: func.jvp(lambda: x, (), ()), "at least one Tensor"),
+        (lambda x: func.vjp(lambda t: t, x)[1]((x, x)), "Expected pytree structure"),
+    ],
+)
+def test_what_transforms_refuse(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call(rl.ones(2))
+
+
+def test_jacobians_of_scalars():
+    assert func.jacfwd(lambda x: x**2)(rl.tensor(3.0)).item() == 6.0
+
+
+def test_older_names_say_where_they_have_moved():
+    import rushlight.functorch as old
+
+    for name, home in (
+        ("vmap", "torch.vmap"),
+        ("grad", "torch.func.grad"),
+        ("hessian", "torch.func.hessian"),
+    ):
+        with pytest.warns(FutureWarning, match=f"Please use `{home}`"):
+            getattr(old, name)(rl.sin)
+
+
+def test_transforms_keep_the_name_of_the_function():
+    def my_function(x):
+        return x.sum()
+
+    for transform in (func.grad, func.jacrev, func.jacfwd, func.grad_and_value, vmap):
+        assert transform(my_function).__name__ == "my_function"
+
+
+def test_tied_parameters_are_given_once():
+    from rushlight._functorch.make_functional import make_functional
+
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+            self.b.weight = self.a.weight
+
+        def forward(self, x):
+            return self.b(self.a(x))
+
+    m = Tied()
+    f, params = make_functional(m)
+    assert len(params) == 3
+    x = rl.rand(1, 2)
+    assert rl.allclose(f(params, x), m(x))

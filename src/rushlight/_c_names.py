@@ -356,6 +356,10 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
 
 
 def __getattr__(name: str) -> "Any":
+    if name == "DispatchKey":
+        from rushlight._functorch import _c
+
+        return _c.DispatchKey
     if name == "_functorch":
         import importlib
 

@@ -145,9 +145,7 @@ def _merged(dicts):
 def _stacked(name, tensors):
     flags = [t.requires_grad for t in tensors]
     if len(set(flags)) > 1:
-        raise RuntimeError(
-            f"stack_module_state: expected the models to agree on requires_grad of {name!r}, got {flags}"
-        )
+        raise RuntimeError(f"Expected {name!r} from each model to have the same .requires_grad, got {flags}")
     return rl.stack([t.detach() for t in tensors]).requires_grad_(flags[0])
 
 

@@ -112,7 +112,7 @@ class Batched(Tensor):
         return self._value.register_hook(hook)
 
     def __repr__(self, *, tensor_contents=None):
-        return f"Batched(level={self._level}, value={self._value!r})"
+        return f"BatchedTensor(lvl={self._level}, bdim=0, value={self._value!r})"
 
     def __deepcopy__(self, memo):
         return wrap(self._value.clone(), self._level)

@@ -1,5 +1,7 @@
 """vmap: a function of single samples as a function of batches. What happens inside is told in _vmap.py."""
 
+import functools
+
 import rushlight as rl
 
 from . import _C
@@ -133,6 +135,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
+    @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
         leaves, spec = tree_flatten(args)
         dims = _flat_dims(func, in_dims, spec, leaves)

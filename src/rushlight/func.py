@@ -98,6 +98,10 @@ def _reaches_outside(outputs, inputs):
 
 def _tensor_outputs(output, where):
     leaves, spec = tree_flatten(output)
+    if not leaves or all(leaf is None for leaf in leaves):
+        raise RuntimeError(
+            f"{where}: Expected f to be a function that has non-empty output (got output = {output})"
+        )
     for leaf in leaves:
         if not isinstance(leaf, rl.Tensor):
             raise RuntimeError(
@@ -114,6 +118,9 @@ def _split_aux(result, has_aux, where):
             f"{where}: output of function f should be a tuple: (output, aux) if has_aux is True, "
             f"got {type(result)}"
         )
+    for leaf in tree_flatten(result[1])[0]:
+        if not isinstance(leaf, rl.Tensor):
+            raise RuntimeError(f"{where}: aux of f: Expected tensors, got unsupported type {type(leaf)}")
     return result
 
 
@@ -133,8 +140,10 @@ def _pull_back(outputs, cotangents, inputs, create_graph, retain_graph=True):
 def _positions(argnums, count, where):
     """argnums as a tuple of indices >= 0."""
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
-    if not numbers or not all(isinstance(n, int) for n in numbers):
-        raise RuntimeError(f"argnums must be int or a non-empty tuple of ints, got: {argnums}")
+    if not all(isinstance(n, int) for n in numbers):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {argnums}")
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty: it names the arguments to differentiate by")
     for n in numbers:
         if not -count <= n < count:
             raise RuntimeError(f"{where}: Got argnum={n}, but only {count} positional inputs")
@@ -147,7 +156,8 @@ def _positions(argnums, count, where):
 class _Trace:
     """One run of a function at fresh copies of some of its arguments."""
 
-    def __init__(self, func, args, kwargs, argnums, has_aux, where):
+    def __init__(self, func, args, kwargs, argnums, has_aux, where, forward=False):
+        recorded = forward or rl.is_grad_enabled()  # under no_grad() a gradient is a plain value
         numbers = _positions(argnums, len(args), where)
         args = list(args)
 
@@ -162,7 +172,8 @@ class _Trace:
                 _transforms.depth -= 1
         self.output, aux = _split_aux(result, has_aux, where)
         self.outputs, self.output_spec = _tensor_outputs(self.output, where)
-        self.outside = _reaches_outside(self.outputs, self.inputs)
+        self.reaches = _reaches_outside(self.outputs, self.inputs)
+        self.outside = recorded and self.reaches
         self.aux = _release(aux, self.outside)
         self.input_tree = chosen if isinstance(argnums, tuple) else chosen[0]
         self.input_spec = tree_flatten(self.input_tree)[1]
@@ -175,6 +186,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     """A function that returns (gradient, value) of the scalar function func; with aux, (gradient, (value, "
     "aux))."""
 
+    @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
         trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value(f)(*args)")
         if not isinstance(trace.output, rl.Tensor):
@@ -201,6 +213,7 @@ def grad(func, argnums=0, has_aux=False):
     """A function that returns the gradient of the scalar function func, with aux (gradient, aux)."""
     both = grad_and_value(func, argnums, has_aux)
 
+    @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
         result = both(*args, **kwargs)
         return (result[0], result[1][1]) if has_aux else result[0]
@@ -211,7 +224,9 @@ def grad(func, argnums=0, has_aux=False):
 def _match(tree, spec, where):
     leaves, own = tree_flatten(tree)
     if own != spec:
-        raise RuntimeError(f"{where}: expected the structure {spec}, got {own}")
+        raise RuntimeError(
+            f"{where}: Expected pytree structure {spec}, the same python structure as its counterpart, got {own}"
+        )
     return leaves
 
 
@@ -231,7 +246,7 @@ def vjp(func, *primals, has_aux=False):
 
     def vjp_fn(cotangents):
         cotangents = _match(cotangents, trace.output_spec, "vjp_fn")
-        create = trace.outside or any(c.requires_grad for c in cotangents)
+        create = rl.is_grad_enabled() and (trace.reaches or any(c.requires_grad for c in cotangents))
         with rl.enable_grad():
             grads = _pull_back(trace.outputs, cotangents, trace.inputs, create)
         return tree_unflatten(_release(grads, create), trace.input_spec)
@@ -258,6 +273,10 @@ class _Linearization:
 
 def _check_tangents(primals, tangents, where):
     primal_leaves, spec = tree_flatten(tuple(primals))
+    if not isinstance(tangents, tuple):
+        raise RuntimeError(
+            f"{where}: Expected tangents to be a tuple of the same python structure as primals, got {type(tangents)}"
+        )
     leaves = _match(tuple(tangents), spec, where)
     for p, t in zip(primal_leaves, leaves, strict=True):
         if not isinstance(t, rl.Tensor) or p.shape != t.shape:
@@ -271,13 +290,19 @@ def _check_tangents(primals, tangents, where):
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(output, J tangents): the directional derivative of func at primals."""
-    if not isinstance(primals, tuple) or not primals:
+    if not isinstance(primals, tuple):
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals to be a tuple, and not an empty one. It should be valid to call "
-            "f(*primals)."
+            "jvp(f, primals, tangents): Expected primals to be a tuple. It should be valid to call f(*primals)."
         )
-    leaves = _check_tangents(primals, tangents, "jvp(f, primals, tangents)")
-    trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "jvp(f, primals, tangents)")
+    where = "jvp(f, primals, tangents)"
+    flat = tree_flatten(primals)[0]
+    if not flat:
+        raise RuntimeError(f"{where}: Expected primals to be non-empty and contain at least one Tensor")
+    for p in flat:
+        if not isinstance(p, rl.Tensor):
+            raise RuntimeError(f"{where}: Expected primals to contain only Tensors, got {type(p)}")
+    leaves = _check_tangents(primals, tangents, where)
+    trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, where, forward=True)
     if strict and not all(y.requires_grad for y in trace.outputs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
@@ -290,7 +315,8 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 def linearize(func, *primals):
     """(output, jvp_fn): jvp_fn(*tangents) applies the Jacobian at primals without running func again."""
-    trace = _Trace(func, primals, {}, tuple(range(len(primals))), False, "linearize(f, *primals)")
+    where = "linearize(f, *primals)"
+    trace = _Trace(func, primals, {}, tuple(range(len(primals))), False, where, forward=True)
     linear = _Linearization(trace)
 
     def jvp_fn(*tangents):
@@ -315,8 +341,9 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
+    @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
-        trace = _Trace(func, args, kwargs, argnums, has_aux, "jacrev(f)(*args)")
+        trace = _Trace(func, args, kwargs, argnums, has_aux, "vjp(f, *primals) of jacrev(f)(*args)")
         _require_floats(trace.outputs)
         blocks = rows(trace.outputs, trace.inputs, trace.outside, chunk_size)
         result = _by_output(blocks, trace)
@@ -328,9 +355,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     """The Jacobian of func by Jacobian-vector products, one for each input element, all at once: best with few inputs."""
 
+    @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
         with random_as(randomness):
-            trace = _Trace(func, args, kwargs, argnums, has_aux, "jacfwd(f)(*args)")
+            where = "jvp(f, primals, tangents) of jacfwd(f)(*args)"
+            trace = _Trace(func, args, kwargs, argnums, has_aux, where, forward=True)
         blocks = columns(trace.outputs, trace.inputs, trace.outside)
         result = _by_output(blocks, trace)
         return (result, trace.aux) if has_aux else result

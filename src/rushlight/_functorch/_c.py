@@ -19,6 +19,17 @@ class TransformType(enum.Enum):
     Functionalize = 4
 
 
+# PyTorch's layers of dispatch, to be named; calls here take one way.
+DispatchKey = enum.Enum(
+    "DispatchKey",
+    "Undefined Dense CPU CUDA Meta Sparse SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU BackendSelect Python "
+    "PythonDispatcher PythonTLSSnapshot FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode FuncTorchBatched "
+    "FuncTorchVmapMode FuncTorchGradWrapper Functionalize Conjugate Negative ZeroTensor ADInplaceOrView AutogradOther "
+    "AutogradFunctionality AutogradCPU AutogradCUDA AutogradMeta AutogradNestedTensor Autograd Tracer AutocastCPU "
+    "AutocastCUDA PreDispatch CompositeImplicitAutograd CompositeExplicitAutograd",
+)
+
+
 _open: list = []  # the blocks of _vmap_increment_nesting
 
 

@@ -9,11 +9,13 @@ class FunctionalModuleWithBuffers:
     """function(params, buffers, *inputs): a module that holds no values of its own."""
 
     def __init__(self, model, names, buffer_names):
+        self.names_map = _paths(model)
         self.stateless_model = model.to("meta")
         self.param_names, self.buffer_names = names, buffer_names
 
     def __call__(self, params, buffers, *args, **kwargs):
-        values = dict(zip((*self.param_names, *self.buffer_names), (*params, *buffers), strict=True))
+        given = zip((*self.param_names, *self.buffer_names), (*params, *buffers), strict=True)
+        values = {path: value for name, value in given for path in self.names_map.get(name, (name,))}
         return rl.func.functional_call(self.stateless_model, values, args, kwargs)
 
 
@@ -22,6 +24,15 @@ class FunctionalModule(FunctionalModuleWithBuffers):
 
     def __call__(self, params, *args, **kwargs):
         return super().__call__(params, (), *args, **kwargs)
+
+
+def _paths(model):
+    """{first path of a tensor: all of its paths}."""
+    of: dict = {}
+    for named in (model.named_parameters, model.named_buffers):
+        for path, tensor in named(remove_duplicate=False):
+            of.setdefault(id(tensor), []).append(path)
+    return {paths[0]: tuple(paths) for paths in of.values()}
 
 
 def _taken_apart(kind, model, disable_autograd_tracking):
@@ -52,21 +63,21 @@ def combine_state_for_ensemble(models):
     """(function, params, buffers) of models of one class, their values stacked along a new first dimension."""
     models = list(models)
     if not models:
-        raise RuntimeError("combine_state_for_ensemble: expected at least one model")
+        raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     params, buffers = rl.func.stack_module_state(models)
     function = FunctionalModuleWithBuffers(copy.deepcopy(models[0]), tuple(params), tuple(buffers))
     return function, tuple(params.values()), tuple(buffers.values())
 
 
 def functional_init(model_class, ensemble_shape=(), device="cpu"):
-    """A function of the class's arguments that gives (parameters, function, names) of such a model; with an
-    ensemble_shape (n,), parameters of n models, each initialised on its own, along a first dimension."""
+    """A function of the class's arguments that gives (parameters, function, names) of such a model, with
+    function(parameters, (input, ...)); with an ensemble_shape (n,), parameters of n models, each initialised on its own, along a first dimension."""
 
     def build(*args, **kwargs):
         weights, buffers, function, names, _ = _initialised(model_class, ensemble_shape, device, args, kwargs)
         if buffers:
             raise RuntimeError("functional_init: the model has buffers. Use functional_init_with_buffers")
-        return weights, FunctionalModule(function.stateless_model, function.param_names, ()), names
+        return weights, lambda weights, data: function(weights, (), data), names
 
     return build
 
@@ -91,4 +102,9 @@ def _initialised(model_class, ensemble_shape, device, args, kwargs):
         ]
         for p, old in zip(first[0], tables[0][0], strict=True):
             p.requires_grad_(old.requires_grad)
-    return first[0], first[1], function, function.param_names, function.buffer_names
+
+    def call(weights, buffers, data):
+        return function(weights, buffers, *data)
+
+    call.stateless_model = function.stateless_model
+    return first[0], first[1], call, function.param_names, function.buffer_names

@@ -1,19 +1,37 @@
 """The package functorch: the older address of torch.func, and modules as functions of their parameters."""
 
+import functools
+import warnings
+
 from rushlight._functorch.make_functional import FunctionalModule as FunctionalModule
 from rushlight._functorch.make_functional import FunctionalModuleWithBuffers as FunctionalModuleWithBuffers
 from rushlight._functorch.make_functional import combine_state_for_ensemble as combine_state_for_ensemble
 from rushlight._functorch.make_functional import make_functional as make_functional
 from rushlight._functorch.make_functional import make_functional_with_buffers as make_functional_with_buffers
 from rushlight._missing import teach as _teach
-from rushlight.func import grad as grad
-from rushlight.func import grad_and_value as grad_and_value
-from rushlight.func import hessian as hessian
-from rushlight.func import jacfwd as jacfwd
-from rushlight.func import jacrev as jacrev
-from rushlight.func import jvp as jvp
-from rushlight.func import vjp as vjp
-from rushlight.func import vmap as vmap
+from rushlight import func as _func
 
+
+def _deprecated(name, home="torch.func"):
+    """A transform under its older name, which says where it has moved."""
+    transform = getattr(_func, name)
+
+    @functools.wraps(transform)
+    def call(*args, **kwargs):
+        warnings.warn(
+            f"functorch.{name} is deprecated: functorch is a part of PyTorch. Please use `{home}.{name}` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return transform(*args, **kwargs)
+
+    return call
+
+
+vmap = _deprecated("vmap", "torch")
+grad, grad_and_value = _deprecated("grad"), _deprecated("grad_and_value")
+vjp, jvp = _deprecated("vjp"), _deprecated("jvp")
+jacrev, jacfwd, hessian = _deprecated("jacrev"), _deprecated("jacfwd"), _deprecated("hessian")
+functionalize = _deprecated("functionalize")
 __version__ = "2.13.0+rushlight.0.1.0"
 __getattr__ = _teach(__name__)

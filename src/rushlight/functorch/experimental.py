@@ -3,6 +3,7 @@
 from rushlight._functional_call import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
 from rushlight._functorch.apis import chunk_vmap as chunk_vmap
 from rushlight._missing import teach as _teach
+from rushlight.func import functionalize as functionalize
 from rushlight.func import hessian as hessian
 from rushlight.func import jacfwd as jacfwd
 from rushlight.func import jvp as jvp
