@@ -15,7 +15,7 @@ def call_function(cls, args, kwargs):
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
             f"the setup_context staticmethod: {cls.__name__} has forward(ctx, ...). {_MORE}"
         )
-    rule = getattr(cls, "vmap", None)
+    rule = None if cls.vmap is Function.vmap else cls.vmap  # the base class's refuses
     if cls.generate_vmap_rule and rule is not None:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
@@ -38,7 +38,13 @@ def call_function(cls, args, kwargs):
         class info:
             batch_size, randomness = level.size, level.randomness
 
-        out, dims = rule(info, tuple(0 if m else None for m in mapped), *values, **kwargs)
+        made = rule(info, tuple(0 if m else None for m in mapped), *values, **kwargs)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise RuntimeError(
+                f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+                f"compatible with the output, got {type(made)} from {cls.__name__}.vmap"
+            )
+        out, dims = made
     many = isinstance(out, tuple)
     outs, dims = (out, dims if isinstance(dims, tuple) else (dims,) * len(out)) if many else ((out,), (dims,))
     made = tuple(o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, dims, strict=True))

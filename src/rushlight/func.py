@@ -105,7 +105,8 @@ def _tensor_outputs(output, where):
     for leaf in leaves:
         if not isinstance(leaf, rl.Tensor):
             raise RuntimeError(
-                f"{where}: Expected f(*args) to return a Tensor, or a tree of them, got {type(leaf)}"
+                f"{where}: expected f(*primals) to return only tensors, or a tree of them, got unsupported type "
+                f"{type(leaf)}"
             )
     return leaves, spec
 
@@ -300,7 +301,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         raise RuntimeError(f"{where}: Expected primals to be non-empty and contain at least one Tensor")
     for p in flat:
         if not isinstance(p, rl.Tensor):
-            raise RuntimeError(f"{where}: Expected primals to contain only Tensors, got {type(p)}")
+            raise RuntimeError(f"{where}: Expected primals to only contain Tensors, got {type(p)}")
     leaves = _check_tangents(primals, tangents, where)
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, where, forward=True)
     if strict and not all(y.requires_grad for y in trace.outputs):
