@@ -103,9 +103,9 @@ def _parse_colors(colors, num_objects, dtype=rl.uint8):
     return colors
 
 
-def _check_picture(image, dtypes=(rl.uint8,)):
+def _check_picture(image, dtypes=(rl.uint8,), what="The image must be a tensor"):
     if not isinstance(image, rl.Tensor):
-        raise TypeError(f"Tensor expected, got {type(image)}")
+        raise TypeError(f"{what}, got {type(image)}")
     if image.dtype not in dtypes and not (len(dtypes) > 1 and image.is_floating_point()):
         expected = "uint8" if len(dtypes) == 1 else "uint8 or float"
         raise ValueError(f"The image dtype must be {expected}, got {image.dtype}")
@@ -127,11 +127,12 @@ def draw_bounding_boxes(
     label_background_colors=None,
     fill_labels=False,
 ):
-    """The picture (C, H, W) with boxes (N, 4) drawn on it, perhaps filled and labelled."""
-    _check_picture(image, (rl.uint8, rl.float32))
+    """The picture (C, H, W) with boxes (N, 4), or rotated ones (N, 8), drawn on it, perhaps filled and labelled."""
+    _check_picture(image, (rl.uint8, rl.float32), "Tensor expected")
     if image.size(0) not in {1, 3}:
         raise ValueError("Only grayscale and RGB images are supported")
-    if (boxes[:, 0] > boxes[:, 2]).any() or (boxes[:, 1] > boxes[:, 3]).any():
+    rotated = boxes.shape[-1] == 8  # by their four corners
+    if not rotated and ((boxes[:, 0] > boxes[:, 2]).any() or (boxes[:, 1] > boxes[:, 3]).any()):
         raise ValueError(
             "Boxes need to be in (xmin, ymin, xmax, ymax) format. Use torchvision.ops.box_convert to convert them"
         )
@@ -149,6 +150,10 @@ def draw_bounding_boxes(
     colors = _parse_colors(colors, count)
     label_colors = _parse_colors(label_colors, count) if label_colors else list(colors)
     backgrounds = _parse_colors(label_background_colors, count) if label_background_colors else list(colors)
+    if font is None and font_size is not None:
+        import warnings
+
+        warnings.warn("Argument 'font_size' will be ignored since 'font' is not set.", stacklevel=2)
     fonts = pil("ImageFont")
     face = fonts.load_default() if font is None else fonts.truetype(font=font, size=font_size or 10)
     floating = image.is_floating_point()
@@ -160,7 +165,8 @@ def draw_bounding_boxes(
     for box, color, label, label_color, background in zip(
         boxes.to(rl.int64).tolist(), colors, labels, label_colors, backgrounds
     ):
-        draw.rectangle(box, width=width, outline=color, fill=(*color, 100) if fill else None)
+        shape = draw.polygon if rotated else draw.rectangle
+        shape(box, width=width, outline=color, fill=(*color, 100) if fill else None)
         if label is not None:
             margin = width + 1
             place = (box[0] + margin, box[1] + margin)
@@ -213,6 +219,8 @@ def draw_keypoints(image, keypoints, connectivity=None, colors=None, radius=2, w
         if seen.size(-1) != 1:
             raise ValueError("visibility must be of shape (num_instances, K) or (num_instances, K, 1)")
         seen = seen.squeeze(-1)
+    if seen.ndim != 2:
+        raise ValueError(f"visibility must be of shape (num_instances, K). Got ndim={seen.ndim}")
     if tuple(seen.shape) != tuple(keypoints.shape[:-1]):
         raise ValueError(
             f"keypoints and visibility must have the same dimensionality for num_instances and K. Got {seen.shape = } and "
@@ -291,3 +299,9 @@ def _Image_fromarray(obj, mode=None):
     """Pillow's image of an array; the mode is given only where the array alone does not say it."""
     image = pil().fromarray(obj)
     return image if mode is None or image.mode == mode else pil().frombuffer(mode, image.size, obj.tobytes())
+
+
+def _generate_color_palette(num_objects):
+    """So many colours that are easily told apart."""
+    palette = rl.tensor([2**25 - 1, 2**15 - 1, 2**21 - 1])
+    return [tuple((i * palette) % 255) for i in range(num_objects)]

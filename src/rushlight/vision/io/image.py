@@ -11,7 +11,9 @@ from ..transforms._to_from import pil_to_tensor, to_pil_image
 
 __all__ = [
     "ImageReadMode",
+    "decode_avif",
     "decode_gif",
+    "decode_heic",
     "decode_image",
     "decode_jpeg",
     "decode_png",
@@ -112,6 +114,21 @@ def decode_jpeg(input, mode=ImageReadMode.UNCHANGED, device="cpu", apply_exif_or
 def decode_webp(input, mode=ImageReadMode.UNCHANGED):
     """A picture (C, H, W) from the bytes of a WebP file."""
     return _tensor(_open(input, ["WEBP"]), mode, False)
+
+
+def decode_avif(input, mode=ImageReadMode.UNCHANGED):
+    """A picture (C, H, W) from the bytes of an AVIF file, if Pillow was built with it."""
+    return _tensor(_open(input, ["AVIF"]), mode, False)
+
+
+def decode_heic(input, mode=ImageReadMode.UNCHANGED):
+    """A picture (C, H, W) from the bytes of a HEIC file, which needs the package pillow-heif."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        raise RuntimeError("decode_heic: reading HEIC needs pillow-heif: pip install pillow-heif") from None
+    register_heif_opener()
+    return _tensor(_open(input, ["HEIF"]), mode, False)
 
 
 def decode_gif(input):

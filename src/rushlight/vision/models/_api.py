@@ -77,7 +77,8 @@ def weights_class(model, module):
     for version, file, preset, options, extra in rows:
         transforms = functools.partial(_preset, preset, **options)
         members[version] = Weights(_files.HOST + file, transforms, _Meta(extra))
-    default = next((v for v in reversed(members) if v.endswith(("1K_V2", "1K_V1"))), next(iter(members)))
+    latest = ("1K_V2", "1K_V1", "COCO_V1", "C_T_V2", "SKHT_V2")
+    default = next((v for v in reversed(members) if v.endswith(latest)), next(iter(members)))
     members["DEFAULT"] = members[default]
     found = WeightsEnum(name, members, module=module)
     found.__doc__ = f"Trained weights of {model}."
@@ -156,6 +157,8 @@ def _chosen(name, kinds, args, weights, kwargs):
 
 def _fit_classes(weights, kwargs):
     """The number of classes that the weights are for; another one that was asked for is refused."""
+    if "raft" in weights.url:
+        return
     classes = weights.meta.get("num_classes", 1000)
     asked = kwargs.setdefault("num_classes", classes)
     if asked != classes:

@@ -113,6 +113,21 @@ fasterrcnn_mobilenet_v3_large_fpn FasterRCNN_MobileNet_V3_Large_FPN | V1 fasterr
 fasterrcnn_resnet50_fpn FasterRCNN_ResNet50_FPN | V1 fasterrcnn_resnet50_fpn_coco-258fb6c6
 maskrcnn_resnet50_fpn MaskRCNN_ResNet50_FPN | V1 maskrcnn_resnet50_fpn_coco-bf2d0c1e
 """
+_KEYPOINTS = (
+    "nose,left_eye,right_eye,left_ear,right_ear,left_shoulder,right_shoulder,left_elbow,right_elbow,left_wrist,right_wrist,"
+    "left_hip,right_hip,left_knee,right_knee,left_ankle,right_ankle"
+)
+# model, name in enumerations, versions (file), crop, resized edge or edges
+_VIDEOS = """
+mc3_18 MC3_18 | KINETICS400_V1 mc3_18-a90a0ba3 112 128 171
+r2plus1d_18 R2Plus1D_18 | KINETICS400_V1 r2plus1d_18-91a641e6 112 128 171
+r3d_18 R3D_18 | KINETICS400_V1 r3d_18-b3b3357e 112 128 171
+s3d S3D | KINETICS400_V1 s3d-d76dad2f 224 256 256
+"""
+_FLOWS = """
+raft_large Raft_Large | C_T_V1 raft_large_C_T_V1-22a6c225 | C_T_V2 raft_large_C_T_V2-1bb1363a | C_T_SKHT_V1 raft_large_C_T_SKHT_V1-0b8c9e55 | C_T_SKHT_K_V1 raft_large_C_T_SKHT_K_V1-4a6a5039 | C_T_SKHT_K_V2 raft_large_C_T_SKHT_K_V2-b5c70766 | C_T_SKHT_V2 raft_large_C_T_SKHT_V2-ff5fadd5
+raft_small Raft_Small | C_T_V1 raft_small_C_T_V1-ad48884c | C_T_V2 raft_small_C_T_V2-01064c6d
+"""
 # Weights whose training normalized pictures otherwise: mean, deviation.
 _NORMALIZED = {
     "efficientnet_v2_l-59c71312": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
@@ -137,6 +152,24 @@ def rows(model):
     found = _line(_CLASSIFIERS, model)
     if found:
         return found[0], [_classifier(*version.split()) for version in found[1]]
+    found = _line(_VIDEOS, model)
+    if found:
+        return found[0], [_video(*version.split()) for version in found[1]]
+    found = _line(_FLOWS, model)
+    if found:
+        files = [version.split() for version in found[1]]
+        return found[0], [(name, file + ".pth", "OpticalFlow", {}, {}) for name, file in files]
+    if model == "keypointrcnn_resnet50_fpn":
+        known = {
+            "categories": ["no person", "person"],
+            "keypoint_names": _KEYPOINTS.split(","),
+            "num_classes": 2,
+        }
+        files = (("COCO_LEGACY", "9f466800"), ("COCO_V1", "fc266e95"))
+        return "KeypointRCNN_ResNet50_FPN_Weights", [
+            (name, f"keypointrcnn_resnet50_fpn_coco-{mark}.pth", "ObjectDetection", {}, known)
+            for name, mark in files
+        ]
     found = _line(_DETECTORS, model)
     if found:
         file = found[1][0].split()[1]
@@ -158,6 +191,11 @@ def rows(model):
         ("COCO_WITH_VOC_LABELS_V1", f + ".pth", "SemanticSegmentation", {"resize_size": 520}, known)
         for f in files
     ]
+
+
+def _video(version, file, crop, height, width):
+    options = {"crop_size": (int(crop), int(crop)), "resize_size": (int(height), int(width))}
+    return version, file + ".pth", "VideoClassification", options, {"num_classes": 400}
 
 
 def _classifier(version, file, crop=224, resize=256, interpolation="bilinear"):

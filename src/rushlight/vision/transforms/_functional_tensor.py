@@ -6,6 +6,8 @@ from ._tensor_base import get_image_num_channels as get_image_num_channels
 from ._tensor_base import get_image_size as get_image_size
 from ._tensor_base import is_tensor_a_torch_image as _is_tensor_a_torch_image  # noqa: F401
 from ._tensor_base import max_value as _max_value  # noqa: F401
+from ._tensor_color import _hsv as _rgb2hsv  # noqa: F401
+from ._tensor_color import _rgb as _hsv2rgb  # noqa: F401
 from ._tensor_color import adjust_brightness as adjust_brightness
 from ._tensor_color import adjust_contrast as adjust_contrast
 from ._tensor_color import adjust_gamma as adjust_gamma

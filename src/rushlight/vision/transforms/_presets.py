@@ -74,3 +74,42 @@ class ObjectDetection(rl.nn.Module):
 
     def __repr__(self):
         return f"{type(self).__name__}()"
+
+
+class VideoClassification(rl.nn.Module):
+    """Frames (..., T, C, H, W) resized, their middle, normalized: (..., C, T, H, W)."""
+
+    def __init__(
+        self,
+        *,
+        crop_size,
+        resize_size,
+        mean=(0.43216, 0.394666, 0.37645),
+        std=(0.22803, 0.22145, 0.216989),
+        interpolation=F.InterpolationMode.BILINEAR,
+    ):
+        super().__init__()
+        self.crop_size, self.resize_size = list(crop_size), list(resize_size)
+        self.mean, self.std, self.interpolation = list(mean), list(std), interpolation
+
+    def forward(self, vid):
+        frames = vid.reshape(-1, *vid.shape[-3:])
+        frames = F.resize(frames, self.resize_size, interpolation=self.interpolation, antialias=False)
+        frames = F.convert_image_dtype(F.center_crop(frames, self.crop_size), rl.float32)
+        frames = F.normalize(frames, mean=self.mean, std=self.std)
+        return frames.view(*vid.shape[:-2], *self.crop_size).transpose(-4, -3)
+
+    def __repr__(self):
+        names = ("crop_size", "resize_size", "mean", "std", "interpolation")
+        return "".join([f"{type(self).__name__}(", *(f"\n    {n}={getattr(self, n)}" for n in names), "\n)"])
+
+
+class OpticalFlow(rl.nn.Module):
+    """Two images in [-1, 1]."""
+
+    def forward(self, img1, img2):
+        images = (_as_float_tensor(img) for img in (img1, img2))
+        return tuple(F.normalize(img, mean=[0.5] * 3, std=[0.5] * 3).contiguous() for img in images)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"

@@ -180,7 +180,7 @@ def perspective(img, perspective_coeffs, interpolation="bilinear", fill=None):
 
 def elastic_transform(img, displacement, interpolation="bilinear", fill=None):
     """Each pixel from its place moved by a displacement (1, h, w, 2) of [-1, 1]."""
-    _check_warp(img, interpolation, ("nearest", "bilinear"), fill)
+    _check_warp(img, interpolation, ("nearest", "bilinear", "bicubic"), fill)
     h, w = img.shape[-2:]
     device, dtype = img.device, img.dtype if img.is_floating_point() else rl.float32
     y = rl.linspace((-h + 1) / h, (h - 1) / h, h, device=device, dtype=dtype)

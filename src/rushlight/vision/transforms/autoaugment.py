@@ -12,8 +12,9 @@ from ._policies import CIFAR10, IMAGENET, SVHN
 __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "RandAugment", "TrivialAugmentWide"]
 
 
-def apply_change(img, name, magnitude, interpolation, fill):
+def apply_change(img, op_name, magnitude, interpolation, fill):
     """The picture after one of the changes of the policies."""
+    name = op_name
     warp = {"interpolation": interpolation, "fill": fill}
     if name in ("ShearX", "ShearY"):
         angle = math.degrees(math.atan(magnitude))

@@ -266,6 +266,8 @@ def _pair_of(name, value):
 
 def gaussian_blur(img, kernel_size, sigma=None):
     """The picture smoothed by a Gaussian of odd size; sigma is 0.15 * size + 0.35 unless given."""
+    if isinstance(kernel_size, (list, tuple)) and len(kernel_size) != 2:
+        raise ValueError(f"If kernel_size is a sequence its length should be 2. Got {len(kernel_size)}")
     kernel_size = _pair_of("kernel_size", kernel_size)
     for size in kernel_size:
         if size % 2 == 0 or size < 0:
@@ -327,6 +329,8 @@ def elastic_transform(img, displacement, interpolation=_BILINEAR, fill=None):
     interpolation = _mode(interpolation)
     if not isinstance(displacement, rl.Tensor):
         raise TypeError("Argument displacement should be a Tensor")
+    if not isinstance(img, rl.Tensor) and not is_pil(img):
+        raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
     _, h, w = get_dimensions(img)
     if tuple(displacement.shape) != (1, h, w, 2):
         raise ValueError(

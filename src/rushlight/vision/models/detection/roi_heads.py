@@ -7,6 +7,9 @@ from rushlight.nn import functional as F
 from ...ops import boxes as box_ops
 from ...ops.roi import roi_align
 from ._boxes import BalancedPositiveNegativeSampler, BoxCoder, Matcher
+from ._keypoints import heatmaps_to_keypoints as heatmaps_to_keypoints
+from ._keypoints import keypointrcnn_inference, keypointrcnn_loss
+from ._keypoints import keypoints_to_heatmap as keypoints_to_heatmap
 
 
 def fastrcnn_loss(class_logits, box_regression, labels, regression_targets):
@@ -74,6 +77,9 @@ class RoIHeads(nn.Module):
         mask_roi_pool=None,
         mask_head=None,
         mask_predictor=None,
+        keypoint_roi_pool=None,
+        keypoint_head=None,
+        keypoint_predictor=None,
     ):
         super().__init__()
         self.box_coder = BoxCoder((10.0, 10.0, 5.0, 5.0) if bbox_reg_weights is None else bbox_reg_weights)
@@ -88,6 +94,12 @@ class RoIHeads(nn.Module):
         self.mask_roi_pool = mask_roi_pool
         self.mask_head = mask_head
         self.mask_predictor = mask_predictor
+        self.keypoint_roi_pool = keypoint_roi_pool
+        self.keypoint_head = keypoint_head
+        self.keypoint_predictor = keypoint_predictor
+
+    def has_keypoint(self):
+        return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
 
     def has_mask(self):
         return None not in (self.mask_roi_pool, self.mask_head, self.mask_predictor)
@@ -109,6 +121,8 @@ class RoIHeads(nn.Module):
             result = [{"boxes": b, "labels": c, "scores": s} for b, s, c in found]
         if self.has_mask():
             self._masks(features, proposals, image_shapes, targets, matched, labels, result, losses)
+        if self.has_keypoint():
+            self._keypoints(features, proposals, image_shapes, targets, matched, labels, result, losses)
         return result, losses
 
     def _samples(self, proposals, targets):
@@ -157,6 +171,23 @@ class RoIHeads(nn.Module):
             keep = box_ops.batched_nms(box, score, label, self.nms_thresh)[: self.detections_per_img]
             found.append((box[keep], score[keep], label[keep]))
         return found
+
+    def _keypoints(self, features, proposals, image_shapes, targets, matched, labels, result, losses):
+        if self.training:
+            chosen = [rl.where(label > 0)[0] for label in labels]
+            boxes = [p[i] for p, i in zip(proposals, chosen)]
+            indices = [m[i] for m, i in zip(matched, chosen)]
+        else:
+            boxes = [r["boxes"] for r in result]
+        seen = self.keypoint_head(self.keypoint_roi_pool(features, boxes, image_shapes))
+        logits = self.keypoint_predictor(seen)
+        if self.training:
+            losses["loss_keypoint"] = keypointrcnn_loss(
+                logits, boxes, [t["keypoints"] for t in targets], indices
+            )
+            return
+        for one, points, scores in zip(result, *keypointrcnn_inference(logits, boxes)):
+            one["keypoints"], one["keypoints_scores"] = points, scores
 
     def _masks(self, features, proposals, image_shapes, targets, matched, labels, result, losses):
         if self.training:

@@ -17,6 +17,13 @@ def resize_boxes(boxes, original_size, new_size):
     return rl.stack((x1 * ratio_w, y1 * ratio_h, x2 * ratio_w, y2 * ratio_h), dim=1)
 
 
+def resize_keypoints(keypoints, original_size, new_size):
+    """Key points (N, K, 3) of a picture of (height, width) in one of another size."""
+    ratio_h, ratio_w = (float(new) / float(old) for new, old in zip(new_size, original_size))
+    x, y, visible = keypoints.unbind(-1)
+    return rl.stack((x * ratio_w, y * ratio_h, visible), dim=-1)
+
+
 class GeneralizedRCNNTransform(nn.Module):
     """Normalizes, resizes (the shorter edge to min_size, the longer at most max_size), and pads into one batch."""
 
@@ -77,6 +84,8 @@ class GeneralizedRCNNTransform(nn.Module):
         if "masks" in target:
             masks = F.interpolate(target["masks"][:, None].float(), size=image.shape[-2:])
             target["masks"] = masks[:, 0].to(rl.uint8)
+        if "keypoints" in target:
+            target["keypoints"] = resize_keypoints(target["keypoints"], (h, w), image.shape[-2:])
         return image, target
 
     def batch_images(self, images):
@@ -95,6 +104,8 @@ class GeneralizedRCNNTransform(nn.Module):
             one["boxes"] = resize_boxes(one["boxes"], shape, original)
             if "masks" in one:
                 one["masks"] = paste_masks_in_image(one["masks"], one["boxes"], original)
+            if "keypoints" in one:
+                one["keypoints"] = resize_keypoints(one["keypoints"], shape, original)
         return result
 
     def __repr__(self):

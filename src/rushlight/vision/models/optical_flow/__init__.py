@@ -1,0 +1,3 @@
+"""Models of the motion between two images: RAFT."""
+
+from .raft import *

@@ -1,0 +1,63 @@
+"""Models of videos, optical flow and key points: parameters, shapes, losses."""
+
+import pytest
+
+import rushlight as rl
+from rushlight.vision import models
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+# parameters that torchvision publishes for 400 classes
+@pytest.mark.parametrize(
+    "name, parameters",
+    [("r3d_18", 33371472), ("mc3_18", 11695440), ("r2plus1d_18", 31505325), ("s3d", 8320048)],
+)
+def test_models_of_videos(name, parameters):
+    model = models.get_model(name).eval()
+    assert count(model) == parameters
+    kinds = models.get_model_weights(name)
+    assert kinds.DEFAULT is kinds.KINETICS400_V1 and models.get_weight(repr(kinds.DEFAULT)) is kinds.DEFAULT
+    frames = 14 if name == "s3d" else 2
+    size = 224 if name == "s3d" else 32
+    if name != "s3d":  # large
+        with rl.no_grad():
+            assert model(rl.zeros(1, 3, frames, size, size)).shape == (1, 400)
+
+
+@pytest.mark.parametrize("name, parameters", [("raft_small", 990162), ("raft_large", 5257536)])
+def test_optical_flow(name, parameters):
+    model = models.get_model(name).eval()
+    assert count(model) == parameters
+    if name == "raft_small":
+        with rl.no_grad():
+            flows = model(rl.zeros(1, 3, 128, 128), rl.zeros(1, 3, 128, 128), num_flow_updates=2)
+        assert [tuple(flow.shape) for flow in flows] == [(1, 2, 128, 128)] * 2
+        with pytest.raises(ValueError, match="divisible by 8"):
+            model(rl.zeros(1, 3, 128, 129), rl.zeros(1, 3, 128, 129))
+    assert models.get_model_weights("raft_large").DEFAULT.name == "C_T_SKHT_V2"
+
+
+def test_key_points_as_maps():
+    from rushlight.vision.models.detection import roi_heads
+
+    boxes = rl.tensor([[0.0, 0, 8, 4]])
+    points = rl.tensor([[[1.0, 1, 1], [8, 4, 1], [3, 3, 0], [20, 1, 1]]])
+    cells, valid = roi_heads.keypoints_to_heatmap(points, boxes, 4)
+    assert cells.tolist() == [[4, 15, 0, 0]] and valid.tolist() == [[1, 1, 0, 0]]
+    maps = rl.zeros(1, 1, 4, 4)
+    maps[0, 0, 1, 2] = 1.0
+    found, scores = roi_heads.heatmaps_to_keypoints(maps, boxes)
+    assert abs(found[0, 0, 0].item() - 5.0) <= 0.5 and abs(found[0, 0, 1].item() - 1.5) <= 0.5
+    assert scores.shape == (1, 1) and found[0, 0, 2] == 1
+
+
+def test_clips_are_prepared_for_weights():
+    prepare = models.video.R3D_18_Weights.DEFAULT.transforms()
+    assert prepare(rl.zeros(2, 3, 130, 180, dtype=rl.uint8)).shape == (3, 2, 112, 112)
+    one, other = models.optical_flow.Raft_Small_Weights.DEFAULT.transforms()(
+        rl.ones(3, 8, 8), rl.zeros(3, 8, 8)
+    )
+    assert one.max() == 1 and other.min() == -1
