@@ -94,3 +94,35 @@ def test_unknown_precision():
         rl.set_float32_matmul_precision("low")
     with pytest.raises(TypeError):
         rl.set_float32_matmul_precision(3)
+
+
+@pytest.fixture
+def backends():
+    yield rl.backends
+    for part in (rl.backends, *(getattr(rl.backends.mkldnn, name) for name in ("matmul", "conv", "rnn"))):
+        part.fp32_precision = "none"
+    rl.set_float32_matmul_precision("highest")
+
+
+def test_fp32_precision_is_inherited(backends):
+    mkldnn = backends.mkldnn
+    assert [backends.fp32_precision, mkldnn.fp32_precision, mkldnn.conv.fp32_precision] == ["none"] * 3
+    backends.fp32_precision = "ieee"
+    assert [mkldnn.fp32_precision, mkldnn.conv.fp32_precision, mkldnn.matmul.fp32_precision] == ["ieee"] * 3
+    mkldnn.conv.fp32_precision = "bf16"
+    backends.fp32_precision = "none"
+    assert [mkldnn.conv.fp32_precision, mkldnn.rnn.fp32_precision] == ["bf16", "none"]
+    with mkldnn.flags(enabled=True, fp32_precision="ieee"):
+        assert backends.fp32_precision == "ieee"
+    assert backends.fp32_precision == "none"
+
+
+def test_fp32_precision_of_products_is_the_older_setting(backends):
+    for name, word in (("tf32", "high"), ("bf16", "medium"), ("ieee", "highest")):
+        backends.mkldnn.matmul.fp32_precision = name
+        assert rl.get_float32_matmul_precision() == word
+        rl.set_float32_matmul_precision("highest")
+        rl.set_float32_matmul_precision(word)
+        assert backends.mkldnn.matmul.fp32_precision == name
+    with pytest.raises(RuntimeError, match="Unknown precision: x"):
+        backends.mkldnn.conv.fp32_precision = "x"

@@ -1,6 +1,8 @@
 // Which way a convolution goes, by its shape and type.
 #include "cpu/conv.h"
 
+#include "backend/matmul.h"
+#include "backend/precision.h"
 #include "cpu/conv512.h"
 #include "cpu/conv_columns.h"
 #include "cpu/gemm.h"
@@ -229,7 +231,19 @@ bool takes_last(const ConvShape& s, DType dtype, ConvPass pass) {
   return half_conv_serves(last, dtype, pass) || conv512::rows_serve(s, input, wide ? 8 : 16);
 }
 
+// Products with fewer bits are not for convolutions that must be plain sums.
+struct PlainSums {
+  const FloatPrecision before = g_float_precision;
+  PlainSums() {
+    if (g_plain_convolutions) g_float_precision = FloatPrecision::Highest;
+  }
+  ~PlainSums() {
+    if (g_plain_convolutions) g_float_precision = before;
+  }
+};
+
 void forward(const ConvShape& s, const View& y, const View& x, const View& w, const View* bias) {
+  const PlainSums plain;
   if (y.numel() == 0) return;
   blas::single_threaded();
   if (pairs_first(s, y.dtype, ConvPass::Forward) ||
@@ -327,6 +341,7 @@ template <class T> bool input_of(const ConvShape& s, T* dx, const T* dy, const T
   return false;
 }
 void input(const ConvShape& s, const View& dx, const View& dy, const View& w, const View* bias) {
+  const PlainSums plain;
   if (dx.numel() == 0) return;
   blas::single_threaded();
   ConvShape r = s;
@@ -346,6 +361,7 @@ void input(const ConvShape& s, const View& dx, const View& dy, const View& w, co
 }
 
 void weight(const ConvShape& s, const View& dw, const View& dy, const View& x) {
+  const PlainSums plain;
   if (dw.numel() == 0) return;
   blas::single_threaded();
   if (pairs_first(s, dw.dtype, ConvPass::Weight) ||

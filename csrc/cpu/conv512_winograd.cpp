@@ -1,6 +1,7 @@
 // Winograd's convolution: tiles are transformed, multiplied and transformed back while they are in the cache.
 #include <atomic>
 
+#include "backend/precision.h"
 #include "base/parallel.h"
 #include "cpu/conv512.h"
 #include "cpu/instructions.h"
@@ -221,7 +222,8 @@ bool run_by_channels(const Plan& plan, const Filters& f, float* y, const float* 
 bool available() { return has_avx512(); }
 
 bool winograd_serves(const ConvShape& s) {
-  if (!available() || s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 || s.stride[0] != 1)
+  if (g_plain_convolutions || !available() || s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 ||
+      s.stride[0] != 1)
     return false;
   for (int d = 1; d < 3; ++d)
     if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.padding[d] > 8) return false;

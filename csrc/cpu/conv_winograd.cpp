@@ -4,6 +4,7 @@
 // channels are 36 products of matrices (O, C) @ (C, tiles).
 #include <atomic>
 
+#include "backend/precision.h"
 #include "cpu/conv.h"
 
 namespace rl::RL_ISA {
@@ -158,7 +159,9 @@ struct Plan {
 }  // namespace
 
 bool winograd_serves(const ConvShape& s) {
-  if (s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 || s.stride[0] != 1) return false;
+  if (g_plain_convolutions || s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 ||
+      s.stride[0] != 1)
+    return false;
   for (int d = 1; d < 3; ++d)
     if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.out[d] < 4 || s.padding[d] > 8) return false;
   int64_t tiles = s.batch * ((s.out[1] + 3) / 4) * ((s.out[2] + 3) / 4);

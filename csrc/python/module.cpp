@@ -8,6 +8,7 @@
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "backend/backend.h"
+#include "backend/precision.h"
 #include "base/interrupt.h"
 #include "base/parallel.h"
 #include "ops/lazy_view.h"
@@ -118,6 +119,7 @@ void put_precision(const std::string& name) {
     }
   CHECK(false, Runtime, "set_float32_matmul_precision: expected highest, high or medium, got ", name);
 }
+void put_plain_convolutions(bool plain) { g_plain_convolutions = plain; }
 std::string isa() { return cpu_isa(); }
 void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
@@ -137,6 +139,7 @@ const Register registered([](Ops& ops) {
       "set_float32_matmul_precision", put_precision, "precision", kNoOut,
       "How exact products of float32 are: 'highest' takes all bits of the numbers, 'high' at least 16 and 'medium' at "
       "least 8 where the processor's matrix unit is faster so.");
+  ops.def("_set_plain_convolutions", put_plain_convolutions, "plain", kNoOut);
   ops.def("_cpu_isa", isa, "", kNoOut);
   ops.def("_set_library_path", set_library_path, "path", kNoOut);
 });

@@ -1,6 +1,6 @@
 """Switches and questions about computing libraries.
 
-Settings are kept and read back; none of them changes a result.
+Settings are kept and read back; `fp32_precision` alone changes results.
 """
 
 import contextlib
@@ -8,6 +8,7 @@ import sys
 import types
 
 from .. import _C
+from . import _precision
 
 
 class _Backend(types.ModuleType):
@@ -25,14 +26,23 @@ class _Backend(types.ModuleType):
         """Sets some of the settings for a block."""
         names = [n for n in settings if settings[n] is not None]
         before = {n: getattr(self, n, None) for n in names}
-        self.__dict__.update({n: settings[n] for n in names})
+        self.set_flags(**{n: settings[n] for n in names})
         try:
             yield
         finally:
-            self.__dict__.update(before)
+            self.set_flags(**before)
 
     def set_flags(self, *values, **settings):
-        self.__dict__.update(settings)
+        for name, value in settings.items():
+            setattr(self, name, value)
+
+
+class _Mkldnn(_Backend):
+    fp32_precision = _precision.setting("all")
+
+
+class _Backends(types.ModuleType):
+    fp32_precision = _precision.setting("all")
 
 
 def _say(value):
@@ -111,11 +121,9 @@ cuda = _Backend(
 )
 mps = _Backend("mps", {}, is_macos13_or_newer=_say(False), is_macos_or_newer=_say(False), **_absent)
 mkl = _Backend("mkl", dict(VERBOSE_OFF=0, VERBOSE_ON=1), is_available=_say(False), verbose=_KernelChoice)
-mkldnn = _Backend(
+mkldnn = _Mkldnn(
     "mkldnn",
-    dict(
-        enabled=True, deterministic=False, allow_tf32=True, fp32_precision="none", VERBOSE_OFF=0, VERBOSE_ON=1
-    ),
+    dict(enabled=True, deterministic=False, allow_tf32=True, VERBOSE_OFF=0, VERBOSE_ON=1, **_precision.PARTS),
     is_available=_say(False),
     is_bf16_supported=_say(False),
     verbose=_KernelChoice,
@@ -133,7 +141,7 @@ cusparselt = _Backend("cusparselt", {}, **_absent)
 kleidiai = _Backend("kleidiai", {}, is_available=_say(False))
 miopen = _Backend("miopen", dict(immediate=False))
 
-fp32_precision = "none"
+sys.modules[__name__].__class__ = _Backends
 
 # `import torch.backends.cudnn as cudnn` goes by the table of modules.
 for _module in [m for m in list(globals().values()) if isinstance(m, _Backend)]:
