@@ -153,7 +153,7 @@ def test_gradcheck_names_the_wrong_entry():
 def test_gradcheck_other_faults():
     with pytest.raises(checks.GradcheckError, match="expected to be zero"):
         checks.gradcheck(lambda x: x.detach() * 2, double(2))
-    noisy = wrong_backward(lambda g: g * 2 + rl.rand(1, dtype=rl.float64) * 1e-9)
+    noisy = wrong_backward(lambda g: g * (2 + rl.rand(1, dtype=rl.float64) * 1e-9))
     with pytest.raises(checks.GradcheckError, match="not reentrant"):
         checks.gradcheck(noisy, double(2))
     assert checks.gradcheck(noisy, double(2), nondet_tol=1e-6)

@@ -458,7 +458,32 @@ void Run::check_nan(Node& n, const Grads& dx) {
 
 }  // namespace
 
+namespace {
+// The hooks on saved tensors that code of the user's sets, or takes away, during a backward are those of the backward.
+class SameSavedHooks {
+ public:
+  SameSavedHooks() {
+    if (!t_saved_hooks) return;
+    for (SavedHooks& h : *t_saved_hooks) before_.push_back({Py_NewRef(h.pack), Py_NewRef(h.unpack)});
+  }
+  ~SameSavedHooks() {
+    if (!t_saved_hooks) return;
+    SmallVector<SavedHooks, 2> after = std::move(*t_saved_hooks);
+    *t_saved_hooks = std::move(before_);
+    for (SavedHooks& h : after) {
+      Py_DECREF(h.pack);
+      Py_DECREF(h.unpack);
+    }
+  }
+  SameSavedHooks(const SameSavedHooks&) = delete;
+
+ private:
+  SmallVector<SavedHooks, 2> before_;
+};
+}  // namespace
+
 Tensors run_backward(const BackwardCall& call) {
+  SameSavedHooks hooks;
   Run run(call);
   StackedRows stacked(call.rows);
   return run.go();

@@ -92,7 +92,7 @@ void run_tensor_hooks(Node& node, Grads& dy) {
   // By index: a hook may register further hooks.
   for (int64_t i = 0; i < node.hooks->tensor_hooks.size(); ++i) {
     auto [nr, dict] = node.hooks->tensor_hooks[i];
-    if (nr < dy.size() && dy[nr].defined()) run_dict(dict, dy[nr]);
+    if (nr < dy.size()) run_dict(dict, dy[nr]);  // None where no gradient came
   }
   if (stacked_rows() >= 0) return;  // a stack of gradients is none of the tensor's shape
   for (int64_t i = 0; i < node.hooks->retain_grad.size(); ++i) {

@@ -94,8 +94,8 @@ void add_edges(Node* node, const Inputs& inputs) {
 void attach_result(Node* node, const Tensor& y) {
   uint32_t nr = static_cast<uint32_t>(node->results.size());
   node->results.push_back(ResultMeta(y));
-  if (!is_differentiable(y.dtype())) return;
-  if (y.get() == t_destination.taken) {  // an in-place op that wrote straight into its target
+  if (!is_differentiable(y.dtype()) || y->inference) return;  // a view of an inference tensor is one, too
+  if (y.get() == t_destination.taken) {                       // an in-place op that wrote straight into its target
     bump_version(y, t_destination.op);
     t_destination.counted = true;
     t_destination.pending_history = Edge(node, nr);

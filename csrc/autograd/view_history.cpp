@@ -50,12 +50,16 @@ namespace {
          ". This view is the output of a function that returns multiple views. Such functions do not allow the output "
          "views to be modified inplace. You should replace the inplace operation by an out-of-place one.");
   bool inference = t->view_origin == ViewOrigin::Inference;
-  fail(
-      ErrorKind::Runtime, "A view was created in ", inference ? "inference mode" : "no_grad mode", what,
-      inference ? " in normal mode." : " with grad mode enabled.",
-      " Whether the write belongs to the history cannot be known, so it is forbidden.\n  Make the view and write to it "
-      "both inside the block (to leave the write untracked) or both outside of it (to track it), or write to a "
-      "clone().");
+  std::string subject = "A view was";
+  if (t->grad_fn && !base_written)
+    subject = text("Output ", static_cast<int64_t>(t->output_nr), " of ", t->grad_fn->type->name,
+                   " is a view of a view which was");
+  fail(ErrorKind::Runtime, subject, " created in ", inference ? "inference mode" : "no_grad mode", what,
+       inference ? " in normal mode." : " with grad mode enabled.",
+       " Whether the write belongs to the history cannot be known, so it is forbidden. Make the view and write to it "
+       "both inside the ",
+       inference ? "inference_mode" : "no_grad",
+       " block (to leave the write untracked) or both outside of it (to track it), or write to a clone().");
 }
 
 // From the base's values under a view to the view's own, and back.

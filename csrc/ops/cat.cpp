@@ -367,6 +367,21 @@ static Tensors split_op(const Tensor& input, const Ints& sizes, int64_t dim) {
   return split_with_sizes(input, sizes, dim);
 }
 
+// unsafe_*: parts that autograd does not know to be views, so that each may be written to; it is the caller's promise
+// not to use the whole, or another part in the same memory, afterwards.
+static Tensors unbound(Tensors parts) {
+  for (Tensor& t : parts) {
+    Py_CLEAR(t->base);
+    t->view_origin = ViewOrigin::Plain;
+  }
+  return parts;
+}
+static Tensors unsafe_chunk(const Tensor& x, int64_t n, int64_t dim) { return unbound(chunk(x, n, dim)); }
+static Tensors unsafe_split(const Tensor& x, int64_t size, int64_t dim) { return unbound(split(x, size, dim)); }
+static Tensors unsafe_split_op(const Tensor& x, const Ints& sizes, int64_t dim) {
+  return unbound(split_with_sizes(x, sizes, dim));
+}
+
 static const Register registered([](Ops& ops) {
   ops.def("cat", cat_op, "tensors, dim=0", kApart, "Tensors one after the other along a dimension.");
   ops.alias("concat", "cat");
@@ -381,9 +396,11 @@ static const Register registered([](Ops& ops) {
   ops.def("unbind", unbind, "input, dim=0", kMethod | kView, "Views of the slices of a dimension.");
   ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView,
           "Views of at most `chunks` equal parts of a dimension.");
-  ops.def("unsafe_chunk", chunk, "input, chunks, dim=0", kMethod | kNoOut, "chunk; the parts may be written to.");
-  ops.def("unsafe_split", split, "input, split_size, dim=0", kMethod | kNoOut, "split; the parts may be written to.");
-  ops.def("unsafe_split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kNoOut,
+  ops.def("unsafe_chunk", unsafe_chunk, "input, chunks, dim=0", kMethod | kNoOut,
+          "chunk; the parts may be written to.");
+  ops.def("unsafe_split", unsafe_split, "input, split_size, dim=0", kMethod | kNoOut,
+          "split; the parts may be written to.");
+  ops.def("unsafe_split_with_sizes", unsafe_split_op, "input, split_sizes, dim=0", kMethod | kNoOut,
           "split_with_sizes; the parts may be written to.");
   ops.def("tensor_split", tensor_split_tensor, "input, tensor_indices_or_sections, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView,

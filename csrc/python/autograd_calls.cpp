@@ -35,12 +35,12 @@ Tensors root_gradients(const Tensors& roots, PyObject* given, int64_t rows) {
       CHECK(is_tensor(g), Type, "gradients can be either Tensors or None, but got ", Py_TYPE(g)->tp_name);
       Tensor t = Tensor::borrow(g);
       if (rows >= 0)
-        CHECK(
-            t.dim() > 0 && t.sizes()[0] == rows && IntSpan(t.sizes().data() + 1, t.dim() - 1) == r.sizes(), Runtime,
-            "If `is_grads_batched=True`, the first dimension of each grad_output counts the gradients, and the others "
-            "are those of its output: Mismatch in shape: grad_output[",
-            i, "] has a shape of torch.Size(", to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(",
-            to_text(r.sizes()), "). To batch only some of them, use vmap.");
+        CHECK(t.dim() > 0 && t.sizes()[0] == rows && IntSpan(t.sizes().data() + 1, t.dim() - 1) == r.sizes(), Runtime,
+              "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+              "dimension: the others "
+              "are those of its output: Mismatch in shape: grad_output[",
+              i, "] has a shape of torch.Size(", to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(",
+              to_text(r.sizes()), "). To batch only some of them, use vmap.");
       else
         CHECK(t.sizes() == r.sizes(), Runtime, "Mismatch in shape: grad_output[", i, "] has a shape of torch.Size(",
               to_text(t.sizes()), ") and output[", i, "] has a shape of torch.Size(", to_text(r.sizes()), ").");

@@ -195,12 +195,12 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
       if (is_input && !is_dirty) {
         Tensor x = y;
         y = handed_through(x);
-        if (record && !y->base) mark_view(y, x, ViewOrigin::InsideFunction);
+        if ((record || grad_enabled()) && !y->base) mark_view(y, x, ViewOrigin::InsideFunction);
       }
       if (!is_input && y->base && (record || grad_enabled())) {
         // A view of an input stays one, and may not be written to: its base's history could not follow. Others were
         // made of what forward computed, and are tensors of their own.
-        if (record && is_view_of(inputs, y)) y->view_origin = ViewOrigin::InsideFunction;
+        if (is_view_of(inputs, y)) y->view_origin = ViewOrigin::InsideFunction;
         else Py_CLEAR(y->base);
       }
       if (contains(no_gradient, o)) node.constant.push_back(i);

@@ -207,7 +207,13 @@ PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
   const int count = static_cast<int>(o.params.size());
   check_out_grad(def, b, count, flags);
   check_out_memory(b.out, b.slots, count, flags);
-  each_tensor(&b.out, 1, before_write);
+  each_tensor(&b.out, 1, [](const Tensor& t) {
+    CHECK(
+        !t->inference || t_grad_mode.inference, Runtime,
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update.");
+    before_write(t);
+  });
   if ((flags & kOutType) && is_tensor(b.out)) take_type(o, b, b.out);
   const bool direct = (flags & kElementwise) && may_write_directly(b.out, b.slots, count);
   PyObject* result = direct ? invoke_into(b.out, o, b.slots)

@@ -230,6 +230,7 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
   set_storage(t, s);
   s->unref();
   set_geometry(t, sizes, strides, offset);
+  t->accumulator = nullptr;  // graphs from before know the leaf as it was
   if (history.node) {
     history.node->results[0] = ResultMeta(self);
     rebase_history(self, std::move(history));

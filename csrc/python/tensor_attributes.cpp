@@ -83,7 +83,8 @@ PyObject* get_data(PyObject* s, void*) {
 }
 int set_data(PyObject* s, PyObject* v, void*) {
   return guarded_int([&] {
-    CHECK(v && is_tensor(v), Type, "Variable data has to be a tensor, but got ", v ? Py_TYPE(v)->tp_name : "nothing");
+    CHECK(v, Runtime, "Deleting tensor data is not allowed. Delete tensor instead!");
+    CHECK(is_tensor(v), Type, "Variable data has to be a tensor, but got ", Py_TYPE(v)->tp_name);
     TensorObject *t = cast(s), *from = cast(v);
     CHECK(!t->wants_grad() || is_differentiable(from->dtype), Runtime,
           "data set to a tensor that requires gradients must be floating point or complex dtype");

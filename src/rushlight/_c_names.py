@@ -316,7 +316,16 @@ _EngineBase = _ImperativeEngine = ImperativeEngine
 is_grad_enabled, _set_grad_enabled = rl.is_grad_enabled, _C.ops["_set_grad_enabled"]
 is_inference_mode_enabled = rl.is_inference_mode_enabled
 _current_graph_task_id, _current_autograd_node = _C.ops["_backward_run"], _C.ops["_current_node"]
-_current_graph_task_execution_order = _C.ops["_execution_order"]
+
+
+def _current_graph_task_execution_order():
+    """The nodes of the backward that runs in this thread, in the order in which they run."""
+    if _C.ops["_backward_run"]() >= 0 and rl.autograd.is_multithreading_enabled():
+        raise RuntimeError(
+            "_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, "
+            "e.g. with torch.autograd.set_multithreading_enabled(False)"
+        )
+    return _C.ops["_execution_order"]()
 
 
 def _will_engine_execute_node(node):

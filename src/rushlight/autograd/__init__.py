@@ -153,7 +153,10 @@ def grad(
             raise RuntimeError(
                 "materialize_grads cannot be used when the given input is a GradientEdge: there is no tensor to be like"
             )
-        found = tuple(_C.ops["zeros_like"](x) if g is None else g for g, x in zip(found, wanted, strict=True))
+        found = tuple(
+            _C.ops["zeros_like"](x).requires_grad_() if g is None else g
+            for g, x in zip(found, wanted, strict=True)
+        )
     return found
 
 

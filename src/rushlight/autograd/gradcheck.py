@@ -74,16 +74,28 @@ def _numerical_column(func, inputs, x, flat_index, step, picked):
                 place = _unravel(flat_index, x.shape)
                 original = x.data[place].clone()
                 x.data[place] = original + delta
-            try:
-                outputs = _tensors(func(*inputs))
-                return [outputs[i].detach().clone() for i in picked]
-            finally:
+        try:
+            outputs = _tensors(func(*inputs))
+            return [outputs[i].detach().clone() for i in picked]
+        finally:
+            with rl.no_grad():
                 if flat is not None:
                     flat[flat_index] = original
                 else:
                     x.data[place] = original
 
-    return [(a - b) / (2 * abs(step)) for a, b in zip(moved(step), moved(-step), strict=True)]
+    return _slopes(moved(step), moved(-step), 2 * abs(step))
+
+
+def _slopes(above, below, width):
+    for a, b in zip(above, below, strict=True):
+        for what in ("shape", "dtype"):
+            if getattr(a, what) != getattr(b, what):
+                raise AssertionError(
+                    f"Expects function to return outputs with the same {what} when inputs are perturbed within epsilon, but "
+                    f"got {getattr(a, what)} and {getattr(b, what)}."
+                )
+    return [(a - b) / width for a, b in zip(above, below, strict=True)]
 
 
 def _unravel(flat, shape):
@@ -224,12 +236,12 @@ def _along(func, inputs, x, u, eps, picked):
         for sign in (1, -1):
             with rl.no_grad():
                 x.data.copy_(original + sign * eps * u)
-                outputs = _tensors(func(*inputs))
-                ends.append([outputs[i].detach().clone() for i in picked])
+            outputs = _tensors(func(*inputs))
+            ends.append([outputs[i].detach().clone() for i in picked])
     finally:
         with rl.no_grad():
             x.data.copy_(original)
-    return [(a - b) / (2 * eps) for a, b in zip(*ends, strict=True)]
+    return _slopes(*ends, 2 * eps)
 
 
 def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol):
@@ -264,62 +276,38 @@ def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
                     )
 
 
-def _check_batched(variable, outputs):
-    """Several gradients at once must be what each gives alone."""
-    for out_number, output in outputs:
-        rows = [_direction(output) for _ in range(2)]
-        together = rl.autograd.grad(
-            output, variable, rl.stack(rows), retain_graph=True, allow_unused=True, is_grads_batched=True
-        )
-        for k, v in enumerate(rows):
-            alone = rl.autograd.grad(output, variable, v, retain_graph=True, allow_unused=True)
-            for a, b in zip(alone, together, strict=True):
-                if (a is None) != (b is None) or (a is not None and not rl.allclose(a, b[k])):
-                    raise GradcheckError(
-                        f"While computing batched gradients of output {out_number}: row {k} is not what it is alone."
-                    )
-
-
-def _check_forward(func, inputs, variable, numbers, eps, atol, rtol):
-    """Forward mode against differences, along one random direction of each input."""
-    from . import forward_ad
-
-    for number, x in zip(numbers, variable, strict=True):
-        if not x.numel():
-            continue
-        u = _direction(x)
-        picked = [i for i, _ in _outputs(func, inputs)]
-        slopes = _along(func, inputs, x, u, eps, picked)
-        with forward_ad.dual_level():
-            args = tuple(forward_ad.make_dual(y.detach(), u) if y is x else y for y in inputs)
-            found = _tensors(func(*args))
-            tangents = [forward_ad.unpack_dual(found[i]).tangent for i in picked]
-        for i, slope, tangent in zip(picked, slopes, tangents, strict=True):
-            tangent = rl.zeros_like(slope) if tangent is None else tangent.detach()
-            if not rl.allclose(tangent, slope, rtol, atol):
-                raise GradcheckError(
-                    f"Jacobian computed with forward mode mismatch for output {i} with respect to input {number},\n"
-                    f"numerical:{slope}\nanalytical:{tangent}\n"
-                )
-
-
 def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, options):
     inputs = _tensors(inputs)
     _check_inputs(inputs)
     numbers = [i for i, x in enumerate(inputs) if _is_differentiable(x)]
     variable = [inputs[i] for i in numbers]
     outputs = [(i, o) for i, o in _outputs(func, inputs) if o.requires_grad]
-    if not outputs:
+    if not outputs and options["backward"]:
         _check_no_path(func, inputs, variable, eps)
         return
+    from . import _gradcheck_modes as modes
+
+    if options["backward"]:
+        _check_jacobians(func, inputs, variable, numbers, outputs, (eps, atol, rtol, nondet_tol), options)
     if options["forward"]:
-        _check_forward(func, inputs, variable, numbers, eps, atol, rtol)
-    if options["batched"]:
-        _check_batched(variable, outputs)
+        modes.check_forward(func, inputs, variable, numbers, eps, atol, rtol, options["fast"])
+        if options["undefined"]:
+            modes.check_forward_undefined(func, inputs, variable)
+        if options["batched forward"]:
+            modes.check_forward_batched(func, inputs, variable)
     if not options["backward"]:
         return
+    if options["batched"]:
+        modes.check_batched(variable, outputs)
+    modes.check_zero(outputs, variable, options["masked"])
+    if options["undefined"]:
+        modes.check_undefined(func, inputs, variable)
     if check_grad_dtypes:
         _check_dtypes(outputs, variable)
+
+
+def _check_jacobians(func, inputs, variable, numbers, outputs, tolerances, options):
+    eps, atol, rtol, nondet_tol = tolerances
     if options["fast"]:
         _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
         return
@@ -354,7 +342,7 @@ def gradcheck(
     check_forward_ad=False,
     check_backward_ad=True,
     fast_mode=False,
-    masked=None,
+    masked=False,
 ):
     """Compare gradients with central differences for every input that requires grad.
 
@@ -364,10 +352,21 @@ def gradcheck(
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_undefined_grad and not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            "Setting check_undefined_grad=True requires check_backward_ad or check_forward_ad"
+        )
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     options = {
         "forward": check_forward_ad,
         "backward": check_backward_ad,
         "batched": check_batched_grad,
+        "batched forward": check_batched_forward_grad,
+        "undefined": check_undefined_grad,
+        "masked": masked,
         "fast": fast_mode,
     }
     try:
@@ -420,10 +419,7 @@ def gradgradcheck(
         outputs = [o for _, o in _outputs(func, inputs) if o.requires_grad]
         grad_outputs = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)
     else:
-        grad_outputs = tuple(
-            g if not isinstance(g, rl.Tensor) or g.requires_grad else g.detach().requires_grad_()
-            for g in _tensors(grad_outputs)
-        )
+        grad_outputs = _tensors(grad_outputs)
     split = len(inputs)
 
     def gradient(*args):
@@ -448,9 +444,46 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
         masked=masked,
     )
+
+
+def _private(name, grad_out):
+    import warnings
+
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. It is deprecated: use "
+        "torch.autograd.functional.jacobian.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_out != 1.0:
+        raise ValueError(
+            "Expected grad_out to be 1.0. `get_numerical_jacobian` and its like support no other value."
+        )
+
+
+def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
+    """The jacobians of fn's first output by differences, one for each input (or those of `target`). Deprecated."""
+    _private("get_numerical_jacobian", grad_out)
+    wanted = [x for x in _tensors(inputs if target is None else target) if _is_differentiable(x)]
+    found = [_numerical_jacobians(lambda *_: fn(inputs), (), x, [0], eps)[0] for x in wanted]
+    return tuple(next(iter(parts.values())) for parts in found)
+
+
+def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
+    """(jacobians by backward, whether it is reentrant, sizes are right, types are right). Deprecated."""
+    _private("get_analytical_jacobian", grad_out)
+    wanted = [x for x in _tensors(inputs) if _is_differentiable(x)]
+    found, again = (_analytical_jacobian(output, wanted, 1) for _ in range(2))
+    reentrant = all(
+        not a.numel() or float((a - b).abs().max()) <= nondet_tol for a, b in zip(found, again, strict=True)
+    )
+    types_agree = all(a.dtype == x.dtype for a, x in zip(found, wanted, strict=True))
+    return tuple(found), reentrant, True, types_agree
 
 
 class _Module(types.ModuleType):

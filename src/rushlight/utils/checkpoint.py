@@ -186,6 +186,7 @@ class _Frame:
         self.recompute_context, self.check, self.early_stop = recompute_context, check, early_stop
         self.saved = []  # metadata of each tensor saved by the forward pass, in order
         self.recomputed = {}  # number -> tensor, until backward fetches it
+        self.run = None  # the backward that they were recomputed for
         self.others = [None if isinstance(x, rl.Tensor) else x for x in args]
         self.places = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
         anchor = rl.empty(0, requires_grad=True)
@@ -197,15 +198,29 @@ class _Frame:
         return len(self.saved) - 1
 
     def unpack(self, number):
-        if number not in self.recomputed:
+        run = rl._C.ops["_backward_run"]()
+        if run < 0 or run != self.run:
             self.recompute()
+            self.run = run
+        if number not in self.recomputed:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are "
+                "calling ctx.saved_tensors in backward, make sure to do so only once: what was recomputed is freed when it "
+                "is fetched."
+            )
         return self.recomputed.pop(number)
 
     def recompute(self):
         tensors = []
 
         def collect(t):
-            tensors.append(t.detach())
+            if len(tensors) == len(self.saved):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    f"forward pass, which saved {len(self.saved)}.\n"
+                    "The function must do the same each time it is called with the same arguments."
+                )
+            tensors.append(t.detach() if t.requires_grad else t)
             if self.early_stop and len(tensors) == len(self.saved):
                 raise _StopRecomputation
             return tensors[-1]
