@@ -190,3 +190,14 @@ def test_reductions_of_products_by_either_name():
 def test_a_linear_layer_of_a_sparse_input():
     x, layer = rl.eye(3).to_sparse(), rl.nn.Linear(3, 4)
     rl.testing.assert_close(layer(x), layer(rl.eye(3)))
+
+
+def test_transposes_of_matrices_and_batches():
+    x = rl.tensor([[0.0, 1.0], [2.0, 0.0]])
+    assert x.to_sparse().mT.to_dense().tolist() == [[0, 2], [1, 0]] == x.to_sparse().mH.to_dense().tolist()
+    assert x.to_sparse_csr().mT.layout == rl.sparse_csc
+    assert rl.equal(rl.stack([x, 2 * x]).to_sparse().mT.to_dense(), rl.stack([x, 2 * x]).mT)
+    z = (x * (1 + 1j)).to_sparse()
+    assert rl.equal(z.mH.to_dense(), (x * (1 + 1j)).mH.resolve_conj())
+    with pytest.raises(RuntimeError, match="only supported on matrices"):
+        x[0].to_sparse().mT  # noqa: B018

@@ -133,7 +133,7 @@ def _elementwise(name):
 
 
 _ZERO_STAYS_ZERO = """
-abs asin asinh atan atanh ceil erf expm1 floor frac log1p neg relu round sgn sign sin sinh sqrt square tan
+abs asin asinh atan atanh ceil conj erf expm1 floor frac log1p neg relu round sgn sign sin sinh sqrt square tan
 tanh trunc deg2rad rad2deg pow isnan isinf positive
 """
 _CASTS = "float double half bfloat16 long int short char byte bool cpu contiguous"

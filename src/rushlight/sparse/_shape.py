@@ -47,6 +47,28 @@ def permute(a, *dims):
     return make(places, entries, size, a._coalesced and in_order)
 
 
+@handles("_mT")
+def matrix_transpose(a):
+    if a.dim() < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {a.dim()}-D tensor."
+        )
+    return a.t() if a.dim() == 2 else transpose(a, -2, -1)
+
+
+@handles("adjoint")
+def adjoint(a):
+    turned = matrix_transpose(a)
+    return turned.conj() if a.is_complex() else turned
+
+
+@handles("_H")
+def conjugate_transpose(a):
+    if a.dim() > 2:
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {a.dim()}-D tensor.")
+    return adjoint(a)
+
+
 @handles("t", "_T")
 def t(a):
     if a.dim() > 2:
