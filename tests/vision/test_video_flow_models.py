@@ -61,3 +61,27 @@ def test_clips_are_prepared_for_weights():
         rl.ones(3, 8, 8), rl.zeros(3, 8, 8)
     )
     assert one.max() == 1 and other.min() == -1
+
+
+def test_models_prepared_for_quantization_are_used_as_they_are():
+    model = models.quantization.resnet18(num_classes=3).eval()
+    assert isinstance(model, models.quantization.QuantizableResNet)
+    assert list(model.state_dict()) == list(models.resnet18(num_classes=3).state_dict())
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        models.quantization.resnet18(quantize=True)
+    assert "quantized_resnet50" in models.list_models(models.quantization)
+
+
+def test_boxes_that_ssd_starts_from():
+    from rushlight.vision.models.detection._utils import BoxLinearCoder
+    from rushlight.vision.models.detection.anchor_utils import DefaultBoxGenerator
+    from rushlight.vision.models.detection.image_list import ImageList
+
+    boxes = DefaultBoxGenerator([[2]], scales=[0.5, 0.5])
+    images = ImageList(rl.zeros(1, 3, 8, 8), [(8, 8)])
+    (found,) = boxes(images, [rl.zeros(1, 4, 1, 1)])
+    assert boxes.num_anchors_per_location() == [4] and found[0].tolist() == [2, 2, 6, 6]
+    coder, box = BoxLinearCoder(), rl.tensor([[0.0, 0, 4, 2]])
+    code = coder.encode(rl.tensor([[1.0, 0, 3, 2]]), box)
+    assert code.tolist() == [[0.25, 0.5, 0.25, 0.5]]
+    assert coder.decode(code, box).tolist() == [[1, 0, 3, 2]]

@@ -49,7 +49,9 @@ class CelebA(VisionDataset):
             self.download()
         if not self._check_integrity():
             raise RuntimeError("Dataset not found or corrupted. You can use download=True to download it")
-        number = _SPLITS[verify_str_arg(split.lower(), "split", tuple(_SPLITS))]
+        number = _SPLITS[
+            verify_str_arg(split.lower() if isinstance(split, str) else split, "split", tuple(_SPLITS))
+        ]
         _, names, parts = self._table("list_eval_partition.txt")
         kept = [i for i, part in enumerate(parts.squeeze(1).tolist()) if number is None or part == number]
         self.filename = [names[i] for i in kept]

@@ -845,7 +845,10 @@ class FER2013(VisionDataset):
         labelled = whole or split == "train"
         self._samples = []
         with open(base / name, newline="") as file:
-            for row in csv.DictReader(file, skipinitialspace=True):
+            for line in csv.DictReader(file):
+                row = {
+                    key.strip(): value for key, value in line.items()
+                }  # some files have spaces before names
                 if not whole or row["Usage"] in wanted:
                     pixels = rl.tensor([int(v) for v in row["pixels"].split()], dtype=rl.uint8)
                     self._samples.append((pixels.reshape(48, 48), int(row["emotion"]) if labelled else None))

@@ -24,4 +24,4 @@ from ._api import (
     get_weight,
     list_models,
 )
-from . import detection, optical_flow, segmentation, video
+from . import detection, optical_flow, quantization, segmentation, video

@@ -57,7 +57,10 @@ def _factory_for(dataset, target_keys):
                     f"and `WIDERFace`, but got {cls.__name__}."
                 )
             return WRAPPER_FACTORIES[cls]
-    raise TypeError(f"No wrapper exists for dataset class {name}. Please wrap the output yourself.")
+    message = f"No wrapper exists for dataset class {name}. Please wrap the output yourself."
+    if type(dataset) in vars(datasets).values():
+        message += " If an automated wrapper for this dataset would be useful for you, please open an issue."
+    raise TypeError(message)
 
 
 class VisionDatasetTVTensorWrapper:

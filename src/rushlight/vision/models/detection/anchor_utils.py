@@ -46,3 +46,64 @@ class AnchorGenerator(nn.Module):
             found.append((places.view(-1, 1, 4) + cells.to(features.dtype).view(1, -1, 4)).reshape(-1, 4))
         anchors = rl.cat(found)
         return [anchors for _ in image_list.image_sizes]
+
+
+class DefaultBoxGenerator(nn.Module):
+    """The boxes that SSD starts from (Liu et al., 2015): at every place of each feature map, of some shapes and sizes."""
+
+    def __init__(self, aspect_ratios, min_ratio=0.15, max_ratio=0.9, scales=None, steps=None, clip=True):
+        super().__init__()
+        if steps is not None and len(aspect_ratios) != len(steps):
+            raise ValueError("aspect_ratios and steps should have the same length")
+        self.aspect_ratios, self.steps, self.clip = aspect_ratios, steps, clip
+        count = len(aspect_ratios)
+        if scales is None:
+            scales = [min_ratio, max_ratio]
+            if count > 1:
+                spread = max_ratio - min_ratio
+                scales = [min_ratio + spread * k / (count - 1.0) for k in range(count)] + [1.0]
+        self.scales = scales
+        self._wh_pairs = [self._pairs(k) for k in range(count)]
+
+    def _pairs(self, k):
+        """Widths and heights of the boxes of one feature map."""
+        scale, between = self.scales[k], (self.scales[k] * self.scales[k + 1]) ** 0.5
+        pairs = [[scale, scale], [between, between]]
+        for ratio in self.aspect_ratios[k]:
+            w, h = scale * ratio**0.5, scale / ratio**0.5
+            pairs += [[w, h], [h, w]]
+        return rl.tensor(pairs)
+
+    def num_anchors_per_location(self):
+        """How many boxes there are at a place of each feature map."""
+        return [2 + 2 * len(ratios) for ratios in self.aspect_ratios]
+
+    def _grid_default_boxes(self, grid_sizes, image_size, dtype=rl.float32):
+        """(x, y, w, h) in units of the image."""
+        found = []
+        for k, (rows, columns) in enumerate(grid_sizes):
+            down, across = rows, columns
+            if self.steps is not None:
+                down, across = image_size[0] / self.steps[k], image_size[1] / self.steps[k]
+            y, x = (rl.arange(rows) + 0.5) / down, (rl.arange(columns) + 0.5) / across
+            y, x = rl.meshgrid(y.to(dtype), x.to(dtype), indexing="ij")
+            pairs = self._wh_pairs[k].to(dtype)
+            pairs = pairs.clamp(min=0, max=1) if self.clip else pairs
+            places = rl.stack([x.reshape(-1), y.reshape(-1)], -1).repeat_interleave(len(pairs), 0)
+            found.append(rl.cat([places, pairs.repeat(rows * columns, 1)], 1))
+        return rl.cat(found)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(aspect_ratios={self.aspect_ratios}, clip={self.clip}, scales={self.scales}, "
+            f"steps={self.steps})"
+        )
+
+    def forward(self, image_list, feature_maps):
+        sizes = [tuple(map_.shape[-2:]) for map_ in feature_maps]
+        height, width = image_list.tensors.shape[-2:]
+        boxes = self._grid_default_boxes(sizes, (height, width), feature_maps[0].dtype)
+        centre, half = boxes[:, :2], 0.5 * boxes[:, 2:]
+        scale = rl.tensor([width, height] * 2, dtype=boxes.dtype)
+        corners = rl.cat([centre - half, centre + half], -1) * scale
+        return [corners.clone() for _ in image_list.image_sizes]

@@ -7,6 +7,7 @@ from rushlight.nn import functional as F
 from ...ops import boxes as box_ops
 from ...ops.misc import Conv2dNormActivation
 from ._boxes import BalancedPositiveNegativeSampler, BoxCoder, Matcher
+from .anchor_utils import AnchorGenerator as AnchorGenerator
 
 
 class RPNHead(nn.Module):
