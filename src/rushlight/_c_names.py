@@ -217,6 +217,11 @@ class _Functions:
                 return found
         if name == "_parse_to":
             return _parse_to
+        if "_nn" in self._spaces and not name.startswith("__"):
+            from rushlight.nn._functional import private
+
+            if name in vars(private):
+                return getattr(private, name)
         raise AttributeError(_missing.explain(f"_C._{self._spaces[0].strip('_')}.{name}"))
 
 

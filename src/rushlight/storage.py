@@ -70,7 +70,7 @@ class TypedStorage:
         return self
 
     def is_shared(self):
-        return False
+        return self._untyped_storage.is_shared()
 
     def __repr__(self):
         values = "\n".join(f" {v}" for v in self.tolist())

@@ -217,3 +217,27 @@ def test_bags_that_are_all_empty_have_a_gradient():
     assert out.tolist() == [[0.0, 0.0]]
     out.sum().backward()
     assert w.grad.tolist() == [[0.0, 0.0]] * 3
+
+
+def test_private_functions_of_layers():
+    x = rl.randn(2, 3, requires_grad=True)
+    mask = rl.tensor([[False, True, False], [True, True, True]])
+    y = rl._masked_softmax(x, mask)
+    assert y[1].tolist() == [0.0] * 3 and y[0, 1] == 0 and y[0].sum().item() == pytest.approx(1)
+    y.sum().backward()
+    assert x.grad.isfinite().all()
+    mean, var = rl.zeros(1), rl.zeros(1)
+    rl.batch_norm_update_stats(rl.tensor([[1.0], [3.0]]), mean, var, 0.5)
+    assert (mean.item(), var.item()) == (1.0, 1.0)
+    with pytest.raises(RuntimeError, match="must have at least one element"):
+        rl.batch_norm_update_stats(rl.zeros(0, 1), mean, var, 0.5)
+    with pytest.raises(RuntimeError, match="padding size is expected to be 4"):
+        rl._C._nn.replication_pad2d(rl.zeros(1, 1, 2, 2), padding=[])
+    assert rl._C._nn.replication_pad1d(rl.tensor([[1.0, 2.0]]), [1, 0]).tolist() == [[1.0, 1.0, 2.0]]
+
+
+def test_empty_batches_of_other_types():
+    assert nn.BatchNorm1d(3)(rl.zeros(0, 3, dtype=rl.float64)).dtype == rl.float64
+    m = nn.Linear(1, 1)
+    m.share_memory()
+    assert m.weight.storage().is_shared()

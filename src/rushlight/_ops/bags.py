@@ -20,7 +20,7 @@ def embedding_bag(
         raise RuntimeError(f"embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {mode}")
     if indices.dim() != 1 or offsets.dim() != 1:
         raise RuntimeError(
-            f"input has to be a 1D Tensor, and offsets too; got shapes {list(indices.shape)} and "
+            f"input has to be a 1D or 2D Tensor, here 1D, and offsets has to be a 1D Tensor; got shapes {list(indices.shape)} and "
             f"{list(offsets.shape)}"
         )
     wide = _ops["promote_types"](offsets.dtype, indices.dtype)

@@ -25,6 +25,8 @@ def batch_norm(
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if input.numel() == 0 and weight is not None and weight.dtype != input.dtype:  # nothing is multiplied
+        weight, bias = weight.to(input.dtype), None if bias is None else bias.to(input.dtype)
     return rl.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 

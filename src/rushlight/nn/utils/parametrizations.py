@@ -79,8 +79,8 @@ class _Orthogonal(Module):
             if not hasattr(self, "base"):
                 if self.orthogonal_map in ("cayley", "matrix_exp"):
                     raise NotImplementedError(
-                        f"It is not possible to assign to a parametrization by {self.orthogonal_map} that has no "
-                        "base: make it with use_trivialization=True"
+                        "It is not possible to assign to the matrix exponential or the Cayley parametrization when "
+                        f"use_trivialization=False: it has no base (orthogonal_map={self.orthogonal_map!r})"
                     )
                 reflections, tau = rl.geqrf(Q)
                 signs = reflections.diagonal(dim1=-2, dim2=-1)

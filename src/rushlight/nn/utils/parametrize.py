@@ -82,8 +82,8 @@ class ParametrizationList(ModuleList):
             for i, part in enumerate(new):
                 if not isinstance(part, rl.Tensor):
                     raise ValueError(
-                        "'right_inverse' must return a Tensor or a Sequence of tensors, got a "
-                        f"{type(part).__name__} as element {i}"
+                        "'right_inverse' must return a Tensor or a Sequence of tensors, got element "
+                        f"{i} of the sequence with type {type(part).__name__}"
                     )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
@@ -240,12 +240,13 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                         raise ValueError(
                             f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
                         )
-                    if back.dtype != old.dtype or back.shape != old.shape:
-                        raise ValueError(
-                            "The tensor returned by parametrization.right_inverse must have the same dtype "
-                            f"and shape as {tensor_name}, {old.dtype} and {old.shape}, but has {back.dtype} and "
-                            f"{back.shape}; unsafe=True allows it"
-                        )
+                    for what in ("dtype", "shape"):
+                        if getattr(back, what) != getattr(old, what):
+                            raise ValueError(
+                                f"The tensor returned by parametrization.right_inverse must have the same {what} as "
+                                f"module.{tensor_name}, {getattr(old, what)}, but has {getattr(back, what)}; "
+                                "unsafe=True allows it"
+                            )
         entry = module.parametrizations[tensor_name]
         entry.append(parametrization)
         entry.unsafe = entry.unsafe or unsafe
