@@ -95,6 +95,19 @@ def _function_stack():
     return [*_device.default(), *_C.ops["_function_modes"]()]
 
 
+def parse_schema(schema):
+    """The FunctionSchema of a text."""
+    from rushlight._schema import parse
+
+    return parse(schema)
+
+
+def _dispatch_isTensorSubclassLike(tensor):
+    from rushlight import _dispatch
+
+    return _dispatch.dispatches(tensor)
+
+
 def _show_config():
     return rl.__config__.show()
 

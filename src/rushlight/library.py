@@ -1,11 +1,14 @@
 """torch.library: operators of a program's own, found under torch.ops, with gradients and shape rules of their own."""
 
+import contextlib
 import functools
 import inspect
+import types
 
 import rushlight as rl
 from rushlight import ops as _ops
 from rushlight._missing import teach as _teach
+from rushlight.ops import Overload as _Overload
 
 __all__ = [
     "CustomOpDef",
@@ -35,14 +38,17 @@ def _split(name):
 class CustomOpDef:
     """An operator made from a function: call it, or torch.ops.<namespace>.<name>."""
 
-    def __init__(self, namespace, name, function=None, mutates_args=()):
+    def __init__(self, namespace, name, function=None, mutates_args=(), schema=None):
         self._namespace, self._name, self._qualname = namespace, name, f"{namespace}::{name}"
         self._function, self._fake, self._setup, self._backward = function, None, None, None
-        self._mutates = mutates_args
+        self._mutates, self._vmap, self._casts, self._handlers = mutates_args, None, {}, {}
+        self._kernel, self._disabled_kernels = None, set()
         if function is not None:
             functools.update_wrapper(self, function)
         _defined[self._qualname] = self
-        _ops.namespace(namespace).__dict__[name] = _ops.Op(namespace, name, self)
+        packet = _ops.Op(namespace, name, self)
+        packet._made["default"] = _CustomOverload(packet, "default", _schema_of(self, schema))
+        _ops.namespace(namespace).__dict__[name] = packet
 
     @property
     def _opoverload(self):
@@ -50,7 +56,7 @@ class CustomOpDef:
 
     def register_kernel(self, device_types, func=None, /):
         """The function for some devices; those of the CPU are used."""
-        return self._keep("_function", func, _for_cpu(device_types))
+        return self._keep("_kernel", func, _for_cpu(device_types))
 
     def register_fake(self, fn, /):
         """The rule for meta tensors: shapes and types only."""
@@ -61,15 +67,30 @@ class CustomOpDef:
         self._backward, self._setup = backward, setup_context
 
     def register_vmap(self, func=None, /):
-        return func if func is not None else (lambda f: f)
+        """How the operator runs on a batch: func(info, in_dims, *args) gives (results, their batch dimensions)."""
+        return self._keep("_vmap", func)
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
-        return fn if fn is not None else (lambda f: f)
+        """What a class or mode with __torch_dispatch__ does with the operator: fn(mode or class, func, types, args,
+        kwargs) is called in the place of its handler."""
+        if fn is None:
+            return lambda f: self.register_torch_dispatch(torch_dispatch_class, f)
+        self._handlers[torch_dispatch_class] = fn
+        return fn
 
+    def register_autocast(self, device_type, cast_inputs, /):
+        """Inside autocast, floating point tensors become `cast_inputs` first."""
+        self._casts[device_type] = cast_inputs
+
+    @contextlib.contextmanager
     def set_kernel_enabled(self, device_type, enabled=True):
-        import contextlib
-
-        return contextlib.nullcontext()
+        """A block in which what was registered for a device type is used, or not."""
+        before = set(self._disabled_kernels)
+        (self._disabled_kernels.discard if enabled else self._disabled_kernels.add)(device_type)
+        try:
+            yield
+        finally:
+            self._disabled_kernels = before
 
     def _keep(self, field, function, wanted=True):
         if function is None:
@@ -79,8 +100,17 @@ class CustomOpDef:
         return function
 
     def _run(self, *args, **kwargs):
+        """The operator below autograd: by classes and modes with __torch_dispatch__, or itself."""
+        if _ops._taken(args, kwargs):
+            from rushlight import _dispatch
+
+            return _dispatch.below(self._opoverload, args, kwargs)
+        return self._plain(*args, **kwargs)
+
+    def _plain(self, *args, **kwargs):
         meta = any(isinstance(a, rl.Tensor) and a.is_meta for a in (*args, *kwargs.values()))
-        function = self._fake if meta and self._fake is not None else self._function
+        kernel = None if "cpu" in self._disabled_kernels else self._kernel
+        function = self._fake if meta and self._fake is not None else kernel or self._function
         if function is None:
             raise NotImplementedError(
                 f"{self._qualname}: the operator is declared, but no function was registered for the CPU"
@@ -89,16 +119,26 @@ class CustomOpDef:
 
     def _bound(self, args, kwargs):
         """All arguments in order, as PyTorch hands them to setup_context."""
-        if not kwargs or self._function is None:
+        if self._function is None and self._kernel is None:
             return args
         try:
-            bound = inspect.signature(self._function).bind(*args, **kwargs)
+            bound = inspect.signature(self._function or self._kernel).bind(*args, **kwargs)
         except (TypeError, ValueError):
             return args
         bound.apply_defaults()
         return (*bound.args, *bound.kwargs.values())
 
     def __call__(self, *args, **kwargs):
+        for device, dtype in self._casts.items():
+            if rl.is_autocast_enabled(device):
+                args, kwargs = _cast(args, dtype), _cast(kwargs, dtype)
+                with rl.autocast(device, enabled=False):
+                    return self._recorded(args, kwargs)
+        if self._vmap is not None and any(_is_batched(a) for a in _flat((*args, *kwargs.values()))):
+            return _call_mapped(self, args, kwargs)
+        return self._recorded(args, kwargs)
+
+    def _recorded(self, args, kwargs):
         given = self._bound(args, kwargs)
         needs = self._backward is not None and rl.is_grad_enabled()
         if not needs or not any(isinstance(a, rl.Tensor) and a.requires_grad for a in _flat(given)):
@@ -110,6 +150,79 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
 
+def _schema_of(op, text):
+    """The schema of an operator: as it was declared, or from the annotations of its function."""
+    from rushlight import _schema
+
+    try:
+        if text is None:
+            text = infer_schema(op._function, mutates_args=op._mutates) if op._function is not None else None
+    except (ValueError, TypeError, NameError):
+        text = None  # only declared operators must have one
+    if text is None:
+        return _schema.FunctionSchema(op._qualname, "", [], [])
+    return _schema.parse(op._qualname + text[text.index("(") :])
+
+
+class _CustomOverload(_Overload):
+    """The overload of an operator of the program: the operator records itself."""
+
+    _defined_in_python = True  # type: ignore[assignment]
+    mutates = is_view = property(lambda self: False)
+
+    def __call__(self, *args, **kwargs):
+        return self._function(*args, **kwargs)
+
+    def run(self, args, kwargs):
+        return self._function._plain(*args, **kwargs)
+
+    def handler(self, owner):
+        """What was registered for a class or mode with __torch_dispatch__, or None."""
+        kind = owner if isinstance(owner, type) else type(owner)
+        found = next((f for c, f in self._function._handlers.items() if issubclass(kind, c)), None)
+        return None if found is None else functools.partial(found, owner)
+
+
+def _cast(values, dtype):
+    def one(x):
+        return x.to(dtype) if isinstance(x, rl.Tensor) and x.is_floating_point() else x
+
+    return {k: one(v) for k, v in values.items()} if isinstance(values, dict) else tuple(map(one, values))
+
+
+def _is_batched(x):
+    from rushlight import _vmap
+
+    return isinstance(x, rl.Tensor) and _vmap.is_batchedtensor(x)
+
+
+def _call_mapped(op, args, kwargs):
+    """The operator inside vmap, by the rule that was registered for it."""
+    from rushlight import _vmap
+
+    number = max(a._level for a in _flat((*args, *kwargs.values())) if _is_batched(a))
+    level = next(v for v in _vmap._levels.stack if v.number == number)
+
+    def each(value, function):
+        return [function(v) for v in value] if isinstance(value, (list, tuple)) else function(value)
+
+    dims = tuple(each(a, lambda v: 0 if _vmap.batched_at(v, number) else None) for a in args)
+    inner = [each(a, lambda v: v._value if _vmap.batched_at(v, number) else v) for a in args]
+    named = {k: each(a, lambda v: v._value if _vmap.batched_at(v, number) else v) for k, a in kwargs.items()}
+    info = types.SimpleNamespace(batch_size=level.size, randomness=level.randomness)
+    results, places = op._vmap(info, dims, *inner, **named)
+
+    def wrapped(value, place):
+        if isinstance(value, (list, tuple)):
+            each_place = place if isinstance(place, (list, tuple)) else [place] * len(value)
+            return type(value)(map(wrapped, value, each_place))
+        if place is None or not isinstance(value, rl.Tensor):
+            return value
+        return _vmap.wrap(value.movedim(place, 0), number)
+
+    return wrapped(results, places)
+
+
 def _flat(args):
     for a in args:
         if isinstance(a, (list, tuple)):
@@ -119,8 +232,6 @@ def _flat(args):
 
 
 def _below_autograd(own_gradient):
-    import contextlib
-
     return rl.no_grad() if own_gradient else contextlib.nullcontext()
 
 
@@ -153,13 +264,13 @@ def _for_cpu(device_types):
     )
 
 
-def _get(name):
+def _get(name, schema=None):
     space, short = _split(name)
     found = _defined.get(f"{space}::{short}")
     if found is None:
         if space == "aten":
             raise RuntimeError(f"{name}: operators of aten are rushlight's own and can't be changed")
-        found = CustomOpDef(space, short)
+        found = CustomOpDef(space, short, schema=schema)
     return found
 
 
@@ -168,7 +279,8 @@ def custom_op(name, fn=None, /, *, mutates_args=(), device_types=None, schema=No
 
     def make(function):
         space, short = _split(name)
-        return CustomOpDef(space, short, function if _for_cpu(device_types) else None, mutates_args)
+        text = schema if schema is not None else infer_schema(function, mutates_args=mutates_args)
+        return CustomOpDef(space, short, function if _for_cpu(device_types) else None, mutates_args, text)
 
     return make if fn is None else make(fn)
 
@@ -182,16 +294,38 @@ def wrap_triton(kernel, /):
     return kernel
 
 
-def define(qualname, schema=None, *, lib=None, tags=()):
-    """Declares an operator by its schema; impl() gives it a function."""
-    if schema is None:
-        return lambda f: f
-    _get(qualname)
+def define(qualname, schema=None, *, lib=None, tags=(), alias_analysis=""):
+    """Declares an operator by its schema; impl() gives it a function. define(library, "f(Tensor x) -> Tensor") decorates
+    the function."""
+    if isinstance(qualname, Library):
+
+        def decorate(function):
+            name = qualname.define(schema, alias_analysis)
+            qualname.impl(name, function)
+            return function
+
+        return decorate
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be a str, got {type(qualname)}")
+    if not isinstance(schema, str):
+        raise ValueError(f"define(qualname, schema): expected schema to be a str, got {type(schema)}")
+    if not schema.lstrip().startswith("("):
+        raise ValueError(
+            f'define(qualname, schema): expected schema to look like e.g. "(Tensor x) -> Tensor", got "{schema}"'
+        )
+    _get(qualname, schema)
     return None
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """Registers the function of a declared operator."""
+    """Registers the function of a declared operator; impl(library, name, key) decorates it."""
+    if isinstance(qualname, Library):
+
+        def decorate(function):
+            qualname.impl(types, function, func or "")
+            return function
+
+        return decorate
     return (
         _get(qualname).register_kernel(types, func)
         if func is not None
@@ -218,15 +352,18 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
 
 
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
-    """How autocast would treat the operator: it is left as it is."""
+    """Inside autocast, floating point tensors among the arguments become `cast_inputs` first."""
+    _get(op).register_autocast(device_type, cast_inputs)
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    return func if func is not None else (lambda f: f)
+    """Registers how the operator runs on a batch."""
+    return _get(op).register_vmap(func)
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None, allow_override=False):
-    return func if func is not None else (lambda f: f)
+    """Registers what a class or mode with __torch_dispatch__ does with the operator."""
+    return _get(op).register_torch_dispatch(torch_dispatch_class, func)
 
 
 def get_ctx():
@@ -245,7 +382,10 @@ def opcheck(op, args, kwargs=None, **options):
 
 
 def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
-    return str(inspect.signature(prototype_function))
+    """The schema of a function from its annotations."""
+    from rushlight._infer_schema import infer_schema as infer
+
+    return infer(prototype_function, mutates_args=mutates_args, op_name=op_name)
 
 
 class Library:
@@ -254,11 +394,19 @@ class Library:
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError("Unsupported kind: " + kind)
-        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        if ns == "prim" or (ns == "aten" and kind == "DEF"):
+            raise ValueError(
+                f"{ns} is a reserved namespace. Please try creating a library with another name."
+            )
+        self.ns, self.kind, self.dispatch_key, self._names = ns, kind, dispatch_key, []
 
     def define(self, schema, alias_analysis="", *, tags=()):
+        """Declares `name(arguments) -> results`; the name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         name = schema.split("(", 1)[0].strip()
-        _get(f"{self.ns}::{name}")
+        _get(f"{self.ns}::{name}", schema)
+        self._names.append(name)
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
@@ -283,7 +431,22 @@ class Library:
         )
 
     def _destroy(self):
-        return None
+        """Takes back what was declared."""
+        for name in self._names:
+            short = name.split(".")[0]
+            _defined.pop(f"{self.ns}::{short}", None)
+            _ops.namespace(self.ns).__dict__.pop(short, None)
+        self._names = []
+
+
+@contextlib.contextmanager
+def _scoped_library(*args, **kwargs):
+    """A Library that is taken back at the end of the block."""
+    made = Library(*args, **kwargs)
+    try:
+        yield made
+    finally:
+        made._destroy()
 
 
 __getattr__ = _teach(__name__)

@@ -95,6 +95,7 @@ class Overload:
         self._function = op._function
         self._known_schema = schema
         self.tags = []
+        self._defined_in_python = False
         self.py_kernels = {}
         self.__doc__ = op.__doc__
 
@@ -177,6 +178,10 @@ class Overload:
                 f"returned it for torch.ops.{self}"
             )
         return result
+
+    def handler(self, owner):
+        """What was registered for a class or mode in the place of its __torch_dispatch__: nothing."""
+        return
 
     def decompose(self, *args, **kwargs):
         return NotImplemented

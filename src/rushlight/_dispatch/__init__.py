@@ -139,14 +139,16 @@ def below(overload, args, kwargs):
             mode = pop_mode()
             asked.append(f"  - mode object {mode!r}")
             try:
-                result = _method_of(mode)(overload, types, args, kwargs)
+                own = overload.handler(mode) or _method_of(mode)
+                result = own(overload, types, args, kwargs)
             finally:
                 push_mode(mode)
             if result is not NotImplemented:
                 return overload.checked(result, args, kwargs)
         for t in found:
             asked.append(f"  - tensor subclass {type(t)!r}")
-            result = t.__torch_dispatch__(overload, types, args, kwargs)
+            own = overload.handler(type(t)) or t.__torch_dispatch__
+            result = own(overload, types, args, kwargs)
             if result is not NotImplemented:
                 return overload.checked(result, args, kwargs)
         if not asked:
