@@ -96,3 +96,34 @@ def test_small_names():
     check = rl.sparse.as_sparse_gradcheck(rl.autograd.gradcheck)
     for masked in (True, False):
         assert check(lambda s: s.to_dense() * 2, (x,), masked=masked)
+
+
+def test_coordinates_in_place_and_out():
+    x = rl.tensor([[0.0, 0.5], [0.25, 0]])
+    s = x.to_sparse()
+    out = rl.zeros_like(s)
+    assert rl.asin(s, out=out) is out and rl.equal(out.to_dense(), x.asin())
+    assert rl.equal(s.clone().sin_().to_dense(), x.sin())
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Int"):
+        s.to(rl.int32).sin_()
+    twice = rl.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+    with pytest.raises(RuntimeError, match="sin_ requires coalesced input"):
+        twice.sin_()
+    assert rl.floor_divide(twice, 2).to_dense().tolist() == [[0, 1], [0, 0]]
+    t = rl.sparse_coo_tensor([[0], [2]], [1.0], (2, 3))
+    assert t.transpose_(0, 1) is t and t.shape == (3, 2) and t.to_dense()[2, 0] == 1 and t.is_coalesced()
+    assert s.permute(dims=(1, 0)).to_dense().tolist() == x.t().tolist()
+    assert rl.arange(4, dtype=rl.int16).view(2, 2).to_sparse()[1, 1].dtype is rl.int16
+    assert rl.equal(s.index_select(0, rl.tensor([-1])).to_dense(), x[[-1]])
+    with pytest.raises(RuntimeError, match="expects a tensor with <= 2 sparse and 0 dense dimensions"):
+        rl.ones(2, 2, 2).to_sparse().t()
+    other = rl.zeros_like(s)
+    assert rl.equal(other.copy_(s).to_dense(), x) and rl.empty_like(s)._nnz() == 0
+    assert rl.equal((s * rl.tensor(2.0).to_sparse()).to_dense(), x * 2)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_gradcheck_of_sparse_inputs(masked):
+    s = rl.tensor([[0, 0.5], [0.25, 0]], dtype=rl.float64).to_sparse().requires_grad_()
+    y = rl.rand(2, 2, dtype=rl.float64, requires_grad=True)
+    assert rl.autograd.gradcheck(lambda a, b: rl.sparse.mm(a, b), (s, y), masked=masked)

@@ -20,6 +20,12 @@ def _tensors(value):
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
+def _of_dense(func, inputs, masked):
+    from rushlight.sparse._gradcheck import of_dense
+
+    return of_dense(func, inputs, masked)
+
+
 def _is_differentiable(t):
     return isinstance(t, rl.Tensor) and t.requires_grad
 
@@ -360,6 +366,9 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    inputs = _tensors(inputs)
+    if any(isinstance(x, rl.Tensor) and x.layout is not rl.strided for x in inputs):
+        func, inputs = _of_dense(func, inputs, masked)
     options = {
         "forward": check_forward_ad,
         "backward": check_backward_ad,
@@ -415,6 +424,8 @@ def gradgradcheck(
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     inputs = _tensors(inputs)
+    if any(isinstance(x, rl.Tensor) and x.layout is not rl.strided for x in inputs):
+        func, inputs = _of_dense(func, inputs, masked)
     if grad_outputs is None:
         outputs = [o for _, o in _outputs(func, inputs) if o.requires_grad]
         grad_outputs = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)

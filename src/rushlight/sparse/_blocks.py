@@ -235,9 +235,17 @@ def assemble(layout, starts, others, values, size):
 def _transposed(a, dim0=-2, dim1=-1):
     b = a._batch()
     dims = {d % a.dim() for d in (dim0, dim1)}
+    if len(dims) == 1:
+        return a
+    if max(dims) < b:
+        first, second = dims
+        parts = (x.transpose(first, second) for x in (a._starts, a._others, a._entries))
+        size = list(a.shape)
+        size[first], size[second] = size[second], size[first]
+        return assemble(a._layout, *parts, size)
     if dims != {b, b + 1}:
         raise RuntimeError(
-            "transpose: only the two sparse dimensions of a compressed tensor can be exchanged"
+            "transpose(): can only transpose rows and columns for compressed sparse tensors, or batch dimensions."
         )
     others = {
         rl.sparse_csr: rl.sparse_csc,

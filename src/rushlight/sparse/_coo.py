@@ -49,7 +49,11 @@ class SparseTensor(Tensor):
         name = getattr(func, "_op_name", func.__name__).rpartition(".")[2]
         if name in _METADATA:
             return without_overrides(func, *args, **(kwargs or {}))
-        handler = _functions.HANDLERS.get(name)
+        handler = _functions.HANDLERS.get(name) or _functions.in_place(name)
+        if kwargs and isinstance(kwargs.get("out"), SparseTensor):
+            given = dict(kwargs)
+            out = given.pop("out")
+            return _functions.written(out, handler(*args, **given)) if handler else out
         if handler is None:
             raise NotImplementedError(
                 f"{name} is not implemented for sparse tensors (torch.sparse_coo): call .to_dense() first"
@@ -168,7 +172,7 @@ class SparseTensor(Tensor):
         places, entries, sizes = self._places, self._entries, self.shape[: self.sparse_dim()]
         if self.sparse_dim() == 0 or self._nnz() == 0:
             if self._nnz() > 1:
-                places, entries = places[:, :1], entries.sum(0, keepdim=True)
+                places, entries = places[:, :1], entries.sum(0, keepdim=True, dtype=entries.dtype)
             return make(places, entries, self.shape, True)
         unique, inverse = rl.unique(self._keys(), return_inverse=True)
         summed = rl.zeros((unique.numel(), *entries.shape[1:]), dtype=entries.dtype)
@@ -182,7 +186,7 @@ class SparseTensor(Tensor):
     def to_dense(self, dtype=None, *, masked_grad=None):
         entries = self._entries if dtype is None else self._entries.to(dtype)
         if self.sparse_dim() == 0:
-            return entries.sum(0)
+            return entries.sum(0, dtype=entries.dtype)
         whole = rl.zeros(tuple(self.shape), dtype=entries.dtype)
         return whole.index_put_(tuple(self._places), entries, accumulate=not self._coalesced)
 
@@ -297,7 +301,10 @@ def sparse_coo_tensor(
         if size is None:
             raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
         indices, values = rl.empty((len(size), 0), dtype=rl.int64), rl.empty(0, dtype=dtype)
-    indices = indices if isinstance(indices, Tensor) else rl.tensor(indices)
+    if not isinstance(indices, Tensor):
+        indices = rl.tensor(indices)
+    if indices.numel() == 0:
+        indices = indices.to(rl.int64)
     values = values if isinstance(values, Tensor) else rl.tensor(values, dtype=dtype)
     if indices.dtype is not rl.int64:
         if indices.is_floating_point() or indices.is_complex() or indices.dtype == rl.bool:
@@ -323,7 +330,7 @@ def sparse_coo_tensor(
     size = _checked_size(indices, values, size)
     if requires_grad:
         values = values.detach().requires_grad_()
-    tensor = make(indices, values, size, bool(is_coalesced))
+    tensor = make(indices, values, size, nnz < 2 if is_coalesced is None else bool(is_coalesced))
     if check:
         _check_places(indices, size)
     else:  # as PyTorch does not look now, but before they are used

@@ -40,6 +40,11 @@ def add(a, b, *, alpha=1):
         if not isinstance(b, rl.Tensor):
             raise RuntimeError("add(sparse, number) would not be sparse: call .to_dense() first")
         return a.to_dense() + alpha * b
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {tuple(a.shape)} while other has "
+            f"size {tuple(b.shape)} (FYI: op requires that there be no broadcasting)"
+        )
     return a.index_put(tuple(b._places), (alpha * b._entries).to(a.dtype), accumulate=True)
 
 
@@ -63,6 +68,28 @@ def add_(a, b, *, alpha=1):
 @handles("sub_")
 def sub_(a, b, *, alpha=1):
     return add_(a, b, alpha=-alpha)
+
+
+def written(out, result):
+    """The result moved into a tensor that is there, which keeps its type."""
+    if not rl.can_cast(result.dtype, out.dtype):
+        kinds = (x._entries._type_name()[len("torch.") : -len("Tensor")] for x in (result, out))
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*kinds))
+    return _become(out, result.to(out.dtype))
+
+
+def in_place(name):
+    """The in-place form of an op that acts on the values, or None."""
+    if not name.endswith("_") or name[:-1] not in _ZERO_STAYS_ZERO.split():
+        return None
+    handler = HANDLERS[name[:-1]]
+
+    def apply(a, *args, **kwargs):
+        if not a._coalesced:
+            raise RuntimeError(f"{name} requires coalesced input")
+        return written(a, handler(a, *args, **kwargs))
+
+    return apply
 
 
 def _become(sparse, result):
@@ -90,8 +117,10 @@ def _met(a, b):
 
 @handles("mul", "__rmul_op__")
 def mul(a, b):
-    if not is_sparse(a):
+    if not is_sparse(a) or (is_sparse(b) and a.dim() == 0):
         a, b = b, a
+    if is_sparse(b) and b.dim() == 0:
+        b = b.to_dense()
     if is_sparse(b):
         if a.shape == b.shape and a.sparse_dim() == b.sparse_dim() > 0:
             return _met(a, b)
@@ -105,15 +134,28 @@ def mul(a, b):
 @handles("div")
 def div(a, b, *, rounding_mode=None):
     if not is_sparse(a) or is_sparse(b):
-        raise RuntimeError("div: only a sparse tensor over a number or a dense tensor is sparse")
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor, or a dense one: got a sparse divisor"
+        )
+    if rounding_mode is not None:
+        a = a._summed()
     if isinstance(b, rl.Tensor) and b.dim() > 0:
         a = a._summed()
         b = _at(b, a)
     return a._with(rl.div(a._entries, b, rounding_mode=rounding_mode))
 
 
+@handles("floor_divide")
+def floor_divide(a, b):
+    if not is_sparse(a) or is_sparse(b):
+        raise RuntimeError("Sparse floor division requires a scalar or zero-dim dense tensor divisor")
+    return div(a, b, rounding_mode="floor")
+
+
 @handles("mul_")
 def mul_(a, b):
+    if not is_sparse(a):
+        return a.copy_(mul(a, b).to_dense())
     return _become(a, mul(a, b))
 
 
@@ -205,6 +247,20 @@ def norm(input, p=2, *args, **kwargs):
 @handles("zeros_like")
 def zeros_like(a, *, dtype=None, **kwargs):
     return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
+
+
+@handles("empty_like")
+def empty_like(a, *, dtype=None, **kwargs):
+    return zeros_like(a, dtype=dtype)
+
+
+@handles("copy_")
+def copy_(a, b, non_blocking=False):
+    if not is_sparse(b) or not is_sparse(a):
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented!")
+    if a.shape != b.shape:
+        b = b.to_dense().expand(tuple(a.shape)).to_sparse()
+    return _become(a, b.to(a.dtype).clone())
 
 
 @handles("eq", "ne")

@@ -14,19 +14,23 @@ def as_sparse_gradcheck(gradcheck):
 
     @functools.wraps(gradcheck)
     def check(func, inputs, **kwargs):
-        masked = kwargs.pop("masked", False)
         inputs = inputs if isinstance(inputs, tuple | list) else (inputs,)
-        parts = [_dense(x, masked) for x in inputs]
-
-        def of_dense(*args):
-            results = func(*(back(x) for x, (_, back) in zip(args, parts, strict=True)))
-            if isinstance(results, tuple | list):
-                return tuple(map(_shown, results))
-            return _shown(results)
-
-        return gradcheck(of_dense, tuple(x for x, _ in parts), **kwargs)
+        return gradcheck(*of_dense(func, inputs, kwargs.pop("masked", False)), **kwargs)
 
     return check
+
+
+def of_dense(func, inputs, masked):
+    """func and its inputs with dense tensors instead of sparse ones."""
+    parts = [_dense(x, masked) for x in inputs]
+
+    def of_parts(*args):
+        results = func(*(back(x) for x, (_, back) in zip(args, parts, strict=True)))
+        if isinstance(results, tuple | list):
+            return tuple(map(_shown, results))
+        return _shown(results)
+
+    return of_parts, tuple(x for x, _ in parts)
 
 
 def _shown(result):

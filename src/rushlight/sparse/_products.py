@@ -154,6 +154,14 @@ def smm(input, mat):
 
 def spdiags(diagonals, offsets, shape, layout=None):
     """The sparse matrix of `shape` whose diagonals, offsets[i] above the main one, hold diagonals[i] by column."""
+    if diagonals.dim() not in (1, 2):
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if offsets.dim() > 1:
+        raise RuntimeError("Offsets must be scalar or vector")
+    if layout not in (None, rl.sparse_coo, rl.sparse_csr, rl.sparse_csc):
+        raise RuntimeError(
+            "Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got another one"
+        )
     diagonals, offsets = diagonals.reshape(-1, diagonals.size(-1)), offsets.reshape(-1)
     if offsets.numel() != diagonals.size(0):
         raise RuntimeError(
@@ -161,6 +169,8 @@ def spdiags(diagonals, offsets, shape, layout=None):
         )
     if offsets.unique().numel() != offsets.numel():
         raise RuntimeError("Offset tensor contains duplicate values")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
     rows_, columns_ = (int(n) for n in shape)
     columns = rl.arange(min(columns_, diagonals.size(1))).expand(offsets.numel(), -1)
     rows = columns - offsets.to(rl.int64).unsqueeze(1)

@@ -2,8 +2,8 @@
 
 import rushlight as rl
 from rushlight.sparse._compressed import SparseCompressedTensor, SparseCscTensor, SparseCsrTensor, _assemble
-from rushlight.sparse._coo import make
-from rushlight.sparse._functions import handles, is_sparse
+from rushlight.sparse._coo import make, without_overrides
+from rushlight.sparse._functions import _become, handles, is_sparse
 
 
 def _dim(dim, n):
@@ -28,9 +28,15 @@ def transpose(a, dim0, dim1):
 
 
 @handles("permute")
-def permute(a, *dims):
+def permute(a, *given, dims=None):
+    dims = given or (dims,)
     dims = [_dim(d, a.dim()) for d in (dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)]
     sparse = a.sparse_dim()
+    if len(dims) != a.dim():
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {a.dim()} is not equal to len(dims) = {len(dims)}"
+        )
     if sorted(dims) != list(range(a.dim())) or any(d >= sparse for d in dims[:sparse]):
         raise RuntimeError(
             f"permute: {dims} is no order of {a.dim()} dimensions of which the first {sparse} are sparse"
@@ -44,7 +50,7 @@ def permute(a, *dims):
             return a
         kind = SparseCscTensor if isinstance(a, SparseCsrTensor) else SparseCsrTensor
         return _assemble(kind, a._starts, places, entries, size)
-    return make(places, entries, size, a._coalesced and in_order)
+    return make(places, entries, size, a._coalesced and (in_order or a._nnz() < 2))
 
 
 @handles("_mT")
@@ -72,8 +78,19 @@ def conjugate_transpose(a):
 @handles("t", "_T")
 def t(a):
     if a.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {a.dim()}D")
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {a.sparse_dim()} sparse and "
+            f"{a.dense_dim()} dense dimensions"
+        )
     return transpose(a, 0, 1) if a.dim() == 2 else a
+
+
+@handles("transpose_", "t_", "swapdims_", "swapaxes_")
+def transpose_(a, dim0=0, dim1=1):
+    result = transpose(a, dim0, dim1)
+    # The memory that stands for the shape is one element.
+    without_overrides(rl.Tensor.as_strided_, a, tuple(result.shape), (0,) * result.dim(), 0)
+    return _become(a, result)
 
 
 @handles("unsqueeze")
@@ -113,8 +130,9 @@ def stack(tensors, dim=0):
 def index_select(a, dim, index):
     dim = _dim(dim, a.dim())
     size = [*a.shape[:dim], index.numel(), *a.shape[dim + 1 :]]
-    if index.numel() and not (int(index.min()) >= 0 and int(index.max()) < a.size(dim)):
-        raise IndexError(f"index_select(): index must be within 0 and {a.size(dim) - 1}")
+    if index.numel() and not (int(index.min()) >= -a.size(dim) and int(index.max()) < a.size(dim)):
+        raise IndexError(f"index_select(): index must be within {-a.size(dim)} and {a.size(dim) - 1}")
+    index = rl.where(index < 0, index + a.size(dim), index)
     if dim >= a.sparse_dim():
         return make(a._places, a._entries.index_select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
     # Each entry comes once for every time that its place is asked for.
@@ -143,7 +161,7 @@ def select(a, dim, index):
         return make(a._places, a._entries.select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
     here = (a._places[dim] == index).nonzero().squeeze(1)
     if a.sparse_dim() == 1:
-        return a._entries[here].sum(0)
+        return a._entries[here].sum(0, dtype=a.dtype)
     places = rl.cat([a._places[:dim], a._places[dim + 1 :]])[:, here]
     in_order = a._coalesced and not isinstance(a, SparseCscTensor)
     return make(places, a._entries[here], size, in_order)
