@@ -240,3 +240,17 @@ def test_messages_say_what_to_write(call, phrases):
     with pytest.raises(RuntimeError) as raised:
         call()
     assert all(phrase in str(raised.value) for phrase in phrases)
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16])
+def test_the_slope_of_gelu_far_from_zero(dtype):
+    for count in (1, 20):
+        for x, slope in ((-1e36, 0.0), (-1000.0, 0.0), (-40.0, 0.0), (1000.0, 1.0), (1e36, 1.0)):
+            assert (_gradient(F.gelu, rl.full((count,), x, dtype=dtype)) == slope).all()
+    wide = rl.tensor([-14.0, -20.0], dtype=rl.float64)
+    rl.testing.assert_close(
+        _gradient(F.gelu, wide) * 1e42,
+        rl.tensor([-1.5352491831445597, -1.1e-44]).double(),
+        atol=1e-9,
+        rtol=1e-6,
+    )

@@ -16,8 +16,9 @@ template <class T> RL_INLINE T clamp(T x, T low, T high) {
 template <class T> RL_INLINE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(kSqrtHalf))); }
 template <class T> RL_INLINE T gelu_slope(T x) {
   const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
-  const T q = T(-0.5) * x * x;
-  return cdf + x * T(kInvSqrt2Pi) * exp_inside(q < T(-85) ? T(-85) : q);
+  constexpr T kLeast = sizeof(T) == 4 ? T(-85) : T(-700);  // below, the density is none, however large x is
+  const T q = T(-0.5) * x * x, density = T(kInvSqrt2Pi) * exp_inside(q < kLeast ? kLeast : q);
+  return cdf + (q < kLeast ? T(0) : x * density);
 }
 template <class T> RL_INLINE T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x)));
