@@ -486,3 +486,20 @@ def test_random_functions(tmp_path):
                 a if a is not None else zero, b if b is not None else zero, equal_nan=True
             )
     assert changed > 55
+
+
+def test_errors_of_scripted_modules_are_of_both_classes():
+    class Strict(torch.nn.Module):
+        def forward(self, x):
+            torch._assert(x.dim() == 1, "a vector, please")
+            return x
+
+    for made in (torch.jit.script(Strict()), torch.jit.trace(Strict(), torch.ones(2))):
+        for kind in (torch.jit.Error, RuntimeError, AssertionError):
+            with pytest.raises(kind, match="a vector, please"):
+                made(torch.ones(2, 2))
+        with pytest.raises(torch.jit.Error, match="positional argument"):
+            made()
+    with pytest.raises(AssertionError) as plain:
+        Strict()(torch.ones(2, 2))
+    assert not isinstance(plain.value, RuntimeError)

@@ -9,12 +9,32 @@ import textwrap
 import rushlight as rl
 from rushlight.nn.parameter import UninitializedTensorMixin
 
+# Errors of Python that TorchScript has no classes for.
+_PYTHONS = (AssertionError, ValueError, TypeError, IndexError, KeyError)
+
+
+@functools.cache
+def _error_class(kind):
+    return type(kind.__name__, (rl.jit.Error, kind), {"__module__": rl.jit.Error.__module__})
+
 
 class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     """A module that was scripted or traced: it runs as Python, with the methods that PyTorch gives it.
 
     Older code derives its modules from this class.
     """
+
+    def __call__(self, *args, **kwargs):
+        try:
+            return super().__call__(*args, **kwargs)
+        except (
+            _PYTHONS
+        ) as error:  # programs catch torch.jit.Error, or the class of the code itself: it is both
+            if isinstance(error, RuntimeError) or "_scripted_as" not in type(self).__dict__:
+                raise
+            made = _error_class(type(error))(*error.args)
+            made.__dict__.update(error.__dict__)
+            raise made.with_traceback(error.__traceback__) from error.__cause__
 
     @property
     def original_name(self):
