@@ -85,3 +85,20 @@ def test_boxes_that_ssd_starts_from():
     code = coder.encode(rl.tensor([[1.0, 0, 3, 2]]), box)
     assert code.tolist() == [[0.25, 0.5, 0.25, 0.5]]
     assert coder.decode(code, box).tolist() == [[1, 0, 3, 2]]
+
+
+def test_scripted_models_and_transforms_are_saved_and_loaded():
+    import io
+
+    from rushlight.vision import transforms
+
+    resize = transforms.Resize(4, interpolation=transforms.InterpolationMode.NEAREST)
+    for module, x in (
+        (models.squeezenet1_1(num_classes=2).eval(), rl.ones(1, 3, 40, 40)),
+        (resize, rl.ones(3, 8, 8)),
+    ):
+        file = io.BytesIO()
+        rl.jit.save(rl.jit.script(module), file)
+        file.seek(0)
+        again = rl.jit.load(file)
+        rl.testing.assert_close(again(x), module(x))

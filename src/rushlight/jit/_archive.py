@@ -4,6 +4,7 @@ TorchScript archives hold a program in a text of its own; there is no interprete
 data: parameters, buffers, submodules and attributes.
 """
 
+import enum
 import re
 import sys
 
@@ -126,14 +127,21 @@ class ModuleHooks(SafeHooks):
         if self.knows(full):
             return super().find(module, name)
         home = sys.modules.get("rushlight" + full.removeprefix("torch").removesuffix(f".{name}"))
-        if not full.startswith("torch.nn."):
+        if module.partition(".")[0] == "torchvision":  # the name that rushlight.vision has in files
+            home = sys.modules.get("rushlight.vision" + module.removeprefix("torchvision"))
+        elif not full.startswith("torch.nn."):
             home = sys.modules.get(module)
         found = home
         for part in name.split("."):
             found = getattr(found, part, None)
         if isinstance(found, type) and issubclass(found, rl.nn.Module):
             return found
+        if _own_enum(found):
+            return found
         return super().find(module, name)
+
+    def call(self, function, args):
+        return function(*args) if _own_enum(function) else super().call(function, args)
 
     def new(self, cls, args, kwargs):
         if isinstance(cls, type) and issubclass(cls, rl.nn.Module) and not args and not kwargs:
@@ -147,6 +155,13 @@ class ModuleHooks(SafeHooks):
             obj.__setstate__(state)
             return obj
         return super().build(obj, state)
+
+
+def _own_enum(value):
+    """Whether a value is one of the package's enumerations, whose members are data."""
+    return (
+        isinstance(value, type) and issubclass(value, enum.Enum) and value.__module__.startswith("rushlight.")
+    )
 
 
 def _check_members(module, state):

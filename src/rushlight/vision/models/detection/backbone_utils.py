@@ -66,7 +66,6 @@ def _validate_trainable_layers(is_trained, trainable_backbone_layers, max_value,
 
 
 def resnet_fpn_backbone(
-    *,
     backbone_name,
     weights,
     norm_layer=misc.FrozenBatchNorm2d,
