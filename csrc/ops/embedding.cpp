@@ -87,17 +87,18 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
   });
 }
 
-// Where indices are not padding, as a column to multiply rows with; undefined when there is no padding.
-static Tensor not_padding(const Tensor& indices, int64_t padding_idx) {
-  if (padding_idx < 0) return {};
-  return unsqueeze(binary("ne", Pointwise::Ne, indices, Scalar(padding_idx), {.rule = Rule::Bool}), -1);
+// Rows with zeros where indices are padding: filled, not multiplied, since the gradient there may be NaN.
+static Tensor without_padding(const Tensor& rows, const Tensor& indices, int64_t padding_idx) {
+  if (padding_idx < 0) return rows;
+  Tensor at = unsqueeze(binary("eq", Pointwise::Eq, indices, Scalar(padding_idx), {.rule = Rule::Bool}), -1);
+  return masked_fill(rows, at, 0);
 }
 
 // The adjoint of embedding, linear in dy: its gradient reads the rows again.
 Tensor embedding_dense_backward(const Tensor& dy, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
                                 bool scale_grad_by_freq) {
   Tensor rows = dy;
-  if (Tensor keep = not_padding(indices, padding_idx); keep.defined()) rows = mul(rows, keep);
+  rows = without_padding(rows, indices, padding_idx);
   Tensor flat = reshape(indices, {indices.numel()});
   if (scale_grad_by_freq) {
     Tensor one = full(flat.sizes(), Scalar(1), dy.dtype(), dy.device());

@@ -236,6 +236,21 @@ def test_private_functions_of_layers():
     assert rl._C._nn.replication_pad1d(rl.tensor([[1.0, 2.0]]), [1, 0]).tolist() == [[1.0, 1.0, 2.0]]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_padding_gets_no_gradient_of_nan(sparse):
+    w = rl.ones(3, 2, requires_grad=True)
+    e = nn.functional.embedding(rl.tensor([2, 1]), w, 2, sparse=sparse)
+    e.backward(rl.tensor([[float("nan")] * 2, [1.0, 1.0]]))
+    assert (w.grad.to_dense() if sparse else w.grad).tolist() == [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
+
+
+def test_conv2d_by_its_private_name():
+    x, w = rl.rand(1, 2, 4, 4), rl.rand(3, 2, 2, 2)
+    assert rl.allclose(rl._C._nn.thnn_conv2d(x, w.view(3, 8), [2, 2]), nn.functional.conv2d(x, w))
+    with pytest.raises(RuntimeError, match="2D stride expected"):
+        rl._C._nn.thnn_conv2d(x, w, [2, 2], stride=[])
+
+
 def test_empty_batches_of_other_types():
     assert nn.BatchNorm1d(3)(rl.zeros(0, 3, dtype=rl.float64)).dtype == rl.float64
     m = nn.Linear(1, 1)

@@ -31,6 +31,22 @@ def slow_conv3d(
     return F.conv3d(input, weight, bias, stride, padding)
 
 
+def thnn_conv2d(
+    input: Any, weight: Any, kernel_size: Any, bias: Any = None, stride: Any = (1, 1), padding: Any = (0, 0)
+) -> Any:
+    """conv2d without groups and dilation; a weight of two dimensions is a matrix of flattened filters."""
+    for name, sizes in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding)):
+        if not isinstance(sizes, int) and len(sizes) != 2:
+            raise RuntimeError(f"2D {name} expected, got {list(sizes)}")
+    if weight.dim() == 2:
+        sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        weight = weight.view(weight.shape[0], -1, *sizes)
+    return F.conv2d(input, weight, bias, stride, padding)
+
+
+_slow_conv2d_forward = thnn_conv2d
+
+
 def _masked_softmax(input: Any, mask: Any, dim: int | None = None, mask_type: int | None = None) -> Any:
     """softmax along dim (the last one by default) over the elements whose mask is False; 0 elsewhere.
 
