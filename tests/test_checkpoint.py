@@ -162,3 +162,46 @@ def test_reentrant_refuses_gradients_of_certain_inputs():
     y = cp.checkpoint(lambda t: t.sin(), x, use_reentrant=True).sum()
     y.backward()
     assert x.grad is not None
+
+
+def test_selective_checkpoint_contexts():
+    import functools
+
+    from rushlight.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+    def policy(ctx, op, *args, **kwargs):
+        saved = op == rl.ops.aten.sin.default
+        return CheckpointPolicy.MUST_SAVE if saved else CheckpointPolicy.PREFER_RECOMPUTE
+
+    x = rl.tensor([0.5, 1.0], requires_grad=True)
+    for given in (policy, [rl.ops.aten.sin.default]):
+        contexts = functools.partial(create_selective_checkpoint_contexts, given)
+        y = rl.utils.checkpoint.checkpoint(
+            lambda t: t.sin().cos(), x, use_reentrant=False, context_fn=contexts
+        )
+        (g,) = rl.autograd.grad(y.sum(), x)
+        (expected,) = rl.autograd.grad(x.sin().cos().sum(), x)
+        assert rl.equal(g, expected)
+    with pytest.raises(ValueError, match="Expected op in `op_list` to be an OpOverload"):
+        create_selective_checkpoint_contexts([2])
+    with pytest.raises(TypeError, match="either a function or a list of ops"):
+        create_selective_checkpoint_contexts(2)
+
+
+def test_a_tensor_is_unpacked_once():
+    class F(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            _ = ctx.saved_tensors
+            with pytest.raises(RuntimeError, match="already unpacked once"):
+                _ = ctx.saved_tensors
+            return g * 2
+
+    x = rl.ones(2, requires_grad=True)
+    rl.utils.checkpoint.checkpoint(lambda t: F.apply(t * 1), x, use_reentrant=False).sum().backward()
+    assert x.grad.tolist() == [2, 2]

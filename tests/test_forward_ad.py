@@ -183,3 +183,50 @@ def test_increment_version():
     graph.increment_version(w)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
+
+
+class Doubled(rl.autograd.Function):
+    """x * 2, with a jvp that multiplies by another number."""
+
+    @staticmethod
+    def forward(ctx, x, y, slope):
+        ctx.slope = slope
+        return x * 2 + y
+
+    @staticmethod
+    def jvp(ctx, x_t, y_t, _):
+        return x_t * ctx.slope + y_t
+
+
+def test_jvp_of_a_function():
+    from rushlight.autograd import forward_ad as fw
+
+    with fw.dual_level():
+        x = fw.make_dual(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 10.0]))
+        y = Doubled.apply(x, rl.ones(2), 5.0) * 3  # y does not move: its tangent is zeros
+        primal, tangent = fw.unpack_dual(y)
+        assert primal.tolist() == [9, 15] and tangent.tolist() == [15, 150]
+        assert "tangent=" in str(y) and "tangent=" not in str(primal)
+
+
+def test_a_tangent_has_no_tangent():
+    from rushlight.autograd import forward_ad as fw
+
+    with fw.dual_level():
+        dual = fw.make_dual(rl.ones(2), rl.ones(2))
+        with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
+            fw.make_dual(rl.ones(2), dual)
+        dual *= 2
+        assert fw.unpack_dual(dual).tangent.tolist() == [2, 2]
+
+
+def test_a_function_without_any_derivative():
+    from rushlight.autograd import forward_ad as fw
+
+    class Nothing(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+    with fw.dual_level(), pytest.raises(RuntimeError, match="must implement the jvp function"):
+        Nothing.apply(fw.make_dual(rl.ones(2), rl.ones(2)))

@@ -29,18 +29,39 @@ def apply_dual(cls, separate, args, kwargs, tangents):
         ctx, outputs = cls._run(separate, primals, kwargs)
         many = isinstance(outputs, tuple)
         results = outputs if many else (outputs,)
-        pushed = cls.jvp(ctx, *tangents)
+        versions = [None if t is None else t._version for t in tangents]
+        pushed = cls.jvp(ctx, *_filled(ctx, args, tangents))
         pushed = pushed if isinstance(pushed, tuple) else (pushed,)
     if len(pushed) != len(results):
         raise RuntimeError(
             f"{cls.__name__}.jvp returned an incorrect number of forward gradients (expected {len(results)}, got "
             f"{len(pushed)})"
         )
+    tangents = [_Tangent(t, v) for t, v in zip(tangents, versions, strict=True)]
     duals = tuple(
         _dual(cls, i, y, t, args, primals, tangents)
         for i, (y, t) in enumerate(zip(results, pushed, strict=True))
     )
     return duals if many else duals[0]
+
+
+class _Tangent:
+    """The tangent of an input, and the version that it had before jvp ran."""
+
+    def __init__(self, value, version):
+        self.value, self.version = value, version
+
+
+def _filled(ctx, args, tangents):
+    """With zeros for the tensors that do not move, unless the context wants None."""
+    if not ctx.materialize_grads:
+        return tangents
+    return [
+        rl.zeros_like(a).detach()
+        if t is None and isinstance(a, rl.Tensor) and (a.is_floating_point() or a.is_complex())
+        else t
+        for a, t in zip(args, tangents, strict=True)
+    ]
 
 
 def _dual(cls, i, y, tangent, args, primals, tangents):
@@ -53,8 +74,8 @@ def _dual(cls, i, y, tangent, args, primals, tangents):
             "forward marked it so). You should return None at that position instead"
         )
     for a, x, t in zip(args, primals, tangents, strict=True):
-        if t is not None and y is x:
-            if tangent is not t:
+        if t.value is not None and y is x:
+            if tangent is not t.value or t.value._version == t.version:
                 raise RuntimeError(
                     "An inplace custom Function is not modifying the forward mode gradients inplace: its jvp function must "
                     "modify the corresponding gradient inplace, and return it."
@@ -71,7 +92,7 @@ def _marked_constant(y, primals):
 
 def _check_view(y, tangent, primals, tangents):
     """An output that is a view of an input needs a tangent that is the same view of the input's."""
-    for x, t in zip(primals, tangents, strict=True):
+    for x, t in zip(primals, (t.value for t in tangents), strict=True):
         if not isinstance(x, rl.Tensor) or y.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
             continue
         if t is None or not x.numel():

@@ -152,6 +152,8 @@ def _begin(state, tensor, tangent):
 
 def _laid_out_like(tangent, primal):
     """The tangent, or a copy of it that lies in memory as the primal does: views of the primal are views of it, too."""
+    if type(tangent) is not type(primal):  # the tangents of a vmap have their own
+        return tangent
     same = primal.is_conj() == tangent.is_conj() and primal.is_neg() == tangent.is_neg()
     if same and primal.numel() == 0:
         return tangent

@@ -320,7 +320,7 @@ def _check_jacobians(func, inputs, variable, numbers, outputs, tolerances, optio
     picked = [i for i, _ in outputs]
     numerical = [_numerical_jacobians(func, inputs, x, picked, eps) if x.numel() else None for x in variable]
     for k, (out_number, output) in enumerate(outputs):
-        for part in ("real", "imag") if output.dtype.is_complex else ("whole",):
+        for part in ("imag", "real") if output.dtype.is_complex else ("whole",):
             seed = 1j if part == "imag" else 1
             analytical = _analytical_jacobian(output, variable, seed)
             for i, x in enumerate(variable):

@@ -28,6 +28,12 @@ class CheckpointError(RuntimeError):
     """The recomputation did not repeat the forward pass."""
 
 
+_DEBUGGED = (
+    "\nYou are seeing this error because you passed `debug=True` to checkpoint, or set_checkpoint_debug_enabled(True): compare "
+    "the calls of both runs, for example under torch.autograd.profiler.profile()."
+)
+
+
 class _StopRecomputation(Exception):
     """All tensors that backward needs are there: the rest of the function need not run."""
 
@@ -184,6 +190,7 @@ class _Frame:
         self.function, self.kwargs = function, kwargs
         self.surroundings = _Surroundings(preserve_rng_state)
         self.recompute_context, self.check, self.early_stop = recompute_context, check, early_stop
+        self.debug = False
         self.saved = []  # metadata of each tensor saved by the forward pass, in order
         self.recomputed = {}  # number -> tensor, until backward fetches it
         self.run = None  # the backward that they were recomputed for
@@ -263,6 +270,7 @@ class _Frame:
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
                 f"than during the forward pass.\n{wrong}"
                 "The function must do the same each time it is called with the same arguments."
+                + (_DEBUGGED if self.debug else "")
             )
 
 
@@ -311,6 +319,7 @@ def checkpoint(
     frame = _Frame(
         function, args, kwargs, preserve, recompute_context, determinism_check, early_stop and _early_stop
     )
+    frame.debug = bool(debug if _debug is None else _debug)
     with rl.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
         return function(*args, **kwargs)
 
@@ -356,4 +365,4 @@ def set_device_states(devices, states, *, device_type=None):
 
 from rushlight._missing import teach as _teach  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _teach(__name__, "rushlight.utils._selective_checkpoint")
