@@ -254,3 +254,15 @@ def test_the_slope_of_gelu_far_from_zero(dtype):
         atol=1e-9,
         rtol=1e-6,
     )
+
+
+@pytest.mark.parametrize("bad", [inf, -inf, nan])
+def test_matrix_exp_of_a_batch_with_a_matrix_that_is_not_finite(bad):
+    good = rl.tensor([[30.0, 4.0], [0.0, -20.0]], dtype=rl.float64)
+    alone = rl.linalg.matrix_exp(good)
+    both = rl.linalg.matrix_exp(rl.stack([good, rl.full((2, 2), bad, dtype=rl.float64)]))
+    rl.testing.assert_close(both[0], alone)
+    rl.testing.assert_close(alone[0, 0], rl.tensor(30.0, dtype=rl.float64).exp())
+    assert both[1].isnan().all()
+    one = rl.tensor([[bad]])
+    rl.testing.assert_close(rl.linalg.matrix_exp(one), one.exp(), equal_nan=True)

@@ -266,11 +266,13 @@ def matrix_exp(input):
     _check_float("linalg.matrix_exp", input)
     if input.numel() == 0:
         return input.clone()
+    if input.shape[-1] == 1:
+        return input.exp()
     with _C_no_grad():
         size = input.detach().abs().sum(-2).amax(-1)
-        halvings = (size / _PADE_LIMIT).log2().ceil().clamp(min=0)
-        most = halvings.amax()
-        most = int(most) if not input.is_meta and bool(most == most) and bool(most < 1100) else 0
+        # A matrix that is not finite is left as it is, and does not keep the others of a batch from being scaled.
+        halvings = (size / _PADE_LIMIT).log2().ceil().clamp(min=0).nan_to_num(nan=0.0, posinf=0.0)
+        most = 0 if input.is_meta else int(halvings.amax())
     scaled = input * (0.5**halvings).to(input.dtype)[..., None, None] if most else input
     result = _pade(scaled)
     for k in range(most):
