@@ -97,6 +97,7 @@ HOMES = {
     "set_autocast_gpu_dtype": "amp.autocast_mode",
     "set_printoptions": "_tensor_str",
     "solve": "_rare",
+    "_validate_sparse_compressed_tensor_args": "sparse._blocks",
     "sparse_bsc_tensor": "sparse",
     "sparse_bsr_tensor": "sparse",
     "sparse_compressed_tensor": "sparse",

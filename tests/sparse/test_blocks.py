@@ -127,3 +127,19 @@ def test_gradcheck_of_sparse_inputs(masked):
     s = rl.tensor([[0, 0.5], [0.25, 0]], dtype=rl.float64).to_sparse().requires_grad_()
     y = rl.rand(2, 2, dtype=rl.float64, requires_grad=True)
     assert rl.autograd.gradcheck(lambda a, b: rl.sparse.mm(a, b), (s, y), masked=masked)
+
+
+def test_copies_between_compressed_tensors():
+    b, e = rl.tensor(X).to_sparse_bsr((2, 2)), rl.eye(4).to_sparse_bsr((2, 2))
+    assert (b * 0).copy_(b).to_dense().tolist() == X
+    for source, text in ((rl.eye(4), "different layouts"), (e, "same number of specified elements")):
+        with pytest.raises(RuntimeError, match=text):
+            (b * 0).copy_(source)
+    with pytest.raises(RuntimeError, match="empty_like with different sparse layout is not supported"):
+        rl.empty_like(b, layout=rl.sparse_csr)
+    with pytest.raises(RuntimeError, match="nnz"):
+        rl._validate_sparse_compressed_tensor_args(
+            rl.tensor([0, 2]), rl.tensor([0]), rl.ones(1), (1, 1), rl.sparse_csr
+        )
+    assert rl.addmv(rl.ones(4), rl.tensor(X).to_sparse_csr(), rl.ones(4)).tolist() == [4, 4, 1, 5]
+    assert rl.result_type(b, 1.5) is rl.float32

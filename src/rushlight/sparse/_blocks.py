@@ -90,6 +90,8 @@ class SparseBlockTensor(SparseCompressedTensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        from rushlight.sparse import _functions
+
         name = getattr(func, "_op_name", func.__name__).rpartition(".")[2]
         kwargs = kwargs or {}
         if name in _METADATA:
@@ -104,8 +106,14 @@ class SparseBlockTensor(SparseCompressedTensor):
             return func(args[0]._entries, **kwargs)
         if name in ("allclose", "equal"):
             return func(*[a.to_dense() if isinstance(a, cls) else a for a in args], **kwargs)
+        if name == "copy_":
+            return _functions.copy_(*args)
         if name in ("zeros_like", "empty_like"):
             mine = args[0]
+            if kwargs.get("layout") not in (None, mine._layout):
+                raise RuntimeError(
+                    f"{name} with different sparse layout is not supported (self is {mine._layout})"
+                )
             empty = [mine._starts.new_zeros(mine._starts.shape), mine._others[..., :0], mine._first(0)]
             return assemble(mine._layout, *empty, mine.shape)
         if name in ("t", "_T", "transpose", "mT", "_mT"):
@@ -362,3 +370,8 @@ def build(layout, starts, others, values, size):
     if others.numel() and (int(others.min()) < 0 or int(others.max()) >= limit):
         raise RuntimeError(f"`0 <= {second} < {'ncols' if by_rows else 'nrows'}` is not satisfied.")
     return assemble(layout, starts, others, values, size)
+
+
+def _validate_sparse_compressed_tensor_args(compressed_indices, plain_indices, values, size, layout):
+    """Raises where the parts do not make a compressed tensor."""
+    build(layout, compressed_indices, plain_indices, values, size)

@@ -21,6 +21,7 @@ _METADATA = frozenset(
         "is_signed",
         "element_size",
         "get_device",
+        "result_type",
     ]
 )
 

@@ -250,16 +250,37 @@ def zeros_like(a, *, dtype=None, **kwargs):
 
 
 @handles("empty_like")
-def empty_like(a, *, dtype=None, **kwargs):
+def empty_like(a, *, dtype=None, layout=None, **kwargs):
+    if layout not in (None, a.layout):
+        raise RuntimeError(
+            f"empty_like with different sparse layout is not supported (self is {a.layout}, got {layout})"
+        )
     return zeros_like(a, dtype=dtype)
 
 
 @handles("copy_")
 def copy_(a, b, non_blocking=False):
+    if a.layout not in (rl.sparse_coo, rl.strided) or b.layout not in (rl.sparse_coo, rl.strided):
+        return _copy_compressed(a, b)
     if not is_sparse(b) or not is_sparse(a):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented!")
     if a.shape != b.shape:
         b = b.to_dense().expand(tuple(a.shape)).to_sparse()
+    return _become(a, b.to(a.dtype).clone())
+
+
+def _copy_compressed(a, b):
+    """Compressed tensors are copied into others of their layout, shape and number of entries."""
+    if a.layout is not b.layout:
+        raise RuntimeError("copy of sparse compressed tensors having different layouts is not supported.")
+    if a._nnz() != b._nnz():
+        raise RuntimeError(
+            "only sparse compressed tensors with the same number of specified elements are supported."
+        )
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"expected shapes of self and src to match, got {tuple(a.shape)} and {tuple(b.shape)}"
+        )
     return _become(a, b.to(a.dtype).clone())
 
 

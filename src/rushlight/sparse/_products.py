@@ -85,6 +85,13 @@ def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
     return alpha * product + beta * mat
 
 
+@handles("addmv")
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat @ vec)."""
+    product = alpha * mm(mat, vec)
+    return product if beta == 0 else product + beta * input
+
+
 @handles("bmm")
 def bmm(a, b):
     """Products of matrices in pairs: a batch of sparse ones with a batch of dense ones."""
