@@ -1,8 +1,9 @@
 """How long a file of 1 GB takes: `python benchmarks/files.py [--megabytes 1024] [--folder DIR]`. Saving (a new file, and over an old
-one), loading (with the file in the system's cache, and the plain reading of the same bytes beside it) and mapping; PyTorch, if it is
+one), loading (with the file in the system's cache, and the plain reading of the same bytes beside it), loading from memory and mapping; PyTorch, if it is
 installed, in turns with rushlight, the best of four rounds, because the system takes its time for memory that it uses first."""
 
 import argparse
+import io
 import pathlib
 import tempfile
 import time
@@ -27,8 +28,10 @@ def round_of(fw, tensors, path):
             assert f.readinto(buffer) == size
 
     loading = seconds(lambda: fw.load(path))
+    memory = io.BytesIO(path.read_bytes())
+    from_memory = seconds(lambda: fw.load(memory))
     mapping = seconds(lambda: fw.load(path, mmap=True))
-    return [*saving, loading, seconds(plain), mapping]
+    return [*saving, loading, from_memory, seconds(plain), mapping]
 
 
 def main(frameworks, path, count, rounds):
@@ -41,10 +44,10 @@ def main(frameworks, path, count, rounds):
             found = round_of(fw, tensors[name], path)
             best[name] = [min(pair) for pair in zip(found, best.get(name, found), strict=True)]
     size = path.stat().st_size / 1e9
-    for name, (new, over, loading, plain, mapping) in best.items():
+    for name, (new, over, loading, from_memory, plain, mapping) in best.items():
         print(
             f"{name:10} {size:.2f} GB  save {new:.2f} s, over a file {over:.2f} s  load {loading:.2f} s "
-            f"({size / loading:.1f} GB/s; reading the bytes alone {plain:.2f} s)  mmap {mapping * 1e3:.1f} ms"
+            f"({size / loading:.1f} GB/s; reading the bytes alone {plain:.2f} s), from BytesIO {from_memory:.2f} s  mmap {mapping * 1e3:.1f} ms"
         )
 
 

@@ -309,3 +309,19 @@ def test_workers_end_when_the_loader_is_killed():
     while any(map(alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(alive, pids))
+
+
+def test_forked_workers_find_numpy_imported():
+    """Each would import it otherwise, in every epoch."""
+    program = (
+        "import sys; from rushlight.utils.data import DataLoader\n"
+        "class Names:\n"
+        "    def __len__(self): return 2\n"
+        "    def __getitem__(self, i): return i\n"
+        "for _ in DataLoader(Names(), num_workers=1): pass\n"
+        "print('numpy' in sys.modules)"
+    )
+    import subprocess
+    import sys
+
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "True\n"

@@ -239,3 +239,22 @@ def test_ranges_of_fractions_count_from_the_start_of_blocks(dtype, block):
         lane = i % block if i < 4 * block else 0
         first = rounded(float(Fraction(start) + Fraction(step) * (i - lane)))
         assert value == rounded(float(Fraction(first) + Fraction(step) * lane))
+
+
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda out: rl.linspace(1, 4, 4, out=out),
+        lambda out: rl.arange(1, 5, out=out),
+        lambda out: rl.range(1, 4, out=out),
+        lambda out: rl.logspace(0, 3, 4, base=2, out=out).log2_().add_(1),
+    ],
+)
+@pytest.mark.parametrize("view", [lambda x: x.narrow(1, 1, 2), lambda x: x[:, ::2], lambda x: x[:, 1:].t()])
+def test_a_view_as_out_is_written_and_nothing_beside_it(call, view):
+    x = rl.zeros(2, 3)
+    expected = rl.zeros(2, 3)
+    view(expected).copy_(rl.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    call(view(x))
+    assert rl.equal(x, expected)

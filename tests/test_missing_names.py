@@ -64,15 +64,10 @@ def test_every_stand_in_module_loads():
 
 
 def test_foreign_dtypes_are_names_only():
-    kind = rl.float8_e4m3fn
-    assert isinstance(kind, rl.dtype) and kind.is_floating_point and kind.itemsize == 1
-    assert repr(kind) == "torch.float8_e4m3fn" and rl.finfo(kind).max == 448.0
-    assert {kind: 1}[rl.float8_e4m3fn] == 1
-    for make in (
-        lambda: rl.zeros(2, dtype=kind),
-        lambda: rl.ones(2).to(kind),
-        lambda: rl.tensor([1.0], dtype=rl.int4),
-    ):
+    kind = rl.quint8
+    assert isinstance(kind, rl.dtype) and not kind.is_floating_point and kind.itemsize == 1
+    assert repr(kind) == "torch.quint8" and {kind: 1}[rl.quint8] == 1
+    for make in (lambda: rl.zeros(2, dtype=kind), lambda: rl.ones(2).to(kind)):
         with pytest.raises(NotImplementedError, match="do not exist in rushlight"):
             make()
 

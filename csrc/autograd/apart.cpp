@@ -78,6 +78,7 @@ Saved save_view(const Tensor& input) {
 }
 
 void copy_apart(Storage* written) {
+  written->materialize();
   written->kept_apart = false;
   // Held, and off the list, before anything is copied: a copy may wake the collector, which may free nodes or record.
   struct Taken {

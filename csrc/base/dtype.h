@@ -8,7 +8,8 @@
 
 namespace rl {
 
-// The first twelve compute; the last four are for storage, views, casts and comparison for equality.
+// The first twelve compute; the next four are for storage, views, casts and comparison for equality. From Float8_e4m3fn
+// on there is no C++ type: float8 elements are converted by base/float8.h, the others are bytes that are moved.
 enum class DType : uint8_t {
   Bool,
   UInt8,
@@ -26,9 +27,35 @@ enum class DType : uint8_t {
   UInt32,
   UInt64,
   Complex32,
+  Float8_e4m3fn,
+  Float8_e4m3fnuz,
+  Float8_e5m2,
+  Float8_e5m2fnuz,
+  Float8_e8m0fnu,
+  Float4_e2m1fn_x2,
+  Bits1x8,
+  Bits2x4,
+  Bits4x2,
+  Bits8,
+  Bits16,
+  UInt1,
+  UInt2,
+  UInt3,
+  UInt4,
+  UInt5,
+  UInt6,
+  UInt7,
+  Int1,
+  Int2,
+  Int3,
+  Int4,
+  Int5,
+  Int6,
+  Int7,
 };
-inline constexpr int kDTypes = 16;
+inline constexpr int kDTypes = 41;
 inline constexpr int kComputeDTypes = 12;
+inline constexpr int kCppDTypes = 16;  // those with a C++ type
 
 struct complex32 {
   float16 re, im;
@@ -61,6 +88,31 @@ inline constexpr DTypeInfo kDTypeInfo[kDTypes] = {
     {"uint32", "UInt32", 4, false, false, true, false},
     {"uint64", "UInt64", 8, false, false, true, false},
     {"complex32", "ComplexHalf", 4, false, true, false, true},
+    {"float8_e4m3fn", "Float8_e4m3fn", 1, true, false, false, true},
+    {"float8_e4m3fnuz", "Float8_e4m3fnuz", 1, true, false, false, true},
+    {"float8_e5m2", "Float8_e5m2", 1, true, false, false, true},
+    {"float8_e5m2fnuz", "Float8_e5m2fnuz", 1, true, false, false, true},
+    {"float8_e8m0fnu", "Float8_e8m0fnu", 1, true, false, false, false},
+    {"float4_e2m1fn_x2", "Float4_e2m1fn_x2", 1, true, false, false, true},
+    {"bits1x8", "Bits1x8", 1, false, false, false, false},
+    {"bits2x4", "Bits2x4", 1, false, false, false, false},
+    {"bits4x2", "Bits4x2", 1, false, false, false, false},
+    {"bits8", "Bits8", 1, false, false, false, false},
+    {"bits16", "Bits16", 2, false, false, false, false},
+    {"uint1", "UInt1", 1, false, false, true, false},
+    {"uint2", "UInt2", 1, false, false, true, false},
+    {"uint3", "UInt3", 1, false, false, true, false},
+    {"uint4", "UInt4", 1, false, false, true, false},
+    {"uint5", "UInt5", 1, false, false, true, false},
+    {"uint6", "UInt6", 1, false, false, true, false},
+    {"uint7", "UInt7", 1, false, false, true, false},
+    {"int1", "Int1", 1, false, false, true, true},
+    {"int2", "Int2", 1, false, false, true, true},
+    {"int3", "Int3", 1, false, false, true, true},
+    {"int4", "Int4", 1, false, false, true, true},
+    {"int5", "Int5", 1, false, false, true, true},
+    {"int6", "Int6", 1, false, false, true, true},
+    {"int7", "Int7", 1, false, false, true, true},
 };
 inline const DTypeInfo& info(DType t) { return kDTypeInfo[static_cast<int>(t)]; }
 inline int64_t itemsize(DType t) { return info(t).size; }
@@ -69,6 +121,9 @@ inline bool is_complex(DType t) { return info(t).is_complex; }
 inline bool is_integral(DType t, bool with_bool = false) {
   return info(t).is_integral || (with_bool && t == DType::Bool);
 }
+inline constexpr bool has_cpp_type(DType t) { return static_cast<int>(t) < kCppDTypes; }
+inline constexpr bool is_float8(DType t) { return t >= DType::Float8_e4m3fn && t <= DType::Float8_e8m0fnu; }
+inline constexpr bool is_bits(DType t) { return t >= DType::Bits1x8 && t <= DType::Bits16; }
 inline bool is_differentiable(DType t) { return info(t).is_float || info(t).is_complex; }
 
 // The real type of a complex one (complex64 -> float32), others unchanged; and back.
@@ -105,15 +160,20 @@ template <class T> struct type_tag {
   using type = T;
 };
 
+// NotImplementedError: "what" not implemented for 'Float8_e4m3fn'.
+[[noreturn, gnu::cold]] void fail_without_kernel(DType t, const char* what = "kernel");
+
 // f(type_tag<T>{}) for the C++ type of `t`: `visit_dtype(t, [&](auto tag) { using T = typename decltype(tag)::type; ...
-// })`. visit_dtype covers all sixteen types; visit_compute the twelve that kernels compute in, and returns false for
-// others.
+// })`. visit_dtype covers the sixteen that have a C++ type and raises for the rest; visit_compute the twelve that
+// kernels compute in, and returns false for others.
 template <class F> void visit_dtype(DType t, F&& f) {
   switch (t) {
 #define X(name, type) \
   case DType::name: f(type_tag<type>{}); return;
-    RL_DTYPES(X) RL_STORAGE_DTYPES(X)
+    RL_DTYPES(X)
+    RL_STORAGE_DTYPES(X)
 #undef X
+    default: fail_without_kernel(t);
   }
 }
 template <class F> bool visit_compute(DType t, F&& f) {

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/float8.h"
 #include "cpu/cast.h"
 
 namespace rl::RL_ISA {
@@ -87,19 +88,68 @@ template <DType half> Cast from_half_to(DType to) {
   switch (to) {
 #define X(name, type) \
   case DType::name: return &through_float<DType::name, half>;
-    RL_DTYPES(X) RL_STORAGE_DTYPES(X)
+    RL_DTYPES(X)
+    RL_STORAGE_DTYPES(X)
 #undef X
+    default: return nullptr;
   }
-  return nullptr;
 }
 template <DType half> Cast to_half_from(DType from) {
   switch (from) {
 #define X(name, type) \
   case DType::name: return &through_float<half, DType::name>;
-    RL_DTYPES(X) RL_STORAGE_DTYPES(X)
+    RL_DTYPES(X)
+    RL_STORAGE_DTYPES(X)
 #undef X
+    default: return nullptr;
   }
-  return nullptr;
+}
+
+// float8 meets the others as floats, too. One function for all of them: they are few, and seldom in a hurry.
+void cast_float8(void* out, const void* in, int64_t n, DType to, DType from) {
+  alignas(64) float staged[1024];
+  const Cast first = is_float8(from) || from == DType::Float32 ? nullptr : cast_between(DType::Float32, from);
+  const Cast then = is_float8(to) || to == DType::Float32 ? nullptr : cast_between(to, DType::Float32);
+  const float* values = is_float8(from) ? float8_values(from) : nullptr;
+  for (int64_t i = 0; i < n; i += 1024) {
+    const int64_t m = n - i < 1024 ? n - i : 1024;
+    const char* x = static_cast<const char*>(in) + i * itemsize(from);
+    char* o = static_cast<char*>(out) + i * itemsize(to);
+    if (values)
+      for (int64_t k = 0; k < m; ++k) staged[k] = values[static_cast<uint8_t>(x[k])];
+    else if (first) first(staged, x, m);
+    else __builtin_memcpy(staged, x, static_cast<size_t>(m) * sizeof(float));
+    if (is_float8(to))
+      for (int64_t k = 0; k < m; ++k) o[k] = static_cast<char>(to_float8(staged[k], to));
+    else if (then) then(o, staged, m);
+    else __builtin_memcpy(o, staged, static_cast<size_t>(m) * sizeof(float));
+  }
+}
+template <DType to, DType from> void float8_run(void* out, const void* in, int64_t n) {
+  cast_float8(out, in, n, to, from);
+}
+#define RL_FLOAT8(X) X(Float8_e4m3fn, ) X(Float8_e4m3fnuz, ) X(Float8_e5m2, ) X(Float8_e5m2fnuz, ) X(Float8_e8m0fnu, )
+template <DType float8> Cast between_float8(DType other, bool back) {
+  switch (other) {
+#define X(name, type) \
+  case DType::name: return back ? &float8_run<DType::name, float8> : &float8_run<float8, DType::name>;
+    RL_DTYPES(X)
+    RL_STORAGE_DTYPES(X)
+    RL_FLOAT8(X)
+#undef X
+    default: fail_without_kernel(other, "copy_");
+  }
+}
+Cast float8_cast(DType to, DType from) {
+  const bool back = is_float8(from);
+  const DType other = back ? to : from;
+  switch (back ? from : to) {
+#define X(name, type) \
+  case DType::name: return between_float8<DType::name>(other, back);
+    RL_FLOAT8(X)
+#undef X
+    default: return nullptr;
+  }
 }
 
 // Integers of one width share their bits; a bool is the integer 0 or 1.
@@ -123,6 +173,11 @@ Cast cast_to_float(DType to, DType from) {
 }
 
 Cast cast_between(DType to, DType from) {
+  if (!has_cpp_type(to) || !has_cpp_type(from)) {
+    if (to == from) return nullptr;
+    if (is_float8(to) || is_float8(from)) return float8_cast(to, from);
+    fail_without_kernel(has_cpp_type(to) ? from : to, "copy_");
+  }
   if (same_bits(to, from)) return nullptr;
   if (from == DType::Float16) return to == DType::Float32 ? &half_to_float : from_half_to<DType::Float16>(to);
   if (to == DType::Float16) return from == DType::Float32 ? &float_to_half : to_half_from<DType::Float16>(from);

@@ -1,4 +1,5 @@
 // Comparisons and logic: the result is bool.
+#include "base/float8.h"
 #include "cpu/isa.h"
 #include "cpu/pointwise.h"
 
@@ -26,6 +27,19 @@ template <auto F> void equality(LoopTable& t, Pointwise op) {
   binary_floats<F>(t, op);
   binary_complex<F>(t, op);
 }
+// By value: NaNs differ from themselves, and 0 is -0.
+template <DType kFormat, bool kEqual>
+void float8_equality(char* const* data, const int64_t* strides, int64_t n, const LoopParams&) {
+  const float* values = float8_values(kFormat);
+  auto value = [&](int k, int64_t i) { return values[static_cast<uint8_t>(data[k][i * strides[k]])]; };
+  for (int64_t i = 0; i < n; ++i) data[0][i * strides[0]] = (value(1, i) == value(2, i)) == kEqual;
+}
+template <DType... kFormats> void put_float8_equality(LoopTable& t) {
+  ((t.at(Pointwise::Eq, kFormats) = &float8_equality<kFormats, true>,
+    t.at(Pointwise::Ne, kFormats) = &float8_equality<kFormats, false>),
+   ...);
+  for (Pointwise op : {Pointwise::Eq, Pointwise::Ne}) t.at(op, DType::Float4_e2m1fn_x2) = t.at(op, DType::UInt8);
+}
 template <class T> RL_INLINE bool truth(T x) { return x != T(0); }
 
 }  // namespace
@@ -34,6 +48,8 @@ void put_compare(LoopTable& t) {
   using enum Pointwise;
   equality<[](auto x, auto y) { return x == y; }>(t, Eq);
   equality<[](auto x, auto y) { return x != y; }>(t, Ne);
+  put_float8_equality<DType::Float8_e4m3fn, DType::Float8_e4m3fnuz, DType::Float8_e5m2, DType::Float8_e5m2fnuz,
+                      DType::Float8_e8m0fnu>(t);
   order<[](auto x, auto y) { return x < y; }>(t, Lt, Gt);
   order<[](auto x, auto y) { return x <= y; }>(t, Le, Ge);
   equality<[](auto x, auto y) { return truth(x) && truth(y); }>(t, LogicalAnd);

@@ -23,6 +23,7 @@ void copy_into(const Tensor& dst, const Tensor& src) {
 
 void fill_raw(const Tensor& dst, const Scalar& value) {
   if (dst.device().is_meta()) return;
+  if (!has_cpp_type(dst.dtype()) && !is_float8(dst.dtype())) fail_without_kernel(dst.dtype(), "fill_cpu");
   LoopScalar element;
   write_element(element.bytes, dst.numel() == 1 ? single_element(value, dst.dtype()) : value, dst.dtype());
   if (dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
@@ -230,17 +231,17 @@ Tensor zero(const Tensor& input) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_cast", cast, "input, dtype", kMethod | kNoOut, "The tensor in another element type.");
-  ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut, "A copy in memory of its own.");
-  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut,
+  ops.def("_cast", cast, "input, dtype", kMethod | kNoOut | kAnyType, "The tensor in another element type.");
+  ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut | kAnyType, "A copy in memory of its own.");
+  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut | kAnyType,
           "The tensor in row-major memory; itself if it is already.");
-  ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut,
+  ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut | kAnyType,
           "Writes src (broadcast and cast) into the tensor.");
-  ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut,
+  ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut | kAnyType,
           "The tensor with its elements replaced by those of src.");
-  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk,
+  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
           "The tensor with every element replaced by a number.");
-  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk,
+  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
           "The tensor with every element replaced by 0.");
 });
 

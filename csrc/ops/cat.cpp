@@ -383,10 +383,10 @@ static Tensors unsafe_split_op(const Tensor& x, const Ints& sizes, int64_t dim) 
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cat", cat_op, "tensors, dim=0", kApart, "Tensors one after the other along a dimension.");
+  ops.def("cat", cat_op, "tensors, dim=0", kApart | kAnyType, "Tensors one after the other along a dimension.");
   ops.alias("concat", "cat");
   ops.alias("concatenate", "cat");
-  ops.def("stack", stack_op, "tensors, dim=0", kApart, "Tensors of one shape along a new dimension.");
+  ops.def("stack", stack_op, "tensors, dim=0", kApart | kAnyType, "Tensors of one shape along a new dimension.");
   ops.def("split", split, "input, split_size, dim=0", kMethod | kView, "Views of consecutive parts of a dimension.");
   ops.def("split", split, "tensor, split_size_or_sections, dim=0", kMethod | kView);
   ops.def("split", split_op, "input, split_size, dim=0", kMethod | kView);
@@ -396,11 +396,11 @@ static const Register registered([](Ops& ops) {
   ops.def("unbind", unbind, "input, dim=0", kMethod | kView, "Views of the slices of a dimension.");
   ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView,
           "Views of at most `chunks` equal parts of a dimension.");
-  ops.def("unsafe_chunk", unsafe_chunk, "input, chunks, dim=0", kMethod | kNoOut,
+  ops.def("unsafe_chunk", unsafe_chunk, "input, chunks, dim=0", kMethod | kNoOut | kAnyType,
           "chunk; the parts may be written to.");
-  ops.def("unsafe_split", unsafe_split, "input, split_size, dim=0", kMethod | kNoOut,
+  ops.def("unsafe_split", unsafe_split, "input, split_size, dim=0", kMethod | kNoOut | kAnyType,
           "split; the parts may be written to.");
-  ops.def("unsafe_split_with_sizes", unsafe_split_op, "input, split_sizes, dim=0", kMethod | kNoOut,
+  ops.def("unsafe_split_with_sizes", unsafe_split_op, "input, split_sizes, dim=0", kMethod | kNoOut | kAnyType,
           "split_with_sizes; the parts may be written to.");
   ops.def("tensor_split", tensor_split_tensor, "input, tensor_indices_or_sections, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView,
@@ -414,11 +414,12 @@ static const Register registered([](Ops& ops) {
   ops.def("vsplit", vsplit_at, "input, indices", kMethod | kView);
   ops.def("dsplit", dsplit, "input, sections", kMethod | kView, "Equal parts one behind the other, as views.");
   ops.def("dsplit", dsplit_at, "input, indices", kMethod | kView);
-  ops.def("hstack", hstack, "tensors", 0, "Tensors side by side.");
-  ops.def("vstack", vstack, "tensors", 0, "Tensors one below the other.");
+  ops.def("hstack", hstack, "tensors", 0 | kAnyType, "Tensors side by side.");
+  ops.def("vstack", vstack, "tensors", 0 | kAnyType, "Tensors one below the other.");
   ops.alias("row_stack", "vstack");
-  ops.def("dstack", dstack, "tensors", 0, "Tensors one behind the other.");
-  ops.def("column_stack", column_stack, "tensors", 0, "Vectors as the columns of a matrix; matrices side by side.");
+  ops.def("dstack", dstack, "tensors", 0 | kAnyType, "Tensors one behind the other.");
+  ops.def("column_stack", column_stack, "tensors", 0 | kAnyType,
+          "Vectors as the columns of a matrix; matrices side by side.");
   ops.def("_atleast_1d", at_least_1, "input", kView);
   ops.def("_atleast_2d", at_least_2, "input", kView);
   ops.def("_atleast_3d", at_least_3, "input", kView);

@@ -217,8 +217,9 @@ static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, cons
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("where", where, "condition, input, other", kExactOut, "input where the condition holds, other elsewhere.");
-  ops.def("where", where_indices, "condition", kNoOut);
+  ops.def("where", where, "condition, input, other", kExactOut | kAnyType,
+          "input where the condition holds, other elsewhere.");
+  ops.def("where", where_indices, "condition", kNoOut | kAnyType);
   ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction);
   ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.");
   ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.");

@@ -87,8 +87,8 @@ static bool equal(const Tensor& a, const Tensor& b) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kUnary | kNotDifferentiable;
-  ops.def("eq", tensor_first<eq>, "input, other", flags, "input == other.");
-  ops.def("ne", tensor_first<ne>, "input, other", flags, "input != other.");
+  ops.def("eq", tensor_first<eq>, "input, other", flags | kAnyType, "input == other.");
+  ops.def("ne", tensor_first<ne>, "input, other", flags | kAnyType, "input != other.");
   ops.alias("not_equal", "ne");
   ops.def("lt", tensor_first<lt>, "input, other", flags, "input < other.");
   ops.alias("less", "lt");
@@ -114,7 +114,8 @@ static const Register registered([](Ops& ops) {
           "True where |input - other| <= atol + rtol * |other|.");
   ops.def("allclose", allclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,
           "Whether isclose holds everywhere.");
-  ops.def("equal", equal, "input, other", tests | kNoOut, "Whether two tensors have the same sizes and elements.");
+  ops.def("equal", equal, "input, other", tests | kNoOut | kAnyType,
+          "Whether two tensors have the same sizes and elements.");
 });
 
 }  // namespace rl::ops

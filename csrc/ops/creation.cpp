@@ -6,6 +6,7 @@
 #include "ops/number.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "ops/uninitialized.h"
 #include "python/bridge.h"
 #include "python/op_object.h"
 #include "tensor/default_device.h"
@@ -53,7 +54,7 @@ Tensor room_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice
 }
 Tensor empty_like_op(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                      OptBool requires_grad, OptFormat format) {
-  return finish(room_like(like, dtype, layout, device, format), requires_grad);
+  return finish(known(room_like(like, dtype, layout, device, format)), requires_grad);
 }
 Tensor full_like(const Tensor& like, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                  OptBool requires_grad, OptFormat format) {
@@ -77,7 +78,7 @@ Tensor empty_strided_op(const Ints& size, const Ints& stride, OptDType dtype, Op
         ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride)
     CHECK(s >= 0, Runtime, "empty_strided: negative strides are not supported, got ", to_text(stride));
-  return finish(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device())),
+  return finish(known(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device()))),
                 requires_grad);
 }
 Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype, OptLayout layout, OptDevice device,
@@ -98,7 +99,7 @@ Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype
     strides[d] = step;
     step = checked_mul(step, std::max<int64_t>(size[d], 1));
   }
-  return finish(empty_strided(size, strides, dtype.value_or(default_dtype()), device.value_or(default_device())),
+  return finish(known(empty_strided(size, strides, dtype.value_or(default_dtype()), device.value_or(default_device()))),
                 requires_grad);
 }
 
@@ -106,7 +107,7 @@ Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype
 Tensor new_empty(const Tensor& like, const Ints& size, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                  OptBool requires_grad) {
   check_factory(layout, device);
-  return finish(empty(size, dtype.value_or(like.dtype()), device.value_or(like.device())), requires_grad);
+  return finish(known(empty(size, dtype.value_or(like.dtype()), device.value_or(like.device()))), requires_grad);
 }
 Tensor new_full(const Tensor& like, const Ints& size, const Scalar& value, OptDType dtype, OptLayout layout,
                 OptDevice device, OptBool, OptBool requires_grad) {
@@ -143,6 +144,7 @@ OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
 NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
   y = finish(std::move(y), requires_grad);
   if (!out.defined()) return {y.release()};
+  if (out.numel() == y.numel()) y = reshape(y, Ints(out.sizes()));  // in the order of its elements, whatever its shape
   return {write_result(name, out.object(), y.object(), false)};
 }
 
@@ -279,20 +281,20 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, Op
 #define OPTIONS "*, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
 #define WITH_OUT "*, out=None, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
 static const Register registered([](Ops& ops) {
-  const uint32_t fresh = kMethod | kNoFunction | kLike;
-  ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory, "A tensor of one number.");
-  ops.def("scalar_tensor", scalar_tensor, "s, " OPTIONS, kLike, "A 0-dim tensor of a number.");
-  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike,
+  const uint32_t fresh = kMethod | kNoFunction | kLike | kAnyType;
+  ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory | kAnyType, "A tensor of one number.");
+  ops.def("scalar_tensor", scalar_tensor, "s, " OPTIONS, kLike | kAnyType, "A 0-dim tensor of a number.");
+  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
           "An uninitialised tensor like another one.");
-  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike,
+  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
           "A tensor of zeros like another one.");
-  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike,
+  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
           "A tensor of ones like another one.");
-  ops.def("full_like", full_like, "input, fill_value, " OPTIONS ", memory_format=None", kLike,
+  ops.def("full_like", full_like, "input, fill_value, " OPTIONS ", memory_format=None", kLike | kAnyType,
           "A tensor of one number like another one.");
-  ops.def("empty_strided", empty_strided_op, "size, stride, " OPTIONS, kLike,
+  ops.def("empty_strided", empty_strided_op, "size, stride, " OPTIONS, kLike | kAnyType,
           "An uninitialised tensor with given strides.");
-  ops.def("empty_permuted", empty_permuted, "size, physical_layout, " OPTIONS, kLike,
+  ops.def("empty_permuted", empty_permuted, "size, physical_layout, " OPTIONS, kLike | kAnyType,
           "An uninitialised tensor with its dimensions in a given order in memory.");
   ops.def("new_empty", new_empty, "input, size..., " OPTIONS, fresh, "An uninitialised tensor of this one's type.");
   ops.def("new_empty_strided", new_empty_strided, "input, size, stride, " OPTIONS, fresh,

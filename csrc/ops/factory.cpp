@@ -1,9 +1,12 @@
 // New tensors of given sizes: empty, zeros, ones.
 #include "ops/factory.h"
 
+#include <limits>
+
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "ops/uninitialized.h"
 #include "tensor/default_device.h"
 
 namespace rl::ops {
@@ -22,6 +25,18 @@ void check_factory(const std::optional<Layout>& layout, const std::optional<Devi
   if (device) backend(*device);
 }
 
+bool g_fill_uninitialized = false;
+
+void fill_known(const Tensor& t) {
+  const DType d = t.dtype();
+  const int64_t bits = itemsize(d) * 8 - info(d).is_signed;
+  if (is_differentiable(d)) fill_raw(t, Scalar(std::numeric_limits<double>::quiet_NaN()));
+  else if (d == DType::Bool) fill_raw(t, Scalar(true));
+  else if (is_integral(d) && has_cpp_type(d))
+    fill_raw(t, Scalar::from_unsigned(bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1));
+}
+static void set_fill_uninitialized(bool on) { g_fill_uninitialized = on; }
+
 static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, bool pin, bool requires_grad, std::optional<MemoryFormat> format) {
   (void)pin;
@@ -31,10 +46,10 @@ static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::option
     CHECK(*format != MemoryFormat::Preserve, Runtime,
           "memory format option is only supported by strided tensors that exist: use empty_like");
     Tensor shape = empty(size, d, Device{DeviceType::Meta, -1});
-    return with_grad_flag(empty_strided(size, strides_for(shape, *format), d, device.value_or(default_device())),
+    return with_grad_flag(known(empty_strided(size, strides_for(shape, *format), d, device.value_or(default_device()))),
                           requires_grad);
   }
-  return with_grad_flag(empty(size, d, device.value_or(default_device())), requires_grad);
+  return with_grad_flag(known(empty(size, d, device.value_or(default_device()))), requires_grad);
 }
 static Tensor zeros_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, bool, bool requires_grad) {
@@ -49,13 +64,14 @@ static Tensor ones_op(const Ints& size, std::optional<DType> dtype, std::optiona
 }
 
 static const Register registered([](Ops& ops) {
+  ops.def("_set_fill_uninitialized", set_fill_uninitialized, "on", kNoOut);
   ops.def("empty", empty_op,
           "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None",
-          kFactory, "A tensor whose elements are whatever was in memory.");
+          kFactory | kAnyType, "A tensor whose elements are whatever was in memory.");
   ops.def("zeros", zeros_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False",
-          kFactory, "A tensor of zeros.");
+          kFactory | kAnyType, "A tensor of zeros.");
   ops.def("ones", ones_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False",
-          kFactory, "A tensor of ones.");
+          kFactory | kAnyType, "A tensor of ones.");
 });
 
 }  // namespace rl::ops

@@ -219,7 +219,7 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("index_select", index_select, "input, dim, index", kMethod | kApart | kExactOut,
+  ops.def("index_select", index_select, "input, dim, index", kMethod | kApart | kExactOut | kAnyType,
           "The slices of a dimension at the given indices, copied.");
   ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kApart,
           "The tensor with alpha * the slices of source added at the given indices.");

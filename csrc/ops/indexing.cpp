@@ -436,11 +436,12 @@ static Tensor index_put_op(const Tensor& input, const Object& indices, const Ten
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("_index", index_op, "input, indices", 0,
+  ops.def("_index", index_op, "input, indices", 0 | kAnyType,
           "The elements at broadcast index tensors; None stands for a whole dimension.");
-  ops.def("index_put", index_put_op, "input, indices, values, accumulate=False", writes | kOverlapOk | kApart,
+  ops.def("index_put", index_put_op, "input, indices, values, accumulate=False",
+          writes | kOverlapOk | kApart | kAnyType,
           "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod | kApart | kExactOut,
+  ops.def("take", take, "input, index", kMethod | kApart | kExactOut | kAnyType,
           "The elements at `index`, the tensor seen as one row.");
   ops.def("_set_deterministic", set_strict, "level", kNoOut);
   ops.def("put", put_op, "input, index, source, accumulate=False", writes | kNoOut | kApart,

@@ -194,9 +194,9 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut,
+  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut | kAnyType,
           "The tensor with a number written where mask is true.");
-  ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut,
+  ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut | kAnyType,
           "The elements where mask is true, in order.");
   ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
           "The tensor with the next element of source written where mask is true.");

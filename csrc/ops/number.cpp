@@ -4,6 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/float8.h"
+
 namespace rl {
 
 namespace {
@@ -49,9 +51,18 @@ template <class T> void check(const Scalar& s) {
   CHECK(holds<T>(s), Runtime, "value cannot be converted to type ", c_name<T>(), " without overflow");
 }
 
+// A float8 has no C++ type of its own.
+uint8_t checked_float8(const Scalar& s, DType dtype) {
+  const double v = s.to_double();
+  CHECK((std::abs(v) <= largest_float8(dtype) || !std::isfinite(v)) && !(s.is_complex() && s.to_complex128().imag()),
+        Runtime, "value cannot be converted to type c10::", info(dtype).legacy, " without overflow");
+  return to_float8(static_cast<float>(v), dtype);
+}
+
 }  // namespace
 
 void check_holds(const Scalar& s, DType dtype) {
+  if (is_float8(dtype)) return static_cast<void>(checked_float8(s, dtype));
   visit_dtype(dtype, [&](auto tag) { check<typename decltype(tag)::type>(s); });
 }
 
@@ -65,6 +76,10 @@ double float_number(const Scalar& s, DType dtype) {
 }
 
 void write_element(void* to, const Scalar& s, DType dtype) {
+  if (is_float8(dtype)) {
+    *static_cast<uint8_t*>(to) = checked_float8(s, dtype);
+    return;
+  }
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     check<T>(s);
@@ -74,6 +89,10 @@ void write_element(void* to, const Scalar& s, DType dtype) {
 }
 
 void write_operand(void* to, const Scalar& s, DType dtype) {
+  if (is_float8(dtype)) {
+    *static_cast<uint8_t*>(to) = to_float8(static_cast<float>(s.to_double()), dtype);
+    return;
+  }
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!is_complex_v<T> && !std::is_same_v<T, complex32>)

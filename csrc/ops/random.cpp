@@ -94,7 +94,7 @@ Tensor uniform_(const Tensor& self, double from, double to, Generator* generator
   CHECK(std::fabs(from) <= max, Runtime, "uniform_: from = ", from, " is out of bounds for ", info(real).name);
   CHECK(std::fabs(to) <= max, Runtime, "uniform_: to = ", to, " is out of bounds for ", info(real).name);
   CHECK(from <= to, Runtime, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
-  CHECK(to - from <= max, Runtime, "uniform_: expected to - from to fit in ", info(real).name, ", got from=", from,
+  CHECK(to - from <= max, Runtime, "uniform_ expects to-from to fit in ", info(real).name, ", but found from=", from,
         " and to=", to);
   return fill_in_place<UniformBackward>("uniform_", self, [&](const View& out, const RandomKernels& kernels) {
     Generator& g = generator_or_default(generator);
@@ -202,14 +202,14 @@ int64_t end_castable(DType dtype, int64_t to) {
 void check_bound(const char* name, int64_t value, DType dtype) {
   if (is_float(dtype)) {
     FloatRange range = float_range(dtype);
-    CHECK(std::fabs(static_cast<double>(value)) <= range.max, Runtime, "random_: ", name, " = ", value,
-          " is out of bounds for ", info(dtype).name);
+    CHECK(std::fabs(static_cast<double>(value)) <= range.max, Runtime, name, " is out of bounds for ", info(dtype).name,
+          ": random_ got ", value);
     int64_t exact = int64_t{1} << range.digits;
     if ((value < -exact || value > exact) &&
         PyErr_WarnFormat(PyExc_UserWarning, 1,
-                         "random_: %s = %lld is out of bounds [-(2^%d), 2^%d], between which %s can tell all integers "
-                         "apart",
-                         name, static_cast<long long>(value), range.digits, range.digits, info(dtype).name) < 0)
+                         "%s is out of bounds [-(2^%d), 2^%d], between which %s can tell all integers apart: random_ "
+                         "got %lld",
+                         name, range.digits, range.digits, info(dtype).name, static_cast<long long>(value)) < 0)
       python_error();
     return;
   }
@@ -218,7 +218,7 @@ void check_bound(const char* name, int64_t value, DType dtype) {
     if constexpr (std::is_integral_v<T>) {
       bool fits = value >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
                   (sizeof(T) == 8 || value <= static_cast<int64_t>(std::numeric_limits<T>::max()));
-      CHECK(fits, Runtime, "random_: ", name, " = ", value, " is out of bounds for ", info(dtype).name);
+      CHECK(fits, Runtime, name, " is out of bounds for ", info(dtype).name, ": random_ got ", value);
     } else {
       fail(ErrorKind::Runtime, "random_ handles only integral, floating-point and boolean types, not ",
            info(dtype).name);

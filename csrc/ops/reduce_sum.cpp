@@ -179,6 +179,7 @@ static Tensor prod_dim(const Tensor& input, int64_t dim, bool keepdim, std::opti
 
 // any, all: is some, is every element different from 0
 static Tensor truth(Reduce op, const Tensor& input, const OptDims& dim, bool keepdim) {
+  if (is_float8(input.dtype())) return truth(op, cast(input, DType::Bool), dim, keepdim);
   DType to = input.dtype() == DType::UInt8 ? DType::UInt8 : DType::Bool;
   if (dim && dim->empty()) return cast(binary("ne", Pointwise::Ne, input, Scalar(0), {.rule = Rule::Bool}), to);
   return reduce_raw(op, input, reduced(input, dim, keepdim), to);
@@ -206,9 +207,9 @@ static const Register registered([](Ops& ops) {
           "The product of all elements, or along a dimension.");
   ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None",
           kMethod | kCastFull | kFreeOut | kOverlapOk | kOutType);
-  ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut,
+  ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut | kAnyType,
           "Whether some element is not 0.");
-  ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut,
+  ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut | kAnyType,
           "Whether no element is 0.");
   ops.def("count_nonzero", count_nonzero, "input, dim=None", kMethod | kNoOut | kNotDifferentiable,
           "The number of elements that are not 0.");

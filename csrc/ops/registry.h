@@ -28,6 +28,7 @@ enum OpFlags : uint32_t {
   kOutType = 262144,    // out= says what type is computed in, as dtype= does
   kBoolOut = 524288,    // out= must be bool or uint8
   kLazyOk = 1048576,    // takes conjugate and negative views as they are, as views (kView) do
+  kAnyType = 2097152,   // moves elements or casts them: also of float8 and of bits, which have no arithmetic
 };
 
 using Invoke = PyObject* (*)(void (*fn)(), PyObject* const* slots, const char* results);

@@ -171,9 +171,9 @@ static const Register registered([](Ops& ops) {
           "A vector as a diagonal matrix, or the diagonal of a matrix.");
   ops.def("trace", trace, "input", kMethod | kCastFull, "The sum of a matrix's diagonal.");
   ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, "All elements as the diagonal of a matrix.");
-  ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk,
+  ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk | kAnyType,
           "Matrices with zeros above a diagonal.");
-  ops.def("triu", triu, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk,
+  ops.def("triu", triu, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk | kAnyType,
           "Matrices with zeros below a diagonal.");
 });
 

@@ -138,15 +138,16 @@ Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("repeat", repeat_op, "input, repeats...", kMethod | kNoFunction | kNoOut,
+  ops.def("repeat", repeat_op, "input, repeats...", kMethod | kNoFunction | kNoOut | kAnyType,
           "Copies of the tensor side by side in each dimension.");
-  ops.def("tile", tile, "input, dims...", kMethod | kNoOut,
+  ops.def("tile", tile, "input, dims...", kMethod | kNoOut | kAnyType,
           "Copies of the tensor side by side, counted from the last dimension.");
-  ops.def("repeat_interleave", repeat_indices, "repeats, *, output_size=None", kNoOut,
+  ops.def("repeat_interleave", repeat_indices, "repeats, *, output_size=None", kNoOut | kAnyType,
           "Each slice repeated where it stands.");
-  ops.def("repeat_interleave", repeat_interleave, "input, repeats, dim=None, *, output_size=None", kMethod | kNoOut);
+  ops.def("repeat_interleave", repeat_interleave, "input, repeats, dim=None, *, output_size=None",
+          kMethod | kNoOut | kAnyType);
   ops.def("repeat_interleave", repeat_interleave_tensor, "input, repeats, dim=None, *, output_size=None",
-          kMethod | kNoOut);
+          kMethod | kNoOut | kAnyType);
   ops.def("unfold", unfold, "input, dimension, size, step", kMethod | kNoFunction | kView,
           "A view of windows along a dimension, as a new last dimension.");
 });

@@ -234,12 +234,13 @@ static Tensor movedim_op(const Tensor& input, const Ints& source, const Ints& de
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("flip", flip_op, "input, dims...", kMethod | kNoOut,
+  ops.def("flip", flip_op, "input, dims...", kMethod | kNoOut | kAnyType,
           "A copy with the order of the elements of some dimensions reversed.");
-  ops.def("fliplr", fliplr, "input", kMethod | kNoOut, "A copy with the second dimension reversed.");
-  ops.def("flipud", flipud, "input", kMethod | kNoOut, "A copy with the first dimension reversed.");
-  ops.def("rot90", rot90, "input, k=1, dims=(0, 1)", kMethod | kNoOut, "A copy turned by k quarter turns in a plane.");
-  ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut,
+  ops.def("fliplr", fliplr, "input", kMethod | kNoOut | kAnyType, "A copy with the second dimension reversed.");
+  ops.def("flipud", flipud, "input", kMethod | kNoOut | kAnyType, "A copy with the first dimension reversed.");
+  ops.def("rot90", rot90, "input, k=1, dims=(0, 1)", kMethod | kNoOut | kAnyType,
+          "A copy turned by k quarter turns in a plane.");
+  ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut | kAnyType,
           "Elements moved along dimensions, around the end to the start.");
   ops.def("movedim", movedim_op, "input, source, destination", kMethod | kView,
           "A view with dimensions moved to other places.");
@@ -252,7 +253,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_H", conjugate_transpose, "input", kView);
   ops.def("_T", reversed_dims, "input", kView);
   ops.def("narrow", narrow_tensor, "input, dim, start, length", kMethod | kView);
-  ops.def("ravel", ravel, "input", kMethod | kNoOut | kLazyOk, "One row of all elements.");
+  ops.def("ravel", ravel, "input", kMethod | kNoOut | kLazyOk | kAnyType, "One row of all elements.");
   ops.def("view_as", view_as, "input, other", kMethod | kNoFunction | kView, "view in the sizes of another tensor.");
   ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView,
           "expand to the sizes of another tensor.");

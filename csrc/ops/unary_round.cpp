@@ -116,7 +116,7 @@ static const Register registered([](Ops& ops) {
   ops.def("sgn", sgn, "input", kUnary | kExactOut, "input / |input|, and 0 at 0.");
   ops.def("abs", abs, "input", kUnary | kExactOut, "The absolute value.");
   ops.alias("absolute", "abs");
-  ops.def("positive", positive, "input", kMethod | kNoOut, "The input itself.");
+  ops.def("positive", positive, "input", kMethod | kNoOut | kAnyType, "The input itself.");
   ops.def("frexp", frexp_op, "input", kMethod | kExactOut, "Mantissa and exponent: input = mantissa * 2**exponent.",
           "mantissa, exponent");
 });

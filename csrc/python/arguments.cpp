@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "autograd/grad_mode.h"
+#include "base/float8.h"
 #include "ops/lazy_view.h"
 #include "python/bridge.h"
 #include "python/errors.h"
@@ -190,6 +191,8 @@ Scalar item(const Tensor& t) {
     NoGrad raw;
     return item(ops::resolved(t));
   }
+  if (is_float8(t.dtype())) return Scalar(static_cast<double>(float8_values(t.dtype())[*t.data<uint8_t>()]));
+  if (!has_cpp_type(t.dtype())) fail_without_kernel(t.dtype(), "_local_scalar_dense_cpu");
   Scalar result(0);
   visit_dtype(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

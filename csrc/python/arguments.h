@@ -33,8 +33,9 @@ enum class Layout : uint8_t { Strided, SparseCoo, SparseCsr, SparseCsc, SparseBs
 
 PyObject* dtype_object(DType t);           // borrowed
 bool dtype_from(PyObject* o, DType* out);  // torch.float32, and Python's float, int, bool, complex
-PyObject* device_object(Device d);         // new
-bool is_device_like(PyObject* o);          // device, "cpu", 0
+extern bool g_bare_types;  // whether an element type without a C++ type was ever named: only then calls look for them
+PyObject* device_object(Device d);  // new
+bool is_device_like(PyObject* o);   // device, "cpu", 0
 Device device_from(PyObject* o);
 PyObject* memory_format_object(MemoryFormat f);  // borrowed
 bool memory_format_from(PyObject* o, MemoryFormat* out);

@@ -194,6 +194,7 @@ bool is_ndarray(PyObject* o) {
 }
 
 bool is_array_like(PyObject* o) {
+  if (is_ndarray(o)) return true;
   if (PyBytes_Check(o) || PyByteArray_Check(o) || PyMemoryView_Check(o)) return PyMemoryView_Check(o);
   if (PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || is_number(o)) return false;
   return PyObject_CheckBuffer(o) || PyObject_HasAttrString(o, "__array_interface__") ||
@@ -272,6 +273,8 @@ Tensor tensor_from_array(PyObject* o, bool copy) {
 }
 
 PyObject* array_from_tensor(const Tensor& t) {
+  t.storage()->materialize();
+  t.storage()->resizable = false;  // the array would be left with memory that is gone
   CHECK(t.device().is_cpu(), Type, "can't convert ", t.device().name(),
         " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   CHECK(format_of(t.dtype()), Type, "Got unsupported ScalarType ", info(t.dtype()).legacy);
@@ -316,6 +319,7 @@ static Tensor share_op(Object array) { return tensor_from_array(array.p, false);
 static bool is_array_like_op(Object o) { return !is_tensor(o.p) && is_array_like(o.p); }
 
 static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t offset, bool requires_grad) {
+  CHECK(PyObject_CheckBuffer(buffer.p), Value, "object does not implement Python buffer protocol.");
   auto view = new Py_buffer;
   if (PyObject_GetBuffer(buffer.p, view, PyBUF_WRITABLE) < 0) {
     PyErr_Clear();
@@ -333,9 +337,9 @@ static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t o
   }
   int64_t size = itemsize(dtype), left = view->len - offset;
   std::string problem;
-  if (view->len <= 0 && count != 0)
+  if (view->len <= 0 || count == 0)
     problem = text("both buffer length (", static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
-  else if (offset < 0 || offset >= std::max<int64_t>(view->len, 1))
+  else if (offset < 0 || offset >= view->len)
     problem = text("offset (", offset, " bytes) must be non-negative and no greater than buffer length (",
                    static_cast<int64_t>(view->len), " bytes) - 1");
   else if (count < 0 && left % size)
@@ -358,17 +362,18 @@ static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t o
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut | kLazyOk,
+  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType,
           "A NumPy array on the same memory.");
   ops.def("_memory", memory_op, "input", kMethod | kNoFunction | kNoOut,
           "An object offering the memory by the buffer protocol.");
-  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut,
+  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut | kAnyType,
           "The elements as nested lists of Python numbers.");
-  ops.def("from_numpy", from_numpy_op, "ndarray", kNoOut | kFactory, "A tensor on the memory of a NumPy array.");
-  ops.def("_share_array", share_op, "array", kNoOut);
-  ops.def("_is_array_like", is_array_like_op, "object", kNoOut);
-  ops.def("frombuffer", frombuffer_op, "buffer, *, dtype, count=-1, offset=0, requires_grad=False", kNoOut | kFactory,
-          "A 1-d tensor on the memory of a buffer.");
+  ops.def("from_numpy", from_numpy_op, "ndarray", kNoOut | kFactory | kAnyType,
+          "A tensor on the memory of a NumPy array.");
+  ops.def("_share_array", share_op, "array", kNoOut | kAnyType);
+  ops.def("_is_array_like", is_array_like_op, "object", kNoOut | kAnyType);
+  ops.def("frombuffer", frombuffer_op, "buffer, *, dtype, count=-1, offset=0, requires_grad=False",
+          kNoOut | kFactory | kAnyType, "A 1-d tensor on the memory of a buffer.");
 });
 
 }  // namespace rl

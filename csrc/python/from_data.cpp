@@ -8,6 +8,7 @@
 #include "ops/pointwise.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
+#include "python/storage_type.h"
 #include "tensor/default_device.h"
 #include "tensor/promote.h"
 
@@ -17,7 +18,27 @@ namespace {
 bool is_sequence(PyObject* o) {
   if (PyList_Check(o) || PyTuple_Check(o)) return true;
   if (PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || is_tensor(o) || is_number(o)) return false;
-  return PySequence_Check(o);
+  if (!PySequence_Check(o)) return false;
+  if (PySequence_Size(o) >= 0) return true;
+  PyErr_Clear();  // an array without dimensions: a number
+  return false;
+}
+bool is_number_like(PyObject* o) { return is_number(o) || (is_array_like(o) && !is_sequence(o)); }
+
+// A tensor on the memory of a storage of bytes or of elements; undefined if it is no storage.
+Tensor tensor_on_storage(PyObject* o, std::optional<DType> dtype) {
+  if (PyList_CheckExact(o) || PyTuple_CheckExact(o) || is_number(o) || PyUnicode_Check(o)) return {};
+  if (!storage_of(o) && !PyObject_HasAttrString(o, "_untyped_storage")) return {};
+  if (!dtype && !storage_of(o)) {
+    Owned named(PyObject_GetAttrString(o, "_dtype"));
+    DType own;
+    if (named.p && dtype_from(named.p, &own)) dtype = own;
+    PyErr_Clear();
+  }
+  NoGrad raw;
+  Tensor t = empty({0}, dtype.value_or(default_dtype()));
+  Owned done(PyObject_CallMethod(t.object(), "set_", "O", o));
+  return t;
 }
 
 // np.float64(2) keeps its type; the name of its class says which.
@@ -78,7 +99,13 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
     return;
   }
   if (!is_sequence(o)) {
-    if (!is_number(o)) fail_no_number(o, depth && !s.any);
+    if (!is_number_like(o)) fail_no_number(o, depth && !s.any);
+    if (!is_number(o)) {  // a NumPy array of one element
+      const DType of_array = tensor_from_array(o, true).dtype();
+      s.typed = s.has_typed ? promote_types(s.typed, of_array) : of_array;
+      s.has_typed = s.any = true;
+      return;
+    }
     DType of_numpy;
     if (numpy_scalar_dtype(o, &of_numpy)) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
@@ -144,11 +171,16 @@ void store(PyObject* o, char* at, DType dtype, bool in_list) {
   }
   if (is_number(o) || is_tensor(o)) {
     Scalar s = is_tensor(o) ? item(Tensor::borrow(o)) : scalar_from(o);
-    CHECK(!s.is_complex() || is_complex(dtype), Type, "can't convert complex to ", info(dtype).name);
+    CHECK(!s.is_complex() || is_complex(dtype) || dtype == DType::Bool, Type, "can't convert complex to ",
+          info(dtype).name);
     is_differentiable(dtype) ? write_operand(at, s, dtype) : write_element(at, s, dtype);  // 1e300 is inf in float32
     return;
   }
   if (PyUnicode_Check(o)) fail_no_number(o, in_list);
+  if (is_number_like(o)) {
+    const Scalar s = item(tensor_from_array(o, true));
+    return is_differentiable(dtype) ? write_operand(at, s, dtype) : write_element(at, s, dtype);
+  }
   fail(ErrorKind::Type, "must be real number, not ", Py_TYPE(o)->tp_name);
 }
 
@@ -177,6 +209,8 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
     NoGrad raw;
     result = ops::clone(ops::resolved(Tensor::borrow(data)));
     if (dtype) result = ops::cast(result, *dtype);
+  } else if (Tensor on = tensor_on_storage(data, dtype); on.defined()) {
+    result = on;
   } else if (is_array_like(data)) {
     result = tensor_from_array(data, true);
     if (dtype) result = ops::cast(result, *dtype);
@@ -224,7 +258,7 @@ static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<D
 
 static const Register registered([](Ops& ops) {
   ops.def("tensor", tensor_op, "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False",
-          kFactory | kNoOut, "A new tensor with the numbers of data: nested sequences, arrays, tensors.");
+          kFactory | kNoOut | kAnyType, "A new tensor with the numbers of data: nested sequences, arrays, tensors.");
 });
 
 }  // namespace rl

@@ -125,12 +125,12 @@ void set_library_path(const std::string& path) { Site::set_library_prefix(path.c
 
 const Register registered([](Ops& ops) {
   ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
-  ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut);
+  ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut | kAnyType);
   ops.def("_default_device", get_default_device, "", kNoOut);
   ops.def("_set_default_device", put_default_device, "d", kNoOut);
-  ops.def("promote_types", promote_op, "type1, type2", kNoOut, "The smallest type that holds both.");
-  ops.def("can_cast", can_cast_op, "from_, to", kNoOut, "Whether a cast keeps the kind of number.");
-  ops.def("result_type", result_type_op, "tensor, other", kNoOut, "The type of a result of both.");
+  ops.def("promote_types", promote_op, "type1, type2", kNoOut | kAnyType, "The smallest type that holds both.");
+  ops.def("can_cast", can_cast_op, "from_, to", kNoOut | kAnyType, "Whether a cast keeps the kind of number.");
+  ops.def("result_type", result_type_op, "tensor, other", kNoOut | kAnyType, "The type of a result of both.");
   ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
   ops.def("set_num_threads", put_num_threads, "int", kNoOut,
           "Sets how many threads kernels use. Results do not depend on it.");

@@ -81,7 +81,20 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   return y.release();
 }
 
+// Kernels are not made for element types without arithmetic, and may take them for something else.
+[[gnu::noinline]] void refuse_bare_types(const OpDef& def, const Overload& o, const Bound& b) {
+  auto refuse = [&](DType t) {
+    if (!has_cpp_type(t)) fail_without_kernel(t, def.name.c_str());
+  };
+  each_tensor(b.slots, o.spec.count, [&](const Tensor& t) { refuse(t.dtype()); });
+  if (b.out) each_tensor(&b.out, 1, [&](const Tensor& t) { refuse(t.dtype()); });
+  DType named;
+  for (int i = 0; i < o.spec.count; ++i)
+    if (b.slots[i] && !PyType_Check(b.slots[i]) && dtype_from(b.slots[i], &named)) refuse(named);
+}
+
 PyObject* invoke(const OpDef& def, Overload& o, Form form, Bound& b) {
+  if (g_bare_types && !(o.spec.flags & (kAnyType | kView | kLazyOk))) refuse_bare_types(def, o, b);
   if ((o.spec.flags & kOld) && (!o.warned || g_warn_always)) warn_old(def, o, form);
   if (form == Form::Inplace) return invoke_inplace(def, o, b);
   if (b.out) return invoke_out(def, o, b);

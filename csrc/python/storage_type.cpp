@@ -4,36 +4,111 @@
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
+#include "ops/uninitialized.h"
 #include "python/errors.h"
 
 namespace rl {
 namespace {
 
+PyTypeObject* g_base = nullptr;  // StorageBase, which programs may derive from
 PyTypeObject* g_type = nullptr;
 
 struct StorageObject {
   PyObject_HEAD Storage* storage;
+  PyObject* dict;
   PyObject* weakrefs;
 };
 
-Storage* of(PyObject* o) { return reinterpret_cast<StorageObject*>(o)->storage; }
-
-PyObject* wrap(Storage* s) {  // takes a reference of its own
-  StorageObject* o = PyObject_New(StorageObject, g_type);
-  if (!o) python_error();
-  s->ref();
-  o->storage = s;
-  o->weakrefs = nullptr;
-  return reinterpret_cast<PyObject*>(o);
+StorageObject* as_storage(PyObject* o) { return reinterpret_cast<StorageObject*>(o); }
+Storage* of(PyObject* o) {
+  Storage* s = as_storage(o)->storage;
+  CHECK(s, Runtime, "Got a null Storage: the tensors that it belonged to are gone");
+  return s;
 }
 
+// Note [The object of a storage]
+// A storage has one Python object at a time, which owns a reference to the storage. When the last reference to the
+// object goes while tensors still use the storage, and there is something on the object that a program may look for
+// again (attributes, a class of its own, weak references), the roles change: the storage keeps the object, until
+// somebody asks for it.
+PyObject* wrap(Storage* s, PyTypeObject* type) {
+  if (s->object) {
+    auto* self = static_cast<PyObject*>(s->object);
+    if (!s->keeps_object) return Py_NewRef(self);
+    s->keeps_object = false;  // its reference is the caller's now
+    s->ref();
+    return self;
+  }
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) python_error();
+  s->ref();
+  as_storage(self)->storage = s;
+  s->object = self;
+  return self;
+}
+PyObject* wrap(Storage* s) { return wrap(s, g_type); }
+
+bool preserve(PyObject* self) {
+  StorageObject* o = as_storage(self);
+  Storage* s = o->storage;
+  if (!s || s->refs <= 1) return false;
+  const bool plain = !o->weakrefs && Py_TYPE(self) == g_type && !(o->dict && PyDict_GET_SIZE(o->dict));
+  if (plain) return false;
+  Py_SET_REFCNT(self, 1);
+  s->keeps_object = true;
+  s->unref();
+  return true;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(as_storage(self)->dict);
+  return 0;
+}
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(as_storage(self)->dict);
+  return 0;
+}
+
+// Of this class and of those derived from it, whose own would clear attributes before it asks.
 void dealloc(PyObject* self) {
-  auto* o = reinterpret_cast<StorageObject*>(self);
-  if (o->weakrefs) PyObject_ClearWeakRefs(self);
-  o->storage->unref();
   PyTypeObject* type = Py_TYPE(self);
-  PyObject_Free(self);
+  if (type->tp_dealloc == dealloc) {
+    if (preserve(self)) return;
+    if (type->tp_finalize && PyObject_CallFinalizerFromDealloc(self) < 0) return;
+  }
+  PyObject_GC_UnTrack(self);
+  StorageObject* o = as_storage(self);
+  if (o->weakrefs) PyObject_ClearWeakRefs(self);
+  if (type->tp_dealloc == dealloc) type->tp_clear(self);  // also the __slots__ of derived classes
+  Py_CLEAR(o->dict);
+  if (o->storage) {
+    if (o->storage->object == self) o->storage->object = nullptr;
+    o->storage->unref();
+  }
+  type->tp_free(self);
   Py_DECREF(type);
+}
+PyObject* init_subclass(PyObject* type, PyObject*, PyObject*) {
+  reinterpret_cast<PyTypeObject*>(type)->tp_dealloc = dealloc;
+  Py_RETURN_NONE;
+}
+
+// What a storage does with the object that it keeps, when it goes itself.
+void drop_object(Storage* s) {
+  auto* self = static_cast<PyObject*>(s->object);
+  s->object = nullptr;
+  as_storage(self)->storage = nullptr;
+  if (s->keeps_object) Py_DECREF(self);
+}
+PyObject* fix_weakref(PyObject* self, PyObject*) {
+  Storage* s = as_storage(self)->storage;
+  if (s && s->keeps_object) {
+    s->keeps_object = false;
+    s->ref();
+    Py_DECREF(self);
+  }
+  Py_RETURN_NONE;
 }
 
 // Fills a storage from bytes, a bytearray and the like; false if the object holds something else.
@@ -51,8 +126,9 @@ bool copy_bytes(PyObject* from, Storage* s) {
 }
 
 // UntypedStorage(nbytes) or UntypedStorage(sequence of bytes)
-PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    CHECK(type != g_base, Runtime, "Cannot directly construct StorageBase; subclass it and then construct that");
     PyObject *first = nullptr, *device = nullptr;
     static const char* names[] = {"size", "device", nullptr};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", const_cast<char**>(names), &first, &device)) python_error();
@@ -64,12 +140,14 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     if (PyErr_Occurred()) python_error();
     CHECK(bytes >= 0, Runtime, "Storage size must be non-negative, got ", bytes);
     Storage* s = Storage::make(bytes, d);
-    PyObject* o = wrap(s);
+    PyObject* o = wrap(s, type);
     s->unref();
     if (sequence && s->data && !copy_bytes(first, s)) {
       Owned made(o);  // dropped if an item is no number
       for (int64_t i = 0; i < bytes; ++i) {
         Owned item(PySequence_GetItem(first, i));
+        CHECK(is_integer(item.p), Type, "tried to construct a storage from a sequence (", Py_TYPE(first)->tp_name,
+              "), but one of the items was of type ", Py_TYPE(item.p)->tp_name, " instead of int");
         s->data[i] = static_cast<char>(integer_from(item.p));
       }
       return Py_NewRef(o);
@@ -78,32 +156,74 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
-Py_ssize_t length(PyObject* s) { return of(s)->bytes; }
-PyObject* get(PyObject* s, Py_ssize_t i) {
-  if (i < 0 || i >= of(s)->bytes || !of(s)->data) {
-    PyErr_Format(PyExc_IndexError, "index %zd out of range for storage of size %lld", i,
-                 static_cast<long long>(of(s)->bytes));
-    return nullptr;
-  }
-  return PyLong_FromLong(static_cast<uint8_t>(of(s)->data[i]));
+Py_ssize_t length(PyObject* s) {
+  Storage* storage = as_storage(s)->storage;
+  return storage ? storage->bytes : 0;
 }
-int put(PyObject* s, Py_ssize_t i, PyObject* v) {
-  if (i < 0 || i >= of(s)->bytes || !v || !of(s)->data) {
-    PyErr_SetString(PyExc_IndexError, "index out of range for storage");
-    return -1;
-  }
-  long b = PyLong_AsLong(v);
-  if (b == -1 && PyErr_Occurred()) return -1;
-  of(s)->data[i] = static_cast<char>(b);
-  return 0;
+PyObject* get(PyObject* self, Py_ssize_t i) {
+  return guarded([&]() -> PyObject* {
+    Storage* s = of(self);
+    CHECK(!s->device.is_meta(), NotImplemented, "Not available for 'meta' device type");
+    CHECK(i >= 0 && i < s->bytes, Index, "index ", static_cast<int64_t>(i), " out of range for storage of size ",
+          s->bytes);
+    return PyLong_FromLong(static_cast<uint8_t>(s->data[i]));
+  });
+}
+int put(PyObject* self, Py_ssize_t i, PyObject* v) {
+  return guarded_int([&] {
+    Storage* s = of(self);
+    CHECK(!s->device.is_meta(), NotImplemented, "Not available for 'meta' device type");
+    CHECK(i >= 0 && i < s->bytes && v, Index, "index ", static_cast<int64_t>(i), " out of range for storage of size ",
+          s->bytes);
+    const int64_t b = integer_from(v);
+    s->materialize();
+    s->data[i] = static_cast<char>(b);
+    return 0;
+  });
 }
 int getbuffer(PyObject* self, Py_buffer* view, int flags) {
   static char nothing;
-  return PyBuffer_FillInfo(view, self, of(self)->data ? of(self)->data : &nothing, of(self)->bytes, 0, flags);
+  return guarded_int([&] {
+    Storage* s = of(self);
+    s->materialize();
+    return PyBuffer_FillInfo(view, self, s->data ? s->data : &nothing, s->bytes, 0, flags);
+  });
 }
 
-PyObject* nbytes(PyObject* s, PyObject*) { return PyLong_FromLongLong(of(s)->bytes); }
-PyObject* data_ptr(PyObject* s, PyObject*) { return PyLong_FromVoidPtr(of(s)->data); }
+PyObject* nbytes(PyObject* s, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(of(s)->bytes); });
+}
+PyObject* data_ptr(PyObject* s, PyObject*) {
+  return guarded([&] {
+    of(s)->materialize();
+    return PyLong_FromVoidPtr(of(s)->data);
+  });
+}
+PyObject* size_of(PyObject* s, PyObject*) {
+  return guarded([&] { return PyLong_FromLongLong(of(s)->bytes + Py_TYPE(s)->tp_basicsize); });
+}
+PyObject* set_shared(PyObject* s, PyObject* yes) {
+  return guarded([&]() -> PyObject* {
+    of(s)->shared = yes == Py_True;
+    Py_RETURN_NONE;
+  });
+}
+// Takes over the memory of another storage, which goes on sharing it: tensors on this one find themselves there.
+PyObject* move_to(PyObject* self, PyObject* other) {
+  return guarded([&]() -> PyObject* {
+    CHECK(PyObject_TypeCheck(other, g_base), Type, "expected a storage");
+    Storage *s = of(self), *to = of(other);
+    CHECK(s->bytes == to->bytes && s->device.is_cpu(), Runtime, "the storages differ in size");
+    s->materialize();
+    if (s->data && s->data != to->data) {
+      Storage* link = to;
+      link->ref();
+      s->move_memory(to->data, [](Storage* old) { static_cast<Storage*>(old->owner)->unref(); }, link);
+    }
+    s->shared = true;
+    Py_RETURN_NONE;
+  });
+}
 PyObject* element_size(PyObject*, PyObject*) { return PyLong_FromLong(1); }
 PyObject* resize(PyObject* s, PyObject* n) {
   return guarded([&]() -> PyObject* {
@@ -113,7 +233,9 @@ PyObject* resize(PyObject* s, PyObject* n) {
     return Py_NewRef(s);
   });
 }
-PyObject* resizable(PyObject* s, PyObject*) { return PyBool_FromLong(of(s)->resizable); }
+PyObject* resizable(PyObject* s, PyObject*) {
+  return guarded([&] { return PyBool_FromLong(of(s)->resizable); });
+}
 PyObject* clone(PyObject* s, PyObject*) {
   return guarded([&]() -> PyObject* {
     Storage* from = of(s);
@@ -124,75 +246,117 @@ PyObject* clone(PyObject* s, PyObject*) {
     return o;
   });
 }
-PyObject* copy_(PyObject* s, PyObject* args) {
-  PyObject *from, *blocking = nullptr;
-  if (!PyArg_ParseTuple(args, "O!|O", g_type, &from, &blocking)) return nullptr;
-  if (of(from)->bytes != of(s)->bytes) {
-    PyErr_SetString(PyExc_RuntimeError, "size does not match");
-    return nullptr;
-  }
-  if (of(s)->data && of(from)->data) __builtin_memmove(of(s)->data, of(from)->data, static_cast<size_t>(of(s)->bytes));
-  return Py_NewRef(s);
+PyObject* copy_(PyObject* s, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject *from, *blocking = nullptr;
+    static const char* names[] = {"source", "non_blocking", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O", const_cast<char**>(names), g_base, &from, &blocking))
+      python_error();
+    CHECK(of(from)->bytes == of(s)->bytes, Runtime, "size does not match, self was ", of(s)->bytes,
+          " bytes but src was ", of(from)->bytes, " bytes");
+    CHECK(!of(from)->device.is_meta() || of(s)->device.is_meta(), NotImplemented,
+          "Cannot copy out of meta tensor; no data!");
+    of(s)->materialize();
+    if (of(s)->data && of(from)->data)
+      __builtin_memmove(of(s)->data, of(from)->data, static_cast<size_t>(of(s)->bytes));
+    return Py_NewRef(s);
+  });
 }
 PyObject* fill_(PyObject* s, PyObject* v) {
-  long b = PyLong_AsLong(v);
-  if (b == -1 && PyErr_Occurred()) return nullptr;
-  if (of(s)->data) __builtin_memset(of(s)->data, static_cast<int>(b), static_cast<size_t>(of(s)->bytes));
-  return Py_NewRef(s);
+  return guarded([&]() -> PyObject* {
+    const int64_t b = integer_from(v);
+    of(s)->materialize();
+    if (of(s)->data) __builtin_memset(of(s)->data, static_cast<int>(b), static_cast<size_t>(of(s)->bytes));
+    return Py_NewRef(s);
+  });
 }
 PyObject* deepcopy(PyObject* s, PyObject* memo) {
-  if (!PyDict_Check(memo))
-    return PyErr_Format(PyExc_TypeError, "__deepcopy__(): memo must be dict, not %s", Py_TYPE(memo)->tp_name), nullptr;
-  PyObject* key = PyLong_FromVoidPtr(of(s));  // views of one storage stay views of one copy
-  PyObject* done = PyDict_GetItemWithError(memo, key);
-  PyObject* result = done ? Py_NewRef(done) : clone(s, nullptr);
-  if (result && !done) PyDict_SetItem(memo, key, result);
-  Py_DECREF(key);
-  return result;
+  return guarded([&]() -> PyObject* {
+    CHECK(PyDict_Check(memo), Type, "__deepcopy__(): argument 'memo' must be dict, not ", Py_TYPE(memo)->tp_name);
+    Owned key(PyLong_FromVoidPtr(of(s)));  // views of one storage stay views of one copy
+    if (PyObject* done = PyDict_GetItemWithError(memo, key.p)) return Py_NewRef(done);
+    if (PyErr_Occurred()) python_error();
+    PyObject* result = clone(s, nullptr);
+    if (!result || PyDict_SetItem(memo, key.p, result) < 0) {
+      Py_XDECREF(result);
+      python_error();
+    }
+    return result;
+  });
 }
 PyObject* reduce(PyObject* s, PyObject*) {
-  PyObject* bytes = PyBytes_FromStringAndSize(of(s)->data, of(s)->bytes);
-  return bytes ? Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_type), bytes) : nullptr;
+  return guarded([&]() -> PyObject* {
+    PyObject* bytes = PyBytes_FromStringAndSize(of(s)->data, of(s)->bytes);
+    return bytes ? Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_type), bytes) : nullptr;
+  });
 }
-PyObject* device(PyObject* s, void*) { return device_object(of(s)->device); }
+PyObject* device(PyObject* s, void*) {
+  return guarded([&] { return device_object(of(s)->device); });
+}
 PyObject* false_(PyObject*, void*) { Py_RETURN_FALSE; }
-PyObject* identity(PyObject* s, void*) { return PyLong_FromVoidPtr(of(s)); }
-PyObject* compare(PyObject* a, PyObject* b, int op) {
-  if (Py_TYPE(b) != g_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((of(a) == of(b)) == (op == Py_EQ));
+PyObject* shared(PyObject* s, void*) {
+  return guarded([&] { return PyBool_FromLong(of(s)->shared); });
 }
-Py_hash_t hash(PyObject* s) { return _Py_HashPointer(of(s)); }
+PyObject* identity(PyObject* s, void*) { return PyLong_FromVoidPtr(as_storage(s)->storage); }
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (!PyObject_TypeCheck(b, g_base) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  const bool same = a == b || (as_storage(a)->storage && as_storage(a)->storage == as_storage(b)->storage);
+  return PyBool_FromLong(same == (op == Py_EQ));
+}
+Py_hash_t hash(PyObject* s) {
+  return _Py_HashPointer(as_storage(s)->storage ? static_cast<void*>(as_storage(s)->storage) : s);
+}
 
-PyMethodDef kMethods[] = {{"nbytes", nbytes, METH_NOARGS, nullptr},
-                          {"size", nbytes, METH_NOARGS, nullptr},
-                          {"data_ptr", data_ptr, METH_NOARGS, nullptr},
-                          {"element_size", element_size, METH_NOARGS, nullptr},
-                          {"resize_", resize, METH_O, nullptr},
-                          {"resizable", resizable, METH_NOARGS, nullptr},
-                          {"clone", clone, METH_NOARGS, nullptr},
-                          {"copy_", copy_, METH_VARARGS, nullptr},
-                          {"fill_", fill_, METH_O, nullptr},
-                          {"__copy__", clone, METH_NOARGS, nullptr},
-                          {"__deepcopy__", deepcopy, METH_O, nullptr},
-                          {"__reduce__", reduce, METH_NOARGS, nullptr},
-                          {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef kGetSet[] = {{"device", device, nullptr, nullptr, nullptr},
-                         {"is_cuda", false_, nullptr, nullptr, nullptr},
-                         {"is_sparse", false_, nullptr, nullptr, nullptr},
-                         {"_cdata", identity, nullptr, nullptr, nullptr},
-                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMethodDef kMethods[] = {
+    {"nbytes", nbytes, METH_NOARGS, nullptr},
+    {"size", nbytes, METH_NOARGS, nullptr},
+    {"data_ptr", data_ptr, METH_NOARGS, nullptr},
+    {"element_size", element_size, METH_NOARGS, nullptr},
+    {"resize_", resize, METH_O, nullptr},
+    {"resizable", resizable, METH_NOARGS, nullptr},
+    {"clone", clone, METH_NOARGS, nullptr},
+    {"copy_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(copy_)), METH_VARARGS | METH_KEYWORDS,
+     nullptr},
+    {"fill_", fill_, METH_O, nullptr},
+    {"__copy__", clone, METH_NOARGS, nullptr},
+    {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__sizeof__", size_of, METH_NOARGS, nullptr},
+    {"__init_subclass__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(init_subclass)),
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS, nullptr},
+    {"_fix_weakref", fix_weakref, METH_NOARGS, nullptr},
+    {"_set_shared", set_shared, METH_O, nullptr},
+    {"_move_to", move_to, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef kGetSet[] = {
+    {"device", device, nullptr, nullptr, nullptr},    {"is_cuda", false_, nullptr, nullptr, nullptr},
+    {"is_sparse", false_, nullptr, nullptr, nullptr}, {"_shared", shared, nullptr, nullptr, nullptr},
+    {"_cdata", identity, nullptr, nullptr, nullptr},  {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 NewObject untyped_storage(const Tensor& input) { return {wrap(input.storage())}; }
+
+// The untyped storage of a storage, typed or not. New reference.
+PyObject* untyped_of(PyObject* o, DType dtype) {
+  if (PyObject_TypeCheck(o, g_base)) return Py_NewRef(o);
+  Owned untyped(PyObject_GetAttrString(o, "_untyped_storage"));
+  if (!untyped.p) PyErr_Clear();
+  CHECK(untyped.p && PyObject_TypeCheck(untyped.p, g_base), Type,
+        "set_(): argument 'source' must be Tensor or a storage, not ", Py_TYPE(o)->tp_name);
+  Owned named(PyObject_GetAttrString(o, "_dtype"));
+  DType of_storage;
+  CHECK(named.p && dtype_from(named.p, &of_storage) && of_storage == dtype, Runtime, "Expected a Storage of type ",
+        info(dtype).legacy, " or an UntypedStorage, but got type ", info(of_storage).legacy,
+        " for argument 1 'storage'");
+  return Py_NewRef(untyped.p);
+}
 
 // set_(source, offset, size, stride): the tensor on other memory.
 Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Ints> size, std::optional<Ints> stride) {
   TensorObject* t = self.get();
   Tensor from;
   if (is_tensor(source.p)) from = Tensor::borrow(source.p);
-  else
-    CHECK(source.p == Py_None || Py_TYPE(source.p) == g_type, Type,
-          "set_(): argument 'source' must be Tensor or UntypedStorage, not ", Py_TYPE(source.p)->tp_name);
-  Storage* s = source.p == Py_None ? nullptr : from.defined() ? from.storage() : of(source.p);
+  Owned typed(source.p == Py_None || from.defined() ? Py_NewRef(Py_None) : untyped_of(source.p, self.dtype()));
+  Storage* s = source.p == Py_None ? nullptr : from.defined() ? from.storage() : of(typed.p);
   int64_t item = self.item_size();
   CHECK(!s || s->device == self.device(), Runtime, "Attempted to set the storage of a tensor on device \"",
         to_text(self.device()), "\" to a storage on different device \"", to_text(s ? s->device : self.device()),
@@ -238,6 +402,22 @@ Tensor set_(const Tensor& self, Object source, int64_t offset, std::optional<Int
   return self;
 }
 
+// lazy_clone: y = x, on the same memory until either is written to        dx = dy
+struct LazyCloneBackward : Node {
+  static constexpr const char* kName = "LazyCloneBackward0";
+  static constexpr bool kStacks = true;
+  Grads backward(const Grads& dy) { return {dy[0]}; }
+};
+Tensor lazy_clone(const Tensor& input) {
+  Tensor y = tensor_over(input.storage()->lazy_clone(), Ints(input.sizes()), Ints(input.strides()), input->offset,
+                         input.dtype());
+  return record<LazyCloneBackward>(y, {input});
+}
+bool is_lazy(const Tensor& input) { return input.storage()->lazy != nullptr; }
+int64_t data_address(const Tensor& input) {
+  return input.numel() && input.storage()->data ? reinterpret_cast<int64_t>(input.data()) : 0;
+}
+
 Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat> format) {
   CHECK(!self.requires_grad() || t_grad_mode.inference, Runtime, "cannot resize variables that require grad");
   const bool resized = !(self.sizes() == IntSpan(size));
@@ -246,20 +426,28 @@ Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat>
   int64_t needed = checked_mul(checked_add(checked_numel(size), self->offset), self.item_size());
   if (format && *format != MemoryFormat::Contiguous && *format != MemoryFormat::Preserve)
     strides = ops::strides_for(empty(size, self.dtype(), Device{DeviceType::Meta, -1}), *format);
+  const int64_t had = self.storage()->bytes / self.item_size();
   if (self.storage()->bytes < needed) self.storage()->resize(needed);
   set_geometry(self.get(), size, strides, self->offset);
+  const int64_t has = self.storage()->bytes / self.item_size();
+  if (ops::g_fill_uninitialized && has > had) ops::fill_known(alias(self, {has - had}, {1}, had));
   if (resized) bump_version(self);
   return self;
 }
 
 }  // namespace
 
+Storage* storage_of(PyObject* o) { return PyObject_TypeCheck(o, g_base) ? of(o) : nullptr; }
+
 int install_storage_type(PyObject* module) {
   static PyMemberDef members[] = {
       {"__weaklistoffset__", T_PYSSIZET, offsetof(StorageObject, weakrefs), READONLY, nullptr},
+      {"__dictoffset__", T_PYSSIZET, offsetof(StorageObject, dict), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr}};
   PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("The bytes under one or more tensors.")},
                          {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                         {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                         {Py_tp_clear, reinterpret_cast<void*>(clear)},
                          {Py_tp_new, reinterpret_cast<void*>(make)},
                          {Py_tp_methods, kMethods},
                          {Py_tp_getset, kGetSet},
@@ -271,17 +459,35 @@ int install_storage_type(PyObject* module) {
                          {Py_sq_ass_item, reinterpret_cast<void*>(put)},
                          {Py_bf_getbuffer, reinterpret_cast<void*>(getbuffer)},
                          {0, nullptr}};
-  PyType_Spec spec = {"rushlight.UntypedStorage", sizeof(StorageObject), 0, Py_TPFLAGS_DEFAULT, slots};
-  g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  return g_type ? PyModule_AddObjectRef(module, "UntypedStorage", reinterpret_cast<PyObject*>(g_type)) : -1;
+  constexpr unsigned kFlags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
+  PyType_Spec base = {"rushlight.StorageBase", sizeof(StorageObject), 0, kFlags, slots};
+  g_base = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&base));
+  if (!g_base) return -1;
+  // The slots that a derived class does not take over by itself.
+  PyType_Slot own[] = {{Py_tp_doc, const_cast<char*>("The bytes under one or more tensors.")},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                       {0, nullptr}};
+  PyType_Spec spec = {"rushlight.UntypedStorage", sizeof(StorageObject), 0, kFlags, own};
+  g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, reinterpret_cast<PyObject*>(g_base)));
+  g_drop_object = drop_object;
+  return g_type && PyModule_AddObjectRef(module, "StorageBase", reinterpret_cast<PyObject*>(g_base)) == 0
+             ? PyModule_AddObjectRef(module, "UntypedStorage", reinterpret_cast<PyObject*>(g_type))
+             : -1;
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut | kLazyOk,
+  ops.def("_lazy_clone", lazy_clone, "input", kMethod | kNoOut | kAnyType,
+          "A clone that shares the memory until one of both is written to.");
+  ops.def("_is_lazy", is_lazy, "input", kNoOut | kAnyType);
+  ops.def("_data_address", data_address, "input", kNoOut | kAnyType);
+  ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType,
           "The memory under the tensor.");
   ops.def("set_", set_, "input, source=None, storage_offset=0, size=None, stride=None",
-          kMethod | kNoFunction | kNoOut | kLazyOk, "Puts the tensor on other memory.");
-  ops.def("resize_", resize_, "input, size..., *, memory_format=None", kMethod | kNoFunction | kNoOut | kLazyOk,
+          kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType, "Puts the tensor on other memory.");
+  ops.def("resize_", resize_, "input, size..., *, memory_format=None",
+          kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType,
           "Other sizes on the same storage, which grows if it must.");
 });
 

@@ -28,7 +28,11 @@ PyObject* m_numel(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->
 PyObject* m_element_size(PyObject* s, PyObject*) { return PyLong_FromLongLong(itemsize(cast(s)->dtype)); }
 PyObject* m_storage_offset(PyObject* s, PyObject*) { return PyLong_FromLongLong(cast(s)->offset); }
 PyObject* m_data_ptr(PyObject* s, PyObject*) {
-  return PyLong_FromVoidPtr(cast(s)->storage->data ? handle(s).data() : nullptr);
+  return guarded([&] {
+    cast(s)->storage->materialize();
+    const bool none = !cast(s)->storage->data || cast(s)->numel == 0;
+    return PyLong_FromVoidPtr(none ? nullptr : handle(s).data());
+  });
 }
 PyObject* m_item(PyObject* s, PyObject*) {
   return guarded([&] { return scalar_object(item(handle(s))); });

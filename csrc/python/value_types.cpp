@@ -35,36 +35,9 @@ PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr
 
 // Element types of PyTorch that no tensor of ours has: programs list and compare them. Their ids follow the real ones.
 constexpr DTypeInfo kForeignDTypes[] = {
-    {"float8_e4m3fn", "Float8_e4m3fn", 1, true, false, false, true},
-    {"float8_e4m3fnuz", "Float8_e4m3fnuz", 1, true, false, false, true},
-    {"float8_e5m2", "Float8_e5m2", 1, true, false, false, true},
-    {"float8_e5m2fnuz", "Float8_e5m2fnuz", 1, true, false, false, true},
-    {"float8_e8m0fnu", "Float8_e8m0fnu", 1, true, false, false, false},
-    {"float4_e2m1fn_x2", "Float4_e2m1fn_x2", 1, true, false, false, true},
-    {"qint8", "QInt8", 1, false, false, false, true},
-    {"quint8", "QUInt8", 1, false, false, false, false},
-    {"qint32", "QInt32", 4, false, false, false, true},
-    {"quint4x2", "QUInt4x2", 1, false, false, false, false},
+    {"qint8", "QInt8", 1, false, false, false, true},        {"quint8", "QUInt8", 1, false, false, false, false},
+    {"qint32", "QInt32", 4, false, false, false, true},      {"quint4x2", "QUInt4x2", 1, false, false, false, false},
     {"quint2x4", "QUInt2x4", 1, false, false, false, false},
-    {"bits1x8", "Bits1x8", 1, false, false, false, false},
-    {"bits2x4", "Bits2x4", 1, false, false, false, false},
-    {"bits4x2", "Bits4x2", 1, false, false, false, false},
-    {"bits8", "Bits8", 1, false, false, false, false},
-    {"bits16", "Bits16", 2, false, false, false, false},
-    {"uint1", "UInt1", 1, false, false, true, false},
-    {"uint2", "UInt2", 1, false, false, true, false},
-    {"uint3", "UInt3", 1, false, false, true, false},
-    {"uint4", "UInt4", 1, false, false, true, false},
-    {"uint5", "UInt5", 1, false, false, true, false},
-    {"uint6", "UInt6", 1, false, false, true, false},
-    {"uint7", "UInt7", 1, false, false, true, false},
-    {"int1", "Int1", 1, false, false, true, true},
-    {"int2", "Int2", 1, false, false, true, true},
-    {"int3", "Int3", 1, false, false, true, true},
-    {"int4", "Int4", 1, false, false, true, true},
-    {"int5", "Int5", 1, false, false, true, true},
-    {"int6", "Int6", 1, false, false, true, true},
-    {"int7", "Int7", 1, false, false, true, true},
 };
 constexpr int kNamedDTypes = kDTypes + static_cast<int>(std::size(kForeignDTypes));
 
@@ -88,7 +61,11 @@ PyObject* dtype_to_real(PyObject* s, PyObject*) {
 }
 PyObject* dtype_to_complex(PyObject* s, PyObject*) {
   int id = dtype_number(s);
-  return Py_NewRef(id < kDTypes ? dtype_object(to_complex(static_cast<DType>(id))) : s);
+  return guarded([&]() -> PyObject* {
+    const auto t = static_cast<DType>(id);
+    CHECK(id < kCppDTypes && is_differentiable(t), Runtime, "Unknown Complex ScalarType for ", named_info(s).legacy);
+    return Py_NewRef(dtype_object(to_complex(t)));
+  });
 }
 PyMethodDef kDTypeMethods[] = {
     {"__reduce__", named_reduce, METH_NOARGS, nullptr},     {"__copy__", named_copy, METH_NOARGS, nullptr},
@@ -279,12 +256,15 @@ PyMethodDef kSizeMethods[] = {{"numel", size_numel, METH_NOARGS, nullptr},
 
 }  // namespace
 
+bool g_bare_types = false;
+
 PyObject* dtype_object(DType t) { return g_dtypes[static_cast<int>(t)]; }
 bool dtype_from(PyObject* o, DType* out) {
   if (Py_TYPE(o) == g_dtype_type) {
     int id = dtype_number(o);
     CHECK(id < kDTypes, NotImplemented, "tensors of ", reinterpret_cast<Named*>(o)->text,
           " do not exist in rushlight: the name is there to be compared with. Use float16, bfloat16 or int8");
+    g_bare_types |= id >= kCppDTypes;
     *out = static_cast<DType>(id);
     return true;
   }

@@ -1,5 +1,7 @@
 #include "tensor/promote.h"
 
+#include "base/check.h"
+
 namespace rl {
 namespace {
 
@@ -19,6 +21,10 @@ DType complex_of(DType float_or_complex) {
 
 DType promote_types(DType a, DType b) {
   if (a == b) return a;
+  CHECK(!is_float8(a) && !is_float8(b), Runtime, "Promotion for Float8 Types is not supported, attempted to promote ",
+        info(a).legacy, " and ", info(b).legacy, "\n  Convert one of them first: x.to(torch.float32).");
+  CHECK(has_cpp_type(a) && has_cpp_type(b), Runtime, "Promotion of ", info(a).legacy, " and ", info(b).legacy,
+        " is not supported");
   int ka = kind(a), kb = kind(b);
   if (ka < kb) {
     std::swap(a, b);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/allocator.h"
@@ -90,8 +91,61 @@ Storage* Storage::borrow(void* data, int64_t bytes, void (*release)(Storage*), v
   return s;
 }
 
+// Memory of several storages, and how it is given back: the last of them takes it over again.
+struct LazyCopies {
+  int64_t refs;
+  void (*release)(Storage*);
+  void* owner;
+  bool resizable;
+};
+
+Storage* Storage::lazy_clone() {
+  if (!lazy) {
+    lazy = new LazyCopies{1, release, owner, resizable};
+    kept_apart = true;
+  }
+  Storage* s = borrow(data, bytes, nullptr, nullptr);
+  s->device = device;
+  s->resizable = true;
+  s->lazy = lazy;
+  s->kept_apart = true;
+  ++lazy->refs;
+  return s;
+}
+
+void Storage::materialize() {
+  if (!lazy) return;
+  LazyCopies* group = std::exchange(lazy, nullptr);
+  if (--group->refs == 0) {
+    release = group->release;
+    owner = group->owner;
+    resizable = group->resizable;
+    delete group;
+    return;
+  }
+  const char* from = data;
+  data = nullptr;
+  release = nullptr;
+  owner = nullptr;
+  resizable = true;
+  if (device.is_meta() || !bytes) return;
+  data = static_cast<char*>(allocate(static_cast<size_t>(bytes)));
+  std::memcpy(data, from, static_cast<size_t>(bytes));
+}
+
+void Storage::move_memory(char* to, void (*new_release)(Storage*), void* new_owner) {
+  std::memcpy(to, data, static_cast<size_t>(bytes));
+  if (release) release(this);
+  else if (data) deallocate(data, static_cast<size_t>(bytes));
+  data = to;
+  release = new_release;
+  owner = new_owner;
+  resizable = false;
+}
+
 void Storage::resize(int64_t new_bytes) {
   CHECK(resizable, Runtime, "Trying to resize storage that is not resizable");
+  materialize();
   if (new_bytes == bytes) return;
   char* fresh = nullptr;
   if (!device.is_meta() && new_bytes) {
@@ -104,7 +158,15 @@ void Storage::resize(int64_t new_bytes) {
 }
 
 void Storage::destroy() {
+  if (object) g_drop_object(this);
   if (next || previous || g_listed == this) delist(this);
+  if (lazy && lazy->refs > 1) {  // the others go on using the memory
+    --lazy->refs;
+    lazy = nullptr;
+    data = nullptr;
+    release = nullptr;
+  }
+  materialize();
   if (release) release(this);
   else if (data) deallocate(data, static_cast<size_t>(bytes));
   data = nullptr;

@@ -28,6 +28,10 @@ struct Storage {
   bool kept_apart = false;              // a node has something here that a write must copy first (autograd/apart.h)
   void (*release)(Storage*) = nullptr;  // null: the caching allocator's memory
   void* owner = nullptr;                // for `release`
+  void* object = nullptr;               // its Python object, if there is one
+  bool keeps_object = false;            // a reference to it: programs left attributes on it and have no other
+  bool shared = false;                  // in memory that other processes may map
+  struct LazyCopies* lazy = nullptr;    // its memory is also that of lazy clones, until one of them is written to
   Version version;
   uint32_t holders = 0;  // tensors that moved to other memory (x.data = y, set_) and go on counting here
   Site site;             // the line that allocated it; taken for blocks of kSiteBytes and more
@@ -38,6 +42,9 @@ struct Storage {
   static Storage* make(int64_t bytes, Device device);  // uninitialised
   static Storage* borrow(void* data, int64_t bytes, void (*release)(Storage*), void* owner);
   void resize(int64_t bytes);  // keeps the contents
+  Storage* lazy_clone();       // the same memory, until one of both is written to
+  void materialize();          // gives it memory of its own again
+  void move_memory(char* to, void (*release)(Storage*), void* owner);  // copies its contents to memory that is there
   void ref() { ++refs; }
   void unref() {
     if (--refs == 0) destroy();
@@ -53,5 +60,8 @@ struct Storage {
   void destroy();  // frees the memory; the counter lives on while somebody holds it
   void recycle();
 };
+
+// What to do with the Python object of a storage that goes.
+inline void (*g_drop_object)(Storage*) = nullptr;
 
 }  // namespace rl

@@ -76,6 +76,37 @@ def _is_alias_of(a, b):
     return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
+def _storage_address(tensor):
+    """What tells one storage from another."""
+    return tensor.untyped_storage()._cdata
+
+
+def _data_address(tensor):
+    """The address of the first element, whoever else looks at it."""
+    return _C.ops["_data_address"](tensor)
+
+
+def _is_cow_tensor(tensor):
+    """Whether its memory is shared with a lazy clone."""
+    return _C.ops["_is_lazy"](tensor)
+
+
+def _get_deterministic_fill_uninitialized_memory():
+    return rl._convert._fill
+
+
+def _set_deterministic_fill_uninitialized_memory(on):
+    rl._convert.set_fill_uninitialized_memory(on)
+
+
+def _to_dlpack(tensor):
+    return tensor.__dlpack__()
+
+
+def _from_dlpack(capsule):
+    return rl.from_dlpack(capsule)
+
+
 def _is_torch_function_enabled():
     return _C.ops["_overriding"]() == 0
 

@@ -81,7 +81,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         shares = True
     elif _ops["_is_array_like"](obj):
         result, shares = _ops["_share_array"](obj), True
-    elif hasattr(obj, "__dlpack__"):
+    elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         result, shares = from_dlpack(obj), True
     else:
         try:
@@ -91,10 +91,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         except TypeError:
             result, shares = _ops["tensor"](obj, dtype=dtype, device=device), False
             if copy is False:
-                raise ValueError("can't alias arbitrary sequence.") from None
+                raise ValueError("can't alias arbitrary sequence into a tensor.") from None
     changed = result if dtype is None and device is None else result.to(device=device, dtype=dtype)
     if copy is False and shares and changed is not result:
-        raise ValueError("can't alias tensor with dtype or device other than its own")
+        raise ValueError(_no_alias(result, changed))
     if copy and changed is result and shares:
         changed = changed.clone()
     if requires_grad and not changed.requires_grad:
@@ -104,49 +104,68 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     return changed
 
 
+def _no_alias(result, changed):
+    if result.device != changed.device:
+        return f"can't alias tensor from device '{result.device}' to '{changed.device}'."
+    return f"can't alias tensor with dtype '{_type_name(result)}' into dtype '{_type_name(changed)}'."
+
+
+def _type_name(tensor):
+    return tensor.type().removeprefix("torch.").removesuffix("Tensor")
+
+
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor on the memory of an object of another library."""
-    if isinstance(ext_tensor, Tensor):
-        return ext_tensor
-    import numpy
-
+    """A tensor on the memory of an object with `__dlpack__`, or of a DLPack capsule."""
     if not hasattr(ext_tensor, "__dlpack__"):
-        ext_tensor = _Capsule(ext_tensor)
+        if device is not None or copy is not None:
+            raise AssertionError(
+                "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+            )
+        return _ops["_from_dlpack"](ext_tensor)
+    wanted = {"max_version": (1, 0)}
+    if copy is not None:
+        wanted["copy"] = copy
+    if device is not None:
+        wanted["dl_device"] = _dlpack_device(_C.device(device))
     try:
-        array = numpy.from_dlpack(ext_tensor)
-    except BufferError:
-        array = numpy.from_dlpack(ext_tensor, copy=True)
-    if not array.flags.writeable:
-        array = array.copy()
-    result = _ops["_share_array"](array)
-    return result.clone() if copy else result
+        capsule = ext_tensor.__dlpack__(**wanted)
+    except TypeError:  # from before version 1.0 of the protocol
+        wanted.pop("max_version")
+        capsule = ext_tensor.__dlpack__(**wanted)
+    return _ops["_from_dlpack"](capsule)
 
 
-class _Capsule:
-    """A bare DLPack capsule in the clothes of the protocol."""
-
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack__(self, **kwargs):
-        return self.capsule
-
-    def __dlpack_device__(self):
-        return 1, 0
+def _dlpack_device(device):
+    if device.type != "cpu":
+        raise ValueError(f"Unknown device type {device.type} for Dlpack")
+    return 1, 0
 
 
 @method
 def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule of the memory: versioned if `max_version` allows it, of a copy if `copy` asks for one."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():
         raise BufferError("Can't export tensors with the conjugate bit set")
-    return self.numpy().__dlpack__()
+    if self.layout is not _C.strided:
+        raise BufferError("Can't export tensors with layout other than torch.strided")
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
+    if self.device.type != "cpu":
+        raise BufferError(f"Cannot pack tensors on {self.device}")
+    if dl_device is not None and tuple(dl_device) != (1, 0):
+        raise BufferError(f"cannot move a tensor of the CPU to the device {tuple(dl_device)} of DLPack")
+    versioned = max_version is not None and max_version[0] >= 1
+    return _ops["_to_dlpack"](self.clone() if copy else self, versioned, bool(copy))
 
 
 @method
 def __dlpack_device__(self):
-    return 1, 0
+    """The number that DLPack has for the device, and its index."""
+    return _dlpack_device(self.device)
 
 
 @method
@@ -315,6 +334,10 @@ _tensor_classes = set(_types.values())
 
 def set_default_dtype(d):
     """The type of new float tensors from now on."""
+    if d.is_floating_point and d.itemsize == 1:
+        raise TypeError(
+            f"only floating-point types with arithmetic are supported as the default type, not {d}"
+        )
     _ops["_set_default_dtype"](d)
 
 
@@ -364,6 +387,7 @@ def typename(obj):
 _STRICTNESS = ("default", "warn", "error")
 # What was asked for. Every kernel here is deterministic anyway; what PyTorch refuses is refused all the same.
 _deterministic, _warn_only = False, False
+_fill = True  # torch.utils.deterministic.fill_uninitialized_memory
 
 
 def alert_not_deterministic(name):
@@ -393,6 +417,16 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
         )
     _deterministic, _warn_only = mode, bool(warn_only)
     _ops["_set_deterministic"](get_deterministic_debug_mode())
+    _ops["_set_fill_uninitialized"](mode and _fill)
+
+
+def set_fill_uninitialized_memory(on):
+    """Whether empty() and resize_() fill new memory while deterministic algorithms are asked for."""
+    global _fill
+    if not isinstance(on, bool):
+        raise TypeError(f"fill_uninitialized_memory must be a bool, not {type(on).__name__}")
+    _fill = on
+    _ops["_set_fill_uninitialized"](_deterministic and on)
 
 
 def are_deterministic_algorithms_enabled():
@@ -416,6 +450,7 @@ def set_deterministic_debug_mode(debug_mode):
     strictness = _STRICTNESS.index(debug_mode) if isinstance(debug_mode, str) else int(debug_mode)
     _deterministic, _warn_only = strictness > 0, strictness == 1
     _ops["_set_deterministic"](strictness)
+    _ops["_set_fill_uninitialized"](_deterministic and _fill)
 
 
 def get_deterministic_debug_mode():
@@ -450,10 +485,10 @@ def is_warn_always_enabled():
 
 
 __all__ = [
-    *_types, "_tensor_classes", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
+    *_types, "_tensor_classes", "use_deterministic_algorithms", "set_deterministic_debug_mode", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
     "get_deterministic_debug_mode", "get_num_interop_threads", "is_complex",
     "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_nonzero", "is_signed",
     "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "set_default_device",
-    "set_default_dtype", "set_default_tensor_type", "set_deterministic_debug_mode",
-    "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename", "use_deterministic_algorithms",
+    "set_default_dtype", "set_default_tensor_type",
+    "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename",
 ]  # fmt: skip

@@ -1,6 +1,8 @@
 """Functions of the package that live in submodules which few programs need: found when first asked for."""
 
 HOMES = {
+    "_storage_classes": "storage",
+    "_test_parallel_materialize": "_rare",
     "AcceleratorError": "cuda",
     "BoolType": "_rare",
     "DeviceObjType": "_rare",

@@ -86,20 +86,18 @@ def register_post_accumulate_grad_hook(self, hook):
 @method
 def storage(self):
     """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
-    from .storage import TypedStorage
+    from ._typed_storage import _warn_typed_storage_removal
 
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+    _warn_typed_storage_removal()
+    return self._typed_storage()
 
 
 @method
 def storage_type(self):
     """The class of storage()."""
-    from . import storage
+    from . import _typed_storage
 
-    for kind in vars(storage).values():
-        if getattr(kind, "dtype", None) is self.dtype:
-            return kind
-    raise TypeError(f"there is no class of storages of {self.dtype}: use untyped_storage()")
+    return getattr(_typed_storage, self._typed_storage()._pickle_storage_type())
 
 
 @method

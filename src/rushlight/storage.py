@@ -1,106 +1,40 @@
 """torch.storage: the memory under tensors, as bytes (UntypedStorage) or as elements (TypedStorage)."""
 
 import rushlight as rl
+from rushlight._C import StorageBase as StorageBase
 from rushlight._C import UntypedStorage as UntypedStorage
 from rushlight._tensor import method
 
-__all__ = ["TypedStorage", "UntypedStorage"]
-
-
-class TypedStorage:
-    """A storage seen as elements of one type: what the deprecated Tensor.storage() gives."""
-
-    def __init__(self, *, wrap_storage, dtype, _internal=False):
-        if dtype is None:
-            raise RuntimeError("TypedStorage: argument 'dtype' must be given")
-        self._untyped_storage = wrap_storage
-        self.dtype = dtype
-
-    def _elements(self):
-        count = self._untyped_storage.nbytes() // self.dtype.itemsize
-        return rl.empty(0, dtype=self.dtype).set_(self._untyped_storage, 0, (count,), (1,))
-
-    def untyped(self):
-        return self._untyped_storage
-
-    @property
-    def device(self):
-        return self._untyped_storage.device
-
-    def __len__(self):
-        return self._untyped_storage.nbytes() // self.dtype.itemsize
-
-    size = _size = __len__
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._elements()[index].item()
-
-    def __setitem__(self, index, value):
-        self._elements()[index] = value
-
-    def __iter__(self):
-        return iter(self.tolist())
-
-    def tolist(self):
-        return self._elements().tolist()
-
-    def nbytes(self):
-        return self._untyped_storage.nbytes()
-
-    def data_ptr(self):
-        return self._untyped_storage.data_ptr()
-
-    def element_size(self):
-        return self.dtype.itemsize
-
-    def fill_(self, value):
-        self._elements().fill_(value)
-        return self
-
-    def copy_(self, source, non_blocking=None):
-        self._elements().copy_(source._elements())
-        return self
-
-    def clone(self):
-        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
-
-    def cpu(self):
-        return self
-
-    def is_shared(self):
-        return self._untyped_storage.is_shared()
-
-    def __repr__(self):
-        values = "\n".join(f" {v}" for v in self.tolist())
-        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
-        return f"{values}\n[{kind} of size {len(self)}]"
+__all__ = ["TypedStorage", "UntypedStorage"]  # noqa: F822
 
 
 def _method(name):
     def attach(function):
-        if not hasattr(UntypedStorage, name):
-            setattr(UntypedStorage, name, function)
+        setattr(StorageBase, name, function)
         return function
 
     return attach
 
 
-@method
-def storage(self):
-    """The storage as elements of the tensor's type; untyped_storage() is the newer way."""
-    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+def _meta_checked(storage, error, message):
+    if storage.device.type == "meta":
+        raise error(message)
 
 
 def _bytes(untyped):
     """A byte tensor that looks at a storage."""
-    return rl.empty(0, dtype=rl.uint8).set_(untyped, 0, (untyped.nbytes(),), (1,))
+    tensor = rl.empty(0, dtype=rl.uint8, device=untyped.device)
+    return tensor.set_(untyped, 0, (untyped.nbytes(),), (1,))
+
+
+_NO_DATA = "Cannot copy out of meta tensor; no data!"
+_ON_CPU = "{}: only available on CPU"
 
 
 @_method("cpu")
 def _cpu(self):
     """Itself: it is on the CPU."""
+    _meta_checked(self, NotImplementedError, _NO_DATA)
     return self
 
 
@@ -111,6 +45,13 @@ def _cuda(self, device=None, non_blocking=False):
     raise AssertionError(_NONE)
 
 
+@_method("to")
+def _to(self, *, device, non_blocking=False):
+    """On a device: itself, or (meta) a storage of its size without memory."""
+    device = rl.device(device) if not isinstance(device, rl.device) else device
+    return self if device == self.device else UntypedStorage(self.nbytes(), device=device)
+
+
 @_method("untyped")
 def _untyped(self):
     return self
@@ -119,11 +60,39 @@ def _untyped(self):
 @_method("tolist")
 def _tolist(self):
     """The bytes as numbers."""
+    _meta_checked(self, NotImplementedError, "Not available for 'meta' device type")
     return _bytes(self).tolist()
+
+
+@_method("type")
+def _type(self, dtype=None, non_blocking=False):
+    """The name of its class, or what it is as another one."""
+    if dtype is None:
+        return f"torch.storage.{type(self).__name__}"
+    from ._typed_storage import _rebuilt
+
+    return _rebuilt(self, rl.uint8)._to(dtype)
+
+
+@_method("new")
+def _new(self):
+    """A storage of no bytes on the same device."""
+    return type(self)(0, device=self.device)
+
+
+@_method("byteswap")
+def _byteswap(self, dtype):
+    """Turns the order of the bytes of every element, in place."""
+    size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+    if size > 1:
+        elements = _bytes(self)[: self.nbytes() // size * size].view(-1, size)
+        elements.copy_(elements.flip(1))
 
 
 @_method("pin_memory")
 def _pin_memory(self, device="cuda"):
+    if self.device.type != "cpu":
+        raise TypeError(f"cannot pin '{self.type()}' only CPU memory can be pinned")
     return self
 
 
@@ -134,15 +103,45 @@ def _is_pinned(self, device="cuda"):
 
 @_method("share_memory_")
 def _share_memory_(self):
-    return self
+    """Moves the bytes to memory that other processes may map; tensors on it move along."""
+    from .multiprocessing.reductions import share_storage
+
+    _meta_checked(self, RuntimeError, _ON_CPU.format("_share_filename_cpu_"))
+    return share_storage(self)
+
+
+@_method("_share_fd_cpu_")
+def _share_fd_cpu_(self, *args):
+    _meta_checked(self, RuntimeError, _ON_CPU.format("_share_fd_cpu_"))
+    return self.share_memory_()
+
+
+@_method("_share_filename_cpu_")
+def _share_filename_cpu_(self, *args):
+    _meta_checked(self, RuntimeError, _ON_CPU.format("_share_filename_cpu_"))
+    return self.share_memory_()
 
 
 @_method("is_shared")
 def _is_shared(self):
-    """Whether other processes see this memory."""
-    from .multiprocessing.reductions import _files
+    """Whether other processes may map its memory."""
+    return self._shared
 
-    return self.data_ptr() in _files
+
+@_method("_write_file")
+def _write_file(self, file, is_real_file, save_size, element_size):
+    _meta_checked(self, NotImplementedError, _NO_DATA)
+    if save_size:
+        file.write((self.nbytes() // element_size).to_bytes(8, "little"))
+    file.write(memoryview(self))
+
+
+@_method("__repr__")
+def _repr(self):
+    if self.device.type == "meta":
+        return f"...\n[{self.type()}(device={self.device}) of size {len(self)}]"
+    values = "\n".join(f" {v}" for v in self.tolist())
+    return f"{values}\n[{self.type()}(device={self.device}) of size {len(self)}]"
 
 
 def _from_file(filename, shared=False, nbytes=0):
@@ -151,6 +150,8 @@ def _from_file(filename, shared=False, nbytes=0):
     import mmap
     import os
 
+    if isinstance(filename, int):
+        raise TypeError("from_file(): argument 'filename' must be str, not int")
     nbytes = int(nbytes)
     if shared:
         with open(filename, "r+b" if os.path.exists(filename) else "w+b") as f:
@@ -163,20 +164,49 @@ def _from_file(filename, shared=False, nbytes=0):
             if nbytes > size:
                 raise RuntimeError(f"from_file: {filename} has {size} bytes, {nbytes} were asked for")
             mapped = mmap.mmap(f.fileno(), nbytes or size, access=mmap.ACCESS_COPY) if size else b""
-    return _over(mapped)
+    storage = _over(mapped)
+    storage._filename = os.fspath(filename)
+    storage._set_shared(bool(shared))
+    return storage
 
 
 def _from_buffer(buffer, byte_order="native", *, count=-1, offset=0, dtype=None):
-    """A copy of the bytes of an object."""
-    data = memoryview(buffer).cast("B")[offset:]
-    return _over(bytearray(data if count < 0 else data[:count]))
+    """A copy of the bytes of an object; of numbers in another byte order with `dtype`."""
+    import sys
+
+    data = memoryview(buffer).cast("B")
+    size = 1 if dtype is None else dtype.itemsize
+    if byte_order not in ("native", "big", "little"):
+        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+    if dtype is None and byte_order != "native":
+        raise TypeError("from_buffer() with a byte_order needs the dtype of the elements")
+    if offset < 0 or offset > len(data):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({len(data)}), but got {offset}"
+        )
+    if count < 0 and (len(data) - offset) % size:
+        raise ValueError(f"buffer size ({len(data)}) must be a multiple of element size ({size})")
+    wanted = len(data) - offset if count < 0 else count * size
+    if offset + wanted > len(data):
+        raise ValueError(
+            f"buffer has only {len(data) - offset} bytes after offset {offset}, but {wanted} are needed"
+        )
+    storage = _over(bytearray(data[offset : offset + wanted]))
+    if byte_order not in ("native", sys.byteorder) and dtype is not None:
+        storage.byteswap(dtype)
+    return storage
 
 
 _method("from_file")(staticmethod(_from_file))
 _method("from_buffer")(staticmethod(_from_buffer))
-_item = vars(UntypedStorage)["__getitem__"]
+_method("filename")(
+    property(lambda self: getattr(self, "_filename", None), doc="The file that it is mapped from.")
+)
+_item = vars(StorageBase)["__getitem__"]
+_put = vars(StorageBase)["__setitem__"]
 
 
+@_method("__getitem__")
 def _getitem(self, index):
     """A byte, or (a slice without steps) a storage on part of this memory."""
     if not isinstance(index, slice):
@@ -187,7 +217,16 @@ def _getitem(self, index):
     return _over(memoryview(self)[start : max(start, stop)])
 
 
-setattr(UntypedStorage, "__getitem__", _getitem)  # noqa: B010
+@_method("__setitem__")
+def _setitem(self, index, value):
+    """Sets a byte, or all of a slice."""
+    if not isinstance(index, slice):
+        return _put(self, index, value)
+    start, stop, step = index.indices(self.nbytes())
+    if step != 1:
+        raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+    _bytes(self)[start : max(start, stop)] = value
+    return None
 
 
 def _over(buffer):
@@ -197,41 +236,6 @@ def _over(buffer):
     return rl.frombuffer(buffer, dtype=rl.uint8).untyped_storage()
 
 
-class _Legacy(type):
-    """FloatStorage and its kin: storages of one element type, by length or from numbers."""
-
-    def __call__(cls, *args):
-        if args and not isinstance(args[0], int):
-            return TypedStorage(
-                wrap_storage=rl.tensor(list(args[0]), dtype=cls.dtype).untyped_storage(), dtype=cls.dtype
-            )
-        size = args[0] if args else 0
-        return TypedStorage(wrap_storage=UntypedStorage(size * cls.dtype.itemsize), dtype=cls.dtype)
-
-    def __instancecheck__(cls, instance):
-        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
-
-    def from_buffer(cls, buffer, byte_order="native", *, count=-1, offset=0):
-        bytes_ = -1 if count < 0 else count * cls.dtype.itemsize
-        data = UntypedStorage.from_buffer(buffer, count=bytes_, offset=offset)
-        return TypedStorage(wrap_storage=data, dtype=cls.dtype)
-
-    def from_file(cls, filename, shared=False, size=0):
-        data = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
-        return TypedStorage(wrap_storage=data, dtype=cls.dtype)
-
-
-_LEGACY = {
-    "Double": rl.float64, "Float": rl.float32, "Half": rl.float16, "BFloat16": rl.bfloat16, "Long": rl.int64,
-    "Int": rl.int32, "Short": rl.int16, "Char": rl.int8, "Byte": rl.uint8, "Bool": rl.bool,
-    "ComplexFloat": rl.complex64, "ComplexDouble": rl.complex128,
-}  # fmt: skip
-for _name, _dtype in _LEGACY.items():
-    globals()[f"{_name}Storage"] = _Legacy(
-        f"{_name}Storage", (), {"dtype": _dtype, "__module__": "rushlight"}
-    )
-
-
 def _load_from_bytes(data):
     """What plain pickles of PyTorch's storages call."""
     import io
@@ -239,6 +243,31 @@ def _load_from_bytes(data):
     return rl.load(io.BytesIO(data), weights_only=False)
 
 
+@method
+def _typed_storage(self):
+    """The storage as elements, without the warning that storage() gives."""
+    from ._typed_storage import _rebuilt
+
+    return _rebuilt(self.untyped_storage(), self.dtype)
+
+
+# The rest is loaded when it is asked for: programs have little to do with typed storages.
+_TYPED = {
+    "_LegacyStorage", "_StorageBase", "_always_warn_typed_storage_removal", "_dtype_to_storage_type_map",
+    "_get_always_warn_typed_storage_removal", "_get_storage_from_sequence", "_reset_warn_typed_storage_removal",
+    "_set_always_warn_typed_storage_removal", "_storage_classes", "_storage_type_to_dtype_map",
+    "_get_dtype_from_pickle_storage_type", "_warn_typed_storage_removal", "TypedStorage",
+}  # fmt: skip
+
 from rushlight._missing import teach as _teach  # noqa: E402
 
-__getattr__ = _teach(__name__)
+_missing = _teach(__name__)
+
+
+def __getattr__(name):
+    if name in _TYPED or name.endswith("Storage"):
+        from rushlight import _typed_storage as typed
+
+        if hasattr(typed, name):
+            return getattr(typed, name)
+    return _missing(name)

@@ -290,7 +290,6 @@ def test_numpy_values_are_a_choice():
     "make, words",
     [
         (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized.*dequantize"),
-        (lambda: torch.ones(2).to(torch.float8_e4m3fn), "float8_e4m3fn.*rushlight"),
         (lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]), "nested tensors.*unbind"),
         (lambda: torch.eye(4).to_sparse_bsc((2, 2)), "sparse_bsc are not supported"),
     ],

@@ -94,7 +94,7 @@ def test_more_than_65535_entries():
 def test_helpers():
     s = rl.serialization
     assert s.normalize_storage_type(rl.FloatStorage) is rl.FloatStorage
-    assert s.storage_to_tensor_type(rl.ones(2).storage()) is rl.FloatTensor
+    assert s.storage_to_tensor_type(rl.ones(2)._typed_storage()) is rl.FloatTensor
     assert (s.MAGIC_NUMBER, s.PROTOCOL_VERSION) == (
         torch.serialization.MAGIC_NUMBER,
         torch.serialization.PROTOCOL_VERSION,

@@ -222,3 +222,43 @@ def test_files_that_are_not_what_their_descriptor_says(tmp_path):
     for buffering in (0, -1):
         with open(tmp_path / "w.pt", "rb", buffering) as f:
             assert rl.load(f).sum() == rl.arange(100_000.0).sum()
+
+
+def test_a_file_object_is_flushed(tmp_path):
+    with open(tmp_path / "x.pt", "wb") as f:
+        rl.save({"a": rl.ones(2)}, f)
+        assert rl.load(tmp_path / "x.pt")["a"].tolist() == [1.0, 1.0]
+
+
+def test_a_large_file_is_replaced_while_readers_keep_the_old_one(tmp_path):
+    path = tmp_path / "x.pt"
+    rl.save(rl.zeros(3 << 20), path)  # large enough that its blocks are given back apart from the saving
+    with open(path, "rb") as old:
+        rl.save(rl.ones(3 << 20), path)
+        assert rl.load(path)[-1] == 1
+        assert rl.load(old)[-1] == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["x.pt"]
+
+
+def test_saving_leaves_storages_resizable():
+    x = rl.ones(4)
+    rl.save(x, io.BytesIO())
+    assert x.untyped_storage().resizable()
+    x.numpy()
+    assert not x.untyped_storage().resizable()  # the array looks at its memory
+
+
+def test_memory_is_read_as_files_are():
+    buffer = io.BytesIO()
+    rl.save({"x": rl.arange(1 << 17), "y": rl.ones(3)}, buffer)
+    buffer.seek(0)
+    loaded = rl.load(buffer)
+    assert rl.equal(loaded["x"], rl.arange(1 << 17)) and loaded["y"].tolist() == [1.0, 1.0, 1.0]
+    buffer.seek(0)
+    buffer.truncate()  # no tensor holds on to it
+    damaged = io.BytesIO()
+    rl.save(rl.arange(1 << 17), damaged)
+    damaged.getbuffer()[1 << 16] ^= 1
+    damaged.seek(0)
+    with pytest.raises(RuntimeError, match="do not match their checksum"):
+        rl.load(damaged)

@@ -212,9 +212,17 @@ class _TensorType(type):
         raise TypeError(f"type torch.cuda.{cls.__name__} not available. {_NONE}.")
 
 
+def _not_of_storages(*args, **kwargs):
+    raise RuntimeError("Not available for CUDA storage")
+
+
+_STORAGE_METHODS = dict.fromkeys(
+    ("from_buffer", "_new_with_weak_ptr", "_new_shared_filename"), staticmethod(_not_of_storages)
+)
 for _name in ["Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"]:
     for _kind in ("Tensor", "Storage"):
-        globals()[_name + _kind] = _TensorType(_name + _kind, (), {"__module__": __name__, "is_cuda": True})
+        _space = {"__module__": __name__, "is_cuda": True, **(_STORAGE_METHODS if _kind == "Storage" else {})}
+        globals()[_name + _kind] = _TensorType(_name + _kind, (), _space)
 
 
 TYPE_CHECKING = False

@@ -54,26 +54,24 @@ def _address(tensor):
 
 def is_shared(tensor):
     """Whether the tensor's memory is shared with other processes."""
-    return tensor.numel() == 0 or _address(tensor) in _files
+    return tensor.numel() == 0 or tensor.untyped_storage().is_shared()
+
+
+def share_storage(storage):
+    """Move a storage into shared memory, in place: the tensors on it stay on it."""
+    if storage.is_shared() or not storage.nbytes():
+        storage._set_shared(True)
+        return storage
+    flat = _map(_new_file(storage.nbytes()), storage.nbytes())
+    storage._move_to(flat.untyped_storage())
+    return storage
 
 
 def share_memory_(tensor):
-    """Move the tensor into shared memory, in place. A view of a larger tensor gets memory of its own."""
+    """Move the memory under a tensor into shared memory, in place."""
     if tensor.device.type != "cpu":
         raise RuntimeError(f"share_memory_ needs a tensor on the CPU, got one on {tensor.device}")
-    if is_shared(tensor):
-        return tensor
-    with rl.no_grad():
-        source = tensor.detach()
-        plain = source.contiguous()
-        size = plain.numel() * plain.element_size()
-        flat = _map(_new_file(size), size)
-        shared = flat.view(plain.dtype).view(plain.shape)
-        shared.copy_(plain)
-        if not source.is_contiguous() and source.is_contiguous(memory_format=rl.channels_last):
-            shared = flat.view(plain.dtype).as_strided(source.shape, source.stride())
-            shared.copy_(source)
-        tensor.data = shared
+    tensor.untyped_storage().share_memory_()
     return tensor
 
 
@@ -88,6 +86,7 @@ def _as_kind(tensor, kind, requires_grad):
 
 def _rebuild(kind, fd, size, dtype, shape, stride, offset, requires_grad):
     flat = _map(fd.detach(), size)
+    flat.untyped_storage()._set_shared(True)
     tensor = flat.view(getattr(rl, dtype)).as_strided(shape, stride, offset)
     return _as_kind(tensor, kind, requires_grad)
 
@@ -107,13 +106,38 @@ def reduce_tensor(tensor):
     kind, dtype = type(tensor), str(tensor.dtype).rpartition(".")[2]
     if tensor.numel() == 0:
         return _rebuild_empty, (kind, dtype, tuple(tensor.shape), tensor.requires_grad)
-    share_memory_(tensor)
+    if _address(tensor) not in _files:  # of a file, say: shared, but by no descriptor of ours
+        tensor = tensor.clone() if tensor.is_shared() else tensor
+        share_memory_(tensor)
     fd, size = _files[_address(tensor)]
     place = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
     return _rebuild, (kind, DupFd(fd), size, dtype, *place, tensor.requires_grad)
 
 
+def _rebuild_storage(kind, fd, size, dtype):
+    if fd is None:
+        untyped = kind(0)
+    else:
+        untyped = _map(fd.detach(), size).untyped_storage()
+        untyped._set_shared(True)
+    if dtype is None:
+        return untyped
+    return rl.TypedStorage(wrap_storage=untyped, dtype=getattr(rl, dtype), _internal=True)
+
+
+def reduce_storage(storage):
+    untyped = storage if isinstance(storage, rl.UntypedStorage) else storage._untyped_storage
+    dtype = None if untyped is storage else str(storage._dtype).rpartition(".")[2]
+    if not untyped.nbytes():
+        return _rebuild_storage, (rl.UntypedStorage, None, 0, dtype)
+    untyped.share_memory_()
+    fd, size = _files[untyped.data_ptr()]
+    return _rebuild_storage, (rl.UntypedStorage, DupFd(fd), size, dtype)
+
+
 def init_reductions():
-    """Teach multiprocessing to send tensors."""
+    """Teach multiprocessing to send tensors and storages."""
+    ForkingPickler.register(rl.UntypedStorage, reduce_storage)
+    ForkingPickler.register(rl.storage.TypedStorage, reduce_storage)
     ForkingPickler.register(rl.Tensor, reduce_tensor)
     ForkingPickler.register(rl.nn.Parameter, reduce_tensor)

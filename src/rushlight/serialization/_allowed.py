@@ -14,7 +14,8 @@ from rushlight.serialization._vm import UnpicklingError, shown
 
 _DTYPES = [
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
-    "float32", "float64", "complex32", "complex64", "complex128",
+    "float32", "float64", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
 ]  # fmt: skip
 _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
@@ -81,8 +82,6 @@ def absent(full):
         return "the file holds quantized tensors, which rushlight does not have: save their dequantize()"
     if full == "torch._utils._rebuild_nested_tensor":
         return "the file holds nested tensors, which rushlight does not have: save their unbind()"
-    if module == "torch" and name.startswith(("float8_", "float4_", "bits")):
-        return f"the file holds elements of type {full}, which rushlight does not have: save them as bfloat16"
     return None
 
 

@@ -87,7 +87,8 @@ def _moved(array, reader):
 def _placed(tensor, reader):
     storage = tensor.untyped_storage()
     placed = reader.make("cpu", tensor.dtype, storage.nbytes(), lambda: tensor)
-    if placed.data_ptr() == storage.data_ptr() and placed.device == storage.device:
+    moved = placed._untyped_storage
+    if moved.data_ptr() == storage.data_ptr() and moved.device == storage.device:
         return tensor
     return tensor_of(placed, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
 

@@ -84,7 +84,7 @@ def normalize_storage_type(storage_type):
 def storage_to_tensor_type(storage):
     """torch.FloatTensor for a storage of floats."""
     names = {getattr(rl, dtype): name for name, dtype in STORAGE_NAMES.items()}
-    return getattr(rl, names[storage.dtype].replace("Storage", "Tensor"))
+    return getattr(rl, names[storage._dtype].replace("Storage", "Tensor"))
 
 
 def _get_restore_location(map_location):

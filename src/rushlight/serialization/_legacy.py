@@ -9,7 +9,7 @@ import sys
 import rushlight as rl
 from rushlight.serialization._allowed import SafeHooks, file_name, storage_types
 from rushlight.serialization._read import run_safely, storage_id
-from rushlight.serialization._storage import StorageType, tensor_of, tensor_over_storage, typed
+from rushlight.serialization._storage import StorageType, bytes_of, tensor_of, tensor_over_storage, typed
 from rushlight.serialization._vm import Machine, UnpicklingError, globals_of, shown
 
 PROTOCOL_VERSION = 1001
@@ -164,9 +164,9 @@ def _part(whole, view):
         raise UnpicklingError("a view of a storage begins or ends outside of it")
     if whole.device.type == "meta":
         return whole
-    item = whole.dtype.itemsize
-    data = tensor_over_storage(whole.untyped()).numpy()[offset * item : (offset + count) * item]
-    return typed(rl.from_numpy(data), whole.dtype)
+    item = whole._dtype.itemsize
+    data = tensor_over_storage(bytes_of(whole)).numpy()[offset * item : (offset + count) * item]
+    return typed(rl.from_numpy(data), whole._dtype)
 
 
 def load_tar(data, reader, name):

@@ -1,6 +1,7 @@
 """Where the storages of a file go: map_location in all its forms."""
 
 import rushlight as rl
+from rushlight.serialization._storage import bytes_of
 from rushlight.storage import TypedStorage, UntypedStorage
 
 _packages: list = []  # (priority, tag function, restore function)
@@ -75,7 +76,7 @@ class Placement:
         """The typed storage, moved."""
         if self.is_nowhere(location):
             return storage
-        untyped = storage.untyped()
+        untyped = bytes_of(storage)
         if self.function is None:
             moved = default_restore_location(untyped, self._target(location))
         else:
@@ -83,11 +84,15 @@ class Placement:
             if moved is None:
                 moved = default_restore_location(untyped, location)
         if isinstance(moved, TypedStorage):
-            moved = moved.untyped()
+            moved = moved._untyped_storage
         if not isinstance(moved, UntypedStorage):
             raise TypeError(f"map_location must give a storage or None, not a {type(moved).__name__}")
         if moved.nbytes() < untyped.nbytes():
             raise RuntimeError(
                 f"map_location gave a storage of {moved.nbytes()} bytes for one of {untyped.nbytes()}"
             )
-        return storage if moved is untyped else TypedStorage(wrap_storage=moved, dtype=storage.dtype)
+        return (
+            storage
+            if moved is untyped
+            else TypedStorage(wrap_storage=moved, dtype=storage._dtype, _internal=True)
+        )

@@ -87,9 +87,9 @@ class _TensorPickling:
         if isinstance(obj, rl.UntypedStorage):
             return _Bare(self._stored(tensor_over_storage(obj), None)[0])
         if isinstance(obj, TypedStorage):
-            name = storage_name(obj.dtype)
+            name = storage_name(obj._dtype)
             return _Bare(
-                self._stored(obj._elements() if name else tensor_over_storage(obj.untyped()), name)[0]
+                self._stored(obj._elements() if name else tensor_over_storage(obj._untyped_storage), name)[0]
             )
         others = getattr(super(), "reducer_override", None)
         return others(obj) if others else NotImplemented

@@ -7,7 +7,7 @@ import sys
 import rushlight as rl
 from rushlight.serialization import _options
 from rushlight.serialization._replace import replacing
-from rushlight.serialization._storage import tensor_over_storage
+from rushlight.serialization._storage import bytes_of, tensor_over_storage
 from rushlight.serialization._zip import ZipReader, ZipWriter
 from rushlight.storage import TypedStorage
 
@@ -87,7 +87,7 @@ class PyTorchFileWriter:
         if isinstance(data, str):
             data = data.encode()
         if isinstance(data, (TypedStorage, rl.UntypedStorage)):
-            data = tensor_over_storage(data.untyped())
+            data = tensor_over_storage(bytes_of(data))
         elif not isinstance(data, bytes):
             raise TypeError(f"a record must be text, bytes or a storage, not a {type(data).__name__}")
         if not 0 <= size <= len(data):

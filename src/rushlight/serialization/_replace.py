@@ -4,8 +4,11 @@ loses its power may lose the last file too, unless `utils.serialization.config.s
 
 import contextlib
 import os
+import threading
 
 from rushlight.serialization import _options
+
+_LARGE = 8 << 20
 
 
 @contextlib.contextmanager
@@ -31,13 +34,26 @@ def replacing(path):
             with contextlib.suppress(OSError):
                 os.fchmod(out.fileno(), os.stat(path).st_mode & 0o7777)
             _give_name(out, temporary)
+        old = _held(path)
         os.replace(temporary, path)
+        if old is not None:
+            threading.Thread(target=os.close, args=(old,), daemon=True).start()
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
     if _options.config.save.sync:
         _sync_folder(folder)
+
+
+def _held(path):
+    """A descriptor of a large file that is about to be replaced: the system gives its memory and blocks back when the
+    last reference goes, which takes longer than writing the new file, and so waits in a thread of its own.
+    """
+    with contextlib.suppress(OSError):
+        if os.stat(path).st_size >= _LARGE:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return None
 
 
 def _sync_folder(folder):

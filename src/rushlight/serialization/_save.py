@@ -56,6 +56,8 @@ def save(
             "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
         )
     write(obj, f, "archive", *options)
+    if hasattr(f, "flush"):  # who opens the file by its name next finds all of it
+        f.flush()
 
 
 def _write_zip(obj, f, name, storages, pickle_module, protocol, without_byteorder):
@@ -93,7 +95,7 @@ def _write_legacy(obj, f, name, storages, pickle_module, protocol, without_byteo
     for tensor, item in storages.found:
         contents = _contents(tensor)
         f.write(struct.pack("<q", len(contents) // item))
-        f.write(memoryview(contents.numpy()) if len(contents) else b"")
+        f.write(memoryview(contents._memory()) if len(contents) else b"")
 
 
 def _contents(tensor):

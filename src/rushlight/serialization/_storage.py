@@ -49,26 +49,32 @@ def tensor_over_storage(storage):
 
 def typed(data, dtype):
     """The storage of a 1-d byte tensor, as elements of a type."""
-    return TypedStorage(wrap_storage=data.untyped_storage(), dtype=dtype)
+    return TypedStorage(wrap_storage=data.untyped_storage(), dtype=dtype, _internal=True)
+
+
+def bytes_of(storage):
+    """The storage of bytes under a storage of any kind."""
+    return storage if isinstance(storage, rl.UntypedStorage) else storage._untyped_storage
 
 
 def tensor_of(storage, offset, size, stride, dtype=None):
     """A tensor that looks at a storage; every number comes from a file, so each is checked."""
-    dtype = storage.dtype if dtype is None else dtype
+    dtype = storage._dtype if dtype is None else dtype
+    untyped = bytes_of(storage)
     if not isinstance(dtype, rl.dtype):
         raise ValueError(f"{shown(dtype)} is not a type of elements")
     size, stride = _whole(size, "size"), _whole(stride, "stride")
     (offset,) = _whole((offset,), "offset")
     if len(size) != len(stride) or len(size) > 64:
         raise ValueError(f"a tensor with {len(size)} sizes and {len(stride)} strides is not possible")
-    available = storage.nbytes() // dtype.itemsize
+    available = untyped.nbytes() // dtype.itemsize
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if 0 not in size and last >= available:
         raise ValueError(
             f"the tensor needs element {last} of a storage that has {available}: the file is damaged"
         )
-    empty = rl.empty(0, dtype=dtype, device=storage.device)
-    return empty.set_(storage.untyped(), offset, size, stride)
+    empty = rl.empty(0, dtype=dtype, device=untyped.device)
+    return empty.set_(untyped, offset, size, stride)
 
 
 def _whole(numbers, what):

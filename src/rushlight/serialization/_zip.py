@@ -38,7 +38,7 @@ class ZipWriter:
         raw = name.encode()
         tensor = None if isinstance(data, bytes) else data
         if tensor is not None:
-            data = memoryview(tensor.numpy()) if len(tensor) else b""
+            data = memoryview(tensor._memory()) if len(tensor) else b""
         size, start = len(data), self.at
         crc = 0
         if self.checksums and checksum:
@@ -201,9 +201,11 @@ class ZipReader:
             except RuntimeError as e:
                 raise self._damaged(f"entry {shown(entry)}: {e}") from None
         else:
-            view = memoryview(tensor.numpy()) if len(tensor) else memoryview(b"")
+            view = memoryview(tensor._memory()) if len(tensor) else memoryview(b"")
             if at is None:
                 self._inflate(view, entry, info)
+            elif type(self.f) is io.BytesIO and len(tensor):  # by all threads, new pages included
+                tensor.copy_(rl.frombuffer(self.f.getbuffer(), dtype=rl.uint8)[at : at + len(tensor)])
             else:
                 self.f.seek(at)
                 self._fill(view, self.f, entry)

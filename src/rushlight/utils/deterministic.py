@@ -1,3 +1,20 @@
-"""torch.utils.deterministic: whether new memory is filled. Kept for programs that set it; kernels here are deterministic."""
+"""torch.utils.deterministic: whether new memory is filled while deterministic algorithms are asked for."""
 
-fill_uninitialized_memory = True
+import sys
+import types
+
+from rushlight import _convert
+
+
+class _Module(types.ModuleType):
+    @property
+    def fill_uninitialized_memory(self):
+        """Whether empty() and resize_() fill what they allocate, under use_deterministic_algorithms(True)."""
+        return _convert._fill
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, on):
+        _convert.set_fill_uninitialized_memory(on)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -9,7 +9,10 @@ from .dataloader import _BaseDataLoaderIter, _DatasetKind
 
 class WorkerIter(_BaseDataLoaderIter):
     _crew = None
-    _SHARES = " Each worker iterates its own copy of the dataset: have it give its share only, by get_worker_info()."
+    _SHARES = (
+        " For multiprocessing data-loading, this comes of workers that each iterate a copy of the dataset: have them "
+        "give their share only, by get_worker_info()."
+    )
 
     def __init__(self, loader):
         if loader.prefetch_factor <= 0:

@@ -229,7 +229,9 @@ class DataLoader(Generic[_T_co]):
 
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested "
-                f"max number of worker in current system is {processors}: more of them wait for each other.",
+                f"max number of worker in current system is {processors}, which is smaller than what this DataLoader "
+                "is going to create. Please be aware that excessive worker creation might get DataLoader running slow "
+                "or even freeze, lower the worker number to avoid it.",
                 stacklevel=3,
             )
 

@@ -41,6 +41,9 @@ class ProcessCrew:
         self._owner_pid = os.getpid()
         self._socks, self._processes = [], []
         forking = context.get_start_method() == "fork"
+        if forking:  # workers seed NumPy's generator, and would each import it
+            with contextlib.suppress(ImportError):
+                import numpy  # noqa: F401
         try:
             for i in range(num_workers):
                 ours, theirs = socketpair()
