@@ -92,3 +92,12 @@ def test_training_is_that_of_torch(name, options, kind, layer):
             optimizer.step()
         weights.append(net.weight.detach().tolist())
     assert weights[0] == [pytest.approx(row, rel=1e-5, abs=1e-6) for row in weights[1]]
+
+
+def test_sparse_gradients_are_detached_in_place():
+    e = nn.Embedding(3, 2, sparse=True)
+    e(rl.tensor([1])).sum().backward()
+    grad = e.weight.grad
+    assert grad.detach_() is grad and not grad.requires_grad
+    e.zero_grad(set_to_none=False)
+    assert e.weight.grad.to_dense().abs().sum() == 0

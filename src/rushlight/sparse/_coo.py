@@ -245,6 +245,11 @@ class SparseTensor(Tensor):
     def data_ptr(self):
         raise RuntimeError("Cannot access data pointer of a sparse tensor: it has indices and values")
 
+    def detach_(self):
+        """Leaves the graph, in place."""
+        self._entries = self._entries.detach()
+        return self
+
     def __repr__(self, **kwargs):
         return _text.describe(self, [("indices", self._places), ("values", self._entries)], own_line=True)
 
