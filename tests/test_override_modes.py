@@ -139,3 +139,36 @@ def test_names_of_functions(function, name, module):
     assert function.__name__ == name
     assert function.__module__.partition(".")[2] == module
     assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_methods_and_functions_are_told_apart():
+    import pickle
+
+    log = []
+
+    class Sees(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            log.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, 3)
+    with Sees():
+        x.cov()
+        torch.cov(x)
+    assert log[0] is torch.Tensor.cov and log[1] is torch.cov and torch.cov is not torch.Tensor.cov
+    assert overrides.resolve_name(torch.cov) == "torch.cov"
+    assert overrides.resolve_name(torch.Tensor.cov) == "torch.Tensor.cov"
+    assert pickle.loads(pickle.dumps(torch.Tensor.cov)) is torch.Tensor.cov
+
+
+def test_initialisers_and_methods_of_sparse_tensors_are_taken_over():
+    class Answers(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__, sorted(kwargs or {})
+
+    x = torch.ones(2).as_subclass(Answers)
+    assert torch.nn.init.constant_(x, 3) == ("constant_", ["tensor", "val"])
+    assert torch.nn.init.uniform_(x, b=2) == ("uniform_", ["b", "tensor"])
+    assert x.coalesce() == ("coalesce", [])
+    assert torch.nn.init.constant_(torch.ones(2), 3).tolist() == [3.0, 3.0]

@@ -85,9 +85,14 @@ def op(
     _composed[name] = overridable
     for other in alias:
         _composed[other] = overridable
-    for method_name in (short, *alias) if method else ():
-        if "." not in method_name:
-            setattr(Tensor, method_name, overridable)
+    if method:  # an object of its own, so that those who take over can tell x.f() from f(x)
+        of_tensor = _overridable(function, spread, out)
+        of_tensor._differentiable = differentiable
+        of_tensor.__name__, of_tensor.__module__ = short, "rushlight"
+        of_tensor.__qualname__ = f"Tensor.{short}"
+        for method_name in (short, *alias):
+            if "." not in method_name:
+                setattr(Tensor, method_name, of_tensor)
     if inplace:
         in_place = _in_place(function)
         for n in (short, *alias):

@@ -79,6 +79,8 @@ def _parts(name, layout, doc):
         own = getattr(type(input), name)
         if own is not part:  # Tensor.crow_indices(sparse)
             return own(input)
+        if input._asks():
+            return input._ask(part, (input,), {})
         raise RuntimeError(f"{name} expected sparse {layout}tensor layout but got Strided")
 
     part.__name__ = part.__qualname__ = name

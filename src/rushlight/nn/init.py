@@ -1,9 +1,11 @@
 """Ways to fill parameters with their first values. All of them work in place and return the tensor."""
 
+import functools
 import math
 import warnings
 
 import rushlight as rl
+from rushlight._compose import _modes
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
@@ -49,12 +51,33 @@ def calculate_gain(nonlinearity, param=None):
 _MOST_DRAWS = 2000  # of trunc_normal_: what they leave is beyond 100 std
 
 
+def _overridable(function):
+    """Lets classes and modes with __torch_function__ take over; they see the tensor as the argument `tensor`."""
+
+    @functools.wraps(function)
+    def asking(tensor, *args, **kwargs):
+        if (type(tensor) is rl.Tensor or type(tensor) is rl.nn.Parameter) and not _modes:
+            return function(tensor, *args, **kwargs)
+        from rushlight.overrides import handle_torch_function, has_torch_function_variadic
+
+        if not has_torch_function_variadic(tensor):
+            return function(tensor, *args, **kwargs)
+        names = function.__code__.co_varnames[1:]
+        return handle_torch_function(
+            asking, (tensor,), tensor=tensor, **dict(zip(names, args, strict=False)), **kwargs
+        )
+
+    return asking
+
+
+@_overridable
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Draws from the uniform distribution on [a, b)."""
     with rl.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
+@_overridable
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Draws from the normal distribution."""
     with rl.no_grad():
@@ -99,6 +122,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return tensor.copy_(rl.where(refused, away.clamp_(a, b), result))
 
 
+@_overridable
 def constant_(tensor, val):
     """Fills with one value."""
     with rl.no_grad():
@@ -176,6 +200,7 @@ def _nothing_to_fill(tensor):
     return False
 
 
+@_overridable
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
     """He's uniform: bound gain * sqrt(3 / fan)."""
     if _nothing_to_fill(tensor):
