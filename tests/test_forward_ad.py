@@ -230,3 +230,22 @@ def test_a_function_without_any_derivative():
 
     with fw.dual_level(), pytest.raises(RuntimeError, match="must implement the jvp function"):
         Nothing.apply(fw.make_dual(rl.ones(2), rl.ones(2)))
+
+
+def test_tensors_saved_for_forward():
+    from rushlight.autograd import forward_ad as fw
+
+    class Product(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_forward(x, y)
+            return x * y
+
+        @staticmethod
+        def jvp(ctx, x_t, y_t):
+            x, y = ctx.saved_tensors
+            return x_t * y + x * y_t
+
+    with fw.dual_level():
+        x = fw.make_dual(rl.tensor([2.0]), rl.tensor([1.0]))
+        assert fw.unpack_dual(Product.apply(x, rl.tensor([5.0]))).tangent.tolist() == [5]

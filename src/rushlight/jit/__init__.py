@@ -220,6 +220,9 @@ def wait(future):
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
     yield
