@@ -125,25 +125,33 @@ class RoIHeads(nn.Module):
             self._keypoints(features, proposals, image_shapes, targets, matched, labels, result, losses)
         return result, losses
 
-    def _samples(self, proposals, targets):
-        """Drawn proposals of each picture, with the truths they match, their labels, and how far off they are."""
-        if targets is None:
-            raise ValueError("targets should not be None")
-        proposals = [rl.cat((p, t["boxes"].to(p.dtype))) for p, t in zip(proposals, targets)]
+    def assign_targets_to_proposals(self, proposals, gt_boxes, gt_labels):
+        """(truths, labels) of the proposals of each picture: 0 is background, -1 is neither."""
         indices, labels = [], []
-        for boxes, target in zip(proposals, targets):
-            truth = target["boxes"].to(boxes.dtype)
+        for boxes, truth, kinds in zip(proposals, gt_boxes, gt_labels):
             if truth.numel() == 0:
                 indices.append(rl.zeros((boxes.shape[0],), dtype=rl.int64))
                 labels.append(rl.zeros((boxes.shape[0],), dtype=rl.int64))
                 continue
             match = self.proposal_matcher(box_ops.box_iou(truth, boxes))
             index = match.clamp(min=0)
-            label = target["labels"][index].to(rl.int64)
+            label = kinds[index].to(rl.int64)
             label[match == Matcher.BELOW_LOW_THRESHOLD] = 0
             label[match == Matcher.BETWEEN_THRESHOLDS] = -1
             indices.append(index)
             labels.append(label)
+        return indices, labels
+
+    def _samples(self, proposals, targets):
+        """Drawn proposals of each picture, with the truths they match, their labels, and how far off they are."""
+        if targets is None:
+            raise ValueError("targets should not be None")
+        proposals = [rl.cat((p, t["boxes"].to(p.dtype))) for p, t in zip(proposals, targets)]
+        indices, labels = self.assign_targets_to_proposals(
+            proposals,
+            [t["boxes"].to(p.dtype) for p, t in zip(proposals, targets)],
+            [t["labels"] for t in targets],
+        )
         positive, negative = self.fg_bg_sampler(labels)
         truths = []
         for i, target in enumerate(targets):
