@@ -72,6 +72,11 @@ def test_size_of_a_storage_grows_with_its_bytes():
             "'dtype' must be specified",
         ),
         (lambda: torch.TypedStorage(0, 0, dtype=torch.float), RuntimeError, "Too many positional"),
+        (
+            lambda: torch.TypedStorage(dtype=torch.int, device="xla"),
+            RuntimeError,
+            "Storage device not recognized",
+        ),
         (lambda: torch.FloatStorage(device="cpu"), RuntimeError, "'device' cannot be specified"),
         (lambda: torch.FloatStorage(torch.zeros(1)), TypeError, "Argument type not recognized"),
         (lambda: torch.zeros(1).set_(torch.IntStorage(2)), RuntimeError, "Expected a Storage of type"),

@@ -213,9 +213,9 @@ def _untyped_from(name, args, wrap_storage, dtype, device):
                 f"{name}(): Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
             )
         return wrap_storage
+    if str(device or "cpu").partition(":")[0] not in ("cpu", "meta"):
+        raise RuntimeError(f"Storage device not recognized: {device}")
     device = rl.device("cpu" if device is None else device)
-    if device.type not in ("cpu", "meta"):
-        raise RuntimeError(f"Storage device not recognized: {device.type}")
     if len(args) > 1:
         raise RuntimeError(f"{name}(): Too many positional arguments")
     if not args:

@@ -291,7 +291,6 @@ def test_numpy_values_are_a_choice():
     [
         (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized.*dequantize"),
         (lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]), "nested tensors.*unbind"),
-        (lambda: torch.eye(4).to_sparse_bsc((2, 2)), "sparse_bsc are not supported"),
     ],
 )
 def test_what_rushlight_does_not_have_is_said(make, words):
