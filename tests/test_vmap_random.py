@@ -13,7 +13,6 @@ def test_randomness():
         lambda v: v + rl.randn(100),
         lambda v: F.dropout(v),
         lambda v: rl.rand_like(v),
-        lambda v: rl.bernoulli(v / 2),
     ):
         with pytest.raises(RuntimeError, match="randomness error mode"):
             vmap(f)(x)
@@ -22,6 +21,15 @@ def test_randomness():
         same = vmap(f, randomness="same")(x)
         assert rl.equal(same[0], same[1]) and rl.equal(same[0], same[3]) and same.std() > 0
     assert vmap(lambda v: F.dropout(v, training=False))(x).shape == (4, 100)
+
+
+def test_draws_by_batched_probabilities_cannot_be_the_same():
+    x = rl.full((4, 100), 0.5)
+    assert vmap(rl.bernoulli, randomness="different")(x).std() > 0
+    with pytest.raises(
+        RuntimeError, match="does not currently support same randomness with a batched tensor input"
+    ):
+        vmap(rl.bernoulli, randomness="same")(x)
 
 
 def test_dropout_that_drops_nothing_is_not_random():

@@ -247,6 +247,8 @@ def __complex__(self):
 @method
 def module_load(self, other, assign=False):
     """What takes the place of this parameter when load_state_dict loads `other`, if parameters are swapped."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"module_load(): argument 'other' must be Tensor, not {type(other).__name__}")
     if type(other) is not Tensor and _ops["_overriding"]() == 0 and other._asks():
         return self._ask(Tensor.module_load, (self, other), {"assign": assign})
     if assign:

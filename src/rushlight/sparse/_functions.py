@@ -219,9 +219,21 @@ for _name in (*CASTS, "cpu", "contiguous"):
     HANDLERS[_name] = (lambda name: lambda a, *args, **kwargs: a._with(getattr(a._entries, name)()))(_name)
 
 
+def _check_sparse(name, input):
+    """Functions of torch.sparse that work on entries take sparse tensors only."""
+    if not isinstance(input, rl.Tensor):
+        raise TypeError(f"sparse.{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    if input.layout is rl.strided:
+        raise RuntimeError(
+            f"sparse.{name} expected sparse coordinate tensor layout but got Strided\n"
+            f"  Make it sparse, x.to_sparse(), or call torch.{name}, which takes dense tensors."
+        )
+
+
 @handles("sum")
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum of all elements; or over some dimensions, sparse while sparse dimensions are left."""
+    _check_sparse("sum", input)
     if dim is None or dim == ():
         return input._entries.sum(dtype=dtype)
     dims = {d % input.dim() for d in ([dim] if isinstance(dim, int) else dim)}
@@ -355,12 +367,14 @@ def _softmax(input, dim, dtype, log):
 @handles("softmax")
 def softmax(input, dim, *, dtype=None):
     """Softmax along a dimension among the entries that are there; absent ones count as minus infinity."""
+    _check_sparse("softmax", input)
     return _softmax(input, dim, dtype, log=False)
 
 
 @handles("log_softmax")
 def log_softmax(input, dim, *, dtype=None):
     """The logarithm of softmax among the entries that are there."""
+    _check_sparse("log_softmax", input)
     return _softmax(input, dim, dtype, log=True)
 
 

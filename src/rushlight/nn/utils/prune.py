@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 
 import rushlight as rl
 
+from ._hooked import pre_hooks
+
 
 class BasePruningMethod(ABC):
     """A way to choose what to prune; subclasses define compute_mask and PRUNING_TYPE.
@@ -34,7 +36,7 @@ class BasePruningMethod(ABC):
         """Prunes a parameter of a module; on top of an earlier pruning of it, if any."""
         method = cls(*args, **kwargs)
         method._tensor_name = name
-        hooks = module._forward_pre_hooks
+        hooks = pre_hooks(module, "prune")
         earlier = next(
             (k for k, h in hooks.items() if isinstance(h, BasePruningMethod) and h._tensor_name == name), None
         )
@@ -390,7 +392,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 def remove(module, name):
     """Makes the pruning of a parameter permanent."""
-    for key, hook in list(module._forward_pre_hooks.items()):
+    for key, hook in list(pre_hooks(module, "prune.remove").items()):
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]

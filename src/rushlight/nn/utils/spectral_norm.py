@@ -4,6 +4,8 @@ import rushlight as rl
 from rushlight.nn import functional as F
 from rushlight.nn.parameter import Parameter, UninitializedParameter
 
+from ._hooked import pre_hooks
+
 __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "spectral_norm",
            "remove_spectral_norm"]  # fmt: skip
 
@@ -62,7 +64,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module, name, n_power_iterations, dim, eps):
-        for hook in module._forward_pre_hooks.values():
+        for hook in pre_hooks(module, "spectral_norm").values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
@@ -149,7 +151,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 def remove_spectral_norm(module, name="weight"):
     """Puts the plain parameter back."""
-    for key, hook in module._forward_pre_hooks.items():
+    for key, hook in pre_hooks(module, "remove_spectral_norm").items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]

@@ -4,6 +4,8 @@ import warnings
 
 from rushlight.nn.parameter import Parameter, UninitializedParameter
 
+from ._hooked import pre_hooks
+
 __all__ = ["WeightNorm", "weight_norm", "remove_weight_norm"]
 
 
@@ -30,7 +32,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module, name, dim):
-        for hook in module._forward_pre_hooks.values():
+        for hook in pre_hooks(module, "weight_norm").values():
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook = WeightNorm(name, dim)
@@ -72,7 +74,7 @@ def weight_norm(module, name="weight", dim=0):
 
 def remove_weight_norm(module, name="weight"):
     """Puts the plain parameter back."""
-    for key, hook in module._forward_pre_hooks.items():
+    for key, hook in pre_hooks(module, "remove_weight_norm").items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
