@@ -125,7 +125,7 @@ class Collected:
         return name
 
     def _op(self, node):
-        shapes = [(tuple(size), str(dtype).rpartition(".")[2]) for size, dtype in node._input_metadata]
+        shapes = [(tuple(m.shape), str(m.dtype).rpartition(".")[2]) for m in node._input_metadata]
         name = type(node).__name__
         title, kind = name.rstrip("0123456789"), "op"
         if title.endswith("Backward"):
