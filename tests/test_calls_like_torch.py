@@ -13,6 +13,7 @@ WORKS = [
     (lambda: rl.linalg.matrix_rank(rl.eye(2), 0.01, True).item(), 2),
     (lambda: rl.true_divide(5.0, 2.0).item(), 2.5),
     (lambda: rl.floor_divide(5.0, 2.0).item(), 2),
+    (lambda: rl._int_mm(*[rl.full((2, 2), 100, dtype=rl.int8)] * 2).tolist(), [[20000] * 2] * 2),
     (lambda: rl.ldexp(rl.ones(1, dtype=rl.float64), rl.tensor([128])).tolist(), [2.0**128]),
     (lambda: rl.ldexp(rl.tensor([2.0**-100]), rl.tensor([140])).tolist(), [2.0**40]),
     (lambda: rl.segment_reduce(rl.zeros(0), "sum", lengths=rl.tensor([0, 0])).tolist(), [0, 0]),

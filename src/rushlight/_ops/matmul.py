@@ -214,3 +214,19 @@ def _grouped_mm(input, mat2, offs=None, bias=None, out_dtype=None):
         rest[dim] = size - ends[-1]
         parts.append(parts[0].new_zeros(rest))
     return _ops["cat"](parts, dim)
+
+
+@op(name="_int_mm", out="exact")
+@takes("self", "mat2")
+def _int_mm(self, mat2):
+    """The product of two matrices of int8, summed as int32."""
+    for name, x in (("self", self), ("mat2", mat2)):
+        if x.dim() != 2:
+            raise RuntimeError(f"Expected {name} to be of dimension 2 but got {x.dim()}")
+        if x.dtype != _C.int8:
+            raise RuntimeError(f"Expected {name} dtype to be of type int8 but got {x.dtype}")
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}"
+        )
+    return _matmul(self.to(_C.int32), mat2.to(_C.int32))
