@@ -65,7 +65,7 @@ RAISES = [
     (lambda: rl.addr(rl.ones(2, 2), rl.ones(2), rl.ones(2), alpha=True), RuntimeError, "Boolean alpha"),
     (lambda: rl.zeros(3).index_add_(0, rl.tensor([0, 1]), rl.ones(3)), RuntimeError, "Number of indices"),
     (lambda: rl.Tensor.is_complex(3), TypeError, "descriptor 'is_complex'"),
-    (lambda: rl.ones(2).__deepcopy__(()), TypeError, "memo must be dict"),
+    (lambda: rl.ones(2).__deepcopy__(()), TypeError, "memo"),
     (lambda: rl.ones(2).apply_(lambda x: "a"), TypeError, "must return a number"),
     (
         lambda: rl.ones(2).map2_(rl.ones(2), rl.ones(2, requires_grad=True), lambda *a: 1),
