@@ -48,7 +48,9 @@ FROZEN = {
     "fcn_resnet50": (32957013, "6bf8558dafd9"),
     "googlenet": (13004888, "b7a7c4311228"),
     "inception_v3": (27161264, "a79f2d66275a"),
+    "keypointrcnn_resnet50_fpn": (59190378, "571177db10f1"),
     "lraspp_mobilenet_v3_large": (3221538, "7cf9d34aaa98"),
+    "mc3_18": (11695440, "c2990b909a19"),
     "mnasnet0_5": (2218512, "8452bb31f9cf"),
     "mnasnet0_75": (3170208, "8452bb31f9cf"),
     "mnasnet1_0": (4383312, "8452bb31f9cf"),
@@ -56,6 +58,22 @@ FROZEN = {
     "mobilenet_v2": (3504872, "398e13a521d3"),
     "mobilenet_v3_large": (5483032, "7f46c20ffeca"),
     "mobilenet_v3_small": (2542856, "5b6a84aa34c8"),
+    "quantized_googlenet": (13004888, "b7a7c4311228"),
+    "quantized_inception_v3": (27161264, "a79f2d66275a"),
+    "quantized_mobilenet_v2": (3504872, "398e13a521d3"),
+    "quantized_mobilenet_v3_large": (5483032, "7f46c20ffeca"),
+    "quantized_resnet18": (11689512, "779447cf0a59"),
+    "quantized_resnet50": (25557032, "8f960d1d0075"),
+    "quantized_resnext101_32x8d": (88791336, "06870983fe3d"),
+    "quantized_resnext101_64x4d": (83455272, "06870983fe3d"),
+    "quantized_shufflenet_v2_x0_5": (1366792, "7ba0fc3e5dce"),
+    "quantized_shufflenet_v2_x1_0": (2278604, "7ba0fc3e5dce"),
+    "quantized_shufflenet_v2_x1_5": (3503624, "7ba0fc3e5dce"),
+    "quantized_shufflenet_v2_x2_0": (7393996, "7ba0fc3e5dce"),
+    "r2plus1d_18": (31505325, "709163747fc6"),
+    "r3d_18": (33371472, "c2990b909a19"),
+    "raft_large": (5257536, "f505c97eb71f"),
+    "raft_small": (990162, "1707ee34f662"),
     "regnet_x_16gf": (54278536, "dde47868039f"),
     "regnet_x_1_6gf": (9190136, "b9281c3ada04"),
     "regnet_x_32gf": (107811560, "a71dcf5fc9f3"),
@@ -79,6 +97,7 @@ FROZEN = {
     "resnext101_32x8d": (88791336, "06870983fe3d"),
     "resnext101_64x4d": (83455272, "06870983fe3d"),
     "resnext50_32x4d": (25028904, "8f960d1d0075"),
+    "s3d": (8320048, "75c012557078"),
     "shufflenet_v2_x0_5": (1366792, "7ba0fc3e5dce"),
     "shufflenet_v2_x1_0": (2278604, "7ba0fc3e5dce"),
     "shufflenet_v2_x1_5": (3503624, "7ba0fc3e5dce"),
@@ -110,7 +129,7 @@ FROZEN = {
 
 
 def quiet(name, **options):
-    if name in ("googlenet", "inception_v3"):
+    if name.removeprefix("quantized_") in ("googlenet", "inception_v3"):
         options = {"init_weights": True, **options}
     return models.get_model(name, **options)
 

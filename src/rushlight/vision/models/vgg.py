@@ -4,6 +4,7 @@ import rushlight as rl
 from rushlight import nn
 
 from ._api import entry
+from ._init import init_fan_out
 
 __all__ = ["VGG"]
 
@@ -47,20 +48,7 @@ class VGG(nn.Module):
             nn.Linear(4096, num_classes),
         )
         if init_weights:
-            self._initialize()
-
-    def _initialize(self):
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-                if m.bias is not None:
-                    nn.init.constant_(m.bias, 0)
-            elif isinstance(m, nn.BatchNorm2d):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
-            elif isinstance(m, nn.Linear):
-                nn.init.normal_(m.weight, 0, 0.01)
-                nn.init.constant_(m.bias, 0)
+            init_fan_out(self, linear_std=0.01)
 
     def forward(self, x):
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))

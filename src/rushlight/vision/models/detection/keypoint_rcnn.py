@@ -5,6 +5,7 @@ from rushlight.nn import functional as F
 
 from ...ops import MultiScaleRoIAlign
 from .._api import entry
+from .._init import init_fan_out
 from .faster_rcnn import FasterRCNN, resnet50_pyramid, without_eps
 
 __all__ = ["KeypointRCNN"]
@@ -26,24 +27,22 @@ class KeypointRCNN(FasterRCNN):
         num_keypoints=None,
         **kwargs,
     ):
-        if not isinstance(keypoint_roi_pool, (MultiScaleRoIAlign, type(None))):
+        pool = keypoint_roi_pool
+        if pool is None:
+            pool = MultiScaleRoIAlign(["0", "1", "2", "3"], output_size=14, sampling_ratio=2)
+        elif not isinstance(pool, MultiScaleRoIAlign):
             raise TypeError(
-                f"keypoint_roi_pool should be of type MultiScaleRoIAlign or None instead of {type(keypoint_roi_pool)}"
+                f"keypoint_roi_pool should be of type MultiScaleRoIAlign or None instead of {type(pool)}"
             )
-        min_size = (640, 672, 704, 736, 768, 800) if min_size is None else min_size
-        if num_keypoints is not None:
-            if keypoint_predictor is not None:
-                raise ValueError("num_keypoints should be None when keypoint_predictor is specified")
-        else:
-            num_keypoints = 17
-        if keypoint_roi_pool is None:
-            keypoint_roi_pool = MultiScaleRoIAlign(["0", "1", "2", "3"], output_size=14, sampling_ratio=2)
+        if keypoint_predictor is not None and num_keypoints is not None:
+            raise ValueError("num_keypoints should be None when keypoint_predictor is specified")
+        min_size = tuple(range(640, 801, 32)) if min_size is None else min_size
         if keypoint_head is None:
             keypoint_head = KeypointRCNNHeads(backbone.out_channels, (512,) * 8)
         if keypoint_predictor is None:
-            keypoint_predictor = KeypointRCNNPredictor(512, num_keypoints)
+            keypoint_predictor = KeypointRCNNPredictor(512, 17 if num_keypoints is None else num_keypoints)
         super().__init__(backbone, num_classes, min_size, max_size, **kwargs)
-        self.roi_heads.keypoint_roi_pool = keypoint_roi_pool
+        self.roi_heads.keypoint_roi_pool = pool
         self.roi_heads.keypoint_head = keypoint_head
         self.roi_heads.keypoint_predictor = keypoint_predictor
 
@@ -57,10 +56,7 @@ class KeypointRCNNHeads(nn.Sequential):
             parts += [nn.Conv2d(in_channels, out_channels, 3, stride=1, padding=1), nn.ReLU(inplace=True)]
             in_channels = out_channels
         super().__init__(*parts)
-        for m in self.children():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-                nn.init.constant_(m.bias, 0)
+        init_fan_out(self)
 
 
 class KeypointRCNNPredictor(nn.Module):
@@ -68,11 +64,9 @@ class KeypointRCNNPredictor(nn.Module):
 
     def __init__(self, in_channels, num_keypoints):
         super().__init__()
+        self.out_channels, self.up_scale = num_keypoints, 2
         self.kps_score_lowres = nn.ConvTranspose2d(in_channels, num_keypoints, 4, stride=2, padding=1)
-        nn.init.kaiming_normal_(self.kps_score_lowres.weight, mode="fan_out", nonlinearity="relu")
-        nn.init.constant_(self.kps_score_lowres.bias, 0)
-        self.up_scale = 2
-        self.out_channels = num_keypoints
+        init_fan_out(self)
 
     def forward(self, x):
         return F.interpolate(

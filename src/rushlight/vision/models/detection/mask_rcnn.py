@@ -7,6 +7,7 @@ from rushlight import nn
 from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
+from .._init import init_fan_out
 from .faster_rcnn import FasterRCNN, resnet50_pyramid, without_eps
 
 __all__ = ["MaskRCNN"]
@@ -58,11 +59,7 @@ class MaskRCNNHeads(nn.Sequential):
             )
             width = out
         super().__init__(*blocks)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
+        init_fan_out(self)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:

@@ -85,18 +85,16 @@ class RoIHeads(nn.Module):
         self.box_coder = BoxCoder((10.0, 10.0, 5.0, 5.0) if bbox_reg_weights is None else bbox_reg_weights)
         self.proposal_matcher = Matcher(fg_iou_thresh, bg_iou_thresh, allow_low_quality_matches=False)
         self.fg_bg_sampler = BalancedPositiveNegativeSampler(batch_size_per_image, positive_fraction)
-        self.box_roi_pool = box_roi_pool
-        self.box_head = box_head
-        self.box_predictor = box_predictor
-        self.score_thresh = score_thresh
-        self.nms_thresh = nms_thresh
+        self.score_thresh, self.nms_thresh = score_thresh, nms_thresh
         self.detections_per_img = detections_per_img
-        self.mask_roi_pool = mask_roi_pool
-        self.mask_head = mask_head
-        self.mask_predictor = mask_predictor
-        self.keypoint_roi_pool = keypoint_roi_pool
-        self.keypoint_head = keypoint_head
-        self.keypoint_predictor = keypoint_predictor
+        branches = {
+            "box": (box_roi_pool, box_head, box_predictor),
+            "mask": (mask_roi_pool, mask_head, mask_predictor),
+            "keypoint": (keypoint_roi_pool, keypoint_head, keypoint_predictor),
+        }
+        for branch, parts in branches.items():
+            for part, module in zip(("roi_pool", "head", "predictor"), parts):
+                setattr(self, f"{branch}_{part}", module)
 
     def has_keypoint(self):
         return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)

@@ -1,5 +1,8 @@
 """RAFT (Teed and Deng, 2020): flow refined step by step, from correlations of features of both images."""
 
+import functools
+import itertools
+
 import rushlight as rl
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -8,9 +11,21 @@ from rushlight.nn.modules.instancenorm import InstanceNorm2d
 
 from ...ops.misc import Conv2dNormActivation
 from .._api import entry
+from .._init import init_fan_out
 from ._utils import grid_sample, make_coords_grid, upsample_flow
 
 __all__ = ["RAFT"]
+_conv3x3 = functools.partial(nn.Conv2d, kernel_size=3, padding=1)
+
+
+def _conv_relu(in_channels, out_channels, kernel_size):
+    return Conv2dNormActivation(in_channels, out_channels, kernel_size=kernel_size, norm_layer=None)
+
+
+def _conv_pair(in_channels, widths, first_kernel):
+    """Convolutions of first_kernel and of 3 x 3, each with a ReLU; the second is left out if there is one width."""
+    first = _conv_relu(in_channels, widths[0], first_kernel)
+    return first, nn.Identity() if len(widths) == 1 else _conv_relu(*widths, 3)
 
 
 class ResidualBlock(nn.Module):
@@ -73,29 +88,17 @@ class FeatureEncoder(nn.Module):
         super().__init__()
         if len(layers) != 5:
             raise ValueError(f"The expected number of layers is 5, instead got {len(layers)}")
+        *widths, self.output_dim = layers
         self.convnormrelu = Conv2dNormActivation(
-            3, layers[0], norm_layer=norm_layer, kernel_size=7, stride=strides[0], bias=True
+            3, widths[0], kernel_size=7, stride=strides[0], norm_layer=norm_layer, bias=True
         )
-        self.layer1 = self._make_2_blocks(block, layers[0], layers[1], norm_layer, strides[1])
-        self.layer2 = self._make_2_blocks(block, layers[1], layers[2], norm_layer, strides[2])
-        self.layer3 = self._make_2_blocks(block, layers[2], layers[3], norm_layer, strides[3])
-        self.conv = nn.Conv2d(layers[3], layers[4], kernel_size=1)
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-            elif isinstance(m, (nn.BatchNorm2d, nn.InstanceNorm2d)):
-                if m.weight is not None:
-                    nn.init.constant_(m.weight, 1)
-                if m.bias is not None:
-                    nn.init.constant_(m.bias, 0)
-        self.output_dim = layers[-1]
+        for i, (before, after) in enumerate(itertools.pairwise(widths), start=1):
+            first = block(before, after, stride=strides[i], norm_layer=norm_layer)
+            second = block(after, after, norm_layer=norm_layer)
+            setattr(self, f"layer{i}", nn.Sequential(first, second))
+        self.conv = nn.Conv2d(widths[-1], self.output_dim, 1)
+        init_fan_out(self, conv_bias=False)
         self.downsample_factor = 2 ** sum(stride == 2 for stride in strides)
-
-    def _make_2_blocks(self, block, in_channels, out_channels, norm_layer, first_stride):
-        return nn.Sequential(
-            block(in_channels, out_channels, norm_layer=norm_layer, stride=first_stride),
-            block(out_channels, out_channels, norm_layer=norm_layer, stride=1),
-        )
 
     def forward(self, x):
         return self.conv(self.layer3(self.layer2(self.layer1(self.convnormrelu(x)))))
@@ -105,23 +108,15 @@ class MotionEncoder(nn.Module):
     """Features of the flow so far and of the correlations around it."""
 
     def __init__(self, *, in_channels_corr, corr_layers=(256, 192), flow_layers=(128, 64), out_channels=128):
+        allowed = "The expected number of flow_layers is 2", "The number of corr_layers should be 1 or 2"
+        for widths, counts, message in zip((flow_layers, corr_layers), ((2,), (1, 2)), allowed):
+            if len(widths) not in counts:
+                raise ValueError(f"{message}, instead got {len(widths)}")
         super().__init__()
-        if len(flow_layers) != 2:
-            raise ValueError(f"The expected number of flow_layers is 2, instead got {len(flow_layers)}")
-        if len(corr_layers) not in (1, 2):
-            raise ValueError(f"The number of corr_layers should be 1 or 2, instead got {len(corr_layers)}")
-        self.convcorr1 = Conv2dNormActivation(
-            in_channels_corr, corr_layers[0], norm_layer=None, kernel_size=1
-        )
-        if len(corr_layers) == 2:
-            self.convcorr2 = Conv2dNormActivation(*corr_layers, norm_layer=None, kernel_size=3)
-        else:
-            self.convcorr2 = nn.Identity()
-        self.convflow1 = Conv2dNormActivation(2, flow_layers[0], norm_layer=None, kernel_size=7)
-        self.convflow2 = Conv2dNormActivation(*flow_layers, norm_layer=None, kernel_size=3)
-        self.conv = Conv2dNormActivation(
-            corr_layers[-1] + flow_layers[-1], out_channels - 2, norm_layer=None, kernel_size=3
-        )
+        self.convcorr1, self.convcorr2 = _conv_pair(in_channels_corr, corr_layers, 1)
+        self.convflow1, self.convflow2 = _conv_pair(2, flow_layers, 7)
+        # The flow itself is appended to the result, which leaves two channels fewer to the convolution.
+        self.conv = _conv_relu(corr_layers[-1] + flow_layers[-1], out_channels - 2, 3)
         self.out_channels = out_channels
 
     def forward(self, flow, corr_features):
@@ -155,13 +150,14 @@ class RecurrentBlock(nn.Module):
     """One unit, or two along rows and columns."""
 
     def __init__(self, *, input_size, hidden_size, kernel_size=((1, 5), (5, 1)), padding=((0, 2), (2, 0))):
-        super().__init__()
-        if len(kernel_size) != len(padding):
+        units = len(kernel_size)
+        if units != len(padding):
             raise ValueError(
-                f"kernel_size should have the same length as padding, instead got {len(kernel_size)} and {len(padding)}"
+                f"kernel_size should have the same length as padding, instead got {units} and {len(padding)}"
             )
-        if len(kernel_size) not in (1, 2):
-            raise ValueError(f"kernel_size should either 1 or 2, instead got {len(kernel_size)}")
+        if units not in (1, 2):
+            raise ValueError(f"kernel_size should either 1 or 2, instead got {units}")
+        super().__init__()
         options = {"input_size": input_size, "hidden_size": hidden_size}
         self.convgru1 = ConvGRU(kernel_size=kernel_size[0], padding=padding[0], **options)
         if len(kernel_size) == 2:
@@ -179,12 +175,12 @@ class FlowHead(nn.Module):
 
     def __init__(self, *, in_channels, hidden_size):
         super().__init__()
-        self.conv1 = nn.Conv2d(in_channels, hidden_size, 3, padding=1)
-        self.conv2 = nn.Conv2d(hidden_size, 2, 3, padding=1)
+        self.conv1, self.conv2 = _conv3x3(in_channels, hidden_size), _conv3x3(hidden_size, 2)
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x):
-        return self.conv2(self.relu(self.conv1(x)))
+        hidden = self.relu(self.conv1(x))
+        return self.conv2(hidden)
 
 
 class UpdateBlock(nn.Module):
@@ -192,10 +188,9 @@ class UpdateBlock(nn.Module):
 
     def __init__(self, *, motion_encoder, recurrent_block, flow_head):
         super().__init__()
-        self.motion_encoder = motion_encoder
-        self.recurrent_block = recurrent_block
-        self.flow_head = flow_head
         self.hidden_state_size = recurrent_block.hidden_size
+        self.motion_encoder, self.recurrent_block = motion_encoder, recurrent_block
+        self.flow_head = flow_head
 
     def forward(self, hidden_state, context, corr_features, flow):
         x = rl.cat([context, self.motion_encoder(flow, corr_features)], dim=1)
@@ -208,9 +203,9 @@ class MaskPredictor(nn.Module):
 
     def __init__(self, *, in_channels, hidden_size, multiplier=0.25):
         super().__init__()
-        self.convrelu = Conv2dNormActivation(in_channels, hidden_size, norm_layer=None, kernel_size=3)
-        self.conv = nn.Conv2d(hidden_size, 8 * 8 * 9, 1, padding=0)
         self.multiplier = multiplier
+        self.convrelu = _conv_relu(in_channels, hidden_size, 3)
+        self.conv = nn.Conv2d(hidden_size, 9 * 8**2, kernel_size=1)
 
     def forward(self, x):
         return self.multiplier * self.conv(self.convrelu(x))

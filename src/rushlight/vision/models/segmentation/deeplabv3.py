@@ -15,27 +15,24 @@ class DeepLabV3(SimpleSegmentationModel):
     """A backbone and a pyramid of dilated convolutions."""
 
 
+def _unit(in_channels, out_channels, kernel_size=1, **options):
+    """A convolution without bias, its batch normalisation and ReLU."""
+    conv = nn.Conv2d(in_channels, out_channels, kernel_size, bias=False, **options)
+    return conv, nn.BatchNorm2d(out_channels), nn.ReLU()
+
+
 class ASPPConv(nn.Sequential):
     """A dilated 3 x 3 convolution."""
 
     def __init__(self, in_channels, out_channels, dilation):
-        super().__init__(
-            nn.Conv2d(in_channels, out_channels, 3, padding=dilation, dilation=dilation, bias=False),
-            nn.BatchNorm2d(out_channels),
-            nn.ReLU(),
-        )
+        super().__init__(*_unit(in_channels, out_channels, 3, padding=dilation, dilation=dilation))
 
 
 class ASPPPooling(nn.Sequential):
     """The mean of all of the picture, at every place."""
 
     def __init__(self, in_channels, out_channels):
-        super().__init__(
-            nn.AdaptiveAvgPool2d(1),
-            nn.Conv2d(in_channels, out_channels, 1, bias=False),
-            nn.BatchNorm2d(out_channels),
-            nn.ReLU(),
-        )
+        super().__init__(nn.AdaptiveAvgPool2d(1), *_unit(in_channels, out_channels))
 
     def forward(self, x):
         size = x.shape[-2:]
@@ -47,17 +44,10 @@ class ASPP(nn.Module):
 
     def __init__(self, in_channels, atrous_rates, out_channels=256):
         super().__init__()
-        one = nn.Sequential(
-            nn.Conv2d(in_channels, out_channels, 1, bias=False), nn.BatchNorm2d(out_channels), nn.ReLU()
-        )
+        one = nn.Sequential(*_unit(in_channels, out_channels))
         convs = [one, *(ASPPConv(in_channels, out_channels, rate) for rate in atrous_rates)]
         self.convs = nn.ModuleList([*convs, ASPPPooling(in_channels, out_channels)])
-        self.project = nn.Sequential(
-            nn.Conv2d(len(self.convs) * out_channels, out_channels, 1, bias=False),
-            nn.BatchNorm2d(out_channels),
-            nn.ReLU(),
-            nn.Dropout(0.5),
-        )
+        self.project = nn.Sequential(*_unit(len(self.convs) * out_channels, out_channels), nn.Dropout(0.5))
 
     def forward(self, x):
         return self.project(rl.cat([conv(x) for conv in self.convs], dim=1))
@@ -69,9 +59,7 @@ class DeepLabHead(nn.Sequential):
     def __init__(self, in_channels, num_classes, atrous_rates=(12, 24, 36)):
         super().__init__(
             ASPP(in_channels, atrous_rates),
-            nn.Conv2d(256, 256, 3, padding=1, bias=False),
-            nn.BatchNorm2d(256),
-            nn.ReLU(),
+            *_unit(256, 256, 3, padding=1),
             nn.Conv2d(256, num_classes, 1),
         )
 

@@ -3,6 +3,7 @@
 from rushlight import nn
 
 from .._api import entry
+from .._init import init_fan_out
 
 __all__ = ["VideoResNet"]
 
@@ -135,27 +136,15 @@ class VideoResNet(nn.Module):
         super().__init__()
         self.inplanes = 64
         self.stem = stem()
-        self.layer1 = self._make_layer(block, conv_makers[0], 64, layers[0], stride=1)
-        self.layer2 = self._make_layer(block, conv_makers[1], 128, layers[1], stride=2)
-        self.layer3 = self._make_layer(block, conv_makers[2], 256, layers[2], stride=2)
-        self.layer4 = self._make_layer(block, conv_makers[3], 512, layers[3], stride=2)
-        self.avgpool = nn.AdaptiveAvgPool3d((1, 1, 1))
+        for i in range(4):
+            stage = self._make_layer(block, conv_makers[i], 64 << i, layers[i], stride=min(i + 1, 2))
+            setattr(self, f"layer{i + 1}", stage)
+        self.avgpool = nn.AdaptiveAvgPool3d(1)
         self.fc = nn.Linear(512 * block.expansion, num_classes)
-        for m in self.modules():
-            if isinstance(m, nn.Conv3d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-                if m.bias is not None:
-                    nn.init.constant_(m.bias, 0)
-            elif isinstance(m, nn.BatchNorm3d):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
-            elif isinstance(m, nn.Linear):
-                nn.init.normal_(m.weight, 0, 0.01)
-                nn.init.constant_(m.bias, 0)
-        if zero_init_residual:
-            for m in self.modules():
-                if isinstance(m, Bottleneck):
-                    nn.init.constant_(m.conv3[1].weight, 0)
+        init_fan_out(self, linear_std=0.01)
+        if zero_init_residual:  # each block starts as the identity
+            for residual in (m for m in self.modules() if isinstance(m, Bottleneck)):
+                nn.init.zeros_(residual.conv3[1].weight)
 
     def _make_layer(self, block, conv_builder, planes, blocks, stride=1):
         downsample, out = None, planes * block.expansion

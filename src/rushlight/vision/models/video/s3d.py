@@ -73,9 +73,7 @@ class S3D(nn.Module):
             SepInceptionBlock3D(832, 384, 192, 384, 48, 128, 128, norm),
         )
         self.avgpool = nn.AvgPool3d((2, 7, 7), stride=1)
-        self.classifier = nn.Sequential(
-            nn.Dropout(p=dropout), nn.Conv3d(1024, num_classes, kernel_size=1, stride=1, bias=True)
-        )
+        self.classifier = nn.Sequential(nn.Dropout(dropout), nn.Conv3d(1024, num_classes, 1))
 
     def forward(self, x):
         return self.classifier(self.avgpool(self.features(x))).mean(dim=(2, 3, 4))
