@@ -132,10 +132,8 @@ def draw_bounding_boxes(
     if image.size(0) not in {1, 3}:
         raise ValueError("Only grayscale and RGB images are supported")
     rotated = boxes.shape[-1] == 8  # by their four corners
-    if not rotated and ((boxes[:, 0] > boxes[:, 2]).any() or (boxes[:, 1] > boxes[:, 3]).any()):
-        raise ValueError(
-            "Boxes need to be in (xmin, ymin, xmax, ymax) format. Use torchvision.ops.box_convert to convert them"
-        )
+    if not rotated and (boxes[:, :2] > boxes[:, 2:]).any():
+        raise ValueError("Boxes need to be in (xmin, ymin, xmax, ymax) format: see ops.box_convert")
     count = boxes.shape[0]
     if count == 0:
         import warnings
@@ -303,5 +301,5 @@ def _Image_fromarray(obj, mode=None):
 
 def _generate_color_palette(num_objects):
     """So many colours that are easily told apart."""
-    palette = rl.tensor([2**25 - 1, 2**15 - 1, 2**21 - 1])
-    return [tuple((i * palette) % 255) for i in range(num_objects)]
+    step = rl.tensor([(1 << bits) - 1 for bits in (25, 15, 21)])
+    return [tuple(color) for color in rl.arange(num_objects)[:, None] * step % 255]

@@ -5,7 +5,7 @@ import numbers
 import rushlight as rl
 
 from . import functional as F
-from ._interpolation import setup_size, uniform
+from ._interpolation import setup_kernel, uniform
 
 
 class ColorJitter(rl.nn.Module):
@@ -169,10 +169,7 @@ class GaussianBlur(rl.nn.Module):
 
     def __init__(self, kernel_size, sigma=(0.1, 2.0)):
         super().__init__()
-        self.kernel_size = setup_size(kernel_size, "Kernel size should be a tuple/list of two integers")
-        for size in self.kernel_size:
-            if size <= 0 or size % 2 == 0:
-                raise ValueError("Kernel size value should be an odd and positive number.")
+        self.kernel_size = setup_kernel(kernel_size)
         if isinstance(sigma, numbers.Number):
             if sigma <= 0:
                 raise ValueError("If sigma is a single number, it must be positive.")

@@ -85,10 +85,14 @@ def adjust_gamma(img, gamma, gain=1):
     return img.convert("RGB").point(table * 3).convert(img.mode)
 
 
+def _check_kind(name, value, *kinds):
+    if not isinstance(value, kinds):
+        raise TypeError(f"Got inappropriate {name} arg")
+
+
 def _sides(padding):
     """(left, top, right, bottom)"""
-    if not isinstance(padding, (numbers.Number, tuple, list)):
-        raise TypeError("Got inappropriate padding arg")
+    _check_kind("padding", padding, numbers.Number, tuple, list)
     padding = [padding] if isinstance(padding, numbers.Number) else list(padding)
     if len(padding) not in (1, 2, 4):
         raise ValueError(
@@ -99,10 +103,8 @@ def _sides(padding):
 
 def pad(img, padding, fill=0, padding_mode="constant"):
     _check(img)
-    if fill is not None and not isinstance(fill, (numbers.Number, tuple, list)):
-        raise TypeError("Got inappropriate fill arg")
-    if not isinstance(padding_mode, str):
-        raise TypeError("Got inappropriate padding_mode arg")
+    _check_kind("fill", fill, numbers.Number, tuple, list, type(None))
+    _check_kind("padding_mode", padding_mode, str)
     left, top, right, bottom = sides = _sides(padding)
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")

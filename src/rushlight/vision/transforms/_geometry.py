@@ -7,26 +7,25 @@ import rushlight as rl
 
 def resized_size(image_size, size, max_size=None, allow_size_none=False):
     """The (h, w) of a picture of (h, w) whose shorter edge becomes size[0], the longer at most max_size."""
-    h, w = image_size
-    short, long = (w, h) if w <= h else (h, w)
-    if size is None:
-        if not allow_size_none:
-            raise ValueError("This should never happen!!")
-        if not isinstance(max_size, int):
-            raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
-        new_short, new_long = int(max_size * short / long), max_size
-    else:
+    height, width = image_size
+    short, long = sorted(image_size)
+    if size is not None:
         wanted = size if isinstance(size, int) else size[0]
-        new_short, new_long = wanted, int(wanted * long / short)
-        if max_size is not None:
-            if max_size <= wanted:
-                raise ValueError(
-                    f"max_size = {max_size} must be strictly greater than the requested "
-                    f"size for the smaller edge size = {size}"
-                )
-            if new_long > max_size:
-                new_short, new_long = int(max_size * new_short / new_long), max_size
-    return [new_long, new_short] if w <= h else [new_short, new_long]
+        edges = wanted, int(wanted * long / short)
+        if max_size is not None and max_size <= wanted:
+            raise ValueError(
+                f"max_size = {max_size} must be strictly greater than the requested "
+                f"size for the smaller edge size = {size}"
+            )
+        if max_size is not None and edges[1] > max_size:
+            edges = int(max_size * edges[0] / edges[1]), max_size
+    elif not allow_size_none:
+        raise ValueError("size may be None only where max_size alone decides")
+    elif isinstance(max_size, int):
+        edges = int(max_size * short / long), max_size
+    else:
+        raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
+    return list(edges if height < width else edges[::-1])
 
 
 def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True):

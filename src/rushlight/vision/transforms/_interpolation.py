@@ -53,6 +53,14 @@ def setup_size(size, message="Please provide only two dimensions (h, w) for size
     return size
 
 
+def setup_kernel(kernel_size):
+    """The two lengths of a kernel, which have a middle."""
+    kernel = setup_size(kernel_size, "Kernel size should be a tuple/list of two integers")
+    if any(length < 1 or length % 2 == 0 for length in kernel):
+        raise ValueError("Kernel size value should be an odd and positive number.")
+    return kernel
+
+
 def uniform(low, high):
     """One float32 draw between two numbers, as a float."""
     return float(rl.empty(1).uniform_(float(low), float(high)).item())

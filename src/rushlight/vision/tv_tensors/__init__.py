@@ -209,12 +209,10 @@ class KeyPoints(TVTensor):
 
     @classmethod
     def _wrap(cls, tensor, *, canvas_size, check_dims=True):
-        if check_dims:
-            if tensor.ndim == 1:
-                tensor = tensor.unsqueeze(0)
-            elif tensor.shape[-1] != 2:
-                raise ValueError(f"Expected a tensor of shape (..., 2), not {tensor.shape}")
-        points = tensor.as_subclass(cls)
+        single = tensor.ndim == 1
+        if check_dims and not single and tensor.shape[-1] != 2:
+            raise ValueError(f"Expected a tensor of shape (..., 2), not {tensor.shape}")
+        points = (tensor.unsqueeze(0) if check_dims and single else tensor).as_subclass(cls)
         points.canvas_size = canvas_size
         return points
 

@@ -133,17 +133,17 @@ def _size(image):
 
 
 @WRAPPER_FACTORIES.register(
-    datasets.Caltech256,
     datasets.CIFAR10,
     datasets.CIFAR100,
-    datasets.ImageNet,
-    datasets.MNIST,
+    datasets.Caltech256,
+    datasets.CocoCaptions,
+    datasets.DatasetFolder,
     datasets.FashionMNIST,
     datasets.GTSRB,
-    datasets.DatasetFolder,
     datasets.ImageFolder,
+    datasets.ImageNet,
     datasets.Imagenette,
-    datasets.CocoCaptions,
+    datasets.MNIST,
 )
 def _as_it_is(dataset, target_keys):
     return lambda idx, sample: sample

@@ -69,25 +69,25 @@ class ColorJitter(Transform):
         if isinstance(value, (int, float)):
             if value < 0:
                 raise ValueError(f"If {name} is a single number, it must be non negative.")
-            low = center - value
-            value = [max(low, 0.0) if clip_first_on_zero else low, center + value]
-        elif isinstance(value, (list, tuple)) and len(value) == 2:
-            value = [float(v) for v in value]
-        else:
+            low, high = center - value, center + value
+            if clip_first_on_zero:
+                low = max(low, 0.0)
+        elif not isinstance(value, (list, tuple)) or len(value) != 2:
             raise TypeError(f"{name}={value} should be a single number or a sequence with length 2.")
-        if not bound[0] <= value[0] <= value[1] <= bound[1]:
-            raise ValueError(f"{name} values should be between {bound} and increasing, but got {value}.")
-        return None if value[0] == value[1] == center else (float(value[0]), float(value[1]))
-
-    @staticmethod
-    def _generate_value(left, right):
-        return uniform(left, right)
+        else:
+            low, high = map(float, value)
+        least, most = bound
+        if not least <= low <= high <= most:
+            raise ValueError(
+                f"{name} values should be between {bound} and increasing, but got {[low, high]}."
+            )
+        return None if low == high == center else (float(low), float(high))
 
     def make_params(self, flat_inputs):
         params = {"fn_idx": rl.randperm(4)}
         for name in _JITTER:
             ends = getattr(self, name)
-            params[f"{name}_factor"] = None if ends is None else self._generate_value(*ends)
+            params[f"{name}_factor"] = None if ends is None else uniform(*ends)
         return params
 
     def transform(self, inpt, params):

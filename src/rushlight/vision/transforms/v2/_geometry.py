@@ -71,14 +71,8 @@ class Resize(Transform):
         )
 
     def transform(self, inpt, params):
-        return self._call_kernel(
-            F.resize,
-            inpt,
-            self.size,
-            interpolation=self.interpolation,
-            max_size=self.max_size,
-            antialias=self.antialias,
-        )
+        options = {name: getattr(self, name) for name in ("interpolation", "max_size", "antialias")}
+        return self._call_kernel(F.resize, inpt, self.size, **options)
 
 
 class CenterCrop(Transform):
@@ -208,8 +202,8 @@ class RandomZoomOut(_Filled, _RandomApplyTransform):
         super().__init__(p=p)
         self._set_fill(fill)
         _check_sequence_input(side_range, "side_range", req_sizes=(2,))
-        self.side_range = side_range
-        if side_range[0] < 1.0 or side_range[0] > side_range[1]:
+        smallest, largest = self.side_range = side_range
+        if not 1.0 <= smallest <= largest:
             raise ValueError(f"Invalid side range provided {side_range}.")
 
     def make_params(self, flat_inputs):

@@ -9,7 +9,7 @@ from rushlight.vision import tv_tensors
 from ..._pil import is_pil
 from .. import functional as F_one
 from .. import transforms as one
-from .._interpolation import setup_size, uniform
+from .._interpolation import setup_kernel, uniform
 from . import functional as F
 from ._transform import Transform
 from ._utils import (
@@ -128,36 +128,33 @@ class ToDtype(Transform):
         images = isinstance(dtype, dict) and (tv_tensors.Image in dtype or tv_tensors.Video in dtype)
         if images and rl.Tensor in dtype:
             warnings.warn(
-                "Got `dtype` values for `torch.Tensor` and either `tv_tensors.Image` or `tv_tensors.Video`. "
-                "Note that a plain `torch.Tensor` will *not* be transformed by this (or any other transformation) "
-                "in case a `tv_tensors.Image` or `tv_tensors.Video` is present in the input.",
+                "The dict has a dtype for images or videos and one for `torch.Tensor`: a plain `torch.Tensor` will *not* be "
+                "transformed in a sample that holds an image or a video.",
                 stacklevel=2,
             )
         self.dtype = dtype
         self.scale = scale
 
+    def _dtype_for(self, inpt, image):
+        """The dtype an input becomes; None if it stays as it is."""
+        if isinstance(self.dtype, rl.dtype):
+            return self.dtype if image else None
+        for key in (type(inpt), "others"):
+            if key in self.dtype:
+                return self.dtype[key]
+        raise ValueError(
+            f"No dtype was specified for type {type(inpt)}. Name one for it in the dict, or one for all that is left "
+            'as "others" (None leaves those inputs alone); a single dtype instead of a dict converts images and videos.'
+        )
+
     def transform(self, inpt, params):
         image = is_pure_tensor(inpt) or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video))
-        if isinstance(self.dtype, rl.dtype):
-            if not image:
-                return inpt
-            dtype = self.dtype
-        elif type(inpt) in self.dtype:
-            dtype = self.dtype[type(inpt)]
-        elif "others" in self.dtype:
-            dtype = self.dtype["others"]
-        else:
-            raise ValueError(
-                f"No dtype was specified for type {type(inpt)}. "
-                "If you only need to convert the dtype of images or videos, you can just pass e.g. dtype=torch.float32. "
-                'If you\'re passing a dict as dtype, you can use "others" as a catch-all key '
-                'e.g. dtype={tv_tensors.Mask: torch.int64, "others": None} to pass-through the rest of the inputs.'
-            )
+        dtype = self._dtype_for(inpt, image)
         if dtype is not None:
             return self._call_kernel(F.to_dtype, inpt, dtype=dtype, scale=self.scale)
         if self.scale and image:
             warnings.warn(
-                "scale was set to True but no dtype was specified for images or videos: no scaling will be done.",
+                "scale was set to True but no dtype was specified for images or videos, so they keep their values.",
                 stacklevel=2,
             )
         return inpt
@@ -207,20 +204,20 @@ class LinearTransformation(Transform):
         _refuse_pil(self, flat_inputs)
 
     def transform(self, inpt, params):
-        shape = inpt.shape
-        n = shape[-3] * shape[-2] * shape[-1]
-        if n != self.transformation_matrix.shape[0]:
+        channels, height, width = inpt.shape[-3:]
+        n, rows = channels * height * width, len(self.transformation_matrix)
+        if n != rows:
             raise ValueError(
-                "Input tensor and transformation matrix have incompatible shape."
-                f"[{shape[-3]} x {shape[-2]} x {shape[-1]}] != {self.transformation_matrix.shape[0]}"
+                "Input tensor and transformation matrix have incompatible shape: "
+                f"[{channels} x {height} x {width}] != {rows}"
             )
         if inpt.device.type != self.mean_vector.device.type:
             raise ValueError(
-                "Input tensor should be on the same device as transformation matrix and mean vector. "
-                f"Got {inpt.device} vs {self.mean_vector.device}"
+                "Input tensor should be on the same device as transformation matrix and mean vector, "
+                f"but it is on {inpt.device} and they are on {self.mean_vector.device}"
             )
         flat = inpt.as_subclass(rl.Tensor).reshape(-1, n) - self.mean_vector
-        out = (flat @ self.transformation_matrix.to(flat.dtype)).reshape(shape)
+        out = (flat @ self.transformation_matrix.to(flat.dtype)).reshape(inpt.shape)
         return out if is_pure_tensor(inpt) else tv_tensors.wrap(out, like=inpt)
 
 
@@ -231,11 +228,9 @@ class GaussianBlur(Transform):
 
     def __init__(self, kernel_size, sigma=(0.1, 2.0)):
         super().__init__()
-        self.kernel_size = setup_size(kernel_size, "Kernel size should be a tuple/list of two integers")
-        if any(size <= 0 or size % 2 == 0 for size in self.kernel_size):
-            raise ValueError("Kernel size value should be an odd and positive number.")
-        self.sigma = _setup_number_or_seq(sigma, "sigma")
-        if not 0.0 < self.sigma[0] <= self.sigma[1]:
+        self.kernel_size = setup_kernel(kernel_size)
+        least, most = self.sigma = _setup_number_or_seq(sigma, "sigma")
+        if not 0.0 < least <= most:
             raise ValueError(f"sigma values should be positive and of the form (min, max). Got {self.sigma}")
 
     def make_params(self, flat_inputs):

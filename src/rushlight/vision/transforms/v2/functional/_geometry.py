@@ -255,6 +255,11 @@ def crop(inpt, top, left, height, width):
     """A rectangle; what lies outside is black."""
 
 
+def _outside(start, stop, length):
+    """How many places of start:stop lie before 0, and from length on."""
+    return max(min(stop, 0) - start, 0), max(stop - max(length, start), 0)
+
+
 @image_kernel(crop)
 def crop_image(image, top, left, height, width):
     """A rectangle of an image."""
@@ -263,13 +268,7 @@ def crop_image(image, top, left, height, width):
     if left >= 0 and top >= 0 and right <= w and bottom <= h:
         return image[..., top:bottom, left:right]
     image = image[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
-    sides = [
-        max(min(right, 0) - left, 0),
-        max(right - max(w, left), 0),
-        max(min(bottom, 0) - top, 0),
-        max(bottom - max(h, top), 0),
-    ]
-    return _pad(image, sides, 0, "constant")
+    return _pad(image, [*_outside(left, right, w), *_outside(top, bottom, h)], 0, "constant")
 
 
 _crop_image_pil = kernel_for(crop, PIL_IMAGE)(_FP.crop)
