@@ -252,13 +252,8 @@ class WIDERFace(VisionDataset):
     def __init__(self, root, split="train", transform=None, target_transform=None, download=False):
         folder = os.path.join(root, self.BASE_FOLDER)
         super().__init__(folder, transform=transform, target_transform=target_transform)
-        self.split = verify_str_arg(split, "split", ("train", "val", "test"))
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError(
-                "Dataset not found or corrupted. You can use download=True to download and prepare it"
-            )
+        self._choose(split=(split, ("train", "val", "test")))
+        self._prepare(download, self._check_integrity)
         lists = os.path.join(self.root, "wider_face_split")
         name = "wider_face_test_filelist.txt" if split == "test" else f"wider_face_{split}_bbx_gt.txt"
         with open(os.path.join(lists, name)) as file:
@@ -317,12 +312,12 @@ class SBDataset(VisionDataset):
     voc_train_url = "https://www.cs.cornell.edu/~bharathh/train_noval.txt"
     voc_split_filename = "train_noval.txt"
     voc_split_md5 = "79bff800c5f0b1ec6b21080a3c066722"
+    num_classes = 20
 
     def __init__(self, root, image_set="train", mode="boundaries", download=False, transforms=None):
         super().__init__(root, transforms)
-        self.image_set = verify_str_arg(image_set, "image_set", ("train", "val", "train_noval"))
-        self.mode = verify_str_arg(mode, "mode", ("segmentation", "boundaries"))
-        self.num_classes = 20
+        sets, modes = ("train", "val", "train_noval"), ("segmentation", "boundaries")
+        self._choose(image_set=(image_set, sets), mode=(mode, modes))
         if download:
             self._download()
         if not os.path.isdir(self.root):
@@ -437,10 +432,7 @@ class SBU(VisionDataset):
     def __init__(self, root, transform=None, target_transform=None, download=True, loader=default_loader):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.loader = loader
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError(NOT_FOUND)
+        self._prepare(download, self._check_integrity)
         self.photos, self.captions = [], []
         with open(self._file("urls")) as urls, open(self._file("captions")) as captions:
             for url, caption in zip(urls, captions):
@@ -509,17 +501,17 @@ class _LFW(VisionDataset):
     ):
         folder = os.path.join(root, self.base_folder)
         super().__init__(folder, transform=transform, target_transform=target_transform)
-        self.image_set = verify_str_arg(image_set.lower(), "image_set", tuple(self.file_dict))
+        self._choose(
+            image_set=(image_set.lower(), self.file_dict),
+            view=(view.lower(), ("people", "pairs")),
+            split=(split.lower(), self.annot_file),
+        )
         images, self.filename, self.md5 = self.file_dict[self.image_set]
-        self.view = verify_str_arg(view.lower(), "view", ["people", "pairs"])
-        self.split = verify_str_arg(split.lower(), "split", ["10fold", "train", "test"])
-        self.labels_file = f"{self.view}{self.annot_file[self.split]}.txt"
+        self.labels_file = self.view + self.annot_file[self.split] + ".txt"
         if download:
             raise ValueError(
-                "LFW dataset is no longer available for automatic download."
-                "Please download the dataset manually and place it in the specified directory."
-                "A commonly used mirror is available at: "
-                "https://www.kaggle.com/datasets/jessicali9530/lfw-dataset"
+                "LFW dataset is no longer available for automatic download: its authors' server is gone. "
+                f"Put the files of a copy, such as https://www.kaggle.com/datasets/jessicali9530/lfw-dataset, in {folder}."
             )
         if not self._check_integrity():
             raise RuntimeError(NOT_FOUND)

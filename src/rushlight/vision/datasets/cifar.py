@@ -4,7 +4,7 @@ import os
 
 from ..transforms._to_from import to_pil_image
 from ._pickles import load_pickle
-from .utils import NOT_FOUND, check_integrity, download_and_extract_archive
+from .utils import check_integrity, download_and_extract_archive
 from .vision import VisionDataset
 
 __all__ = ["CIFAR10", "CIFAR100"]
@@ -30,10 +30,7 @@ class CIFAR10(VisionDataset):
     def __init__(self, root, train=True, transform=None, target_transform=None, download=False):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError(NOT_FOUND)
+        self._prepare(download, self._check_integrity)
         self.data, self.targets = self._load_batches()  # (N, 32, 32, 3), list
         self._load_meta()
 

@@ -508,10 +508,7 @@ class Caltech101(VisionDataset):
         os.makedirs(self.root, exist_ok=True)
         kinds = [target_type] if isinstance(target_type, str) else target_type
         self.target_type = [verify_str_arg(t, "target_type", ("category", "annotation")) for t in kinds]
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError(NOT_FOUND)
+        self._prepare(download, self._check_integrity)
         images = os.path.join(self.root, "101_ObjectCategories")
         self.categories = sorted(os.listdir(images))
         self.categories.remove("BACKGROUND_Google")  # no class
@@ -639,8 +636,8 @@ class Places365(VisionDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = verify_str_arg(split, "split", self._SPLITS)
         self.small, self.loader = small, loader
-        self.classes, self.class_to_idx = self.load_categories(download)
-        self.imgs, self.targets = self.load_file_list(download)
+        listed = self.load_categories(download), self.load_file_list(download)
+        (self.classes, self.class_to_idx), (self.imgs, self.targets) = listed
         if download:
             self.download_images()
 
@@ -700,8 +697,9 @@ class Places365(VisionDataset):
             return
         name, md5 = self._IMAGES_META[self.split, self.small]
         download_and_extract_archive(self._BASE_URL + name, self.root, md5=md5)
-        if self.split.startswith("train"):
-            os.rename(self.images_dir.rsplit("_", 1)[0], self.images_dir)
+        unpacked = self.images_dir.removesuffix("_" + self.variant)
+        if unpacked != self.images_dir:  # both training sets unpack to the same folder
+            os.rename(unpacked, self.images_dir)
 
     def extra_repr(self):
         return f"Split: {self.split}\nSmall: {self.small}"
@@ -966,10 +964,7 @@ class INaturalist(VisionDataset):
         self.version = verify_str_arg(version, "version", tuple(self._ARCHIVES))
         super().__init__(os.path.join(root, version), transform=transform, target_transform=target_transform)
         os.makedirs(root, exist_ok=True)
-        if download:
-            self.download()
-        if not self._check_exists():
-            raise RuntimeError(NOT_FOUND)
+        self._prepare(download, self._check_exists)
         self.all_categories, self.categories_index, self.categories_map = [], {}, []
         kinds = target_type if isinstance(target_type, list) else [target_type]
         new = version.startswith("2021")

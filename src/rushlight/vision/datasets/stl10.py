@@ -3,7 +3,7 @@
 import os
 
 from ..transforms._to_from import to_pil_image
-from .utils import NOT_FOUND, check_integrity, download_and_extract_archive, verify_str_arg
+from .utils import check_integrity, download_and_extract_archive, verify_str_arg
 from .vision import VisionDataset
 
 __all__ = ["STL10"]
@@ -37,10 +37,7 @@ class STL10(VisionDataset):
         if folds is not None and not (isinstance(folds, int) and folds in range(10)):
             raise ValueError(f"Value for argument folds should be in the range [0, 10), but got {folds}.")
         self.folds = folds
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError(NOT_FOUND)
+        self._prepare(download, self._check_integrity)
         self._load(split)
         names = os.path.join(self.root, self.base_folder, self.class_names_file)
         if os.path.isfile(names):

@@ -3,7 +3,7 @@
 import os
 
 from ..transforms._to_from import to_pil_image
-from .utils import NOT_FOUND, check_integrity, download_url, verify_str_arg
+from .utils import check_integrity, download_url, verify_str_arg
 from .vision import VisionDataset
 
 __all__ = ["SVHN"]
@@ -24,10 +24,7 @@ class SVHN(VisionDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = verify_str_arg(split, "split", tuple(self.split_list))
         self.url, self.filename, self.file_md5 = self.split_list[split]
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError(NOT_FOUND)
+        self._prepare(download, self._check_integrity)
         try:
             import scipy.io
         except ImportError:

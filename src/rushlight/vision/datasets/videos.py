@@ -5,7 +5,7 @@ import glob
 import os
 
 from .folder import find_classes, make_dataset
-from .utils import check_integrity, download_and_extract_archive, download_url, verify_str_arg
+from .utils import check_integrity, download_and_extract_archive, download_url
 from .video_utils import VideoClips
 from .vision import VisionDataset
 
@@ -116,21 +116,20 @@ class Kinetics(VisionDataset):
         _legacy=False,
         output_format="TCHW",
     ):
-        self.num_classes = verify_str_arg(num_classes, "num_classes", ["400", "600", "700"])
-        self.extensions, self.num_download_workers, self.root = extensions, num_download_workers, root
-        self._legacy = _legacy
+        super().__init__(root)
+        self._choose(num_classes=(num_classes, self._NAMES))
+        self.extensions, self.num_download_workers, self._legacy = extensions, num_download_workers, _legacy
+        if _legacy and download:
+            raise ValueError("Cannot download the videos using legacy_structure.")
         if _legacy:
-            self.split_folder, self.split, output_format = root, "unknown", "THWC"
-            if download:
-                raise ValueError("Cannot download the videos using legacy_structure.")
+            self.split, self.split_folder, output_format = "unknown", self.root, "THWC"
         else:
-            self.split_folder = os.path.join(root, split)
-            self.split = verify_str_arg(split, "split", ["train", "val", "test"])
+            self._choose(split=(split, ("train", "val", "test")))
+            self.split_folder = os.path.join(self.root, split)
         if download:
             self.download_and_process_videos()
-        super().__init__(self.root)
-        self.classes, class_to_idx = find_classes(self.split_folder)
-        self.samples = make_dataset(self.split_folder, class_to_idx, extensions)
+        self.classes, numbers = find_classes(self.split_folder)
+        self.samples = make_dataset(self.split_folder, numbers, extensions)
         self.video_clips = VideoClips(
             [path for path, _ in self.samples],
             frames_per_clip,

@@ -4,6 +4,8 @@ import os
 
 from rushlight.utils import data
 
+from .utils import NOT_FOUND, verify_str_arg
+
 __all__ = ["StandardTransform", "VisionDataset"]
 
 
@@ -54,6 +56,18 @@ class VisionDataset(data.Dataset):
 
     def __len__(self):
         raise NotImplementedError
+
+    def _choose(self, **arguments):
+        """Keeps arguments {name: (value, valid values)} as attributes, in that order, once they are found valid."""
+        for name, (value, valid) in arguments.items():
+            setattr(self, name, verify_str_arg(value, name, tuple(valid)))
+
+    def _prepare(self, download, complete, message=NOT_FOUND):
+        """Downloads the files if asked to; whether they are there then, `complete` says."""
+        if download:
+            self.download()
+        if not complete():
+            raise RuntimeError(message)
 
     def _transformed(self, img, target):
         if self.transform is not None:
