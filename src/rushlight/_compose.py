@@ -20,9 +20,9 @@ _composed: dict = {}
 _JOINED = ("linalg", "fft", "special")
 _HOMES = {space: f"_C._{space}" for space in _JOINED} | dict.fromkeys(
     ("atleast_1d", "atleast_2d", "atleast_3d", "align_tensors", "block_diag", "broadcast_tensors", "cartesian_prod",
-     "cdist", "chain_matmul", "einsum", "istft", "lu", "norm", "meshgrid", "split", "stft", "tensordot", "unique",
+     "cdist", "chain_matmul", "einsum", "lu", "norm", "meshgrid", "split", "stft", "tensordot", "unique",
      "unique_consecutive", "unravel_index"), "functional"
-)  # fmt: skip
+) | {"lobpcg": "_lobpcg", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank"}  # fmt: skip
 
 
 class _Joined(types.ModuleType):
@@ -75,16 +75,15 @@ def op(
     name = name or function.__name__
     short = name.rsplit(".", 1)[-1]
 
-    overridable = _overridable(function, spread, out)
-    overridable._differentiable = differentiable
-    space = name.rpartition(".")[0]
-    # Where it is found, for pickles.
-    home = _HOMES.get(space or name, space)
-    overridable.__module__ = f"rushlight.{home}" if home else "rushlight"
-    overridable.__qualname__ = overridable.__name__ = f"{space}_{short}" if space in _JOINED else short
-    _composed[name] = overridable
-    for other in alias:
-        _composed[other] = overridable
+    for public_name in (name, *alias):
+        overridable = _overridable(function, spread, out)
+        overridable._differentiable = differentiable
+        space, _, last = public_name.rpartition(".")
+        # Where it is found, for pickles.
+        home = _HOMES.get(space or public_name, space)
+        overridable.__module__ = f"rushlight.{home}" if home else "rushlight"
+        overridable.__qualname__ = overridable.__name__ = f"{space}_{last}" if space in _JOINED else last
+        _composed[public_name] = overridable
     if method:  # an object of its own, so that those who take over can tell x.f() from f(x)
         of_tensor = _overridable(function, spread, out)
         of_tensor._differentiable = differentiable
@@ -168,6 +167,14 @@ def _overridable(function, spread=False, out=False):
         return function(*args, **kwargs)
 
     return wrapper
+
+
+def public(function):
+    """Decorator of functions of the package that live in a private module: classes and modes may take them over,
+    and their address is the package's."""
+    overridable = _overridable(function)
+    overridable.__module__ = "rushlight"
+    return overridable
 
 
 def _own_spelling(function, kwargs):

@@ -2,6 +2,7 @@
 
 from . import _C
 from ._C import Tensor, device
+from ._compose import public
 from ._tensor import attach, method
 
 _ops = _C.ops
@@ -60,6 +61,15 @@ def is_signed(input):
 
 
 method(is_signed)
+is_floating_point, is_complex, is_nonzero, is_inference, is_signed, numel = map(
+    public, (is_floating_point, is_complex, is_nonzero, is_inference, is_signed, numel)
+)
+
+
+@public
+def is_distributed(input):
+    """False: no tensor is in several places."""
+    return input.is_distributed()
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -205,6 +215,23 @@ def type_as(self, other):
 def get_device(self):
     """The number of its GPU; -1 on the CPU."""
     return -1 if self.is_cpu else self.device.index or 0
+
+
+get_device = public(get_device)
+
+
+@method
+def xpu(self, device=None, non_blocking=False, memory_format=None):
+    """Fails: there is no such device."""
+    raise AssertionError(
+        'Torch not compiled with XPU enabled\n  Tensors live on the CPU here: leave out ".xpu()"'
+    )
+
+
+@method
+def dequantize(self):
+    """The values as float32 numbers."""
+    return self.to(_C.float32)
 
 
 @method
@@ -487,7 +514,7 @@ def is_warn_always_enabled():
 __all__ = [
     *_types, "_tensor_classes", "use_deterministic_algorithms", "set_deterministic_debug_mode", "are_deterministic_algorithms_enabled", "as_tensor", "asarray", "from_dlpack", "get_default_device",
     "get_deterministic_debug_mode", "get_num_interop_threads", "is_complex",
-    "is_deterministic_algorithms_warn_only_enabled", "is_floating_point", "is_inference", "is_nonzero", "is_signed",
+    "get_device", "is_deterministic_algorithms_warn_only_enabled", "is_distributed", "is_floating_point", "is_inference", "is_nonzero", "is_signed",
     "is_storage", "is_tensor", "is_warn_always_enabled", "numel", "set_default_device",
     "set_default_dtype", "set_default_tensor_type",
     "set_flush_denormal", "set_num_interop_threads", "set_warn_always", "typename",

@@ -34,6 +34,7 @@ HOMES = {
     "_assert": "_rare",
     "_assert_async": "_rare",
     "_check": "_rare",
+    "_functional_assert_async": "_rare",
     "_debug_has_internal_overlap": "_rare",
     "_check_index": "_rare",
     "_check_is_size": "_rare",
@@ -48,7 +49,6 @@ HOMES = {
     "autocast_decrement_nesting": "amp.autocast_mode",
     "autocast_increment_nesting": "amp.autocast_mode",
     "batch_norm_update_stats": "nn._functional.private",
-    "bilinear": "nn.functional",
     "compile": "compiler",
     "cond": "_rare",
     "dequantize": "_rare",
@@ -126,4 +126,6 @@ def find(name):
     """The module that holds a name, or None."""
     if name.endswith("Storage") and name != "Storage":
         return "storage"
+    if name.startswith("_sym_"):
+        return "_rare"
     return "_foreach" if name.startswith("_foreach_") else HOMES.get(name)

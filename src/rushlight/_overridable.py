@@ -215,8 +215,11 @@ def _members(path):
         if path
         else [n for n, home in _lazy.HOMES.items() if home not in ("jit", "cuda", "amp", "compiler")]
     )
-    for name in sorted({*(names or dir(space)), *lazy}):
-        if name.startswith("_") or (path == "nn.init" and name not in _INITS):
+    private = () if path else _PRIVATE_FUNCTIONS
+    for name in sorted({*(names or dir(space)), *lazy, *private}):
+        if (name.startswith("_") and (path or name not in _PRIVATE_FUNCTIONS)) or (
+            path == "nn.init" and name not in _INITS
+        ):
             continue
         value = getattr(space, name, None)
         if isinstance(value, type(rl)):
@@ -242,7 +245,20 @@ def _tensor_members(space):
             yield name, value
 
 
+_PRIVATE_FUNCTIONS = {
+    "_assert_async", "_conj_copy", "_functional_assert_async", "_fused_rms_norm", "_indices_copy",
+    "_native_batch_norm_legit", "_neg_view_copy", "_reshape_alias_copy", "_rowwise_prune", "_sym_acos", "_sym_asin",
+    "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_sin", "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "_values_copy",
+}  # fmt: skip
 _PRIVATE = {
+    "_autocast_to_full_precision",
+    "_autocast_to_reduced_precision",
+    "_coalesced_",
+    "_dimI",
+    "_dimV",
+    "_indices",
+    "_nnz",
+    "_values",
     "_backward_hooks",
     "_base",
     "_grad",

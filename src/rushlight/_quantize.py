@@ -1,6 +1,7 @@
 """Numbers rounded as a quantized model would round them, for training with that in view."""
 
 import rushlight as rl
+from rushlight._compose import public
 
 
 def _rounded(input, scale, zero_point, quant_min, quant_max):
@@ -19,6 +20,7 @@ def _rounded(input, scale, zero_point, quant_min, quant_max):
     return y + (kept - kept.detach())
 
 
+@public
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
     """Rounds to multiples of `scale` that a quantized tensor could hold; the result stays floating."""
     if isinstance(scale, rl.Tensor):
@@ -34,6 +36,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
     return _rounded(input, scale, zero_point, quant_min, quant_max)
 
 
+@public
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
     """The same with a scale and a zero point for each index along `axis`."""
     if not -input.dim() <= axis < input.dim():

@@ -1,9 +1,10 @@
 """Functions of the package that few programs touch: checks, sizes known only when compiling, devices, old names."""
 
 import builtins
+import math
 
 import rushlight as rl
-from rushlight._compose import _overridable
+from rushlight._compose import public
 from rushlight._missing import absent as _absent
 
 
@@ -19,30 +20,64 @@ SymFloat = _Symbolic("SymFloat", (), {"__module__": "rushlight"})
 SymBool = _Symbolic("SymBool", (), {"__module__": "rushlight"})
 
 
+@public
 def sym_int(a):
     return int(a)
 
 
+@public
 def sym_float(a):
     return float(a)
 
 
+@public
 def sym_not(a):
     return not a
 
 
+@public
 def sym_ite(b, t, f):
     return t if b else f
 
 
+@public
 def sym_sum(args):
     return builtins.sum(args)
 
 
-sym_max, sym_min = builtins.max, builtins.min
+@public
+def sym_max(a, b):
+    """The larger of two numbers; a float if one of them is."""
+    return _same_kind(builtins.max, a, b)
 
 
-@_overridable
+@public
+def sym_min(a, b):
+    """The smaller of two numbers; a float if one of them is."""
+    return _same_kind(builtins.min, a, b)
+
+
+def _same_kind(choose, a, b):
+    chosen = choose(a, b)
+    return float(chosen) if isinstance(a, float) or isinstance(b, float) else chosen
+
+
+def _of_number(name):
+    function = getattr(math, name)
+
+    def of_number(a):
+        return function(a)
+
+    of_number.__name__ = of_number.__qualname__ = f"_sym_{name}"
+    of_number.__doc__ = f"math.{name} of a number."
+    return public(of_number)
+
+
+_SYM = ("sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan")
+globals().update({f"_sym_{name}": _of_number(name) for name in _SYM})
+
+
+@public
 def _assert(condition, message):
     """assert as a function."""
     if not condition:
@@ -95,12 +130,20 @@ def _check_is_size(i, message=None, *, max=None):
     _check(i >= 0, message)
 
 
+@public
 def _assert_async(input, assert_msg=None):
     if input.numel() != 1:
         how = "no values" if input.numel() == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {how} is ambiguous")
     if not input.item():
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+@public
+def _functional_assert_async(input, assert_msg, dep_token):
+    """_assert_async that returns dep_token, so that a graph without side effects keeps it."""
+    _assert_async(input, assert_msg)
+    return dep_token.clone()
 
 
 def get_device_module(device=None):
@@ -182,9 +225,16 @@ qscheme = _QScheme
         "per_channel_affine_float_qparams",
     ),
 )
-quantize_per_tensor, quantize_per_channel, dequantize, quantize_per_tensor_dynamic = (
-    _absent(f"ao.{n}")
-    for n in ("quantize_per_tensor", "quantize_per_channel", "dequantize", "quantize_per_tensor_dynamic")
+
+
+@public
+def dequantize(tensors):
+    """The values of a tensor, or of each of a list of them, as float32 numbers."""
+    return tensors.dequantize() if isinstance(tensors, rl.Tensor) else [t.dequantize() for t in tensors]
+
+
+quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic = (
+    _absent(f"ao.{n}") for n in ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic")
 )
 DeviceObjType, TensorType, Tag, Generic = (
     _absent(n) for n in ("DeviceObjType", "TensorType", "Tag", "Generic")

@@ -161,7 +161,7 @@ def __repr__(self, *, tensor_contents=None):
     return tensor_str(self)
 
 
-@_plain_method
+@method
 def __format__(self, spec):
     if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
         return self.item().__format__(spec)
@@ -175,13 +175,63 @@ def __array__(self, dtype=None, copy=None):
 
 
 # NumPy's scalars leave `scalar - tensor` to the tensor, which keeps its gradient.
-attach(
-    __array_priority__=1000,
-    _cdata=property(id, doc="A number that no other tensor has while this one lives."),
-)
+attach(__array_priority__=1000)
 
 
-@_plain_method
+class _Attribute(property):
+    """An attribute that cannot be set. Subclasses and modes with __torch_function__ are asked first."""
+
+    def __init__(self, function):
+        def asking(tensor):
+            if (type(tensor) is not Tensor or _modes) and tensor._asks():
+                return tensor._ask(self.__get__, (tensor,), {})
+            return function(tensor)
+
+        asking.__name__ = function.__name__
+        super().__init__(asking, doc=function.__doc__)
+        self.__qualname__ = f"TensorBase.{function.__name__}"
+        setattr(Tensor, function.__name__, self)
+
+
+@_Attribute
+def _cdata(self):
+    """A number that no other tensor has while this one lives."""
+    return id(self)
+
+
+@_Attribute
+def _grad_fn(self):
+    """grad_fn under its inner name."""
+    return self.grad_fn
+
+
+@_Attribute
+def _post_accumulate_grad_hooks(self):
+    """The hooks of register_post_accumulate_grad_hook by their numbers, or None."""
+    return self._get_post_accumulate_hooks()
+
+
+@_Attribute
+def grad_dtype(self):
+    """The element type of its gradient."""
+    return self.dtype
+
+
+@_Attribute
+def name(self):
+    """None: tensors have had no names of their own since PyTorch 0.4."""
+
+
+@_Attribute
+def volatile(self):
+    """False: torch.no_grad() has taken its place."""
+    import warnings
+
+    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=3)
+    return False
+
+
+@method
 def __array_wrap__(self, array, context=None, return_scalar=False):
     """What a function of NumPy made of the tensor, as a tensor again."""
     if array.dtype == bool:
@@ -237,7 +287,7 @@ def __contains__(self, element):
     )
 
 
-@_plain_method
+@method
 def __complex__(self):
     if self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")

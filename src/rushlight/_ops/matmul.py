@@ -143,7 +143,7 @@ def vecdot(x, y, *, dim=-1):
     return (x.conj() * y).sum(dim)
 
 
-@op(name="nn.functional.bilinear", alias=("bilinear",))
+@op(alias=("nn.functional.bilinear",))
 @takes("input1", "input2", "weight")
 def bilinear(input1, input2, weight, bias=None):
     """y_k = x1^T W_k x2 + b_k for each row."""

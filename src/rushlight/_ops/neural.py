@@ -60,3 +60,22 @@ def one_hot(input, num_classes=-1):
     elif most >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return input.new_zeros((*input.shape, num_classes)).scatter_(-1, input.unsqueeze(-1), 1)
+
+
+@op
+def _fused_rms_norm(input, normalized_shape, weight, eps):
+    """(rms_norm, 1 / the root of the mean square that it divides by)."""
+    dims = tuple(range(-len(normalized_shape), 0))
+    if eps is None:
+        from rushlight._type_info import finfo
+
+        eps = finfo(input.dtype).eps
+    rstd = (input.square().mean(dims, keepdim=True) + eps).rsqrt()
+    return input * rstd if weight is None else input * rstd * weight, rstd
+
+
+@op(differentiable=False)
+def _rowwise_prune(weight, mask, compressed_indices_dtype):
+    """(the rows where the mask is true, the new index of each row or -1)."""
+    index = mask.cumsum(0) - 1
+    return weight[mask], index.masked_fill(~mask, -1).to(compressed_indices_dtype)

@@ -75,12 +75,12 @@ def dense_dim(input):
 def _parts(name, layout, doc):
     """A method that only some sparse tensors have; theirs stand in their classes."""
 
-    def part(input):
+    def part(input, *args):
         own = getattr(type(input), name)
         if own is not part:  # Tensor.crow_indices(sparse)
-            return own(input)
+            return own(input, *args)
         if input._asks():
-            return input._ask(part, (input,), {})
+            return input._ask(part, (input, *args), {})
         raise RuntimeError(f"{name} expected sparse {layout}tensor layout but got Strided")
 
     part.__name__ = part.__qualname__ = name
@@ -96,6 +96,14 @@ _parts("ccol_indices", "column compressed ", "Where the entries of each column b
 _parts("row_indices", "column compressed ", "The row of each entry.")
 _parts("is_coalesced", "coordinate ", "Whether no two entries of a sparse tensor have the same place.")
 _parts("coalesce", "coordinate ", "A sparse tensor whose entries at the same place are added up.")
+_parts(
+    "_indices", "coordinate ", "Where a sparse tensor has entries, whether or not each place is there once."
+)
+_parts("_values", "coordinate ", "The entries of a sparse tensor, whether or not each place is there once.")
+_parts("_nnz", "", "The number of entries of a sparse tensor.")
+_parts("_coalesced_", "coordinate ", "Says whether no two entries of a sparse tensor have the same place.")
+_parts("_dimI", "coordinate ", "The number of sparse dimensions.")
+_parts("_dimV", "coordinate ", "The number of dense dimensions.")
 
 
 def _needs_sparse(name):
@@ -126,6 +134,12 @@ def hspmm(mat1, mat2):
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2) of sparse input and mat1, sparse."""
     return _needs_sparse("sspaddmm")(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@op
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """sspaddmm under its old name."""
+    return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @op

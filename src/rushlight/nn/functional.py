@@ -141,7 +141,7 @@ def __getattr__(name: str) -> "Any":
         from importlib import import_module
 
         value = getattr(import_module(f"rushlight.nn._functional.{_LATER[name]}"), name)
-        if type(value) is type(softmax):
+        if type(value) is type(softmax) and value.__module__ != "rushlight":  # those are the package's own
             value = _overridable(value)
             value.__module__ = __name__
     elif name == "Tensor":

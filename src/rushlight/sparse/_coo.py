@@ -21,6 +21,16 @@ _METADATA = frozenset(
         "is_signed",
         "element_size",
         "get_device",
+        "is_distributed",
+        "is_inference",
+        "indices_copy",
+        "values_copy",
+        "_indices_copy",
+        "_values_copy",
+        "crow_indices_copy",
+        "col_indices_copy",
+        "ccol_indices_copy",
+        "row_indices_copy",
         "result_type",
     ]
 )
@@ -101,6 +111,8 @@ class SparseTensor(Tensor):
 
     def dense_dim(self):
         return self._entries.dim() - 1
+
+    _dimI, _dimV = sparse_dim, dense_dim
 
     def _nnz(self):
         return self._stored.size(1)

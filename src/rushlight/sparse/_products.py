@@ -109,7 +109,7 @@ def bmm(a, b):
     return mm(wide, b.reshape(batch * m, -1)).view(batch, n, b.size(2))
 
 
-@handles("hspmm")
+@handles("hspmm", "hsmm")
 def hspmm(mat1, mat2):
     """The product of a sparse and a dense matrix, as the rows in which the sparse one has entries."""
     _checked(mat1, mat2)
@@ -140,7 +140,7 @@ def linear(input, weight, bias=None):
     return result if bias is None else result + bias
 
 
-@handles("sspaddmm")
+@handles("sspaddmm", "saddmm")
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2), sparse: with an entry for every column of a row in which mat1 has one."""
     _need_sparse(input, mat1)

@@ -2,6 +2,7 @@
 
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._compose import public
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 from rushlight.nn._functional.loss import _reduction_of
@@ -88,6 +89,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return _reduction.apply(loss, reduction)
 
 
+@public
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)

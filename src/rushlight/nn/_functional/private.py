@@ -3,6 +3,7 @@
 from typing import Any
 
 import rushlight as rl
+from rushlight._compose import public
 from rushlight.nn import functional as F
 
 
@@ -63,6 +64,7 @@ def _masked_softmax(input: Any, mask: Any, dim: int | None = None, mask_type: in
     return input.masked_fill(mask, lowest).softmax(-1 if dim is None else dim).masked_fill(mask, 0.0)
 
 
+@public
 def batch_norm_update_stats(
     input: Any, running_mean: Any, running_var: Any, momentum: float
 ) -> tuple[Any, Any]:

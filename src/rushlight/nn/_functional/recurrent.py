@@ -6,28 +6,33 @@ an LSTM projects its state. A layer's direction is one op, `rnn_layer`; only pro
 
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._compose import public
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
 
+@public
 @_autocast.low
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """tanh(W x + b + U h + c)."""
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).tanh()
 
 
+@public
 @_autocast.low
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """max(0, W x + b + U h + c)."""
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).relu()
 
 
+@public
 @_autocast.full
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a gated recurrent unit."""
     return core.gru_step(core.linear(input, w_ih, b_ih), core.linear(hx, w_hh, b_hh), hx)
 
 
+@public
 @_autocast.full
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a long short-term memory; hx and the result are (h, c)."""
@@ -99,6 +104,7 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
     return (input, *[s[0].unsqueeze(0) if len(s) == 1 else rl.stack(s) for s in last])
 
 
+@public
 @_autocast.low
 def lstm(*args):
     """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional,
@@ -121,18 +127,21 @@ def _simple(mode, args):
     return _run(mode, input, None, (hx,), *rest)
 
 
+@public
 @_autocast.full
 def gru(*args):
     """(output, h_n) of a gated recurrent unit; arguments as for `lstm`, with one state."""
     return _simple("GRU", args)
 
 
+@public
 @_autocast.low
 def rnn_tanh(*args):
     """(output, h_n) of a plain recurrent network with tanh."""
     return _simple("RNN_TANH", args)
 
 
+@public
 @_autocast.low
 def rnn_relu(*args):
     """(output, h_n) of a plain recurrent network with ReLU."""
