@@ -31,6 +31,8 @@ HOMES = {
     "TupleType": "_rare",
     "_masked_softmax": "nn._functional.private",
     "_mkldnn": "_C",
+    "_amp_foreach_non_finite_check_and_unscale_": "amp._scale_ops",
+    "_amp_update_scale_": "amp._scale_ops",
     "_assert": "_rare",
     "_assert_async": "_rare",
     "_check": "_rare",

@@ -5,11 +5,13 @@ divided by it before the step, and a step whose gradients overflowed is left out
 an overflow and doubles after growth_interval steps without one.
 """
 
+import collections
 import enum
-import math
+import inspect
 import warnings
 
 import rushlight as rl
+from rushlight.amp._scale_ops import _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -22,20 +24,18 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-class _Iteration:
-    """What happened to one optimizer since the last update()."""
-
-    def __init__(self):
-        self.stage = OptState.READY
-        self.overflow = None  # not known before unscaling
+def _refresh_per_optimizer_state():
+    """What happened to one optimizer since the last update(): nothing yet."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
-def _any_overflow(grads):
-    """Whether an element is infinite or not a number: the largest magnitude tells, in one pass over all tensors."""
-    largest = rl._C.ops["_optim.total_norm"](grads, math.inf)
-    if largest:
-        return not bool(largest[0].isfinite())
-    return not all(bool(g.isfinite().all()) for g in grads)
+def _scales_itself(optimizer):
+    """Whether an optimizer divides by the scale in its step; our own fused ones take gradients as they are."""
+    from rushlight.optim._stepwise import StepwiseOptimizer
+
+    return getattr(optimizer, "_step_supports_amp_scaling", False) and not isinstance(
+        optimizer, StepwiseOptimizer
+    )
 
 
 class GradScaler:
@@ -69,16 +69,15 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._scale = self._growth_tracker = None  # a tensor and a count once scale() has been called
-        self._per_optimizer_states = {}
+        self._scale = self._growth_tracker = None  # tensors once scale() has been called
+        self._per_optimizer_states = collections.defaultdict(_refresh_per_optimizer_state)
 
     def scale(self, outputs):
         """A tensor, or each of a collection of tensors, times the scale."""
         if not self._enabled:
             return outputs
         if self._scale is None:
-            self._scale = rl.full((), float(self._init_scale), dtype=rl.float32)
-            self._growth_tracker = self._init_growth_tracker
+            self._lazy_init_scale_growth_tracker(self._device)
         if isinstance(outputs, rl.Tensor):
             return outputs * self._scale
         if isinstance(outputs, (list, tuple)):
@@ -90,28 +89,94 @@ class GradScaler:
                 f"outputs must be a Tensor or an iterable of Tensors, got {type(outputs).__name__}"
             ) from None
 
+    def _lazy_init_scale_growth_tracker(self, dev):
+        self._scale = rl.full((), float(self._init_scale), dtype=rl.float32, device=dev)
+        self._growth_tracker = rl.full((), self._init_growth_tracker, dtype=rl.int32, device=dev)
+
+    def _check_scale_growth_tracker(self, funcname):
+        if self._scale is None:
+            raise AssertionError(
+                f"Attempted {funcname} but _scale is None: call scaler.scale(loss) earlier in the iteration."
+            )
+        return self._scale, self._growth_tracker
+
+    def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):
+        """Unscales the gradients of an optimizer; {device: 1 where one of them overflowed, else 0}."""
+        found, lists = {}, {}
+        for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
+            if not allow_fp16 and p.grad.dtype == rl.float16:
+                raise ValueError(
+                    "Attempting to unscale FP16 gradients: keep parameters in float32 and run the model in autocast."
+                )
+            if p.grad.is_sparse:
+                if p.grad.dtype == rl.float16:  # sums of entries at one place may overflow
+                    p.grad = p.grad.coalesce()
+                grad = p.grad._values()
+            else:
+                grad = p.grad
+            lists.setdefault((grad.device, grad.dtype), []).append(grad)
+        for (device, _), grads in lists.items():
+            flag = found.setdefault(device, found_inf.to(device, copy=True))
+            _amp_foreach_non_finite_check_and_unscale_(grads, flag, inv_scale)
+        return found
+
     def unscale_(self, optimizer):
         """Divides an optimizer's gradients by the scale, for example to clip them before step()."""
         if not self._enabled:
             return
-        now = self._iteration("unscale_", optimizer)
-        if now.stage is OptState.UNSCALED:
+        self._check_scale_growth_tracker("unscale_")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if now.stage is OptState.STEPPED:
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if any(g.dtype == rl.float16 for g in grads):
-            raise ValueError(
-                "Attempting to unscale FP16 gradients: keep parameters in float32 and run the model in autocast."
+        inv_scale = self._scale.double().reciprocal().float()
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, rl.zeros(()), False)
+        state["stage"] = OptState.UNSCALED
+
+    def _check_inf_per_device(self, optimizer):
+        """Looks for overflow in an optimizer's gradients and leaves them as they are."""
+        self._check_scale_growth_tracker("_check_inf_per_device")
+        found = self._unscale_grads_(optimizer, rl.ones(()), rl.zeros(()), True)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
+
+    def _found_inf_per_device(self, optimizer):
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+
+    def _get_scale_async(self):
+        return self._scale
+
+    def _maybe_opt_step(self, optimizer, optimizer_state, *args, **kwargs):
+        if any(flag.item() for flag in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def _scaling_step(self, optimizer, state, *args, **kwargs):
+        """The step of an optimizer that divides by the scale and leaves out overflows by itself."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the "
+                "near future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed "
+                "optimizer and let the optimizer use them directly.",
+                FutureWarning,
+                stacklevel=3,
             )
-        grads = [g._values() if g.is_sparse else g for g in grads]
-        with rl.no_grad():
-            now.overflow = bool(grads) and _any_overflow(grads)
-            if grads:
-                rl._foreach_mul_(grads, 1.0 / self._scale.item())
-        now.stage = OptState.UNSCALED
+            result = optimizer.step(*args, **kwargs, grad_scaler=self)
+        else:
+            if state["stage"] is OptState.READY:
+                self._check_inf_per_device(optimizer)
+            flags = list(state["found_inf_per_device"].values())
+            optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else self._scale
+            optimizer.found_inf = sum(flags[1:], flags[0]) if flags else rl.zeros(())
+            try:
+                result = optimizer.step(*args, **kwargs)
+            finally:
+                del optimizer.grad_scale, optimizer.found_inf
+        state["stage"] = OptState.STEPPED
+        return result
 
     def step(self, optimizer, *args, **kwargs):
         """optimizer.step(), unless a gradient overflowed."""
@@ -119,47 +184,39 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        now = self._iteration("step", optimizer)
-        if now.stage is OptState.STEPPED:
+        self._check_scale_growth_tracker("step")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if now.stage is OptState.READY:
+        if _scales_itself(optimizer):
+            return self._scaling_step(optimizer, state, *args, **kwargs)
+        if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
-        now.stage = OptState.STEPPED
-        return None if now.overflow else optimizer.step(*args, **kwargs)
+        result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
+        state["stage"] = OptState.STEPPED
+        return result
 
     def update(self, new_scale=None):
         """Chooses the next iteration's scale; once per iteration, after all steps."""
         if not self._enabled:
             return
-        self._need_scale("update")
+        scale, growth_tracker = self._check_scale_growth_tracker("update")
         if new_scale is not None:
-            self._scale.fill_(float(new_scale))
+            scale.fill_(float(new_scale))
         else:
-            seen = [s.overflow for s in self._per_optimizer_states.values() if s.overflow is not None]
-            if not seen:
+            states = self._per_optimizer_states.values()
+            flags = [flag for state in states for flag in state["found_inf_per_device"].values()]
+            if not flags:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            self._adapt(any(seen))
-        self._per_optimizer_states = {}
-
-    def _adapt(self, overflow):
-        scale = self._scale.item()
-        self._growth_tracker = 0 if overflow else self._growth_tracker + 1
-        if overflow:
-            self._scale.fill_(scale * self._backoff_factor)
-        elif self._growth_tracker == self._growth_interval:
-            self._growth_tracker = 0
-            if scale * self._growth_factor <= rl.finfo(rl.float32).max:
-                self._scale.fill_(scale * self._growth_factor)
-
-    def _iteration(self, method, optimizer):
-        self._need_scale(method)
-        return self._per_optimizer_states.setdefault(id(optimizer), _Iteration())
-
-    def _need_scale(self, method):
-        if self._scale is None:
-            raise AssertionError(
-                f"Attempted {method} but _scale is None: call scaler.scale(loss) earlier in the iteration."
+            _amp_update_scale_(
+                scale,
+                growth_tracker,
+                sum(flags[1:], flags[0]),
+                self._growth_factor,
+                self._backoff_factor,
+                self._growth_interval,
             )
+        self._per_optimizer_states = collections.defaultdict(_refresh_per_optimizer_state)
 
     def is_enabled(self):
         return self._enabled
@@ -191,7 +248,7 @@ class GradScaler:
     def _get_growth_tracker(self):
         if not self._enabled:
             return 0
-        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker
+        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
     def state_dict(self):
         """Everything the next run needs; empty when disabled."""
@@ -215,7 +272,7 @@ class GradScaler:
             setattr(self, "_" + name, state_dict[name])
         if self._scale is not None:
             self._scale.fill_(self._init_scale)
-            self._growth_tracker = self._init_growth_tracker
+            self._growth_tracker.fill_(self._init_growth_tracker)
 
     def __getstate__(self):
         if self._enabled and self._per_optimizer_states:
