@@ -161,3 +161,21 @@ def test_out_of_none_is_none_at_all(spec):
     for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (plain, handed)), strict=True):
         assert a.equal(b) or a.isnan().any()
         assert a.requires_grad == b.requires_grad
+
+
+@pytest.mark.parametrize("dtype", [rl.uint8, rl.int64, rl.float64, rl.bool, rl.complex64])
+def test_factories_compute_in_the_type_of_out(dtype):
+    def out():
+        return rl.empty(0, dtype=dtype)
+
+    assert rl.equal(rl.eye(2, out=out()), rl.eye(2, dtype=dtype))
+    assert rl.equal(rl.ones(3, out=out()), rl.ones(3, dtype=dtype))
+    assert rl.equal(rl.zeros(3, out=out()), rl.zeros(3, dtype=dtype))
+    assert rl.equal(rl.full((2,), 1.1, out=out()), rl.full((2,), 1.1, dtype=dtype))
+    assert rl.empty(3, out=out()).dtype == dtype
+
+
+@pytest.mark.parametrize("factory", [rl.zeros, rl.ones, rl.empty, rl.eye])
+def test_factories_refuse_another_dtype_than_that_of_out(factory):
+    with pytest.raises(RuntimeError, match="dtype Long does not match dtype of out parameter .Float."):
+        factory(2, dtype=rl.int64, out=rl.empty(0))

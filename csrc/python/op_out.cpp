@@ -214,7 +214,7 @@ PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
         "tensor before doing inplace update.");
     before_write(t);
   });
-  if ((flags & kOutType) && is_tensor(b.out)) take_type(o, b, b.out);
+  if ((flags & (kOutType | kFactory)) && is_tensor(b.out)) take_type(o, b, b.out);
   const bool direct = (flags & kElementwise) && may_write_directly(b.out, b.slots, count);
   PyObject* result = direct ? invoke_into(b.out, o, b.slots)
                             : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
