@@ -12,6 +12,7 @@ REBUILDERS = (
     "_rebuild_meta_tensor_no_storage",
     "_rebuild_device_tensor_from_numpy",
     "_rebuild_device_tensor_from_cpu_tensor",
+    "_rebuild_wrapper_subclass",
 )
 
 
@@ -67,7 +68,7 @@ def _rebuild_sparse_tensor(layout, data):
     if layout == rl.sparse_coo:
         indices, values, size, *coalesced = data
         _check_tensor(indices), _check_tensor(values)
-        tensor = rl.sparse_coo_tensor(indices, values, size)
+        tensor = rl.sparse_coo_tensor(indices, values, size, check_invariants=True)
         return (
             tensor._coalesced_(bool(coalesced[0])) if coalesced and hasattr(tensor, "_coalesced_") else tensor
         )
@@ -91,6 +92,21 @@ def _rebuild_device_tensor_from_cpu_tensor(data, dtype, device, requires_grad):
     return _with_grad(data.to(dtype=dtype, device=device), requires_grad)
 
 
+def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
+    if not isinstance(cls, type) or not issubclass(cls, rl.Tensor):
+        raise TypeError("a wrapper must be of a subclass of Tensor")
+    return rl.Tensor._make_wrapper_subclass(
+        cls,
+        size,
+        strides=stride,
+        storage_offset=storage_offset,
+        layout=layout,
+        device=device,
+        dtype=dtype,
+        requires_grad=requires_grad,
+    )
+
+
 def _rebuild_from_type_v2(func, new_type, args, state):
     """A tensor of a subclass, with the attributes it had; func is one of the functions above."""
     if not any(func is globals()[name] for name in REBUILDERS) or type(args) is not tuple:
@@ -98,6 +114,10 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     tensor = func(*args)
     if new_type not in (rl.Tensor, type(tensor)):
         tensor = tensor.as_subclass(new_type)
+    own = getattr(type(tensor), "__setstate__", None)
+    if own is not getattr(rl.Tensor, "__setstate__", None):
+        tensor.__setstate__(state)
+        return tensor
     return _set_state(tensor, state)
 
 

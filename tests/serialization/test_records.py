@@ -121,3 +121,20 @@ def test_helpers():
     assert s._get_restore_location("cpu")(storage, "cuda:0") is storage
     with pytest.raises(AttributeError, match="has no such name"):
         s.no_such_name  # noqa: B018
+
+
+def test_records_without_contents(tmp_path):
+    """A record whose bytes are to be written later has a place and a size."""
+    path = tmp_path / "later.pt"
+    writer = rl._C.PyTorchFileWriter(str(path))
+    writer.write_record("a", b"xy", 2)
+    writer.write_record_metadata("data/0", 100)
+    with pytest.raises(RuntimeError, match="written already"):
+        writer.write_record_metadata("data/0", 1)
+    writer.write_end_of_file()
+    reader = rl._C.PyTorchFileReader(str(path))
+    assert reader.get_record_size("data/0") == 100 and reader.get_record("a") == b"xy"
+    with open(path, "r+b") as f:
+        f.seek(reader.get_record_offset("data/0"))
+        f.write(bytes(range(100)))
+    assert rl._C.PyTorchFileReader(str(path)).get_record("data/0") == bytes(range(100))

@@ -19,6 +19,9 @@ _DTYPES = [
 ]  # fmt: skip
 _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
+# Modules whose functions act on the system: no list of safe globals lets them in.
+_BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
+
 _local = threading.local()
 
 
@@ -137,6 +140,10 @@ def user_names():
     return names
 
 
+class InvalidTensor(UnpicklingError, RuntimeError):
+    """The parts of a tensor in a file do not fit together: PyTorch raises what its constructor raises."""
+
+
 class SafeHooks:
     """The hooks of a Machine that runs nothing but the functions named here."""
 
@@ -149,6 +156,11 @@ class SafeHooks:
         self.machine = None
 
     def find(self, module, name):
+        if module in _BLOCKED_MODULES:
+            raise UnpicklingError(
+                f"Weights only load failed. Trying to load unsupported GLOBAL {module}.{name} whose module {module} is "
+                "blocked: its functions act on the system, and no list of safe globals allows them"
+            )
         full = file_name(module, name)
         for table in (self.plain, self.callables, self.user):
             if full in table:
@@ -183,7 +195,8 @@ class SafeHooks:
         except UnpicklingError:
             raise
         except Exception as e:
-            raise UnpicklingError(f"{getattr(function, '__name__', function)}: {e}") from e
+            kind = InvalidTensor if isinstance(e, RuntimeError) else UnpicklingError
+            raise kind(f"{getattr(function, '__name__', function)}: {e}") from e
 
     def new(self, cls, args, kwargs):
         if type(args) is not tuple or type(kwargs) is not dict:
@@ -218,10 +231,11 @@ class SafeHooks:
 def refusal(first, names):
     names = names or [first]
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    classes = ", ".join(n.rpartition(".")[2] for n in names[:20])
     return (
         f"Weights only load failed. Unsupported global: GLOBAL {first} was not an allowed global by default. "
         f"The file asks for {len(names)} name{'s' * (len(names) != 1)} that could run code: {shown}. "
-        "If you trust them, allow them with `torch.serialization.add_safe_globals([...])` or "
-        "`with torch.serialization.safe_globals([...])`; or, if you trust the whole file, load it with "
+        f"If you trust them, please use `torch.serialization.add_safe_globals([{classes}])` or the "
+        f"`torch.serialization.safe_globals([{classes}])` context manager to allowlist them; or, if you trust the whole file, load it with "
         "`weights_only=False`, which can run any code that the file contains."
     )

@@ -160,9 +160,9 @@ def _part(whole, view):
     if type(view) is not tuple or len(view) != 3 or not all(type(n) is int for n in view[1:]):
         raise UnpicklingError("a view of a storage must have an offset and a length")
     _, offset, count = view
-    if not 0 <= offset <= offset + count <= len(whole):
+    if not 0 <= offset <= offset + count <= whole._size():
         raise UnpicklingError("a view of a storage begins or ends outside of it")
-    if whole.device.type == "meta":
+    if bytes_of(whole).device.type == "meta":
         return whole
     item = whole._dtype.itemsize
     data = tensor_over_storage(bytes_of(whole)).numpy()[offset * item : (offset + count) * item]

@@ -4,6 +4,7 @@ import io
 import os
 import pickle
 import sys
+import warnings
 
 import rushlight as rl
 from rushlight.serialization import _options
@@ -49,6 +50,13 @@ def _resolve_weights_only(weights_only, pickle_module):
     if forced[0]:
         weights_only = True
     elif weights_only is None:
+        if forced[1]:
+            warnings.warn(
+                "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was "
+                "not explicitly passed to `torch.load`, forcing weights_only=False.",
+                UserWarning,
+                stacklevel=3,
+            )
         weights_only = pickle_module is None and not forced[1]
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")

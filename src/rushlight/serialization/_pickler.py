@@ -1,5 +1,6 @@
 """Pickling with PyTorch's names for our classes; the bytes of tensors are left to whoever asks."""
 
+import copyreg
 import functools
 import io
 import pickle
@@ -116,18 +117,28 @@ class _TensorPickling:
         function, args = self._plain_tensor(t)
         if t.layout != rl.strided:
             return function, args
-        attributes = getattr(t, "__dict__", None)
-        if type(t) is rl.Tensor and not attributes:
+        state = _state_of(t)
+        if type(t) is rl.Tensor and not state:
             return function, args
         rebuild = _name("torch._tensor", "_rebuild_from_type_v2")
         if self.name is not _name:
             rebuild = _utils._rebuild_from_type_v2
         kind = _name("torch", "Tensor") if type(t) is rl.Tensor and self.name is _name else type(t)
-        return rebuild, (function, kind, args, dict(attributes or {}))
+        return rebuild, (function, kind, args, state)
 
     def _plain_tensor(self, t):
-        device = str(t.device)
-        if device == "meta":
+        if _is_wrapper(t):
+            args = (
+                type(t),
+                t.dtype,
+                tuple(t.size()),
+                tuple(t.stride()),
+                t.storage_offset(),
+                t.layout,
+                t.device,
+            )
+            return self.name("torch._utils", "_rebuild_wrapper_subclass"), (*args, t.requires_grad)
+        if t.device.type == "meta":
             args = (t.dtype, tuple(t.size()), tuple(t.stride()), t.requires_grad)
             return self.name("torch._utils", "_rebuild_meta_tensor_no_storage"), args
         if t.layout != rl.strided:
@@ -155,6 +166,25 @@ class _TensorPickling:
         else:
             parts = (t.ccol_indices(), t.row_indices(), t.values(), t.size())
         return self.name("torch._utils", "_rebuild_sparse_tensor"), (t.layout, parts)
+
+
+def _state_of(t):
+    """What the class of a tensor says its state is; else its attributes, with those in __slots__ if it has some."""
+    if type(t).__getstate__ is not rl.Tensor.__getstate__:
+        return t.__getstate__()
+    attributes = dict(getattr(t, "__dict__", None) or {})
+    slots = {n: getattr(t, n) for n in copyreg._slotnames(type(t)) if hasattr(t, n)}
+    return (attributes, slots) if slots else attributes
+
+
+def _is_wrapper(t):
+    """Whether a tensor has a shape and no memory of its own: its class holds other tensors and answers for ops."""
+    return (
+        type(t) is not rl.Tensor
+        and t.device.type != "meta"
+        and t.layout == rl.strided
+        and t.untyped_storage().device.type == "meta"
+    )
 
 
 def _public_home(obj, module, name):

@@ -95,6 +95,15 @@ class PyTorchFileWriter:
         self._writer.add(f"{self._folder}/{name}", data[:size])
         self._names.add(name)
 
+    def write_record_metadata(self, name, size):
+        """A record of `size` bytes whose contents are to be written later (PyTorch fills them with the digit 0 too)."""
+        if size < 0:
+            raise ValueError(f"a record cannot have {size} bytes")
+        if name in self._names:
+            raise RuntimeError(f"record {name} is written already")
+        self._writer.add(f"{self._folder}/{name}", rl.full((size,), ord("0"), dtype=rl.uint8), checksum=False)
+        self._names.add(name)
+
     def write_end_of_file(self):
         for name, text in (("version", f"{self._version}\n"), ("byteorder", sys.byteorder)):
             if name not in self._names:

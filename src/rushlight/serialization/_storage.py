@@ -44,7 +44,7 @@ def storage_name(dtype):
 
 def tensor_over_storage(storage):
     """A byte tensor that looks at an untyped storage."""
-    return rl.empty(0, dtype=rl.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
+    return rl.empty(0, dtype=rl.uint8, device=storage.device).set_(storage, 0, (storage.nbytes(),), (1,))
 
 
 def typed(data, dtype):

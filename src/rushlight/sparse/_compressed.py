@@ -169,7 +169,9 @@ def _compressed(layout, starts, others, values, size, dtype, requires_grad):
     if len(size) != 2:
         raise RuntimeError(f"expected the size of a matrix, got {size}")
     along, across = size[kind._along], size[1 - kind._along]
-    if starts.numel() != along + 1 or int(starts[0]) != 0 or int(starts[-1]) != others.numel():
+    if starts.numel() and int(starts[0]) != 0:
+        raise RuntimeError(f"`{names[0]}[..., 0] == 0` is not satisfied.")
+    if starts.numel() != along + 1 or int(starts[-1]) != others.numel():
         raise RuntimeError(
             f"{names[0]} must go from 0 to nnz ({others.numel()}) in {names[2]} + 1 ({along + 1}) numbers"
         )
