@@ -2,6 +2,7 @@
 
 import contextlib
 import enum
+import warnings
 
 import rushlight as rl
 from rushlight import _C, _missing
@@ -97,6 +98,14 @@ def _get_deterministic_fill_uninitialized_memory():
 
 def _set_deterministic_fill_uninitialized_memory(on):
     rl._convert.set_fill_uninitialized_memory(on)
+
+
+def _warn():
+    warnings.warn("Test message for TORCH_WARN", stacklevel=2)
+
+
+def _warn_deprecation():
+    warnings.warn("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning, stacklevel=2)
 
 
 def _to_dlpack(tensor):

@@ -442,7 +442,12 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
             "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
             + type(mode).__name__
         )
-    _deterministic, _warn_only = mode, bool(warn_only)
+    if not isinstance(warn_only, bool):
+        raise TypeError(
+            "_set_deterministic_algorithms(): argument 'warn_only' must be bool, not "
+            + type(warn_only).__name__
+        )
+    _deterministic, _warn_only = mode, warn_only
     _ops["_set_deterministic"](get_deterministic_debug_mode())
     _ops["_set_fill_uninitialized"](mode and _fill)
 
@@ -451,7 +456,7 @@ def set_fill_uninitialized_memory(on):
     """Whether empty() and resize_() fill new memory while deterministic algorithms are asked for."""
     global _fill
     if not isinstance(on, bool):
-        raise TypeError(f"fill_uninitialized_memory must be a bool, not {type(on).__name__}")
+        raise RuntimeError(f"fill_uninitialized_memory: expected a bool, but got {type(on).__name__}")
     _fill = on
     _ops["_set_fill_uninitialized"](_deterministic and on)
 

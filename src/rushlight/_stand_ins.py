@@ -29,6 +29,7 @@ _export: capture_pre_autograd_graph
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
 _guards: TracingContext active_fake_mode=_missing.nothing detect_fake_mode=_missing.nothing
 _higher_order_ops:
+_higher_order_ops.cond: cond=_rare.cond cond_op=_rare.cond
 _inductor.codecache: FxGraphCache PyCodeCache extract_tensor_metadata_for_cache_key
 _inductor.cpu_vec_isa: pick_vec_isa
 _inductor.exc: InductorError!

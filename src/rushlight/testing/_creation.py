@@ -8,6 +8,7 @@ import rushlight as rl
 _DEFAULTS = {"bool": (0, 2), "unsigned": (0, 10), "signed": (-9, 10), "float": (-9, 9)}
 _UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 _SIGNED = ("int8", "int16", "int32", "int64")
+_FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 _FLOATING = ("float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128")
 
 
@@ -19,7 +20,7 @@ def _kind(dtype):
         return "unsigned"
     if name in _SIGNED:
         return "signed"
-    if name in _FLOATING:
+    if name in _FLOATING or name in _FLOAT8:
         return "float"
     raise TypeError(f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor().")
 
@@ -91,8 +92,10 @@ def make_tensor(
     spread = noncontiguous and count > 1
     full = (*shape[:-1], 2 * shape[-1]) if spread else shape
     if kind == "float":
-        result = rl.empty(full, dtype=dtype, device=device)
+        wide = rl.float32 if dtype.itemsize == 1 else dtype  # nothing is drawn in eight bits
+        result = rl.empty(full, dtype=wide, device=device)
         (rl.view_as_real(result) if dtype.is_complex else result).uniform_(low, high)
+        result = result.to(dtype)
     elif kind == "bool":
         result = rl.randint(low, high, full, device=device).to(dtype)
     else:
