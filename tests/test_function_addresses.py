@@ -167,3 +167,41 @@ def test_further_functions():
     assert rl._sym_sqrt(4) == 2.0
     Q = importlib.import_module("rushlight._lowrank").get_approximate_basis(rl.eye(4), 2)
     assert rl.allclose(Q.mT @ Q, rl.eye(2), atol=1e-5)
+
+
+def test_modes_take_over_sparse_factories_and_parse_to():
+    class Minus(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return -1
+
+    with Minus():
+        assert rl.sparse_coo_tensor(1, 1, 1) == -1
+        assert rl.sparse_csr_tensor(1, 1, 1, (1, 1), check_invariants=False) == -1
+        assert rl._C._nn._parse_to("cpu") == -1
+    assert rl.sparse_coo_tensor.__module__ == "rushlight"
+
+
+def test_grad_asks_what_is_like_a_tensor():
+    class Like:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, args, kwargs["retain_graph"]
+
+    x = Like()
+    assert rl.autograd.grad(x, x, retain_graph=True) == (rl.autograd.grad, ((x,), (x,)), True)
+    assert rl.autograd.grad((x,), [x])[1] == ((x,), (x,))
+
+
+def test_collectives_can_be_taken_over():
+    class Like:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func
+
+    x, dist = Like(), rl.distributed
+    for function in (dist.all_reduce, dist.broadcast, dist.send, dist.irecv, dist.all_reduce_coalesced):
+        assert function(x) is function
+        assert function.__module__ == "rushlight.distributed.distributed_c10d"
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert rl.split.__module__ == "rushlight.functional"
+    assert pickle.loads(pickle.dumps(rl.split)) is rl.split

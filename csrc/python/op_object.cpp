@@ -181,6 +181,7 @@ PyObject* op_module(PyObject* self, void*) {
   std::string space = space_of(op), name = short_name(op);
   for (const char* native : kNative)
     if (space == "nn.functional" && name == native) space = "_C._nn";
+  if (space.empty() && name == "split" && op->form == Form::Function) space = "functional";
   if (joined(space)) space = "_C._" + space;
   return PyUnicode_FromFormat(space.empty() ? "rushlight" : "rushlight.%s", space.c_str());
 }

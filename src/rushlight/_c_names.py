@@ -6,6 +6,7 @@ import warnings
 
 import rushlight as rl
 from rushlight import _C, _missing
+from rushlight._compose import factory
 from rushlight.overrides import TorchFunctionMode as _Mode
 
 
@@ -288,6 +289,7 @@ _linalg, _fft, _special, _sparse = (
 _VariableFunctions = _VariableFunctionsClass = _Functions("")
 
 
+@factory
 def _parse_to(*args, **kwargs):
     """The (device, dtype, non_blocking, memory_format) that the arguments of `.to(...)` mean."""
     from rushlight.nn.modules._module_convert import _parse_to as parse

@@ -177,6 +177,19 @@ def public(function):
     return overridable
 
 
+def factory(function):
+    """Decorator of functions that make tensors of other things: modes may take them over."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if _modes and _function_mode() is not None:
+            return _ask(wrapper, args, kwargs)
+        return function(*args, **kwargs)
+
+    wrapper.__module__ = "rushlight"
+    return wrapper
+
+
 def _own_spelling(function, kwargs):
     """NumPy's axis and keepdims are dim and keepdim where a function has those, as for ops in C++."""
     while hasattr(function, "__wrapped__"):

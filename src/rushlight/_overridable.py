@@ -170,6 +170,11 @@ _IGNORED = [
     "Tensor.to_sparse_csr",
     "Tensor.unflatten",
 ]
+_COLLECTIVES = (
+    "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "all_reduce",
+    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "broadcast", "gather", "irecv", "isend", "recv", "reduce",
+    "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "scatter", "send",
+)  # fmt: skip
 _SPACES = ("", "functional", "nn.functional", "nn.init", "Tensor", "linalg", "fft", "special")
 # Those of nn.init that take a tensor and are overridable.
 _INITS = {"uniform_", "normal_", "constant_", "kaiming_uniform_"}
@@ -343,4 +348,5 @@ def _stand_in(function):
 
 def get_testing_overrides():
     """{function: a stand-in with its signature that returns -1} for all functions that look for overrides."""
-    return {f: _stand_in(f) for functions in get_overridable_functions().values() for f in functions}
+    listed = [f for functions in get_overridable_functions().values() for f in functions]
+    return {f: _stand_in(f) for f in (*listed, *(getattr(rl.distributed, name) for name in _COLLECTIVES))}

@@ -34,11 +34,16 @@ _Batched: type | None = None  # vmap's class of tensors, when vmap is in use
 
 def _tuple(x):
     """Tensors, or gradient edges that stand for them (autograd.graph), as a tuple of tensors."""
-    if isinstance(x, Tensor):
+    if isinstance(x, Tensor) or _stands_for_tensor(x):
         return (x,)
     if _is_edge(x):
         return (_edge_tensor(*x[:2]),)
     return tuple(_edge_tensor(*t[:2]) if _is_edge(t) else t for t in x)
+
+
+def _stands_for_tensor(x):
+    """Whether x is no tensor, but of a class that takes over functions of tensors."""
+    return not isinstance(x, Tensor) and hasattr(type(x), "__torch_function__")
 
 
 _edge_tensor = _C.ops["_edge_tensor"]
@@ -111,6 +116,22 @@ def grad(
     With is_grads_batched, each grad_output is a stack of gradients, which one backward takes through the graph; so are the results.
     """
     roots, wanted = _tuple(outputs), _tuple(inputs)
+    if any(map(_stands_for_tensor, (*roots, *wanted))):
+        from ..overrides import handle_torch_function
+
+        return handle_torch_function(
+            grad,
+            (*roots, *wanted),
+            roots,
+            wanted,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:

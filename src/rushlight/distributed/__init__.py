@@ -5,6 +5,7 @@ import datetime
 import enum
 
 import rushlight as rl
+from rushlight._compose import _overridable
 from rushlight._missing import teach as _teach
 
 default_pg_timeout = datetime.timedelta(minutes=30)
@@ -182,6 +183,13 @@ def _done(async_op):
     return Work() if async_op else None
 
 
+def _collective(function):
+    """Decorator: classes and modes may take the function over; its address is that of PyTorch's."""
+    overridable = _overridable(function)
+    overridable.__module__ = "rushlight.distributed.distributed_c10d"
+    return overridable
+
+
 def barrier(group=None, async_op=False, device_ids=None):
     return _done(async_op)
 
@@ -190,24 +198,29 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     _world()
 
 
+@_collective
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     return _done(async_op)
 
 
+@_collective
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
     return _done(async_op)
 
 
+@_collective
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     return _done(async_op)
 
 
+@_collective
 def all_gather(tensor_list, tensor, group=None, async_op=False):
     with rl.no_grad():
         tensor_list[0].copy_(tensor)
     return _done(async_op)
 
 
+@_collective
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
     with rl.no_grad():
         output_tensor.copy_(input_tensor.reshape(output_tensor.shape))
@@ -217,33 +230,61 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 _all_gather_base = all_gather_into_tensor
 
 
+@_collective
+def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+@_collective
+def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
+    for outputs, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
+        all_gather(outputs, tensor, group)
+    return _done(async_op)
+
+
+@_collective
+def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+    return _done(async_op)
+
+
+@_collective
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
     if gather_list:
         gather_list[0].copy_(tensor)
     return _done(async_op)
 
 
+@_collective
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
     if scatter_list:
         tensor.copy_(scatter_list[0])
     return _done(async_op)
 
 
+@_collective
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
     output.copy_(input_list[0])
     return _done(async_op)
 
 
+@_collective
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
     output.copy_(input.reshape(output.shape))
     return _done(async_op)
 
 
+@_collective
+def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    return reduce_scatter_tensor(output, input, op, group, async_op)
+
+
+@_collective
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
     output_tensor_list[0].copy_(input_tensor_list[0])
     return _done(async_op)
 
 
+@_collective
 def all_to_all_single(
     output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
 ):
@@ -275,7 +316,27 @@ def _alone(*args, **kwargs):
     raise RuntimeError("there is no other process to talk to in a group of one")
 
 
-send = recv = isend = irecv = batch_isend_irecv = _alone
+@_collective
+def send(tensor, dst=None, group=None, tag=0, group_dst=None):
+    _alone()
+
+
+@_collective
+def recv(tensor, src=None, group=None, tag=0, group_src=None):
+    _alone()
+
+
+@_collective
+def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
+    _alone()
+
+
+@_collective
+def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+    _alone()
+
+
+batch_isend_irecv = _alone
 
 
 def get_node_local_rank(fallback_rank=None):

@@ -2,6 +2,7 @@
 and give their own layout back."""
 
 import rushlight as rl
+from rushlight._compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._coo import SparseTensor, make
 
@@ -189,6 +190,7 @@ def _compressed(layout, starts, others, values, size, dtype, requires_grad):
     return _assemble(kind, starts, places, values, size)
 
 
+@factory
 def sparse_csr_tensor(
     crow_indices, col_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
 ):
@@ -196,6 +198,7 @@ def sparse_csr_tensor(
     return _compressed(rl.sparse_csr, crow_indices, col_indices, values, size, dtype, requires_grad)
 
 
+@factory
 def sparse_csc_tensor(
     ccol_indices, row_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
 ):
@@ -203,6 +206,7 @@ def sparse_csc_tensor(
     return _compressed(rl.sparse_csc, ccol_indices, row_indices, values, size, dtype, requires_grad)
 
 
+@factory
 def sparse_bsr_tensor(
     crow_indices, col_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
 ):
@@ -210,6 +214,7 @@ def sparse_bsr_tensor(
     return _compressed(rl.sparse_bsr, crow_indices, col_indices, values, size, dtype, requires_grad)
 
 
+@factory
 def sparse_bsc_tensor(
     ccol_indices, row_indices, values, size=None, *, dtype=None, device=None, requires_grad=False, **kwargs
 ):
@@ -217,6 +222,7 @@ def sparse_bsc_tensor(
     return _compressed(rl.sparse_bsc, ccol_indices, row_indices, values, size, dtype, requires_grad)
 
 
+@factory
 def sparse_compressed_tensor(
     compressed_indices,
     plain_indices,

@@ -6,6 +6,7 @@ flow through the values: a sparse tensor wants gradients when its values do.
 
 import rushlight as rl
 from rushlight._C import Tensor
+from rushlight._compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._invariants import check_sparse_tensor_invariants
 
@@ -301,6 +302,7 @@ def make(indices, values, size, coalesced=False):
     return tensor
 
 
+@factory
 def sparse_coo_tensor(
     indices=None,
     values=None,
