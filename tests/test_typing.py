@@ -51,7 +51,7 @@ def test_a_typed_script_has_no_errors(tmp_path):
         str(tmp_path / "cache"),
         str(script),
     ]
-    home = pathlib.Path(rushlight.__file__).parent.parent
+    home = pathlib.Path(rushlight.__file__).resolve().parent.parent
     found = {} if home.name == "site-packages" else {"MYPYPATH": str(home)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | found)
     assert done.returncode == 0, done.stdout + done.stderr

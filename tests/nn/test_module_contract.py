@@ -255,4 +255,4 @@ def test_empty_batches_of_other_types():
     assert nn.BatchNorm1d(3)(rl.zeros(0, 3, dtype=rl.float64)).dtype == rl.float64
     m = nn.Linear(1, 1)
     m.share_memory()
-    assert m.weight.storage().is_shared()
+    assert m.weight.untyped_storage().is_shared()
