@@ -338,13 +338,14 @@ NewObject untyped_storage(const Tensor& input) { return {wrap(input.storage())};
 // The untyped storage of a storage, typed or not. New reference.
 PyObject* untyped_of(PyObject* o, DType dtype) {
   if (PyObject_TypeCheck(o, g_base)) return Py_NewRef(o);
+  bool typed = PyObject_HasAttrString(o, "_untyped_storage") && PyObject_HasAttrString(o, "_dtype");
+  CHECK(typed, Type, "set_(): argument 'source' must be Tensor or a storage, not ", Py_TYPE(o)->tp_name);
   Owned untyped(PyObject_GetAttrString(o, "_untyped_storage"));
-  if (!untyped.p) PyErr_Clear();
-  CHECK(untyped.p && PyObject_TypeCheck(untyped.p, g_base), Type,
-        "set_(): argument 'source' must be Tensor or a storage, not ", Py_TYPE(o)->tp_name);
+  CHECK(PyObject_TypeCheck(untyped.p, g_base), Type, "set_(): argument 'source' must be Tensor or a storage, not ",
+        Py_TYPE(o)->tp_name);
   Owned named(PyObject_GetAttrString(o, "_dtype"));
-  DType of_storage;
-  CHECK(named.p && dtype_from(named.p, &of_storage) && of_storage == dtype, Runtime, "Expected a Storage of type ",
+  DType of_storage = dtype;
+  CHECK(dtype_from(named.p, &of_storage) && of_storage == dtype, Runtime, "Expected a Storage of type ",
         info(dtype).legacy, " or an UntypedStorage, but got type ", info(of_storage).legacy,
         " for argument 1 'storage'");
   return Py_NewRef(untyped.p);

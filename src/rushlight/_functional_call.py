@@ -121,6 +121,10 @@ def functional_call(
         tie_weights: a tensor given under one of its paths stands for all of them.
         strict: all tensors of the module, and no others, must be given.
     """
+    if not isinstance(module, rl.nn.Module):
+        raise TypeError(
+            f"functional_call(): argument 'module' must be a torch.nn.Module, not {type(module).__name__}"
+        )
     return call(module, _merged(parameter_and_buffer_dicts), args, kwargs, tie_weights, strict)
 
 

@@ -112,6 +112,10 @@ def bmm(a, b):
 @handles("hspmm", "hsmm")
 def hspmm(mat1, mat2):
     """The product of a sparse and a dense matrix, as the rows in which the sparse one has entries."""
+    if not is_sparse(mat1):
+        raise RuntimeError(
+            "hspmm: Argument #1: matrix expected to be sparse; make it so with mat1.to_sparse()"
+        )
     _checked(mat1, mat2)
     rows, of = rl.unique(mat1._places[0], return_inverse=True)
     few = make(rl.stack([of, mat1._places[1]]), mat1._entries, (rows.numel(), mat1.size(1)), mat1._coalesced)
