@@ -26,6 +26,23 @@ def sample(kinds=tv_tensors, library=rl, convert=lambda x: x):
     return {"image": kinds.Image(image), "boxes": boxes, "mask": kinds.Mask(image[:2] // 64), "labels": library.tensor([1, 2, 3]), "text": "x"}  # fmt: skip
 
 
+MESSAGES = (
+    (UserWarning, "no scaling will be done", lambda: v2.ToDtype({"others": None}, scale=True)(sample()["image"])),
+    (ValueError, "No dtype was specified for", lambda: v2.ToDtype({tv_tensors.Mask: rl.int64})(sample())),
+    (ValueError, "two-tuple whose second item is a dict", lambda: v2.SanitizeBoundingBoxes()((sample()["image"], 1))),
+    (ValueError, "Could not infer where the labels are", lambda: v2.SanitizeBoundingBoxes()({"boxes": sample()["boxes"]})),
+    (UserWarning, "deprecated and will be removed", v2.ToTensor),
+    (UserWarning, "deprecated and will be removed", lambda: v2.functional.get_image_size(sample()["image"])),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "phrase", "call"), MESSAGES)
+def test_phrases_that_programs_search_for(kind, phrase, call):
+    catch = pytest.warns if issubclass(kind, Warning) else pytest.raises
+    with catch(kind, match=phrase):
+        call()
+
+
 def test_kinds_of_tensors():
     image = tv_tensors.Image(rl.rand(3, 4, 5))
     assert type(image) is tv_tensors.Image and isinstance(image, rl.Tensor)

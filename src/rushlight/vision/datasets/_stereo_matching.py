@@ -209,8 +209,7 @@ class Middlebury2014Stereo(StereoMatchingDataset):
         elif split != "test":
             raise ValueError(
                 f"Split '{split}' has calibration settings, however None was provided as an argument."
-                f"\nSetting calibration to 'perfect' for split '{split}'. Available calibration settings are: "
-                "'perfect', 'imperfect', 'both'."
+                " Choose 'perfect', 'imperfect' or 'both'."
             )
         if download:
             self._download_dataset(root)

@@ -142,8 +142,8 @@ class Cityscapes(VisionDataset):
         archives = [os.path.join(self.root, n) for n in (f"leftImg8bit_{images}.zip", targets)]
         if not all(os.path.isfile(path) for path in archives):
             raise RuntimeError(
-                "Dataset not found or incomplete. Please make sure all required folders for the"
-                ' specified "split" and "mode" are inside the "root" directory'
+                f"Dataset not found or incomplete: {self.root} lacks folders of split={self.split!r} and "
+                f"mode={self.mode!r}, and the archives to unpack them from"
             )
         for path in archives:
             extract_archive(from_path=path, to_path=self.root)

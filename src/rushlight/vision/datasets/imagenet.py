@@ -55,7 +55,7 @@ def load_meta_file(root, file=None):
     if not check_integrity(path):
         raise RuntimeError(
             f"The meta file {path} is not present in the root directory or is corrupted. "
-            "This file is automatically created by the ImageNet dataset."
+            "datasets.ImageNet writes it from the archive of the development kit."
         )
     return rl.load(path, weights_only=True)
 
@@ -71,7 +71,7 @@ def _verify_archive(root, file, md5):
     if not check_integrity(os.path.join(root, file), md5):
         raise RuntimeError(
             f"The archive {file} is not present in the root directory or is corrupted. "
-            f"You need to download it externally and place it in {root}."
+            f"It cannot be fetched without an account: put it into {root} by hand."
         )
 
 

@@ -667,7 +667,7 @@ class Places365(VisionDataset):
         if not check_integrity(path, md5=md5):
             if not download:
                 raise RuntimeError(
-                    f"The file {path} does not exist or is corrupted. You can set download=True to download it."
+                    f"The file {path} does not exist or is corrupted; download=True fetches it."
                 )
             self.download_devkit()
         with open(path) as file:
@@ -790,9 +790,7 @@ class PCAM(VisionDataset):
         try:
             import h5py
         except ImportError:
-            raise RuntimeError(
-                "h5py is not found. This dataset needs to have h5py installed: please run pip install h5py"
-            ) from None
+            raise RuntimeError("h5py is not found, which reads the files of PCAM: pip install h5py") from None
         self._h5py = h5py
         self._split = verify_str_arg(split, "split", ("train", "test", "val"))
         super().__init__(root, transform=transform, target_transform=target_transform)
@@ -836,7 +834,7 @@ class FER2013(VisionDataset):
         name, md5 = self._RESOURCES[whole or split]
         if not check_integrity(str(base / name), md5=md5):
             raise RuntimeError(
-                f"{name} not found in {base} or corrupted. You can download it from "
+                f"{name} not found in {base} or corrupted. Its home is "
                 "https://www.kaggle.com/c/challenges-in-representation-learning-facial-expression-recognition-challenge"
             )
         wanted = ("Training",) if split == "train" else ("PublicTest", "PrivateTest")

@@ -89,9 +89,7 @@ def download_file_from_google_drive(file_id, root, filename=None, md5=None):
     try:
         import gdown
     except ModuleNotFoundError:
-        raise RuntimeError(
-            "To download files from GDrive, 'gdown' is required. You can install it with 'pip install gdown'."
-        ) from None
+        raise RuntimeError("To download files from GDrive, 'gdown' is required: pip install gdown") from None
     root = os.path.expanduser(root)
     path = os.path.join(root, filename or file_id)
     os.makedirs(root, exist_ok=True)
@@ -131,7 +129,7 @@ def _detect_file_type(file):
     suffixes = pathlib.Path(file).suffixes
     if not suffixes:
         raise RuntimeError(
-            f"File '{file}' has no suffixes that could be used to detect the archive type and compression."
+            f"File '{file}' has no suffixes, which tell the kind of archive and its compression."
         )
     suffix = suffixes[-1]
     if suffix in _FILE_TYPE_ALIASES:

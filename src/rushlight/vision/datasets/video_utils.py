@@ -102,8 +102,7 @@ class VideoClips:
             import warnings
 
             warnings.warn(
-                "There aren't enough frames in the current video to get a clip for the given clip length and "
-                "frames between clips. The video (and potentially others) will be skipped.",
+                f"There aren't enough frames in the current video for one clip of {num_frames} frames; it is skipped.",
                 stacklevel=2,
             )
         if isinstance(index, slice):

@@ -17,8 +17,7 @@ __all__ = [
 ]
 
 warnings.warn(
-    "The 'torchvision.transforms._transforms_video' module is deprecated since 0.12 and will be removed in the future. "
-    "Please use the 'torchvision.transforms' module instead.",
+    "The module _transforms_video is deprecated: the classes of rushlight.vision.transforms take videos too.",
     stacklevel=2,
 )
 

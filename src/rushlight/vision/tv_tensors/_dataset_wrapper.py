@@ -20,8 +20,7 @@ def wrap_dataset_for_transforms_v2(dataset, target_keys=None):
     )
     if not (target_keys is None or target_keys == "all" or names):
         raise ValueError(
-            "`target_keys` can be None, 'all', or a collection of strings denoting the keys to be returned, "
-            f"but got {target_keys}"
+            f"`target_keys` can be None, 'all', or a collection of strings, keys of the target; got {target_keys}"
         )
     cls = type(f"Wrapped{type(dataset).__name__}", (VisionDatasetTVTensorWrapper, type(dataset)), {})
     return cls(dataset, target_keys)
@@ -59,7 +58,7 @@ def _factory_for(dataset, target_keys):
             return WRAPPER_FACTORIES[cls]
     message = f"No wrapper exists for dataset class {name}. Please wrap the output yourself."
     if type(dataset) in vars(datasets).values():
-        message += " If an automated wrapper for this dataset would be useful for you, please open an issue."
+        message += " If others need it too, please open an issue."
     raise TypeError(message)
 
 
@@ -158,8 +157,8 @@ def _segmentation(dataset, target_keys):
 def _video(dataset, target_keys):
     if dataset.video_clips.output_format == "THWC":
         raise RuntimeError(
-            f"{type(dataset).__name__} with `output_format='THWC'` is not supported by this wrapper, "
-            "since it is not compatible with the transformations. Please use `output_format='TCHW'` instead."
+            f"{type(dataset).__name__} with `output_format='THWC'` is not supported by this wrapper: transforms "
+            "take videos with channels before height and width, `output_format='TCHW'`."
         )
     return lambda idx, sample: (tv_tensors.Video(sample[0]), *sample[1:])
 

@@ -21,7 +21,7 @@ def keypointrcnn_loss(keypoint_logits, proposals, gt_keypoints, keypoint_matched
     n, k, h, w = keypoint_logits.shape
     if h != w:
         raise ValueError(
-            f"keypoint_logits height and width (last two elements of shape) should be equal. Instead got H = {h} and W = {w}"
+            f"keypoint_logits height and width should be equal, but their shape is {tuple(keypoint_logits.shape)}"
         )
     cells, valid = [], []
     for boxes, points, matched in zip(proposals, gt_keypoints, keypoint_matched_idxs):

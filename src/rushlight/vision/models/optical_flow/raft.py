@@ -224,15 +224,14 @@ class CorrBlock(nn.Module):
         """Makes the products, and their means over larger and larger squares."""
         if fmap1.shape != fmap2.shape:
             raise ValueError(
-                f"Input feature maps should have the same shape, instead got {fmap1.shape} (fmap1.shape) != {fmap2.shape} (fmap2.shape)"
+                f"Input feature maps should have the same shape, instead got {fmap1.shape} != {fmap2.shape}"
             )
         smallest = 2 * 2 ** (self.num_levels - 1)
         if min(fmap1.shape[-2:]) < smallest:
             raise ValueError(
                 "Feature maps are too small to be down-sampled by the correlation pyramid. "
-                f"H and W of feature maps should be at least {smallest}; got: {fmap1.shape[-2:]}. "
-                "Remember that input images to the model are downsampled by 8, so that means their "
-                f"dimensions should be at least 8 * {smallest} = {8 * smallest}."
+                f"They have {tuple(fmap1.shape[-2:])} pixels, and {self.num_levels} levels take {smallest} each way, "
+                f"which is {8 * smallest} each way of the images."
             )
         n, channels, h, w = fmap1.shape
         products = fmap1.flatten(2).transpose(1, 2) @ fmap2.flatten(2)
@@ -276,7 +275,7 @@ class RAFT(nn.Module):
                 f"input images should have the same shape, instead got ({h}, {w}) != {image2.shape[-2:]}"
             )
         if h % 8 or w % 8:
-            raise ValueError(f"input image H and W should be divisible by 8, instead got {h} (h) and {w} (w)")
+            raise ValueError(f"input image H and W should be divisible by 8, instead got {h} and {w}")
         fmap1, fmap2 = self.feature_encoder(rl.cat([image1, image2], dim=0)).chunk(2, dim=0)
         if tuple(fmap1.shape[-2:]) != (h // 8, w // 8):
             raise ValueError("The feature encoder should downsample H and W by 8")
@@ -287,8 +286,8 @@ class RAFT(nn.Module):
         hidden_size = self.update_block.hidden_state_size
         if context_out.shape[1] - hidden_size <= 0:
             raise ValueError(
-                f"The context encoder outputs {context_out.shape[1]} channels, but it should have at strictly more than"
-                f"hidden_state={hidden_size} channels"
+                f"The context encoder outputs {context_out.shape[1]} channels, of which the hidden state alone "
+                f"takes {hidden_size}: there must be more"
             )
         hidden, context = context_out.split([hidden_size, context_out.shape[1] - hidden_size], dim=1)
         hidden, context = rl.tanh(hidden), F.relu(context)

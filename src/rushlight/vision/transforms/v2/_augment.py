@@ -28,7 +28,7 @@ def warn_passed(transform, inpt):
     if isinstance(inpt, _NO_IMAGES):
         warnings.warn(
             f"{type(transform).__name__}() is currently passing through inputs of type "
-            f"tv_tensors.{type(inpt).__name__}. This will likely change in the future.",
+            f"tv_tensors.{type(inpt).__name__}, which may change.",
             stacklevel=4,
         )
 
@@ -86,13 +86,13 @@ class _BaseMixUpCutMix(Transform):
             raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
         if labels.ndim not in (1, 2):
             raise ValueError(
-                "labels should be index based with shape (batch_size,) or probability based with shape "
-                f"(batch_size, num_classes), but got a tensor of shape {labels.shape} instead."
+                "labels should be index based, (batch_size,), or probabilities, (batch_size, num_classes), "
+                f"but got a tensor of shape {labels.shape}"
             )
         if labels.ndim == 2 and self.num_classes is not None and labels.shape[-1] != self.num_classes:
             raise ValueError(
-                "When passing 2D labels, the number of elements in last dimension must match num_classes: "
-                f"{labels.shape[-1]} != {self.num_classes}. You can Leave num_classes to None."
+                f"When passing 2D labels, their last dimension is num_classes: {labels.shape[-1]} != {self.num_classes}. "
+                "num_classes=None takes it from them."
             )
         if labels.ndim == 1 and self.num_classes is None:
             raise ValueError("num_classes must be passed if the labels are index-based (1D)")
@@ -126,8 +126,8 @@ class _BaseMixUpCutMix(Transform):
             )
         if inpt.shape[0] != params["batch_size"]:
             raise ValueError(
-                "The batch size of the image or video does not match the batch size of the labels: "
-                f"{inpt.shape[0]} != {params['batch_size']}."
+                f"A batch of {inpt.shape[0]} images or videos does not match the batch size of the labels, "
+                f"{params['batch_size']}."
             )
         out = self._mixed(inpt.as_subclass(rl.Tensor), params)
         return out if is_pure_tensor(inpt) else tv_tensors.wrap(out, like=inpt)

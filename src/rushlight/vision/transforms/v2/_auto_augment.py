@@ -100,8 +100,7 @@ class _AutoAugmentBase(Transform):
             raise TypeError("Found no image in the sample.")
         if len(found) > 1:
             raise TypeError(
-                "Auto augment transformations are only properly defined for a single image or video, "
-                f"but found {len(found)}."
+                f"Found {len(found)} images or videos in the sample, and the drawn operations are for one."
             )
         return flat, spec, found[0]
 

@@ -96,9 +96,8 @@ class ToTensor(Transform):
 
     def __init__(self):
         warnings.warn(
-            "The transform `ToTensor()` is deprecated and will be removed in a future release. "
-            "Instead, please use `v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])`."
-            "Output is equivalent up to float precision.",
+            "`ToTensor()` is deprecated and will be removed: `v2.ToImage()`, then `v2.ToDtype(torch.float32, scale=True)` "
+            "gives the same, but for rounding.",
             stacklevel=2,
         )
         super().__init__()
@@ -154,7 +153,7 @@ class ToDtype(Transform):
             return self._call_kernel(F.to_dtype, inpt, dtype=dtype, scale=self.scale)
         if self.scale and image:
             warnings.warn(
-                "scale was set to True but no dtype was specified for images or videos, so they keep their values.",
+                "scale=True, but the dict has no dtype for images or videos: no scaling will be done.",
                 stacklevel=2,
             )
         return inpt

@@ -92,9 +92,8 @@ class Transform(rl.nn.Module):
         if self._v1_transform_cls is None:
             raise RuntimeError(
                 f"Transform {type(self).__name__} cannot be JIT scripted. "
-                "torchscript is only supported for backward compatibility with transforms "
-                "which are already in torchvision.transforms. "
-                "For torchscript support (on tensors only), you can use the functional API instead."
+                "Only those that rushlight.vision.transforms has too can be; for the others, script a function that calls "
+                "v2.functional on tensors."
             )
         return self._v1_transform_cls(**self._extract_params_for_v1_transform())
 

@@ -133,16 +133,16 @@ def _find_labels_default_heuristic(inputs):
         return inputs
     if not isinstance(inputs, Mapping):
         raise ValueError(
-            "When using the default labels_getter, the input passed to forward must be a dictionary or a two-tuple "
-            f"whose second item is a dictionary or a tensor, but got {inputs} instead."
+            "When using the default labels_getter, a sample is a dictionary, "
+            f"or a two-tuple whose second item is a dictionary or tensor; this is {inputs}"
         )
     for fits in (lambda key: key == "labels", lambda key: "label" in key):
         for key in inputs:
             if fits(key.lower()):
                 return inputs[key]
     raise ValueError(
-        "Could not infer where the labels are in the sample. Try passing a callable as the labels_getter parameter?"
-        "If there are no labels in the sample by design, pass labels_getter=None."
+        "Could not infer where the labels are in the sample: no key has 'label' in its name. Pass a function of the "
+        "sample as labels_getter, or None if there are no labels."
     )
 
 
@@ -174,7 +174,6 @@ def label_tensors(labels, values, what):
             )
         if values.shape[0] != entry.shape[0]:
             raise ValueError(
-                f"Number of {what} (shape={values.shape}) and must match the number of labels."
-                f"Found labels with shape={entry.shape})."
+                f"Number of {what} must match the number of labels, but shapes are {values.shape} and {entry.shape}."
             )
     return labels

@@ -178,8 +178,7 @@ def sanitize_bounding_boxes(bounding_boxes, format=None, canvas_size=None, min_s
         if format is None or canvas_size is None:
             raise ValueError(
                 "format and canvas_size cannot be None if bounding_boxes is a pure tensor. "
-                f"Got format={format} and canvas_size={canvas_size}."
-                "Set those to appropriate values or pass bounding_boxes as a tv_tensors.BoundingBoxes object."
+                f"Got {format} and {canvas_size}: pass both, or tv_tensors.BoundingBoxes, which know theirs."
             )
         valid = _good_boxes(bounding_boxes, _format(format), canvas_size, min_size, min_area)
         return bounding_boxes[valid], valid
@@ -188,8 +187,7 @@ def sanitize_bounding_boxes(bounding_boxes, format=None, canvas_size=None, min_s
     if format is not None or canvas_size is not None:
         raise ValueError(
             "format and canvas_size must be None when bounding_boxes is a tv_tensors.BoundingBoxes instance. "
-            f"Got format={format} and canvas_size={canvas_size}. "
-            "Leave those to None or pass bounding_boxes as a pure tensor."
+            f"They have their own, and got {format} and {canvas_size}."
         )
     plain = bounding_boxes.as_subclass(rl.Tensor)
     valid = _good_boxes(plain, bounding_boxes.format, bounding_boxes.canvas_size, min_size, min_area)
@@ -220,7 +218,7 @@ def sanitize_keypoints(key_points, canvas_size=None):
         if canvas_size is None:
             raise ValueError(
                 "canvas_size cannot be None if key_points is a pure tensor. "
-                "Set it to an appropriate value or pass key_points as a tv_tensors.KeyPoints object."
+                "Pass it, or tv_tensors.KeyPoints, which know theirs."
             )
         valid = _get_sanitize_keypoints_mask(key_points, canvas_size)
         return key_points[valid], valid
@@ -229,7 +227,7 @@ def sanitize_keypoints(key_points, canvas_size=None):
     if canvas_size is not None:
         raise ValueError(
             "canvas_size must be None when key_points is a tv_tensors.KeyPoints instance. "
-            f"Got canvas_size={canvas_size}. Leave it to None or pass key_points as a pure tensor."
+            f"They have their own, {key_points.canvas_size}, and got {canvas_size}."
         )
     plain = key_points.as_subclass(rl.Tensor)
     valid = _get_sanitize_keypoints_mask(plain, key_points.canvas_size)

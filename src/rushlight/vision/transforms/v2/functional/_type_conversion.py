@@ -29,8 +29,7 @@ def to_image(inpt):
 def to_tensor(inpt):
     """Deprecated: `to_image`, then `to_dtype` with scale=True."""
     warnings.warn(
-        "The function `to_tensor(...)` is deprecated and will be removed in a future release. "
-        "Instead, please use `to_image(...)` followed by `to_dtype(..., dtype=torch.float32, scale=True)`.",
+        "`to_tensor` is deprecated and will be removed: call `to_image`, then `to_dtype` with torch.float32 and scale=True.",
         stacklevel=2,
     )
     return _F.to_tensor(inpt)
@@ -39,8 +38,7 @@ def to_tensor(inpt):
 def get_image_size(inpt):
     """Deprecated: [width, height]; `get_size` gives [height, width]."""
     warnings.warn(
-        "The function `get_image_size(...)` is deprecated and will be removed in a future release. "
-        "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
+        "`get_image_size` is deprecated and will be removed: `get_size` gives the height first, then the width.",
         stacklevel=2,
     )
     return _F.get_image_size(inpt)

@@ -26,8 +26,8 @@ def output_size(canvas_size, size, max_size=None):
         size = [size]
     elif max_size is not None and size is not None and len(size) != 1:
         raise ValueError(
-            "max_size should only be passed if size is None or specifies the length of the smaller edge, "
-            "i.e. size should be an int or a sequence of length 1 in torchscript mode."
+            "max_size should only be passed if size is None or specifies one edge (an int, or a sequence of one): "
+            f"{size} leaves nothing to it"
         )
     if size is not None and len(size) == 2:
         return tuple(size)
