@@ -51,26 +51,27 @@ def test_handler_of_the_program_runs_between_nodes(handler):
 
 
 LONG = """
-import os, signal, sys, threading, time
+import os, signal, subprocess, threading, time
 import rushlight as torch
 torch.set_num_threads({threads})
 signal.signal(signal.SIGINT, {handler})
 x = torch.rand(3_000_000)
+many = x.repeat(8)
 m = torch.rand(600, 600) / 300
 
 def pointwise():
-    return torch.special.zeta(x + 1.5, x + 2).sum()
+    return torch.special.zeta(many + 1.5, many + 2).sum()
 
 def products():
-    return m.expand(150, 600, 600) @ m
+    return m.expand(250, 600, 600) @ m
 
 def product():
-    return torch.ones(6000, 6000) @ torch.ones(6000, 6000)
+    return torch.ones(4000, 4000) @ torch.ones(4000, 4000)
 
 def backward():
     y = x.clone().requires_grad_()
     z = torch.lgamma(y + 1)
-    for _ in range(300):
+    for _ in range(10):
         z = torch.digamma(z.exp())
     z.sum().backward()
 
@@ -92,19 +93,33 @@ def in_place():
             if torch.equal(z, y):
                 print("whole")
                 return
-work = {work}
-if {work!r} != "in_place":
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-start = time.perf_counter()
-try:
-    while time.perf_counter() - start < 60:
+def cpu_time(interrupted):
+    # What sends the signal is another process: some ops keep the interpreter lock.
+    if interrupted:
+        sender = subprocess.Popen(["sh", "-c", f"sleep 0.05; kill -INT {{os.getpid()}}"])
+    used, start = None, time.process_time()
+    try:
         work()
-        if {work!r} == "in_place":
+        used = time.process_time() - start
+        if interrupted:
+            sender.wait()
+            time.sleep(10)  # until the signal comes
+    except (KeyboardInterrupt, ZeroDivisionError) as e:
+        seen.add(type(e).__name__)
+    return time.process_time() - start if used is None else used
+
+work, seen = {work}, set()
+if {work!r} == "in_place":
+    work()
+else:
+    # Processor time, not the clock, and one early stop is enough: a loaded machine changes neither.
+    whole = cpu_time(False)
+    for _ in range(5):
+        if cpu_time(True) < 0.7 * whole:
+            seen.add("early")
+        if {handler!r} != "signal.default_int_handler" or "early" in seen:
             break
-except KeyboardInterrupt:
-    print("stopped" if time.perf_counter() - start < {limit} else "late")
-except ZeroDivisionError:
-    print("handled")
+    print(*sorted(seen))
 print(float(torch.ones(100_000).sum()))
 """
 
@@ -112,12 +127,12 @@ print(float(torch.ones(100_000).sum()))
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("work", ["pointwise", "products", "product", "backward"])
 def test_a_long_op_stops(work, threads):
-    assert run(work, threads) == ["stopped", "100000.0"]
+    assert run(work, threads) == ["KeyboardInterrupt", "early", "100000.0"]
 
 
 def test_a_handler_of_the_program_is_called_after_the_op():
     handler = "lambda *_: 1 / 0"
-    assert run("pointwise", 2, handler) == ["handled", "100000.0"]
+    assert run("pointwise", 2, handler) == ["ZeroDivisionError", "100000.0"]
 
 
 def test_writes_in_place_are_not_interrupted():
@@ -125,7 +140,7 @@ def test_writes_in_place_are_not_interrupted():
 
 
 def run(work, threads, handler="signal.default_int_handler"):
-    code = LONG.format(work=work, threads=threads, handler=handler, limit=8)
+    code = LONG.format(work=work, threads=threads, handler=handler)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=env)
     assert done.returncode == 0, done.stderr
