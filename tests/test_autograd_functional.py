@@ -139,6 +139,42 @@ def test_gradcheck_of_complex_functions():
         checks.gradcheck(conjugated, z)
 
 
+def test_fast_gradcheck_leaves_the_random_stream_alone():
+    x = rl.tensor([1.0, -2.0, -3.0], dtype=rl.float64, requires_grad=True)
+
+    def noisy(x):
+        state = rl.get_rng_state()
+        try:
+            return x * rl.rand(3, dtype=rl.float64)
+        finally:
+            rl.set_rng_state(state)
+
+    before = rl.get_rng_state()
+    assert rl.autograd.gradcheck(noisy, (x,), fast_mode=True)
+    assert rl.equal(before, rl.get_rng_state())
+
+
+def test_tolerance_of_fast_gradcheck_is_that_of_an_entry():
+    class Off(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, error):
+            ctx.error = error
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.expand(400) * (1 + ctx.error), None
+
+    x = rl.ones(400, dtype=rl.float64, requires_grad=True)
+    for error, right in ((0.9e-2, True), (3.0, False)):
+        options = {"atol": 1e-2, "rtol": 0.0, "raise_exception": False}
+        for fast in (True, False):
+            assert (
+                rl.autograd.gradcheck(lambda x, e=error: Off.apply(x, e), (x,), fast_mode=fast, **options)
+                is right
+            )
+
+
 def test_gradcheck_names_the_wrong_entry():
     def factor(g):
         g = g * 2
