@@ -7,8 +7,18 @@ from .._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 from .function import Function
 
-_run_all = _C.ops["_run_backward"]
+_engine = _C.ops["_run_backward"]
+_current_run = _C.ops["_backward_run"]
 _partial: set = set()  # threads inside a backward that was asked for the gradients of certain inputs only
+
+
+def _run_all(*args):
+    """A backward. One that a node of another backward starts goes on in a thread of its own when they are nested deep."""
+    if _current_run() < 0:
+        return _engine(*args)
+    from ._reentrant import run
+
+    return run(_engine, args)
 
 
 def _run(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):

@@ -193,6 +193,7 @@ class _Frame:
         self.debug = False
         self.saved = []  # metadata of each tensor saved by the forward pass, in order
         self.recomputed = {}  # number -> tensor, until backward fetches it
+        self.complete = False  # whether the forward pass has ended: a backward inside it needs a part only
         self.run = None  # the backward that they were recomputed for
         self.others = [None if isinstance(x, rl.Tensor) else x for x in args]
         self.places = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
@@ -222,6 +223,8 @@ class _Frame:
 
         def collect(t):
             if len(tensors) == len(self.saved):
+                if not self.complete:
+                    return t.detach() if t.requires_grad else t
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
                     f"forward pass, which saved {len(self.saved)}.\n"
@@ -321,7 +324,9 @@ def checkpoint(
     )
     frame.debug = bool(debug if _debug is None else _debug)
     with rl.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
