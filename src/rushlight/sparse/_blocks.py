@@ -282,6 +282,8 @@ def from_dense(dense, layout, blocksize=None, dense_dim=0):
             f"to_sparse for Strided to {_text.LAYOUTS[layout]} conversion requires at least 2 sparse dimensions, got "
             f"input of {dense.dim()} dimensions with dense_dim={dense_dim}"
         )
+    if isinstance(blocksize, int):
+        blocksize = (blocksize, blocksize)
     if blocks and (blocksize is None or len(blocksize) != 2):
         raise RuntimeError(
             f"to_sparse with {_text.LAYOUTS[layout]} layout requires a blocksize of two numbers"

@@ -323,12 +323,10 @@ def sparse_coo_tensor(
         indices, values = rl.empty((len(size), 0), dtype=rl.int64), rl.empty(0, dtype=dtype)
     if not isinstance(indices, Tensor):
         indices = rl.tensor(indices)
-    if indices.numel() == 0:
-        indices = indices.to(rl.int64)
     values = values if isinstance(values, Tensor) else rl.tensor(values, dtype=dtype)
     if indices.dtype is not rl.int64:
-        if indices.is_floating_point() or indices.is_complex() or indices.dtype == rl.bool:
-            raise RuntimeError(f"indices must be an int64 tensor, but got {indices.dtype}")
+        if indices.is_floating_point() and not rl.equal(indices, indices.trunc()):
+            raise RuntimeError(f"indices must be an int64 tensor, but got fractions of {indices.dtype}")
         indices = indices.to(rl.int64)
     if indices.dim() != 2:
         if indices.numel() or indices.dim() != 1:

@@ -2,9 +2,10 @@
 
 import rushlight as rl
 from rushlight._tensor import CASTS
+from rushlight.sparse._backward import run_backward
 from rushlight.sparse._coo import SparseTensor, make
 
-HANDLERS = {}
+HANDLERS: dict = {"_run_backward": run_backward}
 
 
 def handles(*names):
