@@ -183,3 +183,19 @@ def test_older_names():
     with profiler.profile(record_shapes=True) as p, profiler.emit_nvtx(), profiler.record_function("r"):
         rl.ones(2).exp()
     assert counts(p)["r"] == 1 and "aten::exp" in p.key_averages().table()
+
+
+def test_events_made_by_hand():
+    from rushlight.autograd.profiler import EventList, FunctionEvent, FunctionEventAvg
+
+    times = [(1, 0, 1), (1, 1, 2), (0, 0, 2), (0, 1, 2), (0, 1, 3)]  # thread, start, end
+    events = EventList(
+        FunctionEvent(id=i, name="f", thread=t, start_us=a, end_us=b) for i, (t, a, b) in enumerate(times)
+    )
+    events._populate_cpu_children()
+    assert [[c.id for c in e.cpu_children] for e in events] == [[], [], [], [], [3]]
+    average = FunctionEventAvg()
+    for event in events[:3]:
+        average.add(event)
+    average.add(average)
+    assert (average.key, average.count, average.cpu_time_total) == ("f", 6, 8)

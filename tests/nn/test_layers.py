@@ -271,3 +271,11 @@ def test_affine_grid_rounds_twice():
     row = rl.nn.functional.affine_grid(identity, (1, 1, 28, 28), align_corners=False)[0, 0, :, 0].numpy()
     expected = rl.linspace(-1, 1, 28).numpy() * np.float32(27) / np.float32(28)
     assert (row == expected).all()
+
+
+def test_backward_of_rrelu_in_place_with_a_negative_slope():
+    x = rl.tensor([-1.0, 1.0], requires_grad=True)
+    y = rl.nn.functional.rrelu_(x.clone(), -5.0, 1.0)
+    assert y.tolist() == [2, 1]
+    with pytest.raises(RuntimeError, match="call out-of-place version"):
+        y.sum().backward()

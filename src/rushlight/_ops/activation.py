@@ -21,6 +21,12 @@ def _rrelu(input, lower, upper, training, generator=None):
     return input * slope
 
 
+def _rrelu_in_place(input, lower, upper, training, generator=None):
+    if not training and lower <= upper:  # backward knows the result alone, and refuses a negative slope
+        return _ops["nn.functional.leaky_relu_"](input, (lower + upper) / 2)
+    return _ops["_assign"]("rrelu_", input, _rrelu(input, lower, upper, training, generator))
+
+
 @op
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
@@ -30,17 +36,16 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
 @op
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """rrelu in place."""
-    return _ops["_assign"]("rrelu_", input, _rrelu(input, lower, upper, training, generator))
+    return _rrelu_in_place(input, lower, upper, training, generator)
 
 
 @op(name="nn.functional.rrelu")
 def rrelu_functional(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
-    result = _rrelu(input, lower, upper, training)
-    return _ops["_assign"]("rrelu_", input, result) if inplace else result
+    return (_rrelu_in_place if inplace else _rrelu)(input, lower, upper, training)
 
 
 @op(name="nn.functional.rrelu_")
 def rrelu_functional_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
     """rrelu in place."""
-    return _ops["_assign"]("rrelu_", input, _rrelu(input, lower, upper, training))
+    return _rrelu_in_place(input, lower, upper, training)

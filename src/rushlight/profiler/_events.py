@@ -54,28 +54,46 @@ class FunctionEvent(_Times):
 
     count = 1
 
-    def __init__(self, row, number):
-        (
-            name,
-            self.kind,
-            start,
-            end,
-            self.thread,
-            self._parent,
-            self.cpu_memory_usage,
-            frames,
-            scope,
-            shapes,
-        ) = row
-        self.id = number
+    kind = OP
+    cpu_memory_usage = 0
+    frames = ()
+    module = ""
+    _parent = -1
+
+    def __init__(
+        self,
+        id,
+        name,
+        thread,
+        start_us,
+        end_us,
+        fwd_thread=None,
+        input_shapes=None,
+        node_id=-1,
+        sequence_nr=-1,
+    ):
+        self.id, self.node_id = id, node_id
         self.name = self.key = self.trace_name = name
-        self.time_range = Interval(start / 1e3, end / 1e3)
-        self.frames = frames
-        self.input_shapes = [list(s) for s in shapes] if shapes else []
-        self.module = _module_path(scope)
+        self.time_range = Interval(start_us, end_us)
+        self.thread, self.fwd_thread = thread, fwd_thread
+        self.input_shapes = input_shapes or []
         self.cpu_parent = None
         self.cpu_children = []
-        self.sequence_nr = -1
+        self.sequence_nr = sequence_nr
+
+    @classmethod
+    def _from_row(cls, row, number):
+        """The event of a row of the C++ profiler."""
+        name, kind, start, end, thread, parent, memory, frames, scope, shapes = row
+        event = cls(number, name, thread, start / 1e3, end / 1e3, None, [list(s) for s in shapes or ()])
+        event.kind, event._parent, event.cpu_memory_usage = kind, parent, memory
+        event.frames, event.module = frames, _module_path(scope)
+        return event
+
+    def append_cpu_child(self, child):
+        """Makes `child` an event that ran inside this one."""
+        self.cpu_children.append(child)
+        child.cpu_parent = self
 
     is_user_annotation = property(lambda self: self.kind == REGION)
     stack = property(lambda self: [place(f) for f in self.frames])
@@ -96,7 +114,7 @@ class FunctionEvent(_Times):
 class FunctionEventAvg(_Times):
     """The sum of several events of one key."""
 
-    def __init__(self, key):
+    def __init__(self, key=None):
         self.key = self.name = key
         self.count = 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
@@ -107,6 +125,8 @@ class FunctionEventAvg(_Times):
         self.is_user_annotation = False
 
     def add(self, event):
+        if self.key is None:
+            self.key = self.name = event.key
         if not self.count:
             self.input_shapes, self.frames, self.stack = event.input_shapes, event.frames, event.stack
             self.module, self.is_user_annotation = event.module, event.is_user_annotation
@@ -137,7 +157,7 @@ def _module_path(scope):
 
 def from_rows(rows):
     """Events of the C++ profiler, each knowing its parent and children. What never ended is left out."""
-    made = [FunctionEvent(row, i) if row[3] else None for i, row in enumerate(rows)]
+    made = [FunctionEvent._from_row(row, i) if row[3] else None for i, row in enumerate(rows)]
     for event in made:
         if event is None:
             continue
@@ -145,8 +165,7 @@ def from_rows(rows):
         while at >= 0 and made[at] is None:
             at = rows[at][5]
         if at >= 0:
-            event.cpu_parent = made[at]
-            made[at].cpu_children.append(event)
+            made[at].append_cpu_child(event)
     return EventList(e for e in made if e is not None)
 
 
@@ -156,6 +175,18 @@ class EventList(list):
     def __init__(self, events=(), columns=()):
         super().__init__(events)
         self._columns = columns  # what tables show beside times: "memory", "shapes", "source", "backward"
+
+    def _populate_cpu_children(self):
+        """Finds the parent of each event: the innermost one of its thread whose time holds all of its own."""
+        threads = {}
+        for event in sorted(self, key=lambda e: (e.time_range.start, -e.time_range.end)):
+            around = threads.setdefault(event.thread, [])
+            start, end = event.time_range.start, event.time_range.end
+            while around and (start >= around[-1].time_range.end or end > around[-1].time_range.end):
+                around.pop()
+            if around:
+                around[-1].append_cpu_child(event)
+            around.append(event)
 
     def _grouped(self, key, columns):
         groups = {}
