@@ -258,3 +258,50 @@ def test_a_view_as_out_is_written_and_nothing_beside_it(call, view):
     view(expected).copy_(rl.tensor([[1.0, 2.0], [3.0, 4.0]]))
     call(view(x))
     assert rl.equal(x, expected)
+
+
+class NotIndexable:
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, item):
+        raise TypeError
+
+
+def test_sequences_without_a_shape():
+    itself = [0]
+    itself.append(itself)
+    first = []
+    first.append(first)
+    for data in (itself, first):
+        with pytest.raises(TypeError, match="self-referential lists are incompatible"):
+            rl.tensor(data)
+    with pytest.raises(ValueError, match="could not determine the shape of object type 'NotIndexable'"):
+        rl.tensor(NotIndexable())
+
+
+def test_numpy_scalars_are_no_buffers():
+    scalar = np.float64(0.5)
+    made = rl.asarray(scalar)
+    assert made.shape == () and made.dtype == rl.float64 and made.item() == 0.5
+    assert rl.asarray(scalar, dtype=rl.float32).dtype == rl.float32
+    with pytest.raises(RuntimeError, match="can't alias NumPy scalars"):
+        rl.asarray(scalar, copy=False)
+
+
+def test_words_of_refusals():
+    with pytest.raises(RuntimeError, match="meshgrid expects all tensors to have the same device"):
+        rl.meshgrid(rl.ones(1), rl.ones(1, device="meta"), indexing="ij")
+    with pytest.raises(
+        RuntimeError,
+        match="Expected object of scalar type ComplexFloat but got scalar type Float for argument 'out'",
+    ):
+        rl.complex(rl.ones(1), rl.ones(1), out=rl.empty(1))
+    for like in (rl.empty_like, rl.zeros_like):
+        with pytest.raises(RuntimeError, match="memory format option is only supported by strided tensors"):
+            like(rl.eye(2).to_sparse(), memory_format=rl.preserve_format)
+    for fill in (1, None):
+        with pytest.raises(RuntimeError, match="expected a bool, but got"):
+            rl.utils.deterministic.fill_uninitialized_memory = fill
+    with pytest.raises(TypeError, match="argument 'warn_only' must be bool, not int"):
+        rl.use_deterministic_algorithms(False, warn_only=1)

@@ -93,3 +93,17 @@ def test_files_hold_them(dtype, tmp_path):
     torch.save(x, tmp_path / "x.pt")
     back = torch.load(tmp_path / "x.pt")
     assert back.dtype is dtype and codes(back) == codes(x)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"])
+def test_float8_can_be_drawn_and_compared_exactly(name):
+    dtype = getattr(torch, name)
+    x = torch.testing.make_tensor(3, 4, dtype=dtype, device="cpu")
+    assert x.dtype == dtype and x.shape == (3, 4)
+    other = x.float()
+    other[0, 0] += 16
+    assert torch.isclose(x, x, rtol=0, atol=0, equal_nan=True).all()
+    assert torch.isclose(x, other.to(dtype), rtol=0, atol=0).sum() == 11
+    torch.testing.assert_close(x, x.clone())
+    with pytest.raises(AssertionError, match="not close|not equal"):
+        torch.testing.assert_close(x, other.to(dtype))

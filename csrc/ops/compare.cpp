@@ -55,7 +55,7 @@ static Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol
   CHECK(atol >= 0, Runtime, "atol must be greater than or equal to zero, but got ", atol);
   NoGrad raw;
   Tensor close = eq(a, b);
-  if (equal_nan && is_differentiable(a.dtype())) close = logical_or(close, logical_and(isnan(a), isnan(b)));
+  if (equal_nan && is_differentiable(a.dtype())) close = logical_or(close, logical_and(ne(a, a), ne(b, b)));
   if (rtol == 0 && atol == 0) return close;
   // Integers are compared in the default float type, so that differences do not wrap.
   auto widen = [](const Tensor& t) { return is_differentiable(t.dtype()) ? t : cast(t, default_dtype()); };
@@ -110,7 +110,7 @@ static const Register registered([](Ops& ops) {
   ops.def("isneginf", isneginf, "input", tests | kExactOut, "True where input is -inf.");
   ops.def("isreal", isreal, "input", tests | kNoOut, "True where input has no imaginary part.");
   ops.def("signbit", signbit, "input", tests | kExactOut, "True where the sign bit is set, -0.0 included.");
-  ops.def("isclose", isclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,
+  ops.def("isclose", isclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut | kAnyType,
           "True where |input - other| <= atol + rtol * |other|.");
   ops.def("allclose", allclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,
           "Whether isclose holds everywhere.");

@@ -123,6 +123,7 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
         kRagged);
   for (int64_t i = 0; i < n; ++i) {
     Owned item(item_of(fast.p, i));
+    CHECK(item.p != o, Type, "new(): self-referential lists are incompatible");
     survey(item.p, depth + 1, s);
   }
 }
@@ -140,8 +141,18 @@ void shape_of(PyObject* o, Ints& sizes) {
     CHECK(sizes.size() <= kMaxDims, Value, "too many dimensions '", Py_TYPE(at)->tp_name, "'");
     if (n == 0) break;
     PyObject* next = PySequence_GetItem(at, 0);
+    if (!next && PyErr_ExceptionMatches(PyExc_Exception)) {
+      PyErr_Clear();
+      Owned kept(at);
+      fail(ErrorKind::Value, "could not determine the shape of object type '", Py_TYPE(at)->tp_name, "'");
+    }
+    const bool itself = next == at;
     Py_DECREF(at);
     if (!next) python_error();
+    if (itself) {
+      Py_DECREF(next);
+      fail(ErrorKind::Type, "new(): self-referential lists are incompatible");
+    }
     at = next;
   }
   Py_DECREF(at);

@@ -71,6 +71,9 @@ std::string out_words(const OpDef& def, DType wanted, DType have, const char* pa
     if (def.name == name) return words;
   if (def.name == "frexp")
     return text("torch.frexp() expects mantissa to have dtype ", info(wanted).legacy, " but got ", info(have).legacy);
+  if (def.name == "complex" || def.name == "polar")
+    return text("Expected object of scalar type ", info(wanted).legacy, " but got scalar type ", info(have).legacy,
+                " for argument 'out'");
   if (def.name == "float_power") return text("the operation's result requires dtype ", info(wanted).legacy);
   return text("expected scalar_type ", info(wanted).legacy, " but found ", info(have).legacy, "; expected scalar type ",
               info(wanted).legacy, " but got ", info(have).legacy, " for ", part ? part : "out");

@@ -91,6 +91,14 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         shares = True
     elif _ops["_is_array_like"](obj):
         result, shares = _ops["_share_array"](obj), True
+    elif type(obj).__module__ == "numpy" and hasattr(
+        obj, "__array_interface__"
+    ):  # a scalar, which is also a buffer
+        if copy is False:
+            raise RuntimeError(
+                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray."
+            )
+        result, shares = _ops["tensor"](obj), False
     elif hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         result, shares = from_dlpack(obj), True
     else:

@@ -79,6 +79,8 @@ def meshgrid(*tensors, indexing=None):
             )
         if t.dtype != tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        if t.device != tensors[0].device:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same device")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors[0], tensors[1] = tensors[1], tensors[0]

@@ -258,17 +258,19 @@ def norm(input, p=2, *args, **kwargs):
 
 
 @handles("zeros_like")
-def zeros_like(a, *, dtype=None, **kwargs):
+def zeros_like(a, *, dtype=None, memory_format=None, **kwargs):
+    if memory_format is not None:
+        raise RuntimeError("memory format option is only supported by strided tensors")
     return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
 
 
 @handles("empty_like")
-def empty_like(a, *, dtype=None, layout=None, **kwargs):
+def empty_like(a, *, dtype=None, layout=None, memory_format=None, **kwargs):
     if layout not in (None, a.layout):
         raise RuntimeError(
             f"empty_like with different sparse layout is not supported (self is {a.layout}, got {layout})"
         )
-    return zeros_like(a, dtype=dtype)
+    return zeros_like(a, dtype=dtype, memory_format=memory_format)
 
 
 @handles("copy_")
