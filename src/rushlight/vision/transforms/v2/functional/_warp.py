@@ -26,7 +26,7 @@ def output_size(canvas_size, size, max_size=None):
         size = [size]
     elif max_size is not None and size is not None and len(size) != 1:
         raise ValueError(
-            "max_size should only be passed if size is None or specifies one edge (an int, or a sequence of one): "
+            "max_size should only be passed if size is None or specifies the length of the smaller edge: "
             f"{size} leaves nothing to it"
         )
     if size is not None and len(size) == 2:
