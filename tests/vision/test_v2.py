@@ -31,7 +31,7 @@ MESSAGES = (
     (ValueError, "No dtype was specified for", lambda: v2.ToDtype({tv_tensors.Mask: rl.int64})(sample())),
     (ValueError, "two-tuple whose second item is a dict", lambda: v2.SanitizeBoundingBoxes()((sample()["image"], 1))),
     (ValueError, "Could not infer where the labels are", lambda: v2.SanitizeBoundingBoxes()({"boxes": sample()["boxes"]})),
-    (ValueError, "or specifies the length of the smaller edge", lambda: v2.Resize((4, 5), max_size=9)(sample()["image"])),
+    (ValueError, "or specifies .* size should be an int or a sequence of length 1", lambda: v2.Resize((4, 5), max_size=9)(sample()["image"])),
     (UserWarning, "deprecated and will be removed", v2.ToTensor),
     (UserWarning, "deprecated and will be removed", lambda: v2.functional.get_image_size(sample()["image"])),
 )  # fmt: skip

@@ -27,7 +27,7 @@ def output_size(canvas_size, size, max_size=None):
     elif max_size is not None and size is not None and len(size) != 1:
         raise ValueError(
             "max_size should only be passed if size is None or specifies the length of the smaller edge: "
-            f"{size} leaves nothing to it"
+            f"size should be an int or a sequence of length 1, not {size}"
         )
     if size is not None and len(size) == 2:
         return tuple(size)
