@@ -176,3 +176,15 @@ def test_new_memory_is_filled_when_determinism_is_asked_for():
         torch.use_deterministic_algorithms(False, warn_only=True)
     assert torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_only_shared_mappings_have_a_filename(tmp_path, shared):
+    path = str(tmp_path / "f")
+    with open(path, "wb") as f:
+        f.write(bytes(16))
+    for storage in (
+        torch.UntypedStorage.from_file(path, shared, 16),
+        torch.from_file(path, shared=shared, size=4).untyped_storage(),
+    ):
+        assert storage.filename == (path if shared else None)

@@ -165,7 +165,7 @@ def _from_file(filename, shared=False, nbytes=0):
                 raise RuntimeError(f"from_file: {filename} has {size} bytes, {nbytes} were asked for")
             mapped = mmap.mmap(f.fileno(), nbytes or size, access=mmap.ACCESS_COPY) if size else b""
     storage = _over(mapped)
-    storage._filename = os.fspath(filename)
+    storage._filename = os.fspath(filename) if shared else None  # a private mapping is not of the file
     storage._set_shared(bool(shared))
     return storage
 
