@@ -209,7 +209,8 @@ class Middlebury2014Stereo(StereoMatchingDataset):
         elif split != "test":
             raise ValueError(
                 f"Split '{split}' has calibration settings, however None was provided as an argument."
-                " Choose 'perfect', 'imperfect' or 'both'."
+                f"\nSetting calibration to 'perfect' for split '{split}'. Available calibration settings are: "
+                "'perfect', 'imperfect', 'both'."
             )
         if download:
             self._download_dataset(root)
