@@ -36,13 +36,17 @@ bool taken(PyObject* o, int depth = 0) {
   return PyType_IsSubtype(t, g_tensor_type) && dispatches(t);
 }
 
-bool anybody(PyObject* const* args, Py_ssize_t count) {
+}  // namespace
+
+bool anybody_dispatches(PyObject* const* args, Py_ssize_t count) {
   if (!t_dispatch) return false;
   if (t_modes) return true;
   for (Py_ssize_t i = 0; i < count; ++i)
     if (taken(args[i])) return true;
   return false;
 }
+
+namespace {
 
 PyObject* ask(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   if (!g_handler) {
@@ -131,12 +135,12 @@ void note_class(PyTypeObject* type) {
 }
 
 PyObject* dispatch_call(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  if (!anybody(args, nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0))) return nullptr;
+  if (!anybody_dispatches(args, nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0))) return nullptr;
   return ask(callable, args, nargs, kwnames);
 }
 
 PyObject* dispatch_method(const char* name, PyObject* const* args, Py_ssize_t nargs) {
-  if (!anybody(args, nargs)) return nullptr;
+  if (!anybody_dispatches(args, nargs)) return nullptr;
   Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name));
   return ask(method.p, args, nargs, nullptr);
 }

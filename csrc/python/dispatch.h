@@ -16,6 +16,8 @@ bool dispatches(PyTypeObject* type);
 void note_class(PyTypeObject* type);
 // The op given to whoever takes over. Null: nobody does, the caller goes on. Throws if the Python error is set.
 PyObject* dispatch_call(PyObject* callable, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+// Whether a mode of this thread, or the class of an argument, would take over a call.
+bool anybody_dispatches(PyObject* const* args, Py_ssize_t count);
 extern PyObject* g_disabled_torch_dispatch;  // what Tensor has
 // The same for what is no op, by the name of the method of Tensor.
 PyObject* dispatch_method(const char* name, PyObject* const* args, Py_ssize_t nargs);

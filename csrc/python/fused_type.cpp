@@ -9,6 +9,7 @@
 #include "ops/fused.h"
 #include "ops/pointwise.h"
 #include "python/arguments.h"
+#include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/note_result.h"
 #include "python/override.h"
@@ -131,7 +132,9 @@ PyObject* fused_call(PyObject* callable, PyObject* const* args, size_t nargsf, P
   FusedObject& self = of(callable);
   const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
   auto plainly = [&] { return PyObject_Vectorcall(self.plain, args, static_cast<size_t>(count), kwnames); };
-  if (watched() || kwnames || count != self.program->inputs()) return plainly();
+  const bool taken_over =  // once a class that dispatches exists, its objects must be looked for
+      (g_watched & ~static_cast<uint32_t>(kWatchDispatch)) || (dispatching() && anybody_dispatches(args, count));
+  if (taken_over || kwnames || count != self.program->inputs()) return plainly();
   return guarded([&]() -> PyObject* {
     SmallVector<Value, 8> inputs;
     const Tensor* lead = nullptr;

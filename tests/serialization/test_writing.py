@@ -135,7 +135,7 @@ def test_compacting_keeps_what_is_needed():
         assert same[1].storage_offset() == 2
         assert rl.load(written([base[:9]], compact_views=100))[0].untyped_storage().nbytes() == 40
         storage = rl.load(written([base.untyped_storage(), base[:2].view(rl.uint8)], compact_views=True))[0]
-        assert storage.nbytes() == 40
+        assert storage._untyped_storage.nbytes() == 40
     with pytest.warns(UserWarning):
         legacy = written([base[2:5]], compact_views=True, _use_new_zipfile_serialization=False)
     assert rl.load(legacy)[0].tolist() == [2.0, 3.0, 4.0]

@@ -76,6 +76,8 @@ def _parts(name, layout, doc):
     """A method that only some sparse tensors have; theirs stand in their classes."""
 
     def part(input, *args):
+        if not isinstance(input, _C.Tensor):
+            raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
         own = getattr(type(input), name)
         if own is not part:  # Tensor.crow_indices(sparse)
             return own(input, *args)

@@ -1,6 +1,7 @@
 """Pickling with PyTorch's names for our classes; the bytes of tensors are left to whoever asks."""
 
 import copyreg
+import enum
 import functools
 import io
 import pickle
@@ -74,6 +75,10 @@ class _TensorPickling:
             return self._tensor(obj) if is_made else NotImplemented
         if type(obj).__module__ == "torch.return_types" and self.name is _name:
             return _name("torch.return_types", type(obj).__name__), (tuple(obj), {})
+        if isinstance(obj, enum.Enum) and type(obj).__reduce_ex__ is enum.Enum.__reduce_ex__:
+            return type(obj), (
+                obj.value,
+            )  # some Pythons (3.11.0 to 3.11.3) write a getattr, which files may not call
         if isinstance(obj, rl.dtype):
             return _name("torch", str(obj).rsplit(".", 1)[-1]) if self.name is _name else NotImplemented
         if isinstance(obj, rl.device):
