@@ -1,5 +1,6 @@
 // What rushlight.serialization needs at the speed of memory: checksums, and reading a file with all threads.
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,7 +62,19 @@ int64_t read_file(const Tensor& input, int64_t fd, int64_t offset, bool sums) {
   });
 }
 
+// Asks the system to begin writing a part of a file to its disk, without waiting for the disk. What goes wrong here
+// goes wrong again, and is reported, where the file is used.
+void begin_writeback(int64_t fd, int64_t offset, int64_t bytes) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  PyThreadState* state = PyEval_SaveThread();
+  sync_file_range(static_cast<int>(fd), offset, bytes, SYNC_FILE_RANGE_WRITE);
+  PyEval_RestoreThread(state);
+#endif
+}
+
 const Register registered([](Ops& ops) {
+  ops.def("_begin_writeback", begin_writeback, "fd, offset, bytes", kNoOut,
+          "Starts writing a part of a file to its disk, where the system has a call for it.");
   ops.def("_crc32", checksum, "input", kNoOut, "The CRC-32 of a tensor of bytes.");
   ops.def("_read_file", read_file, "input, fd, offset, sums", kNoOut,
           "Fills a tensor of bytes from an open file; returns their CRC-32 if asked for, else 0.");

@@ -8,6 +8,7 @@ import resource
 import stat
 import subprocess
 import sys
+import time
 import warnings
 import zlib
 
@@ -262,3 +263,57 @@ def test_memory_is_read_as_files_are():
     damaged.seek(0)
     with pytest.raises(RuntimeError, match="do not match their checksum"):
         rl.load(damaged)
+
+
+def test_large_files_are_sent_to_the_disk_while_they_are_written(tmp_path, monkeypatch):
+    """Each part once, in order, before the rename, which would wait for all of them otherwise."""
+    parts, original = [], _replace._begin_writeback
+    monkeypatch.setattr(
+        _replace,
+        "_begin_writeback",
+        lambda fd, at, size: parts.append((at, size)) or original(fd, at, size),
+    )
+    path, weight = tmp_path / "model.pt", rl.arange(6 << 20)
+    for legacy in (False, True):
+        for _ in range(2):  # a new file, and over the old one
+            parts.clear()
+            before = _open_files()
+            rl.save({"w": weight}, path, _use_new_zipfile_serialization=not legacy)
+            _wait_for(lambda before=before: len(parts) == 6 and _open_files() <= before)
+            assert [size for _, size in parts] == [_replace._LARGE] * 6
+            assert [b[0] - a[0] for a, b in zip(parts, parts[1:], strict=False)] == [_replace._LARGE] * 5
+            assert rl.equal(rl.load(path)["w"], weight) and os.listdir(tmp_path) == ["model.pt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="needs posix_fadvise")
+def test_the_replaced_file_gives_its_memory_to_the_new_one(tmp_path, monkeypatch):
+    """Of a large file only, and one that somebody has open stays what it was."""
+    advised, original = [], os.posix_fadvise
+    monkeypatch.setattr(
+        os,
+        "posix_fadvise",
+        lambda fd, at, size, advice: (
+            advised.append((os.fstat(fd).st_size, advice)) or original(fd, at, size, advice)
+        ),
+    )
+    path = tmp_path / "model.pt"
+    rl.save(rl.ones(10), path)
+    rl.save(rl.ones(4 << 20), path)
+    assert advised == []
+    mapped = rl.load(path, mmap=True)
+    with open(path, "rb") as held:
+        rl.save(rl.zeros(4 << 20), path)
+        assert advised == [(os.fstat(held.fileno()).st_size, os.POSIX_FADV_DONTNEED)]
+        assert rl.load(held).eq(1).all() and mapped.eq(1).all()
+    assert rl.load(path).eq(0).all()
+
+
+def _open_files():
+    return set(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else set()
+
+
+def _wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert condition()

@@ -3,12 +3,16 @@ loses its power may lose the last file too, unless `utils.serialization.config.s
 """
 
 import contextlib
+import io
 import os
+import queue
 import threading
 
+from rushlight import _C
 from rushlight.serialization import _options
 
 _LARGE = 8 << 20
+_begin_writeback = _C.ops["_begin_writeback"]
 
 
 @contextlib.contextmanager
@@ -25,10 +29,14 @@ def replacing(path):
             yield out
         return
     temporary = os.path.join(folder, f".{os.urandom(8).hex()}.tmp")
+    _forget_pages(path)
     try:
         with _new_file(folder, temporary) as out:
-            yield out
-            out.flush()
+            try:
+                yield out
+                out.flush()
+            finally:
+                out.raw.end()
             if _options.config.save.sync:
                 os.fsync(out.fileno())
             with contextlib.suppress(OSError):
@@ -56,6 +64,54 @@ def _held(path):
     return None
 
 
+def _forget_pages(path):
+    """Lets the system drop its copy in memory of a large file that is about to be replaced, as far as it is on the
+    disk: the new file takes those pages, instead of memory that was not used for long, which may have to be fetched
+    from elsewhere first (in a virtual machine from its host, at a fifth of the speed).
+    """
+    old = _held(path)
+    if old is not None:
+        with contextlib.suppress(AttributeError, OSError):
+            os.posix_fadvise(old, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(old)
+
+
+class _Output(io.FileIO):
+    """A file whose large writes go to the disk while later ones are still being made.
+
+    A rename over an existing file sends the new one to its disk (on ext4 and others, lest a loss of power leaves
+    neither), which for a large file takes as long as writing it took. Files that replace none begin early too: the
+    sooner they are on the disk, the sooner their memory can be taken by the one that replaces them.
+    """
+
+    ranges = None  # written, and not yet begun by the thread
+
+    def write(self, data):
+        piece = memoryview(data).cast("B")[:_LARGE]
+        done = super().write(piece)
+        if len(piece) == _LARGE:
+            if self.ranges is None:
+                self.ranges = queue.SimpleQueue()
+                # A descriptor of its own, which stays valid when the file is closed before the thread is done.
+                arguments = (os.dup(self.fileno()), self.ranges)
+                threading.Thread(target=_write_back, args=arguments, daemon=True).start()
+            self.ranges.put((self.tell() - done, done))
+        return done
+
+    def end(self):
+        """No write follows."""
+        if self.ranges is not None:
+            self.ranges.put(None)
+
+
+def _write_back(fd, ranges):
+    try:
+        while (part := ranges.get()) is not None:
+            _begin_writeback(fd, *part)
+    finally:
+        os.close(fd)
+
+
 def _sync_folder(folder):
     with contextlib.suppress(OSError):  # the new name must reach the disk too
         directory = os.open(folder, os.O_RDONLY)
@@ -69,9 +125,9 @@ def _new_file(folder, temporary):
     """A file without a name where the system has such, so that a killed process leaves nothing behind."""
     if os.path.exists("/proc/self/fd"):
         with contextlib.suppress(AttributeError, OSError):
-            return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+            return io.BufferedRandom(_Output(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "r+"))
     try:
-        return open(temporary, "x+b")
+        return io.BufferedRandom(_Output(temporary, "x+"))
     except PermissionError as e:
         raise PermissionError(
             e.errno,
