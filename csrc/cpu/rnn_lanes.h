@@ -70,7 +70,7 @@ template <class S, class T> void copy_padded(T* to, int64_t size, const S* from,
 // 1 / (1 + e^-x) in fewer steps than sigmoid() of wide_math.h, which goes on below -87, where this stays.
 RL_STEP __m512 gate(__m512 x) {
   const __m512 negative = _mm512_sub_ps(_mm512_setzero_ps(), x);
-  const __m512 e = exp_within(_mm512_min_ps(all(87.0f), _mm512_max_ps(all(-104.0f), negative)));
+  const __m512 e = exp_within<false>(_mm512_min_ps(all(87.0f), _mm512_max_ps(all(-104.0f), negative)));
   const __m512 bottom = _mm512_add_ps(e, all(1.0f)), y = _mm512_rcp14_ps(bottom);
   return fmadd(_mm512_fnmadd_ps(bottom, y, all(1.0f)), y, y);
 }

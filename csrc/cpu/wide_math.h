@@ -65,16 +65,20 @@ RL_STEP F exp_parts(F x, F& power) {
 // Lanes whose e^x is 0 are left out of scaling: the processor takes long over what is smaller than every number.
 RL_STEP __mmask16 some_exp(F x) { return _mm512_cmp_ps_mask(x, all(-103.98f), _CMP_NLT_UQ); }
 RL_STEP __mmask8 some_exp(D x) { return _mm512_cmp_pd_mask(x, all(-745.2), _CMP_NLT_UQ); }
-// Of c between -104 and 89. 2^(k/16) e^r: scaling takes the whole part of a power in sixteenths by itself.
-RL_STEP F exp_within(F c) {
+// Of c up to 89; far below, whatever the steps give is left out of scaling. 2^(k/16) e^r: scaling takes the whole part
+// of a power in sixteenths by itself. Refined, the table's roundings are made good, and 1.01 units in the last place
+// become 0.6.
+template <bool kRefined> RL_STEP F exp_within(F c) {
   using Traits = FloatTraits<float>;
   const F magic = all(0x1.8p19f), u = fmadd(c, all(1.44269504088896340736f), magic), k = _mm512_sub_ps(u, magic);
   const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
   const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
   const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
-  return _mm512_maskz_scalef_ps(some_exp(c), fmadd(scale, fmadd(_mm512_mul_ps(r, r), p, r), scale), k);
+  const F part = kRefined ? fmadd(r, fmadd(r, p, all(1.0f)), look_up(wide::kExp2SixteenthRest, _mm512_castps_si512(u)))
+                          : fmadd(_mm512_mul_ps(r, r), p, r);
+  return _mm512_maskz_scalef_ps(some_exp(c), fmadd(scale, part, scale), k);
 }
-RL_STEP F exp(F x) { return exp_within(_mm512_min_ps(all(89.0f), _mm512_max_ps(all(-104.0f), x))); }
+RL_STEP F exp(F x) { return exp_within<true>(_mm512_min_ps(all(89.0f), x)); }
 // e^x = 2^(k / 16) e^r without the power of two of whole k / 16, which is `power`; x is moderate.
 RL_STEP D exp_parts(D x, D& power) {
   const D magic = all(0x1.8p52), u = fmadd(x, all(16 * 1.44269504088896340736), magic), k = _mm512_sub_pd(u, magic);

@@ -248,6 +248,23 @@ alignas(64) inline constexpr float kExp2SixteenthFloat[16] = {
     0x1p0f,        0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f, 0x1.306fep0f,  0x1.3dea64p0f,
     0x1.4bfdaep0f, 0x1.5ab07ep0f, 0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f,
     0x1.ae89fap0f, 0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
+// What those roundings left off, in proportion.
+alignas(64) inline constexpr float kExp2SixteenthRest[16] = {0.0f,
+                                                             0x1.8d96d4p-25f,
+                                                             -0x1.9c0c22p-27f,
+                                                             0x1.964904p-25f,
+                                                             0x1.125002p-25f,
+                                                             0x1.370be4p-25f,
+                                                             -0x1.0a355p-25f,
+                                                             -0x1.00d8acp-27f,
+                                                             0x1.26055cp-26f,
+                                                             -0x1.05cb44p-25f,
+                                                             0x1.67a1cap-28f,
+                                                             0x1.a3b5e4p-28f,
+                                                             -0x1.f9c304p-27f,
+                                                             -0x1.6961b4p-28f,
+                                                             -0x1.a5217cp-28f,
+                                                             0x1.61428ep-28f};
 inline constexpr float kExpShortFloat[] = {0x1.000156p-1f, 0x1.555666p-3f};
 alignas(64) inline constexpr float kLogScaleFloat[16] = {0x1p0f,         0x1.d49482p-1f, 0x1.bb1302p-1f, 0x1.a3bd82p-1f,
                                                          0x1.8ff0f8p-1f, 0x1.7c93b4p-1f, 0x1.6c7c22p-1f, 0x1.5c0612p-1f,
