@@ -237,3 +237,21 @@ def test_sampled_addmm():
     rl.testing.assert_close(a.grad, 2 * (dense != 0).float() @ b.mT)
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         rl.sparse.sampled_addmm(places, a, b.mT)
+
+
+def test_a_bool_in_a_list_of_integers_is_one_except_in_front():
+    assert rl.rand(3, True).shape == (3, 1)
+    assert rl.zeros((2, True)).shape == (2, 1)
+    assert rl.zeros(4).view(4, True).shape == (4, 1)
+    assert rl.zeros(1, 2).permute(1, False).shape == (2, 1)
+    assert rl.zeros(2, 2).sum((0, True)).shape == ()
+    assert rl.randint(3, (2, True)).shape == (2, 1)
+    for call in (
+        lambda: rl.zeros(True, 2),
+        lambda: rl.zeros((True, 2)),
+        lambda: rl.zeros(2, 2).expand(True, 2, 2),
+    ):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(TypeError):
+        rl.zeros((2, np.bool_(True)))

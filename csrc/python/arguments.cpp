@@ -104,6 +104,8 @@ PyObject* scalar_object(const Scalar& s) {
   return nullptr;
 }
 
+bool is_list_integer(PyObject* item, Py_ssize_t place) { return is_integer(item) || (place > 0 && PyBool_Check(item)); }
+
 bool is_int_list(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) {
     // A NumPy array of integers, a range: anything that is a sequence of integers.
@@ -112,7 +114,7 @@ bool is_int_list(PyObject* o) {
     if (n < 0) return PyErr_Clear(), false;
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* item = PySequence_GetItem(o, i);
-      bool ok = item && is_integer(item);
+      bool ok = item && is_list_integer(item, i);
       Py_XDECREF(item);
       if (!ok) return PyErr_Clear(), false;
     }
@@ -120,7 +122,7 @@ bool is_int_list(PyObject* o) {
   }
   Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   for (Py_ssize_t i = 0; i < n; ++i)
-    if (!is_integer(PySequence_Fast_GET_ITEM(o, i))) return false;
+    if (!is_list_integer(PySequence_Fast_GET_ITEM(o, i), i)) return false;
   return true;
 }
 
@@ -133,8 +135,8 @@ Ints ints_from(PyObject* o) {
     // An __index__ may change the list it stands in: the size is read again, the item held.
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-      CHECK(is_integer(item), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name, " at position ",
-            static_cast<int64_t>(i));
+      CHECK(is_list_integer(item, i), Type, "expected a sequence of integers, got ", Py_TYPE(item)->tp_name,
+            " at position ", static_cast<int64_t>(i));
       Held held(item);
       out.push_back(integer_from(item, ErrorKind::Type));
     }

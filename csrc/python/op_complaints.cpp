@@ -30,7 +30,7 @@ std::string bad_item(PyObject* list, const char* wanted, int argument) {
   bool tensors = std::strcmp(wanted, Arg<Tensors>::kName) == 0, ints = std::strcmp(wanted, Arg<Ints>::kName) == 0;
   for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(list) && (tensors || ints); ++k) {
     PyObject* item = PySequence_Fast_GET_ITEM(list, k);
-    if (tensors ? is_tensor(item) : is_integer(item)) continue;
+    if (tensors ? is_tensor(item) : is_list_integer(item, k)) continue;
     const char* name = Py_TYPE(item)->tp_name;
     if (tensors)
       return text("expected Tensor as element ", static_cast<int64_t>(k), " in argument ",
