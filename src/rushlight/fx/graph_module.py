@@ -35,7 +35,10 @@ class GraphModule(rl.nn.Module):  # type: ignore[misc, valid-type]
 
     def __new__(cls, *args, **kwargs):
         base = next(c for c in cls.__mro__ if not c.__dict__.get("_of_instance"))
-        own = type(base.__name__, (base,), {"_of_instance": True, "__module__": base.__module__})
+        # Programs know a class of one instance, whose forward belongs to the class, by PyTorch's name in its repr.
+        qualname = "GraphModule.__new__.<locals>.GraphModuleImpl"
+        space = {"_of_instance": True, "__module__": base.__module__, "__qualname__": qualname}
+        own = type(base.__name__, (base,), space)
         return super().__new__(own)
 
     def __init__(self, root, graph, class_name="GraphModule"):
