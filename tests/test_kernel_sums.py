@@ -1,6 +1,8 @@
 """Kernels along a dimension (reductions, softmax, normalisation, distances): shapes at which their ways part, against NumPy."""
 
+import ctypes
 import math
+import mmap
 
 import numpy as np
 import pytest
@@ -314,3 +316,23 @@ def test_reductions_of_repeated_elements(dtype):
     whole = rl.from_numpy(x[:1, :1, :1].copy()).expand(3, 4, 5)
     np.testing.assert_allclose(whole.sum().numpy(), x[0, 0, 0] * np.asarray(60, "int64"), rtol=2e-3)
     assert rl.zeros(2, 1).expand(2, 0).sum().item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16"])
+@pytest.mark.parametrize("name", ["min", "max", "sum", "amax"])
+@pytest.mark.parametrize("width", [449, 512, 700, 1000])
+def test_reductions_stay_inside_their_input(dtype, name, width):
+    """Results that do not fit one block are computed in parts; none may read past the end of the memory, which is a page
+    that cannot be read here."""
+    page, numpy_type = mmap.PAGESIZE, np.dtype(dtype)
+    size = 3 * 2 * width * numpy_type.itemsize
+    pages = -(-size // page)
+    memory = mmap.mmap(-1, (pages + 1) * page)
+    guard = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + pages * page
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(guard), page, 0) == 0
+    array = np.frombuffer(memory, numpy_type, 3 * 2 * width, pages * page - size).reshape(3, 2, width)
+    array[...] = np.random.default_rng(0).integers(0, 2, array.shape)
+    found = getattr(rl.from_numpy(array), name)(1)
+    values = found if isinstance(found, rl.Tensor) else found[0]
+    expected = getattr(array, name.removeprefix("a"))(1)
+    np.testing.assert_array_equal(values.numpy(), expected)

@@ -168,7 +168,7 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
         alignas(64) C value[kWidth];
         alignas(64) I place[kWidth];
         RunBuffer<C> buffer;
-        const C* p = direct ? source.at(from) : source.run(from, 1, lines * cut.line, buffer.get());
+        const C* p = direct ? source.at(from) : source.run(from, 1, cut.span(lines, n, stride), buffer.get());
         place_in_lines<largest>(p, lines, direct ? safe : lines, cut.line, n, cut.rows, stride, value, place);
         int64_t* o = indices.as<int64_t>() + to;
         for (int64_t j = 0; j < lines * n; ++j) o[j] = place[j];

@@ -163,6 +163,8 @@ struct ShortLines {
     if (dense && (plan.rin[0] != n || line != n * rows)) group = 0;
   }
   bool fits() const { return group > 0; }
+  // What a unit of `some` lines reads, from its first element to its last: of rows wider than a unit, a part.
+  int64_t span(int64_t some, int64_t n, int64_t stride) const { return (some - 1) * line + (rows - 1) * stride + n; }
   template <class F> void each(int lanes, const F& f) const {
     const int64_t pieces = (n + width - 1) / width, beyond = (std::max<int64_t>(0, lanes - n) + line - 1) / line;
     const int64_t units = (lines + group - 1) / group * pieces;

@@ -419,8 +419,7 @@ bool reduce_short_lines(const Op& op, const Source<C>& in, const ReducePlan& pla
     alignas(64) char memory[kWidth * sizeof(A)];
     A* acc = reinterpret_cast<A*>(memory);
     RunBuffer<C> buffer;
-    const int64_t span = (lines - 1) * cut.line + (cut.rows - 1) * plan.rin[0] + n;  // the last line may be a piece
-    const C* p = direct ? in.at(from) : in.run(from, 1, span, buffer.get());
+    const C* p = direct ? in.at(from) : in.run(from, 1, cut.span(lines, n, plan.rin[0]), buffer.get());
     reduce_lines(op, p, lines, direct ? safe : lines, cut.line, n, cut.rows, plan.rin[0], acc);
     store({0, to, 0, lines * n}, acc);
   });
