@@ -64,6 +64,32 @@ DType result_dtype(const PointwiseOptions& o, DType common) {
   }
 }
 
+// Strides of a row-major tensor, also where a size is 1 and every stride is as good as another.
+bool row_major_strides(const Tensor& t) {
+  int64_t expected = 1;
+  for (int64_t d = t.dim() - 1; d >= 0; --d) {
+    if (t.strides()[d] != expected) return false;
+    expected *= std::max<int64_t>(t.sizes()[d], 1);
+  }
+  return true;
+}
+
+// The strides of a result whose operands are not all row-major. Operands of one shape (no numbers among them) that are
+// all channels-last, or that share the strides of a dense order, hand these on as they are, also where a size is 1.
+Ints strides_from(const Tensor* operands, int count, IntSpan sizes, bool one_shape, const IntSpan* given, int tensors) {
+  if (!one_shape) return result_strides(sizes, given, tensors);
+  bool images = sizes.size() == 4, alike = non_overlapping_and_dense(sizes, operands[0].strides());
+  for (int i = 0; i < count; ++i) {
+    images = images && is_channels_last(sizes, operands[i].strides());
+    alike = alike && operands[i].strides() == operands[0].strides();
+  }
+  if (images) {
+    const int64_t row = checked_mul(sizes[1], sizes[3]);
+    return {checked_mul(row, sizes[2]), 1, row, sizes[1]};
+  }
+  return alike ? Ints(operands[0].strides()) : result_strides(sizes, given, tensors);
+}
+
 bool recorded(const Value* operands, int count) {
   if (!grad_enabled()) return false;
   for (int i = 0; i < count; ++i)
@@ -87,7 +113,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   auto* write = op == Pointwise::Where ? write_single : write_operand;  // where() stores its numbers
   ResultType types;
   const Tensor& lead = operands[first].tensor;
-  bool same = lead.defined();
+  bool same = lead.defined(), numbers_too = false;
   for (int i = first; i < count; ++i) {
     const Value& v = operands[i];
     if (v.is_tensor()) {
@@ -96,8 +122,12 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
              v.tensor.device() == lead.device();
     } else {
       types.add(v.number);
+      numbers_too = true;
     }
   }
+  // Operands of one shape that are all row-major give a row-major result; otherwise the strides of dimensions of size 1
+  // are kept too, as PyTorch keeps them (a number is an operand of another shape).
+  same = same && (!numbers_too || !lead.is_contiguous() || row_major_strides(lead));
   DType common = types.get();
   if (to_float_first(options.rule) && is_integral(common, true)) common = default_dtype();
   DType out_dtype = result_dtype(options, common);
@@ -174,17 +204,22 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   Ints strides[kMaxOperands];
   IntSpan given[kMaxOperands];
   int tensors = 0;
-  bool ordered = true;  // row-major, all of them
+  bool ordered = true, one_shape = true;  // row-major, all of them; also in dimensions of size 1
+  bool plain = true;
   for (int i = 0; i < count; ++i) {
+    one_shape = one_shape && converted[i].defined() && converted[i].sizes() == IntSpan(sizes);
     if (!converted[i].defined()) continue;
     strides[i] = broadcast_strides(converted[i], sizes);
     given[tensors++] = strides[i];
     ordered = ordered && converted[i].is_contiguous();
+    plain = plain && ordered && row_major_strides(converted[i]);
   }
+  ordered = ordered && (one_shape || plain);
   Tensor out = take_destination(sizes, out_dtype, will_be_recorded);
   if (!out.defined())
     out = ordered ? empty(sizes, out_dtype, device)
-                  : empty_strided(sizes, result_strides(sizes, given, tensors), out_dtype, device);
+                  : empty_strided(sizes, strides_from(converted, count, sizes, one_shape, given, tensors), out_dtype,
+                                  device);
   if (device.is_meta() || out.numel() == 0) return out;
   View views[kMaxOperands];
   views[0] = out.view();

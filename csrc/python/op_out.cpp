@@ -19,7 +19,8 @@ namespace {
 [[noreturn, gnu::cold]] void fail_out_grad(const OpDef& def) {
   fail(ErrorKind::Runtime, def.name,
        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-       "requires grad.");
+       "requires grad.\n  An out= function writes to memory that no graph knows: leave out= away, or run it under "
+       "no_grad().");
 }
 
 void write_out(const OpDef& def, PyObject* out, PyObject* result) {
@@ -50,9 +51,14 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
       python_error();
     int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
     if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
-    // Elementwise results keep the order of their operands in memory.
-    bool elementwise = !def.overloads.empty() && (def.overloads[0].spec.flags & kElementwise);
-    set_geometry(to.get(), from.sizes(), elementwise ? dense_strides_like(from) : contiguous_strides(from.sizes()),
+    // Elementwise results keep the order of their operands in memory, images that of their channels.
+    const bool elementwise = !def.overloads.empty() && (def.overloads[0].spec.flags & kElementwise);
+    const bool dense = non_overlapping_and_dense(from.sizes(), from.strides());
+    const bool keeps = dense && (elementwise || is_channels_last(from.sizes(), from.strides()));
+    set_geometry(to.get(), from.sizes(),
+                 keeps         ? Ints(from.strides())
+                 : elementwise ? dense_strides_like(from)
+                               : contiguous_strides(from.sizes()),
                  to->offset);
   }
   g_engine_ops.copy(to, from);
