@@ -216,16 +216,6 @@ def test_models_of_an_ensemble():
     assert vmap(function, in_dims=(0, 0, None))(weights, buffers, (rl.rand(4, 2),)).shape == (3, 4, 2)
 
 
-def test_sums_over_no_channels():
-    for n in (1, 2, 3):
-        conv = getattr(nn.functional, f"conv{n}d")
-        x, w = rl.zeros(2, 0, *[5] * n, dtype=rl.float64), rl.zeros(4, 0, *[3] * n, dtype=rl.float64)
-        assert conv(x, w).abs().max() == 0
-        assert rl.equal(
-            conv(x, w, rl.full((4,), 2.0, dtype=rl.float64)), rl.full((2, 4, *[3] * n), 2.0, dtype=rl.float64)
-        )
-
-
 def test_names_of_convolution_kernels():
     kinds, select = rl._C._ConvBackend, rl._C._select_conv_backend
     x, w = rl.zeros(2, 6, 7, 8), rl.zeros(12, 2, 3, 3)

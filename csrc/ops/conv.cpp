@@ -103,9 +103,9 @@ static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
 }
 
 static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
-// A result whose every sum is over nothing (no channels, an empty batch): the bias, or zeros.
+// A result whose every sum is over nothing (an empty batch, no places): the bias, or zeros.
 static Tensor without_sums(const Ints& sizes, const Tensor& like, const OptTensor& bias) {
-  if (!bias) return zeros(sizes, like.dtype(), like.device());
+  if (!bias || checked_numel(sizes) == 0) return zeros(sizes, like.dtype(), like.device());
   NoGrad raw;
   Ints shape(sizes.size(), 1);
   shape[1] = sizes[1];
@@ -122,6 +122,11 @@ static Tensor stacked_channel_sums(const Tensor& dy) {
   return reshape(sum_to(dy, kept), Ints{kept[0], kept[2]});
 }
 
+// Note [Inputs without channels]
+// PyTorch's convolution of an input with no channels has no channels either, whatever number of filters and biases
+// there are; their gradients are zeros. (A transposed one cannot be asked for: its filters would have no rows.)
+static bool without_channels(const Geometry& g) { return g.y[1] != g.shape.out_channels; }
+
 // convolution: y = x * w + bias        dx = dx(dy, w), dw = dw(dy, x), dbias = sums of dy
 struct ConvolutionBackward : Node {
   static constexpr const char* kName = "ConvolutionBackward0";
@@ -131,11 +136,13 @@ struct ConvolutionBackward : Node {
     Grads d(3);
     if (needs(0)) d[0] = conv_input(dy[0], conj(weight.unpack(*this)), geometry);
     if (needs(1)) d[1] = conv_weight(dy[0], conj(input.unpack(*this)), geometry);
-    if (needs(2)) d[2] = channel_sums(dy[0]);
+    if (needs(2) && without_channels(geometry))
+      d[2] = zeros(Ints{geometry.shape.out_channels}, dy[0].dtype(), dy[0].device());
+    else if (needs(2)) d[2] = channel_sums(dy[0]);
     return d;
   }
   Grads stacked(const Grads& dy) {
-    if (needs(1) && geometry.shape.groups != 1) return backward_by_rows(*this, dy);
+    if ((needs(1) && geometry.shape.groups != 1) || without_channels(geometry)) return backward_by_rows(*this, dy);
     int64_t rows = dy[0].sizes()[0];
     Grads d(3);
     if (needs(0))
@@ -412,7 +419,7 @@ static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, 
   CHECK(!too_small, Runtime, "Given input size per channel: (", by(IntSpan(x.sizes().data() + 2, n)),
         "). Calculated output size per channel: (", by(out), "). Output size is too small");
   g.w = Ints(w.sizes());
-  Ints result{x.sizes()[0], out_channels};
+  Ints result{x.sizes()[0], in_channels ? out_channels : 0};  // Note [Inputs without channels]
   for (int64_t v : out) result.push_back(v);
   (transposed ? g.y : g.x) = Ints(x.sizes());
   (transposed ? g.x : g.y) = result;

@@ -253,3 +253,28 @@ def test_the_error_of_3x3_convolutions_is_that_of_plain_sums(shape):
         for got, right, bound in zip(found, exact, bounds, strict=True):
             assert ((got - right).norm() / right.norm()).item() < bound
             assert ((got - right).abs().max() / right.abs().max()).item() < 2e-6
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("biased", [False, True])
+def test_inputs_without_channels_give_none(rank, biased):
+    torch = pytest.importorskip("torch")
+
+    def results(lib):
+        x = lib.zeros(2, 0, *[5] * rank, requires_grad=True)
+        w = lib.ones(4, 0, *[3] * rank, requires_grad=True)
+        b = lib.ones(4, requires_grad=True) if biased else None
+        y = getattr(lib.nn.functional, f"conv{rank}d")(x, w, b, stride=2, padding=1)
+        y.sum().backward()
+        gradients = [t.grad for t in (x, w, b) if t is not None]
+        return [(tuple(t.shape), t.detach().tolist()) for t in [y, *gradients]]
+
+    assert results(rl) == results(torch)
+
+
+def test_gradients_of_inputs_without_channels_go_through_vmap():
+    x, w = rl.zeros(2, 0, 5), rl.ones(4, 0, 3)
+    b = rl.ones(4, requires_grad=True)
+    y = F.conv1d(x, w, b)
+    (grads,) = rl.autograd.grad(y, b, rl.ones(3, *y.shape), is_grads_batched=True)
+    assert grads.shape == (3, 4) and not grads.any()
