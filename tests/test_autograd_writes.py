@@ -474,3 +474,29 @@ def test_the_gradient_of_no_elements_is_a_constant():
     part = x.narrow(0, 0, 0)
     (slope,) = rl.autograd.grad(part.as_strided((), ()).square().sum(), part, create_graph=True)
     assert slope.shape == (0, 3) and not slope.requires_grad
+
+
+@pytest.mark.parametrize(
+    "name, how", [("unsafe_split", 2), ("unsafe_chunk", 2), ("unsafe_split_with_sizes", [2, 2])]
+)
+def test_parts_of_an_unsafe_split_count_their_own_writes(name, how):
+    x = rl.randn(4, 3, dtype=rl.float64, requires_grad=True)
+    whole = x * 1
+    first, second = getattr(rl, name, None)(whole, how) if hasattr(rl, name) else getattr(whole, name)(how)
+    y = first.sin()
+    second.mul_(2)
+    assert (first._version, second._version, whole._version) == (0, 1, 0)
+    (y.sum() + second.sum()).backward()
+    assert rl.allclose(x.grad, rl.cat([x[:2].cos(), rl.full((2, 3), 2.0, dtype=rl.float64)]))
+
+
+def test_which_attributes_cannot_be_deleted():
+    x = rl.zeros(3, requires_grad=True)
+    for name in ("data", "requires_grad", "_grad_fn", "_backward_hooks"):
+        with pytest.raises(RuntimeError):
+            delattr(x, name)
+    with pytest.raises(AttributeError):
+        del x.shape
+    x.grad = rl.ones(3)
+    del x.grad
+    assert x.grad is None

@@ -209,3 +209,29 @@ def test_coordinates_that_reach_the_largest_difference():
         rows = rl.cat([rl.zeros(1, columns), y.float()]).requires_grad_()
         rl.pdist(rows, float("inf")).backward()
         assert rows.grad.tolist() == [[-1.0] * columns, [1.0] * columns]
+
+
+@pytest.mark.parametrize("reduce", [rl.scatter_reduce, rl.index_reduce])
+def test_second_derivative_of_a_product_in_which_zeros_meet_is_refused(reduce):
+    index, x = rl.tensor([0, 0, 1]), rl.ones(2, dtype=rl.float64)
+
+    def derivative(values):
+        src = rl.tensor(values, dtype=rl.float64, requires_grad=True)
+        (g,) = rl.autograd.grad(reduce(x, 0, index, src, "prod").sum(), src, create_graph=True)
+        return g, src
+
+    g, src = derivative([0.0, 0.0, 2.0])
+    assert g.tolist() == [0, 0, 1]
+    with pytest.raises(RuntimeError, match="Double backward is unsupported for"):
+        rl.autograd.grad(g.sum(), src)
+    g, src = derivative([0.0, 3.0, 2.0])
+    assert rl.autograd.grad(g.sum(), src)[0].tolist() == [1, 1, 0]
+
+
+def test_gradient_of_lobpcg_reaches_both_triangles():
+    a = rl.randn(9, 9, dtype=rl.float64)
+    a = (a @ a.mT + rl.eye(9, dtype=rl.float64)).requires_grad_()
+    values, _ = rl.lobpcg(a, k=2)
+    (g,) = rl.autograd.grad(values.sum(), a)
+    _, vectors = rl.linalg.eigh(a.detach())
+    assert rl.allclose(g, vectors[:, -2:] @ vectors[:, -2:].mT)

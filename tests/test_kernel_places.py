@@ -187,3 +187,38 @@ def test_windows_and_their_sums(kernel, stride, dilation, padding):
     np.testing.assert_allclose(pictures.numpy(), inside, atol=1e-12)
     pictures.zero_()
     np.testing.assert_array_equal(columns.numpy(), expected.reshape(columns.shape))
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_searches_of_rows_that_are_not_sorted(right):
+    # What a search of an unsorted row finds depends on the elements it looks at: PyTorch's are looked at.
+    torch = pytest.importorskip("torch")
+    draw = np.random.default_rng(3)
+    for n in range(41):
+        row, values = draw.integers(0, 50, n), draw.integers(-1, 52, 30)
+        expected = torch.searchsorted(torch.from_numpy(row), torch.from_numpy(values), right=right)
+        assert (
+            rl.searchsorted(rl.from_numpy(row), rl.from_numpy(values), right=right).tolist()
+            == expected.tolist()
+        )
+
+
+@pytest.mark.parametrize("reduce", ["prod", "mean"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.filterwarnings("ignore:index_reduce")
+def test_index_reduce_rounds_after_every_slice(reduce, dtype):
+    torch = pytest.importorskip("torch")
+    draw = np.random.default_rng(4)
+    x, source, index = draw.uniform(0.5, 2, (4, 5)), draw.uniform(0.5, 2, (60, 5)), draw.integers(0, 4, 60)
+    y, expected = (
+        lib.tensor(x, dtype=getattr(lib, dtype)).index_reduce(
+            0, lib.tensor(index), lib.tensor(source, dtype=getattr(lib, dtype)), reduce
+        )
+        for lib in (rl, torch)
+    )
+    assert y.tolist() == expected.tolist()
+
+
+def test_histogram_wants_weights_of_its_type():
+    with pytest.raises(RuntimeError, match="weight tensor should have the same dtype"):
+        rl.histogram(rl.rand(3), 2, weight=rl.ones(3, dtype=rl.float64))

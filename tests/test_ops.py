@@ -83,6 +83,7 @@ def spaced(x):
     return rl.tensor(array)[..., 1]
 
 
+@pytest.mark.filterwarnings("ignore:torch.searchsorted")  # says that it copies
 @pytest.mark.parametrize("spec", [s for s in ALL if s.strided], ids=str)
 def test_strided(spec):
     for sample in spec.samples():

@@ -184,25 +184,29 @@ int64_t unique_key_rows(int64_t* first, int64_t* inverse, int64_t* counts, const
 }
 
 // out[k] = the number of elements of `row` that stand before values[k], with kSearches places in out. NaN stands after
-// everything. The searches of several values go in step, without branches: their waits for memory overlap.
+// everything. The searches of several values go in step, without branches: their waits for memory overlap. Each halves
+// what is left as PyTorch does, so that rows that are not sorted give PyTorch's numbers too; what is left to two
+// searches differs by at most one element, so that only the last step can find a search that has ended.
 constexpr int kSearches = 8;
 template <bool kRight, bool kSorted, class T>
 void find_places(const T* row, const int64_t* sorter, int64_t n, const T* values, int count, int64_t* out) {
   using C = compute_t<T>;
   C x[kSearches];
-  int64_t low[kSearches] = {};
-  for (int k = 0; k < kSearches; ++k) x[k] = static_cast<C>(values[k < count ? k : 0]);
+  int64_t low[kSearches] = {}, left[kSearches];
+  for (int k = 0; k < kSearches; ++k) x[k] = static_cast<C>(values[k < count ? k : 0]), left[k] = n;
   auto before = [&](int k, int64_t at) -> int64_t {
     C y = static_cast<C>(row[kSorted ? at : sorter[at]]);
     return kRight ? !(y > x[k]) : !(y >= x[k]);
   };
-  while (n > 1) {
-    int64_t half = n / 2;
-    for (int k = 0; k < kSearches; ++k) low[k] += before(k, low[k] + half - 1) * half;
-    n -= half;
-  }
+  for (; n > 1; n /= 2)
+    for (int k = 0; k < kSearches; ++k) {
+      int64_t half = left[k] / 2, after = before(k, low[k] + half);
+      low[k] += -after & (half + 1);
+      left[k] = half - (after & ~left[k] & 1);
+    }
   if (n == 1)
-    for (int k = 0; k < kSearches; ++k) low[k] += before(k, low[k]);
+    for (int k = 0; k < kSearches; ++k)
+      if (left[k]) low[k] += before(k, low[k]);
   for (int k = 0; k < kSearches; ++k) out[k] = low[k];
 }
 

@@ -373,6 +373,9 @@ static Tensors unbound(Tensors parts) {
   for (Tensor& t : parts) {
     Py_CLEAR(t->base);
     t->view_origin = ViewOrigin::Plain;
+    Version* own = new_version(0);  // a write to one part leaves what was saved of the others valid
+    set_version(t.get(), own);
+    own->refs = 1;  // only t holds it
   }
   return parts;
 }

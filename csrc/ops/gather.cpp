@@ -45,7 +45,7 @@ void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind err
 }
 
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,
-               const Tensor& values, Combine combine, ErrorKind error, bool wrap) {
+               const Tensor& values, Combine combine, ErrorKind error, bool wrap, bool round_each) {
   if (y.device().is_meta()) return;
   NoGrad raw;
   // What is written must not be read through another view meanwhile.
@@ -59,7 +59,7 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
   Ints strides = from.dim() == 0 ? Ints(dense_sizes.size(), 0) : Ints(from.strides());
   View dense{from.data(), along.sizes.data(), strides.data(), along.ndim(), from.dtype()};
   const bool arithmetic = combine == Combine::Sum || combine == Combine::Prod;
-  if (!arithmetic || !is_half(y.dtype()))
+  if (!arithmetic || round_each || !is_half(y.dtype()))
     return g_cpu->index->put(along.of(y), dense, along.places(error, wrap), combine);
   if (combine == Combine::Sum && g_cpu->index->add_half_rows(along.of(y), dense, along.places(error, wrap))) return;
   Tensor wide = cast(y, DType::Float32);

@@ -74,8 +74,8 @@ Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim);
 void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind error);
 
 // y at the places along `dim` = combine(y, values); the values are 0-dim (one number for all) or at least as large as
-// the dense sizes. Sums and products of half types are taken in float.
+// the dense sizes. Sums and products of half types are taken in float, unless each step is to be rounded.
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,
-               const Tensor& values, Combine combine, ErrorKind error, bool wrap);
+               const Tensor& values, Combine combine, ErrorKind error, bool wrap, bool round_each = false);
 
 }  // namespace rl::ops

@@ -74,9 +74,20 @@ Tensor either(const Tensor& mask, const Tensor& yes, const Tensor& no) {
 }
 
 Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, How how,
-                   bool include_self);
+                   bool include_self, bool round_each = false);
 
 }  // namespace
+
+// The first derivative by src is right where several zeros meet, but its formula holds them constant.
+struct ZerosMetBackward : Node {
+  static constexpr const char* kName = "Error";
+  Grads backward(const Grads&) {
+    fail(
+        ErrorKind::Runtime,
+        "scatter_reduce(), index_reduce(): Double backward is unsupported for src when >1 zeros in src are scattered "
+        "to the same position in self.\n  Keep src away from 0 (src + eps), or multiply with prod() over a dimension.");
+  }
+};
 
 // scatter_reduce: y = x joined at index with the values of src by sum, prod, mean, amax or amin
 //   sum:        dx = dy                       dsrc = dy at index
@@ -132,6 +143,11 @@ struct ScatterReduceBackward : Node {
     Tensor without = reduce_into("scatter_reduce", x, dim, i, masked_fill(s, only, Scalar(1)), How::Prod, include_self);
     dsrc = either(only, gather(mul(dy, without), dim, i),
                   div(gather(mul(dy, y), dim, i), masked_fill(s, zero, Scalar(1))));
+    if (!dsrc.requires_grad() || dsrc.device().is_meta()) return;
+    NoGrad counting;
+    bool met = item(any(binary("gt", Pointwise::Gt, zeros_there, Scalar(1), {.rule = Rule::Bool}))).to_bool();
+    NoGrad recording(true);
+    if (met) dsrc = record<ZerosMetBackward>(alias(dsrc), {dsrc});
   }
   FIELDS(self, index, src, result, dim, include_self)
 };
@@ -139,7 +155,7 @@ struct ScatterReduceBackward : Node {
 namespace {
 
 Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, How how,
-                   bool include_self) {
+                   bool include_self, bool round_each) {
   int64_t d = wrap_dim(dim, input.dim());
   CHECK(index.dtype() == DType::Int64 || index.dtype() == DType::Int32 || index.numel() == 0, Runtime, op,
         "(): Expected dtype int32/int64 for index, got ", info(index.dtype()).name);
@@ -162,7 +178,7 @@ Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tenso
     Ints at = lifted_strides(index);
     if (!include_self)
       put_along(y, d, index, wanted, at, identity(how, y.dtype()), Combine::Set, ErrorKind::Runtime, false);
-    put_along(y, d, index, wanted, at, src, combine_of(how), ErrorKind::Runtime, false);
+    put_along(y, d, index, wanted, at, src, combine_of(how), ErrorKind::Runtime, false, round_each);
     if (how == How::Mean) {
       Tensor n = counts(y, d, index, include_self);
       Tensor mean = is_integral(y.dtype(), true) ? binary("floor_divide", Pointwise::FloorDiv, y, n) : div(y, n);
@@ -186,7 +202,8 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   return reduce_into("scatter_reduce", input, dim, index, src, how_of(reduce, true), include_self);
 }
 
-// index_reduce: scatter_reduce with one index for each slice
+// index_reduce: scatter_reduce with one index for each slice. Half types are rounded after every slice, as a loop of
+// y[index[i]] *= source[i] does; scatter_reduce rounds once.
 Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                     const std::string& reduce, bool include_self) {
   How how = how_of(reduce, false);
@@ -208,7 +225,7 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
   check_indices(index, d, sizes[d], ErrorKind::Index);
   Tensor wide = alias(index, given, vector_strides(index, d, given.size()), index->offset);
   Tensor lifted = source.dim() ? source : view(source, {1});
-  return reduce_into("index_reduce", input, d, wide, lifted, how, include_self);
+  return reduce_into("index_reduce", input, d, wide, lifted, how, include_self, true);
 }
 
 }  // namespace

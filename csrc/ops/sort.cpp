@@ -6,6 +6,7 @@
 #include "ops/reduce.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
+#include "ops/warn_once.h"
 #include "tensor/promote.h"
 
 namespace rl::ops {
@@ -119,6 +120,12 @@ static std::tuple<Tensor, Tensor, Tensor> unique_rows(const Tensor& input, bool 
   return {shortened(first), back, counts ? shortened(number) : number};
 }
 
+static void warn_copied(const char* which) {
+  warn_once(text("torch.searchsorted(): ", which,
+                 " tensor is non-contiguous, this will lower the performance due to extra data copy when converting it "
+                 "to a contiguous one; pass what .contiguous() gives."));
+}
+
 // searchsorted: where values go in sorted rows
 static Tensor searchsorted(const Tensor& sorted_sequence, const Value& input, bool out_int32, bool right,
                            const std::optional<std::string>& side, const OptTensor& sorter) {
@@ -161,6 +168,9 @@ static Tensor searchsorted(const Tensor& sorted_sequence, const Value& input, bo
         "torch.searchsorted(): the size of boundaries' last dimension should be less than ", int64_t(INT32_MAX),
         ", but we got ", s.sizes()[s.dim() - 1]);
   CHECK(!s.is_complex() && !v.is_complex(), Runtime, "torch.searchsorted(): complex numbers have no order");
+  if (!v.is_contiguous()) warn_copied("input value");
+  if (!s.is_contiguous()) warn_copied("boundary");
+  if (sorter.defined() && !sorter.is_contiguous()) warn_copied("sorter");
   DType common = promote_types(s.dtype(), v.dtype());
   if (s.dtype() != v.dtype() && v.dim() == 0 && !input.is_tensor())
     common = s.is_float() || !rl::is_float(v.dtype()) ? s.dtype() : v.dtype();

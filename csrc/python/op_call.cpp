@@ -5,17 +5,17 @@
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
 #include "base/interrupt.h"
+#include "ops/warn_once.h"
 #include "python/autocast.h"
 #include "python/lazy_call.h"
 #include "python/note_result.h"
 #include "python/op_out.h"
 #include "tensor/overlap.h"
+#include "tensor/promote.h"
 
 namespace rl {
 
 namespace {
-
-bool g_warn_always = false;  // torch.set_warn_always
 
 [[gnu::cold]] void warn_old(const OpDef& def, Overload& o, Form form) {
   o.warned = true;
@@ -86,6 +86,11 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   auto refuse = [&](DType t) {
     if (!has_cpp_type(t)) fail_without_kernel(t, def.name.c_str());
   };
+  // Elementwise ops promote their operands first, and say so if there is no common type.
+  std::optional<DType> first;
+  if (o.spec.flags & kElementwise)
+    each_tensor(b.slots, o.spec.count,
+                [&](const Tensor& t) { first = promote_types(first.value_or(t.dtype()), t.dtype()); });
   each_tensor(b.slots, o.spec.count, [&](const Tensor& t) { refuse(t.dtype()); });
   if (b.out) each_tensor(&b.out, 1, [&](const Tensor& t) { refuse(t.dtype()); });
   DType named;
@@ -181,13 +186,5 @@ PyObject* run_profiled(OpDef& def, const Call& call) {
   timed.keep = timed.keep || has_tensor(result);
   return result;
 }
-
-static void set_warn_always(bool on) { g_warn_always = on; }
-static bool warn_always() { return g_warn_always; }
-
-static const Register registered([](Ops& ops) {
-  ops.def("_set_warn_always", set_warn_always, "on", kNoOut);
-  ops.def("_warn_always", warn_always, "", kNoOut);
-});
 
 }  // namespace rl

@@ -23,6 +23,8 @@ def embedding_bag(
             f"input has to be a 1D or 2D Tensor, here 1D, and offsets has to be a 1D Tensor; got shapes {list(indices.shape)} and "
             f"{list(offsets.shape)}"
         )
+    if weight.dim() != 2:
+        raise RuntimeError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     wide = _ops["promote_types"](offsets.dtype, indices.dtype)
     offsets, indices = offsets.to(wide), indices.to(wide)
     out = f(

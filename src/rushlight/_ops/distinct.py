@@ -143,6 +143,11 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
 
 def _histogramdd(name, points, bins, range, weight, density):
     n, dtype = points.shape[1], points.dtype
+    if weight is not None and weight.dtype != dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input {type_name(dtype)} and weight {type_name(weight.dtype)}; pass weight.to(input.dtype)"
+        )
     dims = tuple(k for k, _ in enumerate(bins))
     if range is not None and len(range) != 2 * n:
         raise RuntimeError(

@@ -93,6 +93,7 @@ def lobpcg(
             f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the "
             f"number of requested eigenpairs (={k})"
         )
+    A = (A + A.mH) / 2  # both triangles take part, so that both get their gradient
     if B is None:
         values, vectors = _ops["linalg.eigh"](A)
     else:

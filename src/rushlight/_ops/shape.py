@@ -67,6 +67,10 @@ def meshgrid(*tensors, indexing=None):
     """The coordinates of a grid: one view for each vector, repeated along the others."""
     tensors = _listed(tensors)
     if indexing is None:
+        _ops["_warn_once"](
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument. Pass "
+            'indexing="ij" for what this call does, or "xy" for NumPy\'s order'
+        )
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
@@ -158,7 +162,7 @@ def cartesian_prod(*tensors):
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return _ops["stack"]([g.flatten() for g in meshgrid(*tensors)], 1)
+    return _ops["stack"]([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
 @op
