@@ -330,9 +330,13 @@ def test_mistakes():
 
 def test_values_that_differ_from_sample_to_sample():
     x = randn(3, 4)
-    assert vmap(lambda v: v * rl.equal(v, v))(x).equal(x)
-    with pytest.raises(RuntimeError, match="a Python value for each sample"):
-        vmap(lambda v: v * rl.equal(v, x[0]))(x)
+    with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::equal"):
+        vmap(lambda v: v * rl.equal(v, v))(
+            x
+        )  # also where all samples agree: that may change with the next batch
+    assert vmap(lambda v: v * rl.allclose(v, v))(x).equal(x)
+    with pytest.raises(RuntimeError, match="(?i)control flow|a Python value for each sample"):
+        vmap(lambda v: v * rl.allclose(v, x[0]))(x)
 
 
 def test_results_of_unknown_size():
@@ -420,3 +424,77 @@ def test_against_torch():
         ours, theirs = f(rl, x), f(torch, t)
         assert tuple(ours.shape) == tuple(theirs.shape)
         assert rl.allclose(ours, rl.tensor(theirs.tolist()), atol=1e-5)
+
+
+def test_as_strided_counts_from_each_sample():
+    """Also with an offset, which is the first sample's; the result is a view, and stays inside the sample."""
+    base = rl.arange(2 * 5 * 6.0).reshape(2, 5, 6)
+    x = base[1]
+    rows = rl.vmap(lambda t: t.as_strided((2, 2), (2, 1), x.storage_offset() + 1))(x)
+    assert rl.equal(rows, rl.stack([t[1:5].reshape(2, 2) for t in x])) and rows._base is base._base
+    nested = rl.vmap(rl.vmap(lambda t: t.as_strided((3,), (2,))))(base)
+    assert rl.equal(nested, base[..., ::2])
+    for size, stride, offset in [((7,), (1,), None), ((6,), (1,), 31), ((2,), (1,), 0)]:
+        with pytest.raises(RuntimeError, match="not supported inside of vmap"):
+            rl.vmap(lambda t, s=size, d=stride, o=offset: t.as_strided(s, d, o))(x)
+    with pytest.raises(RuntimeError, match="same length"):
+        rl.vmap(lambda t: t.as_strided((2,), (1, 1)))(x)
+
+
+def test_new_empty_strided_is_one_block_for_all_levels():
+    made = rl.vmap(rl.vmap(lambda t: t.new_empty_strided((2, 3), (1, 2))))(rl.zeros(4, 5))
+    assert made.shape == (4, 5, 2, 3) and made.stride() == (30, 6, 1, 2)
+
+
+def test_what_leaves_as_it_came_is_the_input():
+    x = rl.randn(2, 5, 3).movedim(2, 1)
+    assert rl.vmap(lambda t: t, in_dims=1, out_dims=-2)(x) is x
+    rows = rl.randn(5, 3)
+    assert rl.vmap(rl.Tensor.contiguous)(rows) is rows
+    assert rl.vmap(rl.Tensor.contiguous, in_dims=1)(rows).is_contiguous()  # samples are columns: copied
+    assert rl.equal(rl.vmap(lambda t: t.t_(), in_dims=1, out_dims=1)(x), x.transpose(0, 2))
+
+
+@pytest.mark.parametrize("in_dims", [(0, None, None), (None, 0, None), (0, 0, None), (0, 0, 0), (None, 0, 0)])
+def test_index_fill_with_an_index_per_sample(in_dims):
+    x = rl.randn(3, 4, 5) if in_dims[0] == 0 else rl.randn(4, 5)
+    index = rl.tensor([[0, -1], [1, 1], [2, 0]]) if in_dims[1] == 0 else rl.tensor([0, -1])
+    value = rl.tensor([7.0, 8.0, 9.0]) if in_dims[2] == 0 else 7.0
+    for dim in (0, -1):
+        made = rl.vmap(lambda a, i, v, d=dim: rl.index_fill(a, d, i, v), in_dims)(x, index, value)
+        for k in range(3):
+            a, i, v = (t[k] if d == 0 else t for t, d in zip((x, index, value), in_dims, strict=True))
+            assert rl.equal(made[k], rl.index_fill(a, dim, i, v))
+    with pytest.raises((IndexError, RuntimeError)):
+        rl.vmap(lambda i: rl.index_fill(rl.zeros(3), 0, i, 1.0))(rl.tensor([[0], [3]]))
+
+
+def test_squeeze_of_samples_without_dimensions():
+    with pytest.raises(RuntimeError, match="out of range"):
+        rl.vmap(lambda t: t.squeeze(1))(rl.ones(3))
+
+
+ACTIVATIONS = [
+    ("silu", rl.nn.functional.silu, ()),
+    ("mish", rl.nn.functional.mish, ()),
+    ("gelu", rl.nn.functional.gelu, ()),
+    ("leaky_relu", lambda x: rl.nn.functional.leaky_relu(x, 0.1), (0.1, False)),
+    ("hardtanh", rl.nn.functional.hardtanh, (-1.0, 1.0)),
+    ("hardsigmoid", rl.nn.functional.hardsigmoid, ()),
+    ("hardswish", rl.nn.functional.hardswish, ()),
+    ("hardshrink", rl.nn.functional.hardshrink, (0.5,)),
+    ("softshrink", rl.nn.functional.softshrink, (0.5,)),
+    ("softplus", rl.nn.functional.softplus, (1.0, 20.0)),
+    ("logit", lambda x: rl.logit(x, 0.1), (0.1,)),
+]
+
+
+@pytest.mark.parametrize("name, function, rest", ACTIVATIONS, ids=lambda a: a if isinstance(a, str) else "")
+def test_backward_primitives_of_activations(name, function, rest):
+    x = rl.tensor([-4.0, -2.0, -0.7, -0.2, 0.3, 0.95, 2.0, 25.0], requires_grad=True)
+    seed = rl.linspace(1, 2, 8)
+    (expected,) = rl.autograd.grad(function(x), x, seed)
+    op = getattr(rl.ops.aten, name + "_backward")
+    x = x.detach()
+    rl.testing.assert_close(op(seed, x, *rest), expected)
+    rl.testing.assert_close(rl.vmap(lambda g, t: op(g, t, *rest))(seed, x), expected)

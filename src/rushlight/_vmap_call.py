@@ -77,8 +77,25 @@ def _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness):
         ]
         flat, out_spec = tree_flatten(func(*tree_unflatten(mapped, spec), **kwargs))
         targets = _out_dims(func, out_dims, out_spec, flat)
-        results = [_leave(func, value, dim, number, size) for value, dim in zip(flat, targets, strict=True)]
+        given = {
+            id(x): (leaf, dim)
+            for x, leaf, dim in zip(mapped, leaves, dims, strict=True)
+            if batched_at(x, number)
+        }
+        results = []
+        for value, dim in zip(flat, targets, strict=True):
+            came = _as_given(value, dim, *given[id(value)]) if id(value) in given else None
+            results.append(_leave(func, value, dim, number, size) if came is None else came)
     return results, targets, out_spec
+
+
+def _as_given(value, out_dim, leaf, in_dim):
+    """leaf, the input that a mapped result is, where it leaves as it came; else None."""
+    rank = leaf.dim()
+    if in_dim is None or out_dim is None or not -rank <= out_dim < rank or in_dim % rank != out_dim % rank:
+        return None
+    came, now = leaf.movedim(in_dim, 0), value._value  # which may have been transposed in place
+    return leaf if (came.shape, came.stride()) == (now.shape, now.stride()) else None
 
 
 def _out_dims(func, out_dims, spec, flat):

@@ -171,6 +171,15 @@ def own_sizes(func, args, kwargs, level):
     )
 
 
+@rule("equal")
+def one_answer(func, args, kwargs, level):
+    """The rule of functions that give one Python value, where each sample would have its own."""
+    raise RuntimeError(
+        f"Batching rule not implemented for aten::{_name(func)}: it gives a Python value, and each sample has one of "
+        "its own. Use (a == b).all()"
+    )
+
+
 def _aligned(x, rank, level):
     """The values of x with `rank` dimensions behind the batch, so that they broadcast as samples would."""
     if not batched_at(x, level.number):

@@ -108,15 +108,28 @@ def _index_select(func, args, kwargs, level):
 @rule("index_fill")
 def _index_fill(func, args, kwargs, level):
     given = _given(("input", "dim", "index", "value"), args, kwargs)
-    x, index, value = given["input"], given["index"], given["value"]
-    if batched_at(index, level.number) or not x.dim():
-        return NotImplemented
+    x, dim, index, value = (given[k] for k in ("input", "dim", "index", "value"))
+    dim = _shift(dim, x.dim())
+    if not batched_at(index, level.number) and not batched_at(value, level.number) and x.dim():
+        return wrap(func(x._value, dim, index, value), level.number)
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    if index.dtype != rl.int64:
+        raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {index.dtype}")
+    whole = physical(x, level.number, level.size)
+    full = whole if x.dim() else whole.unsqueeze(1)
+    at = physical(index, level.number, level.size).reshape(level.size, index.numel())
+    length = full.shape[dim]
+    at = rl.where(at < 0, at + length, at)
+    filled = at.new_zeros((level.size, length), dtype=rl.bool).scatter(1, at, True)
+    filled = filled.reshape(level.size, *(length if d == dim else 1 for d in range(1, full.dim())))
     if batched_at(value, level.number):
-        value = value._value.reshape(-1, *(1,) * x.dim()).to(x.dtype)
-        full = physical(x, level.number, level.size)
-        put = value.expand(full.shape).index_select(_shift(given["dim"], x.dim()), index)
-        return wrap(full.index_copy(_shift(given["dim"], x.dim()), index, put), level.number)
-    return wrap(func(x._value, _shift(given["dim"], x.dim()), index, value), level.number)
+        value = value._value.reshape(level.size, *(1,) * (full.dim() - 1)).to(full.dtype)
+    else:
+        value = value.to(full.dtype) if isinstance(value, Tensor) else full.new_full((), value)
+    return wrap(rl.where(filled, value, full).reshape(whole.shape), level.number)
 
 
 @rule("embedding")

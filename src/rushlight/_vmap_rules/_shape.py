@@ -9,7 +9,10 @@ from ._apply import _given, _name, _shift, _shifts, _wrapped, pointwise, rule
 
 @rule("contiguous")
 def _contiguous(func, args, kwargs, level):
-    return wrap(args[0]._value.contiguous(), level.number)
+    x = _given(("input", "memory_format"), args, kwargs)["input"]
+    if x.is_contiguous(*args[1:], **kwargs):  # of a sample, wherever the others lie
+        return x
+    return wrap(x._value.contiguous(), level.number)
 
 
 def _sizes(rest, kwargs, key):
@@ -74,9 +77,12 @@ def _rearrange(func, args, kwargs, level):
     if name == "squeeze" and rank and not rest and not kwargs:
         return wrap(v.squeeze(tuple(d + 1 for d in range(rank) if x.shape[d] == 1)), level.number)
     if rank == 0 and name in ("squeeze", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis"):
-        dims = [d for d in (*rest, *kwargs.values()) if isinstance(d, int)]
-        for d in dims:
-            _shift(d, 0)  # which must be 0 or -1
+        for d in (d for d in (*rest, *kwargs.values()) if isinstance(d, int)):
+            if name == "squeeze" and d not in (0, -1):
+                raise RuntimeError(
+                    f"Dimension is out of range (expected to be in range of [-1, 0], but got {d})"
+                )
+            _shift(d, 0)
         return wrap(v.view(v.shape) if name == "squeeze" else v, level.number)
     if name == "t":
         return wrap(v.transpose(1, 2) if rank == 2 else v, level.number)
@@ -140,8 +146,39 @@ def _new_empty_strided(func, args, kwargs, level):
     if not batched_at(x, level.number):
         return NotImplemented
     each = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    made = x._value.new_empty(((level.size * each),), **given)
-    return wrap(made.as_strided((level.size, *size), (each, *stride)), level.number)
+    return wrap(
+        x._value.new_empty_strided((level.size, *size), (each, *stride), **given),
+        level.number,
+    )
+
+
+def _last(size, stride, offset):
+    """The last element in memory of a tensor; None when it has no elements."""
+    if 0 in size:
+        return None
+    return offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
+@rule("as_strided")
+def _as_strided(func, args, kwargs, level):
+    """Offsets count from where the memory of the first sample does; every other sample is moved by the batch's stride."""
+    given = _given(("input", "size", "stride", "storage_offset"), args, kwargs)
+    x, size, stride = given["input"], tuple(given["size"]), tuple(given["stride"])
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"size and stride must have the same length! Got size {list(size)} but stride {list(stride)}."
+        )
+    v = x._value
+    first, offset = v.storage_offset(), given.get("storage_offset")
+    offset = first if offset is None else offset
+    end, own = _last(size, stride, offset), _last(x.shape, v.stride()[1:], first)
+    if end is not None and (own is None or end > own or offset < first):
+        raise RuntimeError(
+            f"vmap: as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of the sample, whose "
+            f"sizes are {list(x.shape)}, strides {list(v.stride()[1:])} and offset {first}. This is not supported inside "
+            "of vmap: call as_strided on the whole batch, outside"
+        )
+    return wrap(v.as_strided((level.size, *size), (v.stride(0), *stride), offset), level.number)
 
 
 @rule("_is_all_true", "_is_any_true")
