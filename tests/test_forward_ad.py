@@ -249,3 +249,37 @@ def test_tensors_saved_for_forward():
     with fw.dual_level():
         x = fw.make_dual(rl.tensor([2.0]), rl.tensor([1.0]))
         assert fw.unpack_dual(Product.apply(x, rl.tensor([5.0]))).tangent.tolist() == [5]
+
+
+def test_jvp_finds_what_was_saved_for_forward_alone():
+    class Double(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, forward):
+            ctx.save_for_backward(x)
+            if forward:
+                ctx.save_for_forward(x, x)
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, t, _):
+            found.append(len(ctx.saved_tensors))
+            return t * 2
+
+        @staticmethod
+        def vjp(ctx, g):
+            found.append(len(ctx.saved_tensors))
+            return g * 2, None
+
+    found = []
+    x = randn(3).requires_grad_()
+    with fwAD.dual_level():
+        for forward in (False, True):
+            Double.apply(fwAD.make_dual(x, rl.ones_like(x)), forward).sum().backward()
+    assert found == [0, 1, 2, 1]
+
+
+def test_out_names_itself_in_its_refusal():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(randn(2), randn(2))
+        with pytest.raises(RuntimeError, match="out= function"):
+            rl.add(x, x, out=randn(2))

@@ -237,7 +237,7 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
 PyObject* saved_tensors(PyObject* s, void*) {
   return guarded([&]() -> PyObject* {
     FunctionNode& node = of(s);
-    if (node.saved_tensors.empty() && node.dict)  // still inside forward
+    if (node.dict)  // still inside forward, or inside jvp, which finds what was saved for it alone
       if (PyObject* pending = PyDict_GetItemString(node.dict, "_to_save")) return Py_NewRef(pending);
     PyObject* t = PyTuple_New(node.saved_tensors.size());
     for (int64_t i = 0; i < node.saved_tensors.size(); ++i) PyTuple_SET_ITEM(t, i, Py_NewRef(Py_None));

@@ -62,7 +62,12 @@ PyObject* get_hooks(PyObject* s, void*) {
   return Py_NewRef(cast(s)->extra && cast(s)->extra->hooks ? cast(s)->extra->hooks : Py_None);
 }
 int set_hooks(PyObject* s, PyObject* v, void*) {
-  if (!v || v == Py_None) {
+  if (!v) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Deletion of _backward_hooks not allowed: set it to None, or remove() the handles");
+    return -1;
+  }
+  if (v == Py_None) {
     if (cast(s)->extra) Py_CLEAR(cast(s)->extra->hooks);
     return 0;
   }

@@ -181,14 +181,14 @@ attach(__array_priority__=1000)
 class _Attribute(property):
     """An attribute that cannot be set. Subclasses and modes with __torch_function__ are asked first."""
 
-    def __init__(self, function):
+    def __init__(self, function, deleted=None):
         def asking(tensor):
             if (type(tensor) is not Tensor or _modes) and tensor._asks():
                 return tensor._ask(self.__get__, (tensor,), {})
             return function(tensor)
 
         asking.__name__ = function.__name__
-        super().__init__(asking, doc=function.__doc__)
+        super().__init__(asking, fdel=deleted, doc=function.__doc__)
         self.__qualname__ = f"TensorBase.{function.__name__}"
         setattr(Tensor, function.__name__, self)
 
@@ -199,7 +199,11 @@ def _cdata(self):
     return id(self)
 
 
-@_Attribute
+def _keep_grad_fn(self):
+    raise RuntimeError("Deletion of _grad_fn not allowed: detach() gives a tensor without it")
+
+
+@functools.partial(_Attribute, deleted=_keep_grad_fn)
 def _grad_fn(self):
     """grad_fn under its inner name."""
     return self.grad_fn

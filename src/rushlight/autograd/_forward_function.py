@@ -30,9 +30,7 @@ def apply_dual(cls, separate, args, kwargs, tangents):
         many = isinstance(outputs, tuple)
         results = outputs if many else (outputs,)
         versions = [None if t is None else t._version for t in tangents]
-        kept = ctx.__dict__.get("saved_for_forward")
-        if kept is not None:
-            ctx._to_save = kept  # jvp finds them as ctx.saved_tensors
+        ctx._to_save = ctx.__dict__.get("saved_for_forward", ())  # jvp finds them as ctx.saved_tensors
         try:
             pushed = cls.jvp(ctx, *_filled(ctx, args, tangents))
         finally:
