@@ -184,6 +184,18 @@ def test_pickles_of_python_2(tmp_path):
     assert pickle.loads(text, encoding="latin1")["data"].tolist() == batch["data"].tolist()
 
 
+@pytest.mark.parametrize("alias", ["rushlight", "torch"])
+def test_pickles_of_tensors(tmp_path, alias):
+    """Data sets that a program wrote itself may hold tensors: their data are read, their bounds are checked."""
+    x = rl.arange(6, dtype=rl.uint8).view(2, 3)
+    text = pickle.dumps({"data": x.T}, 2).replace(b"crushlight\n", f"c{alias}\n".encode())
+    (tmp_path / "batch").write_bytes(text)
+    assert load_pickle(tmp_path / "batch")["data"].equal(x.T)
+    (tmp_path / "batch").write_bytes(text.replace(b"K\x03K\x02", b"K\x7fK\x02"))
+    with pytest.raises(pickle.UnpicklingError, match="bytes are not as many"):
+        load_pickle(tmp_path / "batch")
+
+
 class Bomb:
     def __init__(self, path):
         self.path = path

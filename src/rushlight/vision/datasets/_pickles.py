@@ -1,6 +1,6 @@
-"""Pickles of plain data and NumPy arrays, read by the machine of rushlight.serialization: nothing in them is run.
+"""Pickles of plain data, NumPy arrays and tensors, read by the machine of rushlight.serialization: nothing in them is run.
 
-Arrays are made here from a type of numbers, a shape and bytes, each of which is checked.
+Arrays and tensors are made here from a type of numbers, a shape and bytes, each of which is checked.
 """
 
 import math
@@ -35,10 +35,40 @@ def _new_array(*args):
     return np.zeros(0, np.uint8)
 
 
+def _storage(raw):
+    import rushlight as rl
+
+    if type(raw) is not bytes:
+        raise UnpicklingError(f"a storage of {shown(raw)}, not of bytes")
+    return rl.UntypedStorage(raw)
+
+
+def _tensor(kind, storage, dtype, offset, size, stride, *rest):
+    """The data of a pickled tensor; attributes, gradients and subclasses are left out."""
+    import rushlight as rl
+
+    numbers = (offset, *size, *stride) if type(size) is type(stride) is tuple else (None,)
+    if (
+        kind != "Tensor"
+        or not isinstance(storage, rl.UntypedStorage)
+        or not isinstance(dtype, rl.dtype)
+        or not all(type(n) is int and 0 <= n < 1 << 40 for n in numbers)
+        or len(size) != len(stride)
+    ):
+        raise UnpicklingError("a damaged tensor")
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride))
+    if 0 not in size and (last + 1) * dtype.itemsize > storage.nbytes():
+        raise UnpicklingError("a tensor whose bytes are not as many as its shape says")
+    return rl.empty(0, dtype=dtype).set_(storage, offset, size, stride)
+
+
 _NAMES = {
     ("numpy", "ndarray"): "ndarray",
     ("numpy", "dtype"): _Type,
     ("_codecs", "encode"): encode,
+    ("rushlight", "Tensor"): "Tensor",
+    ("rushlight", "UntypedStorage"): _storage,
+    ("rushlight._tensor", "_rebuild"): _tensor,
     **{(f"numpy.{core}.multiarray", "_reconstruct"): _new_array for core in ("core", "_core")},
 }
 
@@ -48,9 +78,14 @@ class _Hooks:
 
     @staticmethod
     def find(module, name):
+        import rushlight as rl
+
+        module = re.sub(r"^torch\b", "rushlight", module)  # the name under which the writer imported it
+        if module == "rushlight" and isinstance(vars(rl).get(name), rl.dtype):
+            return getattr(rl, name)
         if (module, name) not in _NAMES:
             raise UnpicklingError(
-                f"the file asks for {module}.{name}: only plain data and arrays are read, no code is run"
+                f"the file asks for {module}.{name}: only plain data, arrays and tensors are read, no code is run"
             )
         return _NAMES[module, name]
 

@@ -769,21 +769,44 @@ class OxfordIIITPet(VisionDataset):
 class PCAM(VisionDataset):
     """Patches of histology, with or without a tumour; h5py reads the files."""
 
-    _PREFIX = "camelyonpatch_level_2_split_"
-    # (Google Drive's id, MD5 sum) of images and of targets
+    # (name, Google Drive's id, MD5 sum) of each file, without the .gz with which it is fetched
     _FILES = {
-        "train": (
-            ("1Ka0XfEMiwgCYPdTI-vv6eUElOBnKFKQ2", "1571f514728f59376b705fc836ff4b63"),
-            ("1269yhu3pZDP8UYFQs-NYs3FPwuK-nGSG", "35c2d7259d906cfc8143347bb8e05be7"),
-        ),
-        "test": (
-            ("1qV65ZqZvWzuIVthK8eVDhIwrbnsJdbg_", "d8c2d60d490dbd479f8199bdfa0cf6ec"),
-            ("17BHrSrwWKjYsOgTMmoqrIjDy6Fa2o_gP", "60a7035772fbdb7f34eb86d4420cf66a"),
-        ),
-        "val": (
-            ("1hgshYGWK8V-eGRy8LToWJJgDU_rXWVJ3", "d5b63470df7cfa627aeec8b9dc0c066e"),
-            ("1bH8ZRbhSVAhScTS0p9-ZzGnX91cHT3uO", "2b85f58b927af9964a4c15b8f7e8f179"),
-        ),
+        "train": {
+            "images": (
+                "camelyonpatch_level_2_split_train_x.h5",
+                "1Ka0XfEMiwgCYPdTI-vv6eUElOBnKFKQ2",
+                "1571f514728f59376b705fc836ff4b63",
+            ),
+            "targets": (
+                "camelyonpatch_level_2_split_train_y.h5",
+                "1269yhu3pZDP8UYFQs-NYs3FPwuK-nGSG",
+                "35c2d7259d906cfc8143347bb8e05be7",
+            ),
+        },
+        "test": {
+            "images": (
+                "camelyonpatch_level_2_split_test_x.h5",
+                "1qV65ZqZvWzuIVthK8eVDhIwrbnsJdbg_",
+                "d8c2d60d490dbd479f8199bdfa0cf6ec",
+            ),
+            "targets": (
+                "camelyonpatch_level_2_split_test_y.h5",
+                "17BHrSrwWKjYsOgTMmoqrIjDy6Fa2o_gP",
+                "60a7035772fbdb7f34eb86d4420cf66a",
+            ),
+        },
+        "val": {
+            "images": (
+                "camelyonpatch_level_2_split_valid_x.h5",
+                "1hgshYGWK8V-eGRy8LToWJJgDU_rXWVJ3",
+                "d5b63470df7cfa627aeec8b9dc0c066e",
+            ),
+            "targets": (
+                "camelyonpatch_level_2_split_valid_y.h5",
+                "1bH8ZRbhSVAhScTS0p9-ZzGnX91cHT3uO",
+                "2b85f58b927af9964a4c15b8f7e8f179",
+            ),
+        },
     }
 
     def __init__(self, root, split="train", transform=None, target_transform=None, download=False):
@@ -795,12 +818,12 @@ class PCAM(VisionDataset):
         self._split = verify_str_arg(split, "split", ("train", "test", "val"))
         super().__init__(root, transform=transform, target_transform=target_transform)
         base = pathlib.Path(self.root) / "pcam"
-        name = "valid" if split == "val" else split
-        self._paths = [base / f"{self._PREFIX}{name}_{part}.h5" for part in "xy"]
+        files = [self._FILES[split][part] for part in ("images", "targets")]
+        self._paths = [base / name for name, _, _ in files]
         if download and not all(path.exists() for path in self._paths):
-            for path, (file_id, md5) in zip(self._paths, self._FILES[split]):
-                download_file_from_google_drive(file_id, str(base), filename=path.name + ".gz", md5=md5)
-                _decompress(str(base / (path.name + ".gz")))
+            for name, file_id, md5 in files:
+                download_file_from_google_drive(file_id, str(base), filename=name + ".gz", md5=md5)
+                _decompress(str(base / (name + ".gz")))
         if not all(path.exists() for path in self._paths):
             raise RuntimeError(_MISSING)
 
