@@ -2,6 +2,8 @@
 
 import rushlight as rl
 
+from ._aten_activations import *  # noqa: F403  (found by their names)
+
 
 def _to_copy(
     input, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None
@@ -35,6 +37,41 @@ def _softmax_backward_data(grad_output, output, dim, input_dtype):
 
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _convolution_double_backward(
+    ggI,
+    ggW,
+    ggb,
+    gO,
+    weight,
+    input,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+):
+    """Gradients by (gO, input, weight) of a convolution's gradients, which ggI, ggW and ggb come back for."""
+    geometry = (stride, padding, dilation, transposed, output_padding, groups)
+    by_gO = by_input = by_weight = None
+    if output_mask[0]:
+        by_gO = gO.new_zeros(gO.shape)
+        for x, w in ((ggI, weight), (input, ggW)):
+            if x is not None and w is not None:
+                by_gO = by_gO + rl.convolution(x, w, None, *geometry)
+        if ggb is not None:
+            by_gO = by_gO + ggb.reshape(-1, *[1] * (gO.dim() - 2))
+    with rl.enable_grad():
+        if output_mask[1] and ggW is not None:
+            x = input.detach().requires_grad_()
+            by_input = rl.autograd.grad(rl.convolution(x, ggW.detach(), None, *geometry), x, gO.detach())[0]
+        if output_mask[2] and ggI is not None:
+            w = weight.detach().requires_grad_()
+            by_weight = rl.autograd.grad(rl.convolution(ggI.detach(), w, None, *geometry), w, gO.detach())[0]
+    return by_gO, by_input, by_weight
 
 
 def tanh_backward(grad_output, output):
