@@ -101,3 +101,24 @@ def test_sparse_gradients_are_detached_in_place():
     assert grad.detach_() is grad and not grad.requires_grad
     e.zero_grad(set_to_none=False)
     assert e.weight.grad.to_dense().abs().sum() == 0
+
+
+def test_embedding_bag_takes_the_old_order_with_a_warning():
+    weight, input, offsets = rl.randn(4, 3), rl.tensor([0, 1, 3]), rl.tensor([0, 2])
+    with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag was changed"):
+        old = rl.nn.functional.embedding_bag(weight, input, offsets)
+    assert rl.equal(old, rl.nn.functional.embedding_bag(input, weight, offsets))
+
+
+@pytest.mark.parametrize("rows", [[7, 1, 3], [8, 1, 3]])
+def test_expanded_gradients_are_accumulated_one_behind_the_other(rows):
+    torch = pytest.importorskip("torch")
+
+    def gradient(lib):
+        net = lib.nn.Embedding(10, 3, sparse=True)
+        for indices in ([7, 1, 3], rows):
+            net(lib.tensor(indices)).sum().backward()
+        grad = net.weight.grad
+        return grad._indices().tolist(), grad._values().tolist(), grad.is_coalesced()
+
+    assert gradient(rl) == gradient(torch)

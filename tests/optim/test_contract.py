@@ -75,3 +75,19 @@ def test_states_of_one_cycle_from_before_the_type():
     del scheduler._anneal_func_type
     scheduler.load_state_dict({"anneal_func": scheduler._annealing_linear})
     assert scheduler._anneal_func(0.0, 2.0, 0.25) == 0.5
+
+
+def test_steps_of_nadam_are_differentiable_by_the_product_of_its_momenta():
+    def last(product):
+        p = rl.tensor([0.5, -0.25], dtype=rl.float64)
+        q = p.clone().requires_grad_().clone()
+        q.grad = rl.tensor([0.3, 0.7], dtype=rl.float64)
+        optimizer = rl.optim.NAdam([q], lr=0.1, differentiable=True)
+        state = optimizer.state[q]
+        state["step"] = rl.tensor(3.0)
+        state["exp_avg"], state["exp_avg_sq"] = rl.full_like(p, 0.1), rl.full_like(p, 0.2)
+        state["mu_product"] = product.clone()
+        optimizer.step()
+        return q
+
+    assert rl.autograd.gradcheck(last, rl.tensor(0.8, dtype=rl.float64, requires_grad=True))

@@ -249,3 +249,26 @@ def test_nothing_is_read_from_the_memory_that_stands_for_the_shape(layout):
 def test_iteration_gives_rows():
     x = rl.tensor([[0.0, 3.0], [4.0, 0.0]])
     assert [row.to_dense().tolist() for row in x.to_sparse()] == x.tolist()
+
+
+@pytest.mark.parametrize("coalesced", [(False, False), (True, True)])
+@pytest.mark.parametrize("other", [[[1, 3]], [[3, 1]]])
+def test_sums_of_coalesced_tensors_alone_are_coalesced(coalesced, other):
+    def parts(fw):
+        a, b = (
+            fw.sparse_coo_tensor(fw.tensor(indices), fw.tensor([1.0, 2.0]), (6,))
+            for indices in ([[1, 3]], other)
+        )
+        a, b = (t.coalesce() if flag else t for t, flag in zip((a, b), coalesced, strict=True))
+        total = a + 2 * b
+        return total.is_coalesced(), dense(total).tolist()
+
+    assert parts(rl) == parts(torch)
+
+
+def test_equal_indices_are_added_entry_by_entry():
+    def parts(fw):
+        total = pair(fw) + pair(fw, [5.0, 4.0, 3.0, 2.0, 1.0])
+        return total._indices().tolist(), total._values().tolist(), total.is_coalesced()
+
+    assert parts(rl) == parts(torch)

@@ -356,7 +356,7 @@ SPECS = [
         lambda: [
             Sample(randn(5, 3), ints(5, high=3)),
             Sample(randn(2, 4, 3), ints(2, 3, high=4), weight=rand(4), reduction=0),
-            Sample(randn(4, 3), ints(4, high=3), weight=rand(3), reduction=1, ignore_index=1),
+            Sample(randn(4, 3), rl.tensor([0, 1, 2, 1]), weight=rand(3), reduction=1, ignore_index=1),
             Sample(randn(4, 3), ints(4, high=3), None, 2),
         ],
         cross_entropy,
@@ -372,7 +372,9 @@ SPECS = [
         "nn._core.nll_loss_nd",
         lambda: [
             Sample(randn(5, 3), ints(5, high=3)),
-            Sample(randn(2, 4, 3), ints(2, 3, high=4), weight=rand(4), reduction=1, ignore_index=2),
+            Sample(
+                randn(2, 4, 3), rl.tensor([[3, 0, 2], [2, 1, 0]]), weight=rand(4), reduction=1, ignore_index=2
+            ),
         ],
         nll_loss,
         method=False,

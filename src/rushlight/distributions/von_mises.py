@@ -37,6 +37,8 @@ _LARGE = (
         -0.420059e-2,
     ),
 )
+# From here on the envelope's r - 1, about 1 / (2 concentration), drowns in the rounding of r, and no proposal is accepted.
+_NORMAL_ABOVE = 1e12
 
 
 def _polynomial(y, coefficients):
@@ -105,14 +107,19 @@ class VonMises(Distribution):
     def _rejection_sample(self, x):
         """Best and Fisher (1979), all elements in step until each has been accepted."""
         r = self._proposal_r
-        waiting = rl.ones(x.shape, dtype=rl.bool, device=x.device)
+        narrow = self._concentration > _NORMAL_ABOVE
+        sampled = waiting = (rl.isfinite(r) & ~narrow).expand(x.shape)
+        # What the envelope cannot sample: a normal distribution, or NaN where there is no distribution.
+        x = rl.where(narrow, self._concentration.rsqrt(), math.nan).expand(x.shape)
+        if bool(narrow.any()):
+            x = x * rl.randn(x.shape, **like(self._loc))
         while bool(waiting.any()):
             angle, height, side = rl.rand(3, *x.shape, **like(self._loc)).unbind()
             cosine = rl.cos(math.pi * angle)
             f = (1 + r * cosine) / (r + cosine)
             c = self._concentration * (r - f)
             # Surely below the density, or below it by the full test; a value once taken may be taken again.
-            taken = (c * (2 - c) > height) | ((c / height).log() >= c - 1)
+            taken = sampled & ((c * (2 - c) > height) | ((c / height).log() >= c - 1))
             x = rl.where(taken, f.acos() * (side - 0.5).sign(), x)
             waiting = waiting & ~taken
         return (self._loc + x + math.pi) % (2 * math.pi) - math.pi

@@ -88,7 +88,7 @@ def nadam(
         for p, grad, m, v, t, mu_product in moments(lists, options):
             mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (s * momentum_decay)) for s in (t, t + 1))
             mu_product *= mu
-            product = mu_product.item()
+            product = mu_product if differentiable else mu_product.item()
             denom = (v / (1 - beta2**t)).sqrt() + eps
             p.sub_(lr * (1 - mu) / (1 - product) * (grad / denom))
             p.sub_(lr * mu_next / (1 - product * mu_next) * (m / denom))

@@ -33,10 +33,16 @@ def add(a, b, *, alpha=1):
             raise RuntimeError(
                 f"add: expected sizes of 'self' and 'other' to match, but {a.shape} != {b.shape}"
             )
-        places = rl.cat([a._places, b._places], 1)
         dtype = rl.promote_types(a.dtype, b.dtype)
-        entries = rl.cat([a._entries.to(dtype), (b._entries * alpha).to(dtype)])
-        return make(places, entries, a.shape).coalesce()
+        parts = [a._entries.to(dtype), (b._entries * alpha).to(dtype)]
+        # As in PyTorch, a sum with an uncoalesced tensor is left uncoalesced: equal indices are added entry by entry
+        # (unless the entries are expanded), others stand one behind the other until somebody coalesces them.
+        dense = a._entries.is_contiguous() and b._entries.is_contiguous()
+        coalesced = a._coalesced and b._coalesced
+        if (dense or coalesced) and a._places.shape == b._places.shape and rl.equal(a._places, b._places):
+            return make(a._places, parts[0] + parts[1], a.shape, coalesced)
+        result = make(rl.cat([a._places, b._places], 1), rl.cat(parts), a.shape)
+        return result.coalesce() if coalesced else result
     if is_sparse(a):
         if not isinstance(b, rl.Tensor):
             raise RuntimeError("add(sparse, number) would not be sparse: call .to_dense() first")

@@ -1,6 +1,7 @@
 """Lookups in tables of vectors."""
 
 import functools
+import warnings
 
 import rushlight as rl
 from rushlight.nn import _core as core
@@ -86,10 +87,6 @@ def _bags(offsets, count):
 def _check_bags(
     input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
 ):
-    if weight.dtype == rl.long and input.is_floating_point():
-        raise ValueError(
-            "embedding_bag: Argument order of (weight, input) is the old one: expected (input, weight)"
-        )
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
@@ -141,6 +138,13 @@ def embedding_bag(
         include_last_offset: offsets has one more entry, the end of the last bag.
         padding_idx: a row that bags leave out.
     """
+    if weight.dtype == rl.long and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        input, weight = weight, input
     _check_bags(
         input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
     )
