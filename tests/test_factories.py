@@ -305,3 +305,11 @@ def test_words_of_refusals():
             rl.utils.deterministic.fill_uninitialized_memory = fill
     with pytest.raises(TypeError, match="argument 'warn_only' must be bool, not int"):
         rl.use_deterministic_algorithms(False, warn_only=1)
+
+
+def test_arrays_without_dimensions_are_sizes():
+    assert rl.ones((np.array(3), np.int64(4))).shape == (3, 4)
+    assert rl.zeros(12).reshape([np.array(3), np.array(4)]).shape == (3, 4)
+    for wrong in (np.array(3.0), np.array([3, 4]), np.array(True)):
+        with pytest.raises(TypeError):
+            rl.ones((wrong, 2))

@@ -283,3 +283,12 @@ def test_out_names_itself_in_its_refusal():
         x = fwAD.make_dual(randn(2), randn(2))
         with pytest.raises(RuntimeError, match="out= function"):
             rl.add(x, x, out=randn(2))
+
+
+def test_a_dual_has_one_tangent_a_level():
+    with fwAD.dual_level():
+        x = fwAD.make_dual(randn(2), randn(2))
+        for dual in (x, x * 2):
+            with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
+                fwAD.make_dual(dual, randn(2))
+        assert fwAD.unpack_dual(fwAD.make_dual(fwAD.unpack_dual(x).primal, randn(2))).tangent is not None

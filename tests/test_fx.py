@@ -148,3 +148,26 @@ def test_the_class_of_a_graph_module_tells_that_it_is_of_one_instance():
     """Wrappers of forward look for this name and then replace the class's forward, so that recompile() still counts."""
     traced = rl.fx.symbolic_trace(rl.nn.Linear(2, 2))
     assert "GraphModuleImpl" in str(type(traced)) and type(traced).__name__ == "Linear"
+
+
+def test_arguments_of_nodes_cannot_be_changed():
+    from rushlight.fx.immutable_collections import immutable_dict, immutable_list
+
+    graph = rl.fx.Graph()
+    x = graph.placeholder("x")
+    node = graph.call_function(rl.cat, ([x, x],), {"dim": 0})
+    graph.output({"y": [node]})
+    assert type(node.args[0]) is immutable_list and type(node.kwargs) is immutable_dict
+    assert node.args[0] == [x, x] and type(list(node.args[0])) is list
+    for change in (
+        lambda: node.args[0].append(x),
+        lambda: node.kwargs.update(dim=1),
+        lambda: node.args[0].sort(),
+    ):
+        with pytest.raises(TypeError, match="does not support mutation"):
+            change()
+    node.update_kwarg("dim", 1)
+    module = rl.fx.GraphModule(rl.nn.Module(), graph)
+    assert module(rl.ones(1, 2))["y"][0].shape == (1, 4)
+    assert pickle.loads(pickle.dumps(immutable_list([1, 2]))) == [1, 2]
+    assert rl.utils._pytree.tree_map(lambda n: n + 1, immutable_dict(a=1)) == {"a": 2}

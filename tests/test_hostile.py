@@ -92,6 +92,9 @@ def test_random_arguments(shard):
         (TypeError, lambda: rl.add(rl.ones(3), 1, bogus=2)),
         (RuntimeError, lambda: rl.tensor([1, 2], dtype=rl.uint8).fill_(1000)),
         (RuntimeError, lambda: rl.ones(2).repeat(HUGE, HUGE)),
+        (RuntimeError, lambda: rl.combinations(rl.ones(3), 2**40, with_replacement=True)),
+        (RuntimeError, lambda: rl.combinations(rl.ones(1), HUGE, with_replacement=True)),
+        (RuntimeError, lambda: rl.combinations(rl.ones(1000), 500)),
     ],
 )
 def test_named(kind, call):

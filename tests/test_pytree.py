@@ -119,3 +119,37 @@ def test_structseq():
     now = time.gmtime(0)
     leaves, spec = ours.tree_flatten(now)
     assert leaves == list(now) and ours.tree_unflatten(leaves, spec) == now
+
+
+def test_structures_as_text():
+    tree = {
+        "a": [1, (2, None)],
+        "b": OrderedDict(x=1),
+        "c": defaultdict(list, {"u": 1}),
+        "d": deque([1], maxlen=3),
+    }
+    spec = ours.tree_structure(tree)
+    text = ours.treespec_dumps(spec)
+    assert ours.treespec_loads(text) == spec
+    assert ours.treespec_loads(text).unflatten(ours.tree_leaves(tree)) == tree
+    assert text == oracle.treespec_dumps(oracle.tree_structure(tree))
+
+
+def test_structures_that_have_no_text():
+    class Pair:
+        pass
+
+    ours.register_pytree_node(Pair, lambda p: ([], None), lambda c, _: Pair())
+    try:
+        with pytest.raises(NotImplementedError, match="is not registered"):
+            ours.treespec_dumps(ours.tree_structure(Pair()))
+    finally:
+        ours._deregister_pytree_node(Pair)
+    with pytest.raises(NotImplementedError, match="default_factory"):
+        ours.treespec_dumps(ours.tree_structure(defaultdict(lambda: 1)))
+    with pytest.raises(NotImplementedError, match="os.system"):
+        ours.treespec_loads('[1, {"type": "os.system", "context": "null", "children_spec": []}]')
+    with pytest.raises(ValueError, match="Unknown protocol"):
+        ours.treespec_loads("[2, {}]")
+    with pytest.raises(TypeError, match="Expected `treespec`"):
+        ours.treespec_dumps(1)

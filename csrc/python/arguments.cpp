@@ -104,7 +104,14 @@ PyObject* scalar_object(const Scalar& s) {
   return nullptr;
 }
 
-bool is_list_integer(PyObject* item, Py_ssize_t place) { return is_integer(item) || (place > 0 && PyBool_Check(item)); }
+bool is_list_integer(PyObject* item, Py_ssize_t place) {
+  if (is_integer(item) || (place > 0 && PyBool_Check(item))) return true;
+  if (!is_ndarray(item)) return false;
+  PyObject* number = PyNumber_Index(item);  // an array of no dimensions
+  if (!number) PyErr_Clear();
+  Py_XDECREF(number);
+  return number != nullptr;
+}
 
 bool is_int_list(PyObject* o) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) {

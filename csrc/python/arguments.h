@@ -47,9 +47,10 @@ bool is_number(PyObject* o);               // Python or NumPy number, bool inclu
 bool is_integer(PyObject* o);              // int or NumPy integer or integral 0-dim tensor; not bool
 Scalar scalar_from(PyObject* o);           // number or 0-dim tensor
 int64_t integer_from(PyObject* o);
-bool is_list_integer(PyObject* item, Py_ssize_t place);  // an integer, or a bool that is not the first
-bool is_int_list(PyObject* o);                           // sequence of such
-Ints ints_from(PyObject* o);                             // sequence, or one integer
+bool is_list_integer(PyObject* item,
+                     Py_ssize_t place);  // an integer, also as a 0-dim array, or a bool that is not the first
+bool is_int_list(PyObject* o);           // sequence of such
+Ints ints_from(PyObject* o);             // sequence, or one integer
 bool is_tensor_list(PyObject* o);
 Tensors tensors_from(PyObject* o);
 bool is_generator(PyObject* o);

@@ -1,5 +1,7 @@
 """Joining, cutting and broadcasting, composed of views and cat."""
 
+import math
+
 from .. import _C
 from .._C import Tensor
 from .._compose import op
@@ -181,6 +183,12 @@ def combinations(input, r=2, with_replacement=False):
         return input.new_empty((0, r)) + input.sum() * 0 if input.requires_grad else input.new_empty((0, r))
     if r == 1:
         return input.unsqueeze(1).clone()
+    if n == 1:
+        return input.expand(1, r).clone()
+    # As many rows as there are combinations: what memory cannot hold is refused before the first is made.
+    total = n + r - 1 if with_replacement else n
+    rows = math.comb(total, min(r, total - r, 64))  # past 64 it is too many anyway
+    input.new_empty((min(rows, 2**62), r), dtype=_C.int64)
     first = 0 if with_replacement else 1
     index = _ops["triu_indices"](n, n, first).mT  # pairs are a triangle
     for _ in range(r - 2):  # each row is followed by all that may stand behind its last place

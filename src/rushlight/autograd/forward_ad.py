@@ -131,6 +131,11 @@ def make_dual(tensor, tangent, *, level=None):
         raise RuntimeError(
             f"make_dual: the tangent must be {tensor.dtype} as the primal is, got {tangent.dtype}"
         )
+    if active() and unpack_dual(tensor).tangent is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+            f"{len(_levels) - 1} is not supported: begin from unpack_dual(tensor).primal."
+        )
     if active() and unpack_dual(tangent).tangent is not None:
         raise RuntimeError(
             "Trying to set a forward gradient that has a forward gradient at the same level, this is not supported."

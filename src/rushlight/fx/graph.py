@@ -7,6 +7,7 @@ import re
 
 import rushlight as rl
 from rushlight._missing import teach as _teach
+from rushlight.fx.immutable_collections import immutable_dict, immutable_list
 from rushlight.fx.node import Node, map_arg, qualified_name
 
 _BINARY = {
@@ -325,11 +326,11 @@ def _write(graph, root):
             return repr(value)
         if kind is float and value == value and abs(value) != float("inf"):
             return repr(value)
-        if kind is list:
+        if kind in (list, immutable_list):
             return f"[{', '.join(map(text, value))}]"
         if kind is tuple:
             return f"({', '.join(map(text, value))}{',' if len(value) == 1 else ''})"
-        if kind is dict:
+        if kind in (dict, immutable_dict):
             return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value.items()) + "}"
         if kind is slice:
             return f"slice({text(value.start)}, {text(value.stop)}, {text(value.step)})"

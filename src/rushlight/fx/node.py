@@ -6,6 +6,7 @@ import types
 
 import rushlight as rl
 from rushlight._missing import teach as _teach
+from rushlight.fx.immutable_collections import frozen
 
 Target = object  # a function, or the name of a method, a module or an attribute
 Argument = object
@@ -74,7 +75,7 @@ class Node:
         for old in self._input_nodes:
             old.users.pop(self, None)
         self._input_nodes = {}
-        self._args, self._kwargs = args, kwargs
+        args, kwargs = self._args, self._kwargs = frozen(args), frozen(kwargs)
         map_arg((args, kwargs), lambda n: self._input_nodes.setdefault(n))
         for new in self._input_nodes:
             new.users.setdefault(self)

@@ -7,4 +7,12 @@ __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 from rushlight._missing import teach as _teach  # noqa: E402
 
-__getattr__ = _teach(__name__)
+_missing = _teach(__name__)
+
+
+def __getattr__(name: str):
+    if name == "FileCheck":  # rare
+        from ._file_check import FileCheck
+
+        return FileCheck
+    return _missing(name)

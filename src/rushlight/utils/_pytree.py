@@ -48,6 +48,8 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
     "treespec_pprint",
 ]
 
@@ -230,6 +232,27 @@ def treespec_pprint(treespec):
 def arg_tree_leaves(*args, **kwargs):
     """The leaves of a call's arguments."""
     return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value)]
+
+
+def treespec_dumps(treespec, protocol=None):
+    """The structure as JSON text, in PyTorch's format."""
+    from ._tree_json import treespec_dumps
+
+    return treespec_dumps(treespec, protocol)
+
+
+def treespec_loads(serialized):
+    """The structure that treespec_dumps wrote; nothing named in the text is run."""
+    from ._tree_json import treespec_loads
+
+    return treespec_loads(serialized)
+
+
+def _register_namedtuple(cls, *, serialized_type_name):
+    """Gives a class of namedtuples a name in such texts."""
+    from ._tree_json import register_namedtuple
+
+    register_namedtuple(cls, serialized_type_name=serialized_type_name)
 
 
 Context = object

@@ -18,6 +18,8 @@ class NodeDef:
 
 
 SUPPORTED_NODES: dict = {}
+# class -> (its name in files, context -> JSON, JSON -> context), for those that were registered with a name
+SERIALIZED_NODES: dict = {}
 
 
 def is_namedtuple_class(cls):
@@ -63,12 +65,20 @@ def register_pytree_node(
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered."
+        )
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    if serialized_type_name is not None:
+        SERIALIZED_NODES[cls] = (serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
 def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
-    options.pop("to_dumpable_context", None), options.pop("from_dumpable_context", None)
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, options.get("flatten_with_keys_fn"))
+    if options.get("serialized_type_name") is not None:
+        dump, load = options.get("to_dumpable_context"), options.get("from_dumpable_context")
+        SERIALIZED_NODES[cls] = (options["serialized_type_name"], dump, load)
 
 
 def _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **options):
@@ -77,6 +87,7 @@ def _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **options):
 
 def _deregister_pytree_node(cls):
     SUPPORTED_NODES.pop(cls, None)
+    SERIALIZED_NODES.pop(cls, None)
 
 
 def _by_index(children):
