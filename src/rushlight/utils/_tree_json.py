@@ -21,7 +21,7 @@ _BUILTIN = {
     "torch.Size": Size,
 }
 _NAMES = {cls: name for name, cls in _BUILTIN.items()}
-_FACTORIES = {
+_FACTORIES: dict = {
     (None, None): None,
     **{("builtins", kind.__name__): kind for kind in (list, dict, set, tuple, int, float, str, bool)},
 }
