@@ -13,6 +13,8 @@
 
 namespace rl {
 
+extern bool (*g_adds_itself)(PyTypeObject*);  // the engine's: whether a class has a __torch_dispatch__
+
 thread_local GradMode t_grad_mode;
 thread_local SmallVector<SavedHooks, 2>* t_saved_hooks = nullptr;
 const char* t_saved_hooks_disabled = nullptr;
@@ -241,6 +243,19 @@ Edge result_edge(Node& node, int32_t nr) {
   return lives ? written_edge(*node.slices) : Edge(&node, static_cast<uint32_t>(nr));
 }
 
+// Another tensor on t's memory, to be given a history. What a class with __torch_dispatch__ has beside sizes, only its
+// own detach copies.
+Tensor fresh(const Tensor& t) {
+  if (!g_adds_itself || !g_adds_itself(Py_TYPE(t.object()))) return alias(t);
+  PyObject* made = PyObject_CallMethod(t.object(), "detach", nullptr);
+  if (!made) throw Error(ErrorKind::Runtime, "");
+  if (!is_tensor(made) || made == t.object()) {
+    Py_DECREF(made);
+    fail(ErrorKind::Type, "__torch_dispatch__ of ", Py_TYPE(t.object())->tp_name, " returned no new tensor for detach");
+  }
+  return Tensor::own(reinterpret_cast<TensorObject*>(made));
+}
+
 Tensor copy_with_history(const Tensor& t) {
   NoGrad raw;
   Tensor copy = g_engine_ops.clone(t);
@@ -356,7 +371,7 @@ Saved save(const Tensor& input) { return input.defined() ? pack(input, Saved::kI
 
 Saved save_output(Node& node, const Tensor& output, int32_t nr) {
   (void)node;
-  return pack(alias(output), nr);
+  return pack(fresh(output), nr);
 }
 
 Tensor Saved::unpack(Node& node) const {
@@ -372,9 +387,9 @@ Tensor Saved::unpack(Node& node) const {
            "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
     }
     Tensor unpacked = g_engine_ops.resolved(Tensor::own(reinterpret_cast<TensorObject*>(result)));
-    if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
+    if (tensor_.defined()) return with_history(fresh(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
     if (output_nr_ < 0 || !grad_enabled()) return unpacked;
-    return with_history(alias(unpacked), result_edge(node, output_nr_));
+    return with_history(fresh(unpacked), result_edge(node, output_nr_));
   }
   if (!tensor_.defined()) {
     if (node.released || ever()) throw Error(ErrorKind::Runtime, freed_message(node));
@@ -384,7 +399,7 @@ Tensor Saved::unpack(Node& node) const {
   check_attached(*this);
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
-  return with_history(alias(tensor_), result_edge(node, output_nr_));
+  return with_history(fresh(tensor_), result_edge(node, output_nr_));
 }
 
 namespace {
