@@ -15,6 +15,9 @@
 #include "python/errors.h"
 
 namespace rl {
+
+extern PyTypeObject* g_function_node_type;  // the engine's
+
 namespace {
 
 PyTypeObject* g_type = nullptr;
@@ -336,6 +339,7 @@ int install_function_node(PyObject* module) {
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
   g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases));
   Py_XDECREF(bases);
+  g_function_node_type = g_type;
   if (!g_type || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
   return PyModule_AddObjectRef(module, "FunctionNode", reinterpret_cast<PyObject*>(g_type));
 }
