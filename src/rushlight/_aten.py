@@ -39,6 +39,31 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
 
 
+def convolution_backward(
+    grad_output,
+    input,
+    weight,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+):
+    """Gradients of a convolution by (input, weight, bias); None where the mask asks for none."""
+    record = rl.is_grad_enabled() and any(t.requires_grad for t in (grad_output, input, weight))
+    with rl.enable_grad():
+        x, w = (t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in (input, weight))
+        wanted = [t for t, asked in ((x, output_mask[0]), (w, output_mask[1])) if asked]
+        y = rl.convolution(x, w, None, stride, padding, dilation, transposed, output_padding, groups)
+        found = iter(rl.autograd.grad(y, wanted, grad_output, create_graph=record) if wanted else ())
+    by_input, by_weight = (next(found) if asked else None for asked in output_mask[:2])
+    others = [0, *range(2, grad_output.dim())]
+    return by_input, by_weight, grad_output.sum(others) if output_mask[2] else None
+
+
 def _convolution_double_backward(
     ggI,
     ggW,

@@ -32,6 +32,14 @@ _current_level = -1
 class _Level:
     def __init__(self):
         self.leaves = []  # weak references to the recorded inputs, which carry their tangents
+        # Tangents are found in the graph, so that it is recorded under no_grad(), too: whoever unpacks does not see it.
+        self.hidden = not rl.is_grad_enabled()
+        if self.hidden:
+            rl._C.ops["_set_grad_enabled"](True)
+
+    def end(self):
+        if self.hidden:
+            rl._C.ops["_set_grad_enabled"](False)
 
     def inputs(self):
         """[(recorded input, its tangent)] of the duals that are still there."""
@@ -91,7 +99,7 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Trying to exit a forward AD level but no level is active")
     if level is not None and level != len(_levels) - 1:
         raise RuntimeError(f"Trying to exit a forward AD level {level} that was not the last one entered")
-    _levels.pop()
+    _levels.pop().end()
     _current_level = len(_levels) - 1
 
 
@@ -180,7 +188,17 @@ def unpack_dual(tensor, *, level=None):
     found = state.inputs()
     if not tensor.requires_grad or not found:
         return UnpackedDualTensor(tensor, None)
-    return _push_forward(tensor, [leaf for leaf, _ in found], [t for _, t in found])
+    try:
+        primal, tangent = _push_forward(tensor, [leaf for leaf, _ in found], [t for _, t in found])
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"Trying to use forward AD with an op that does not support it because it has not been implemented yet: {error}"
+        ) from error
+    if any(tangent is t for _, t in found):  # a copy of a dual has a tangent of its own
+        tangent = tangent.clone()
+    if state.hidden and tangent is not None:
+        return UnpackedDualTensor(primal.detach(), tangent.detach())
+    return UnpackedDualTensor(primal, tangent)
 
 
 def _push_forward(tensor, inputs, tangents):
