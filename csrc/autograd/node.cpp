@@ -427,30 +427,33 @@ void FieldVisitor::inner(Node& call) { call.type->fields(call, *this); }
 
 // What Python sees of plain fields.
 
+static PyObject* number_object(const Scalar& s) {
+  return s.is_complex()    ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
+         : s.above_int64() ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()))
+         : s.is_integral() ? PyLong_FromLongLong(s.to_int())
+                           : PyFloat_FromDouble(s.to_double());
+}
 void FieldVisitor::operator()(const char* name, SavedValue& v) {
   if (v.is_tensor || !v.kept) return saved(name, v.tensor);
   saved_number();
-  other(
-      name,
-      [](const void* p) -> PyObject* {
-        const Scalar& s = static_cast<const SavedValue*>(p)->number;
-        return s.is_complex()    ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
-               : s.above_int64() ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()))
-               : s.is_integral() ? PyLong_FromLongLong(s.to_int())
-                                 : PyFloat_FromDouble(s.to_double());
-      },
-      &v);
+  other(name, [](const void* p) { return number_object(static_cast<const SavedValue*>(p)->number); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const int64_t& v) {
+void FieldVisitor::operator()(const char* name, Scalar& v) {
+  other(name, [](const void* p) { return number_object(*static_cast<const Scalar*>(p)); }, &v);
+}
+void FieldVisitor::operator()(const char* name, std::string& v) {
+  other(name, [](const void* p) { return PyUnicode_FromString(static_cast<const std::string*>(p)->c_str()); }, &v);
+}
+void FieldVisitor::operator()(const char* name, int64_t& v) {
   other(name, [](const void* p) { return PyLong_FromLongLong(*static_cast<const int64_t*>(p)); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const double& v) {
+void FieldVisitor::operator()(const char* name, double& v) {
   other(name, [](const void* p) { return PyFloat_FromDouble(*static_cast<const double*>(p)); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const bool& v) {
+void FieldVisitor::operator()(const char* name, bool& v) {
   other(name, [](const void* p) { return PyBool_FromLong(*static_cast<const bool*>(p)); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const Ints& v) {
+void FieldVisitor::operator()(const char* name, Ints& v) {
   other(
       name,
       [](const void* p) -> PyObject* {
