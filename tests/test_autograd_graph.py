@@ -68,3 +68,29 @@ def test_gradcheck_is_both_module_and_function():
     x = rl.ones(2, dtype=rl.float64, requires_grad=True)
     assert gradcheck(lambda t: t * 2, x) and rl.autograd.gradcheck(lambda t: t * 2, x)
     assert rl.autograd.gradgradcheck(lambda t: t**2, x)
+
+
+def test_an_edge_outlives_set_():
+    x = rl.rand(2, requires_grad=True)
+    edge = rl.autograd.graph.get_gradient_edge(x)
+    y = x.clone()
+    with rl.no_grad():
+        x.set_(rl.rand(2))
+    with pytest.raises(RuntimeError, match="to not have been used in the graph"):
+        rl.autograd.grad(y.sum(), x)
+    assert rl.equal(rl.autograd.grad(y.sum(), edge)[0], rl.ones(2))
+
+
+def test_new_random_tensors_were_never_written_to():
+    like = rl.zeros(2)
+    made = [
+        rl.rand(2),
+        rl.randn(2),
+        rl.randint(3, (2,)),
+        rl.randperm(4),
+        rl.rand_like(like),
+        rl.randn_like(like),
+    ]
+    made += [rl.randint_like(like, 3), rl.normal(0.0, 1.0, (2,))]
+    assert [t._version for t in made] == [0] * len(made)
+    assert rl.rand(2, out=like)._version == 1

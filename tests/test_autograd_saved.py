@@ -169,3 +169,23 @@ def test_hooks_set_in_a_backward_end_with_it():
         y.backward()
         leaf(1.0).sin()
     assert not packed
+
+
+def test_numbers_that_nodes_keep_are_shown():
+    a = rl.ones(2, 2, requires_grad=True)
+    assert rl.stack([a, a], dim=1).grad_fn._saved_dim == 1
+    assert rl.nn.functional.leaky_relu(a, 0.25).grad_fn._saved_negative_slope == 0.25
+    assert a.permute(1, 0).grad_fn._saved_dims == (1, 0)
+    assert a.as_strided((4,), (1,), 0).grad_fn._saved_size == (4,)
+    softmax = a.softmax(0).grad_fn
+    assert softmax._saved_dim == 0 and type(softmax._saved_dim) is int
+
+
+def test_dir_lists_what_was_saved():
+    a = rl.ones(2, 2, requires_grad=True)
+    shown = [name for name in dir(rl.nn.functional.leaky_relu(a).grad_fn) if name.startswith("_saved_")]
+    assert shown == ["_saved_negative_slope", "_saved_self"]
+    product = (a * a).grad_fn
+    names = [name for name in dir(product) if name.startswith("_saved_")]  # as programs that draw graphs do
+    assert [getattr(product, name) is a for name in names] == [True, True]
+    assert "next_functions" in dir(product)

@@ -205,3 +205,101 @@ def test_a_tensor_is_unpacked_once():
     x = rl.ones(2, requires_grad=True)
     rl.utils.checkpoint.checkpoint(lambda t: F.apply(t * 1), x, use_reentrant=False).sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+def _selective(policy, **options):
+    import functools
+
+    return functools.partial(cp.create_selective_checkpoint_contexts, policy, **options)
+
+
+def test_selective_checkpoint_keeps_chosen_results_only_and_once():
+    import gc
+    import weakref
+
+    from rushlight.utils._python_dispatch import TorchDispatchMode
+
+    runs, dropped = [], []
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            runs.append(str(func))
+            return func(*args, **kwargs or {})
+
+    def f(x):
+        y = x.sin()
+        z = y.cos()
+        dropped.append(weakref.ref(z))
+        return z.exp().mul(3).tanh()
+
+    x = rl.randn(4, requires_grad=True)
+    gc.disable()
+    try:
+        with Count():
+            y = cp.checkpoint(
+                f, x, use_reentrant=False, context_fn=_selective([rl.ops.aten.sin.default])
+            ).sum()
+        assert dropped[0]() is None  # and not by a collection
+        forward = len(runs)
+        with Count():
+            y.backward(retain_graph=True)
+    finally:
+        gc.enable()
+    again = runs[forward:]
+    assert again.count("aten.sin.default") == 1  # in the derivative of cos alone
+    assert again.count("aten.cos.default") == 2  # once recomputed, once in the derivative of sin
+    assert rl.allclose(x.grad, rl.autograd.grad(f(x).sum(), x)[0])
+    with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
+        y.backward()
+
+
+def test_selective_checkpoint_finds_writes_to_what_is_kept():
+    x = rl.randn(3, requires_grad=True)
+    f = lambda t: t.sin().mul_(2).cos().exp()  # noqa: E731
+    ops = [rl.ops.aten.sin.default]
+    with pytest.raises(RuntimeError, match="has been mutated"):
+        cp.checkpoint(f, x, use_reentrant=False, context_fn=_selective(ops)).sum().backward()
+    allowed = _selective(ops, allow_cache_entry_mutation=True)
+    cp.checkpoint(f, x, use_reentrant=False, context_fn=allowed).sum().backward()
+
+
+def test_recomputation_stops_before_an_op_whose_input_was_the_last_thing_wanted():
+    from rushlight.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class See(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **kwargs or {})
+
+    calls = []
+    x = rl.tensor(1.0, requires_grad=True)
+    with See():
+        cp.checkpoint(lambda t: (calls.append(1), t.sin())[1], x, use_reentrant=False).backward()
+    assert len(calls) == 2
+    assert seen.count(rl.ops.aten.sin.default) == 1
+
+
+def test_calls_under_a_mode_save_as_nodes_do():
+    from rushlight.utils._python_dispatch import TorchDispatchMode
+
+    class Plain(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **kwargs or {})
+
+    a, b = rl.randn(2, 3, requires_grad=True), rl.randn(2, 3)
+    packed = []
+    with Plain(), rl.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        y = a * b
+        assert len(packed) == 1 and packed[0] is b
+        y.exp().view(6).view(3, 2)
+    assert len(packed) == 2
+    with Plain():
+        c = a * b
+        d = c.exp()
+        with rl.no_grad():
+            b.add_(1)
+        assert c.view(6).view(2, 3).grad_fn._saved_self_sym_sizes == (6,)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            d.sum().backward()

@@ -292,3 +292,69 @@ def test_a_dual_has_one_tangent_a_level():
             with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
                 fwAD.make_dual(dual, randn(2))
         assert fwAD.unpack_dual(fwAD.make_dual(fwAD.unpack_dual(x).primal, randn(2))).tangent is not None
+
+
+def test_tangents_under_no_grad():
+    x, t = rl.tensor([1.0, 2.0]), rl.ones(2)
+    layer = rl.nn.Linear(2, 1)
+    with rl.no_grad():
+        with fwAD.dual_level():
+            dual = fwAD.make_dual(x, t)
+            primal, tangent = fwAD.unpack_dual(layer(dual.sin()))
+        assert not rl.is_grad_enabled()
+    assert rl.is_grad_enabled()
+    assert not primal.requires_grad and not tangent.requires_grad
+    assert rl.allclose(tangent, (layer.weight.detach() * x.cos()).sum(1))
+
+
+def test_an_op_without_a_derivative_says_so():
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(rl.rand(3), rl.rand(3))
+        with pytest.raises(
+            NotImplementedError, match="Trying to use forward AD with .* that does not support it"
+        ):
+            fwAD.unpack_dual(rl.igamma(dual, dual))
+    a = rl.rand(2, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="is not implemented"):
+        rl.igamma(a, a).sum().backward()
+
+
+def test_a_copy_has_a_tangent_of_its_own():
+    t = rl.tensor([5.0, 6.0])
+    with fwAD.dual_level():
+        copied = rl.zeros(2).copy_(fwAD.make_dual(rl.ones(2), t))
+        found = fwAD.unpack_dual(copied).tangent
+    assert found is not t and rl.equal(found, t)
+
+
+def test_running_statistics_have_no_tangents():
+    x, mean, var = rl.randn(3, 2, 5), rl.randn(2), rl.rand(2)
+    for moving in ((0,), (1,), (0, 1), (0, 2)):
+        with fwAD.dual_level():
+            args = [
+                fwAD.make_dual(a, rl.rand_like(a)) if i in moving else a for i, a in enumerate((x, mean, var))
+            ]
+            if moving in ((0,), (1,)):
+                rl.nn.functional.batch_norm(*args)
+                continue
+            with pytest.raises(RuntimeError, match="not differentiable wrt running_mean and running_var"):
+                rl.nn.functional.batch_norm(*args)
+
+
+def test_jvp_of_functions_that_write_to_their_arguments():
+    def f(x, y):
+        view = x[::2]
+        view.copy_(y)
+        return x, view * 2
+
+    x, xt = rl.tensor([1.0, 2.0, 3.0]), rl.tensor([4.0, 5.0, 6.0])
+    y, yt = rl.tensor([7.0, 8.0]), rl.tensor([9.0, 10.0])
+    given = x.clone()
+    (out, _), (moved, twice) = rl.func.jvp(f, (given, y), (xt, yt))
+    assert out.tolist() == given.tolist() == [7.0, 2.0, 8.0]
+    assert moved.tolist() == [9.0, 5.0, 10.0] and twice.tolist() == [18.0, 20.0]
+    mapped = rl.vmap(lambda *a: rl.func.jvp(f, a[:2], a[2:]))
+    _, (moved, twice) = mapped(*(rl.stack([a, a]) for a in (x, y, xt, yt)))
+    assert moved.tolist() == [[9.0, 5.0, 10.0]] * 2 and twice.tolist() == [[18.0, 20.0]] * 2
+    with pytest.raises(RuntimeError, match="only contain Tensors"):
+        rl.func.jvp(rl.sin, (x,), (1.0,))

@@ -259,3 +259,12 @@ def test_indices_into_nothing():
     assert rl.zeros(3, 0).index_fill(0, at, 1.0).shape == (3, 0)
     assert rl.zeros(0, 0).index_copy(0, at, rl.zeros(1, 0)).shape == (0, 0)
     assert none.index_select(0, at[:0]).shape == (0, 3)
+
+
+def test_unique_by_its_primitives():
+    x = rl.tensor([3.0, 1.0, 3.0])
+    values, inverse, counts = rl._unique2(x, return_inverse=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 0, 1], [])
+    assert rl._unique(x)[1].shape == (0,)
+    values, inverse, counts = rl.ops.aten.unique_dim(x, 0)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 0, 1], [1, 2])

@@ -102,3 +102,128 @@ def test_kernels_can_be_switched_off():
     with switched.set_kernel_enabled("cpu", False):
         assert switched(torch.zeros(1)).item() == 1
     assert switched(torch.zeros(1)).item() == 2
+
+
+def test_an_operator_runs_below_autograd():
+    @torch.library.custom_op("below::plus_one", mutates_args=())
+    def plus_one(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(x.numpy() + 1)  # which the graph may not see
+
+    x = torch.randn(3, requires_grad=True)
+    y = plus_one(x)
+    assert y.requires_grad
+    with pytest.raises(RuntimeError, match="no autograd formula"):
+        y.sum().backward()
+    plus_one.register_autograd(lambda ctx, g: g * 5)
+    plus_one(x).sum().backward()
+    assert torch.equal(x.grad, torch.full((3,), 5.0))
+
+
+def test_library_functions_for_the_cpu_have_no_gradient_of_their_own():
+    with torch.library._scoped_library("below2", "FRAGMENT") as lib:
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x * 2, "CPU")
+        lib.define("thrice(Tensor x) -> Tensor")
+        lib.impl("thrice", lambda x: x * 3, "CompositeImplicitAutograd")
+        x = torch.ones(2, requires_grad=True)
+        with pytest.warns(UserWarning, match="autograd kernel was not registered"):
+            torch.ops.below2.twice(x).sum().backward()
+        assert x.grad is None
+        torch.ops.below2.thrice(x).sum().backward()
+        assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_gradients_of_lists_and_of_arguments_by_name():
+    @torch.library.custom_op("below::total", mutates_args=())
+    def total(xs: list[torch.Tensor], weight: torch.Tensor, *, scale: float = 2.0) -> list[torch.Tensor]:
+        return [x * weight * scale for x in xs]
+
+    def setup(ctx, inputs, keyword_only_inputs, output):
+        ctx.save_for_backward(*inputs[0], inputs[1])
+        ctx.scale, ctx.needed = keyword_only_inputs["scale"], ctx.needs_input_grad
+
+    def backward(ctx, grads):
+        *xs, w = ctx.saved_tensors
+        assert ctx.needed == ([True, False], True)
+        by_weight = sum((g * x).sum() for g, x in zip(grads, xs, strict=True)) * ctx.scale
+        return [g * w * ctx.scale for g in grads], by_weight
+
+    total.register_autograd(backward, setup_context=setup)
+    a, b, w = (
+        torch.tensor([1.0, 2.0], requires_grad=True),
+        torch.tensor([5.0]),
+        torch.tensor(3.0, requires_grad=True),
+    )
+    first, second = total([a, b], w)
+    (first.sum() + second.sum()).backward()
+    assert a.grad.tolist() == [6.0, 6.0]
+    assert w.grad.item() == 16.0
+
+
+def test_writes_are_counted_and_results_are_new():
+    @torch.library.custom_op("below::clear", mutates_args={"x", "others"})
+    def clear(x: torch.Tensor, y: torch.Tensor, others: list[torch.Tensor]) -> None:
+        x.numpy()[:] = 0
+
+    x, y, z = torch.ones(2), torch.ones(2), torch.ones(2)
+    clear(x, y, [z])
+    assert (x._version, y._version, z._version) == (1, 0, 1)
+    for function in (lambda x: x, lambda x: x[:1], lambda x: x.view(-1)):
+        op = torch.library.custom_op("below::same", function, mutates_args=(), schema="(Tensor x) -> Tensor")
+        with pytest.raises(RuntimeError, match="may not alias"):
+            op(torch.ones(2))
+
+
+def test_what_operators_must_keep_to():
+    def make(function, **options):
+        return torch.library.custom_op("below::f", function, **{"mutates_args": (), **options})
+
+    def named(x: torch.Tensor, *, z: torch.Tensor) -> torch.Tensor:
+        return x + z
+
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        make(named)
+    with pytest.raises(ValueError, match="the op mutates {'x'}"):
+        make(lambda x: None, schema="(Tensor(a!) x) -> ()")
+
+    def alone() -> torch.Tensor:
+        return torch.ones(3)
+
+    with pytest.raises(ValueError, match="Functions without tensor inputs are required to have a `device"):
+        make(alone, device_types="cpu")
+
+    def on(device: torch.device) -> torch.Tensor:
+        return torch.ones(3)
+
+    factory = make(on, device_types="cpu")
+    assert factory("cpu").shape == (3,)
+    with pytest.raises(RuntimeError, match="f does not have a kernel registered for cuda"):
+        factory("cuda")
+    with pytest.raises(ValueError, match="the string 'unknown'"):
+        make(on, mutates_args="x")
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
+        torch.library.impl("below::f", "nowhere")
+
+
+def test_tags():
+    with torch.library._scoped_library("tagged", "FRAGMENT") as lib:
+        lib.define("f(Tensor x) -> Tensor", tags=(torch.Tag.pointwise,))
+        torch.library.define("tagged::g", "(Tensor x) -> Tensor", tags=torch.Tag.core, lib=lib)
+        assert torch.ops.tagged.f.default.tags == [torch.Tag.pointwise]
+        assert torch.ops.tagged.g.default.tags == [torch.Tag.core]
+    assert not hasattr(torch.ops.tagged, "g")
+
+
+def test_kernels_that_are_switched_say_so(caplog):
+    op = torch.library.custom_op("below::h", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+    with op.set_kernel_enabled("cpu", enabled=False):
+        assert "no kernel was registered for this device type" in caplog.text
+    op.register_kernel("cpu")(lambda x: x + 2)
+    caplog.clear()
+    with op.set_kernel_enabled("cpu", enabled=True):
+        assert "already enabled" in caplog.text
+        assert op(torch.zeros(1)) == 2
+    caplog.clear()
+    with op.set_kernel_enabled("cpu", enabled=False):
+        assert not caplog.text
+        assert op(torch.zeros(1)) == 1

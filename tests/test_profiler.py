@@ -199,3 +199,15 @@ def test_events_made_by_hand():
         average.add(event)
     average.add(average)
     assert (average.key, average.count, average.cpu_time_total) == ("f", 6, 8)
+
+
+def test_regions_by_their_operators():
+    assert not rl.autograd._profiler_enabled()
+    with rl.autograd.profiler.profile() as p:
+        assert rl.autograd._profiler_enabled()
+        region = rl.ops.profiler._record_function_enter("region", None)
+        rl.ones(3) * 2
+        rl.ops.profiler._record_function_exit(region)
+    assert not rl.autograd._profiler_enabled()
+    (found,) = [e for e in p.function_events if e.name == "region"]
+    assert found.count == 1

@@ -498,3 +498,63 @@ def test_backward_primitives_of_activations(name, function, rest):
     x = x.detach()
     rl.testing.assert_close(op(seed, x, *rest), expected)
     rl.testing.assert_close(rl.vmap(lambda g, t: op(g, t, *rest))(seed, x), expected)
+
+
+def test_transposed_convolutions_have_a_rule():
+    x, w, each = rl.randn(5, 2, 3, 6, 6), rl.randn(3, 4, 2, 2), rl.randn(5, 3, 4, 2, 2)
+    transposed = lambda x, w: rl.nn.functional.conv_transpose2d(x, w, stride=2)  # noqa: E731
+    general = lambda x, w: rl.convolution(x, w, None, [1, 1], [0, 0], [1, 1], True, [0, 0], 1)  # noqa: E731
+    rl._C._functorch._set_vmap_fallback_enabled(False)
+    try:
+        for f in (transposed, general):
+            for dims, args in (((0, None), (x, w)), ((0, 0), (x, each)), ((None, 0), (x[0], each))):
+                alone = [
+                    f(*(a if d is None else a[i] for a, d in zip(args, dims, strict=True))) for i in range(5)
+                ]
+                assert rl.allclose(rl.vmap(f, dims)(*args), rl.stack(alone), atol=1e-5)
+    finally:
+        rl._C._functorch._set_vmap_fallback_enabled(True)
+
+
+def test_gradients_of_a_convolution_by_their_primitive():
+    x, w = rl.randn(2, 3, 5, 5, requires_grad=True), rl.randn(4, 3, 2, 2, requires_grad=True)
+    b = rl.randn(4, requires_grad=True)
+    y = rl.nn.functional.conv2d(x, w, b, padding=1)
+    g = rl.randn(y.shape)
+    geometry = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    found = rl.ops.aten.convolution_backward(g, x, w, [4], *geometry, [True, True, True])
+    for a, expected in zip(found, rl.autograd.grad(y, (x, w, b), g), strict=True):
+        assert rl.allclose(a, expected, atol=1e-5)
+    assert found[0].requires_grad  # by w
+    none = rl.ops.aten.convolution_backward(g, x, w, [0], *geometry, [False, True, False])
+    assert none[0] is None and none[2] is None
+
+
+def test_function_rules_take_lists():
+    class Add(rl.autograd.Function):
+        @staticmethod
+        def forward(x, ys):
+            return x + sum(ys)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, ys):
+            assert in_dims == (0, [0, None])
+            return {"sum": x + ys[0] + ys[1], "one": ys[1]}, {"sum": 0, "one": None}
+
+    x, y = rl.randn(4, 3), rl.randn(3)
+    out = rl.vmap(lambda x: Add.apply(x, [x * 2, y]))(x)
+    assert rl.allclose(out["sum"], x * 3 + y)
+
+    class Wrong(Add):
+        @staticmethod
+        def vmap(info, in_dims, x, ys):
+            return x, (None,)
+
+    with pytest.raises(RuntimeError, match="returned an incompatible"):
+        rl.vmap(lambda x: Wrong.apply(x, [x, y]))(x)
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        rl.vmap(lambda x: Add.apply(x, ys=[y]))(x)

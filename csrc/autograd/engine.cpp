@@ -18,19 +18,23 @@ namespace rl {
 // The class of sparse tensors, once it is loaded: their entries stand beside them, so they are added by their class.
 PyTypeObject* g_sparse_type = nullptr;
 bool (*g_adds_itself)(PyTypeObject*) = nullptr;  // the same for classes with __torch_dispatch__
+PyTypeObject* g_function_node_type = nullptr;    // nodes of Functions, which get sparse gradients as they are
+static bool is_sparse(PyTypeObject* type) {
+  return type != g_tensor_type && g_sparse_type && PyType_IsSubtype(type, g_sparse_type);
+}
+static bool is_sparse(const Tensor& t) { return is_sparse(Py_TYPE(t.object())); }
 static bool adds_itself(const Tensor& t) {
   PyTypeObject* type = Py_TYPE(t.object());
-  return type != g_tensor_type && ((g_sparse_type && PyType_IsSubtype(type, g_sparse_type)) || g_adds_itself(type));
+  return type != g_tensor_type && (is_sparse(type) || g_adds_itself(type));
 }
-static Tensor detached(const Tensor& t) {
-  PyObject* own = PyObject_CallMethod(t.object(), "detach", nullptr);
-  if (!own) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
-  return Tensor::own(reinterpret_cast<TensorObject*>(own));
+static Tensor tensor_of(PyObject* made) {
+  if (!made) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
+  return Tensor::own(reinterpret_cast<TensorObject*>(made));
 }
+static Tensor densified(const Tensor& t) { return tensor_of(PyObject_CallMethod(t.object(), "to_dense", nullptr)); }
+static Tensor detached(const Tensor& t) { return tensor_of(PyObject_CallMethod(t.object(), "detach", nullptr)); }
 static Tensor add_by_class(const Tensor& a, const Tensor& b, bool in_place = false) {
-  PyObject* sum = in_place ? PyNumber_InPlaceAdd(a.object(), b.object()) : PyNumber_Add(a.object(), b.object());
-  if (!sum) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
-  return Tensor::own(reinterpret_cast<TensorObject*>(sum));
+  return tensor_of(in_place ? PyNumber_InPlaceAdd(a.object(), b.object()) : PyNumber_Add(a.object(), b.object()));
 }
 
 void check_saved(Node& node);  // autograd/node.cpp
@@ -306,6 +310,9 @@ class Run {
       if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
       run_pre_hooks(n, dy);
       if (!call_.inputs.empty()) check_saved(n);  // also what the wanted inputs do not need
+      if (g_sparse_type && !leaf && !PyObject_TypeCheck(reinterpret_cast<PyObject*>(&n), g_function_node_type))
+        for (Tensor& g : dy)  // formulas read memory, which sparse tensors have beside them
+          if (g.defined() && is_sparse(g)) g = densified(g);
       dx = call_backward(n, dy);
       run_post_hooks(n, dx, dy);
     }
@@ -346,6 +353,8 @@ class Run {
   void send(Edge& e, Tensor g, Node* from) {
     ResultMeta& meta = e.node->results[e.nr];
     NoGrad mode(call_.create_graph);
+    if (is_sparse(g) && (g.dtype() != meta.dtype || call_.rows >= 0 || !(g.sizes() == IntSpan(meta.sizes))))
+      g = densified(g);
     IntSpan sizes = g.sizes();  // of one row
     if (call_.rows >= 0) {
       CHECK(sizes.size() > 0 && sizes[0] == call_.rows, Runtime, "Function ", from ? from->type->name : "backward",
@@ -531,10 +540,16 @@ void AccumulateGrad::add(Tensor g) {
     Py_SETREF(v->grad, reinterpret_cast<TensorObject*>(plain.release()));
   }
   if (adds_itself(g) || (v->grad && adds_itself(Tensor::borrow(v->grad)))) {
-    if (v->grad && !grad_enabled() && g_adds_itself(Py_TYPE(v->grad)))
+    // In place, unless a dense gradient comes to a sparse one.
+    if (v->grad && !grad_enabled() && (!is_sparse(Tensor::borrow(v->grad)) || is_sparse(g)))
       g = add_by_class(Tensor::borrow(v->grad), g, true);
     else if (v->grad) g = add_by_class(Tensor::borrow(v->grad), g);
     else if (!grad_enabled() && g_adds_itself(Py_TYPE(g.object()))) g = detached(g);
+    else if (!grad_enabled()) {
+      // Two references: the engine's and ours.
+      const int shared = Py_REFCNT(g.object()) > 2;
+      g = tensor_of(PyObject_CallMethod(g.object(), "_as_gradient", "i", shared));
+    }
     TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));
     Py_XDECREF(old);
   } else if (!v->grad) {

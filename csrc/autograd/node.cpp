@@ -13,6 +13,8 @@
 
 namespace rl {
 
+extern bool (*g_adds_itself)(PyTypeObject*);  // the engine's: whether a class has a __torch_dispatch__
+
 thread_local GradMode t_grad_mode;
 thread_local SmallVector<SavedHooks, 2>* t_saved_hooks = nullptr;
 const char* t_saved_hooks_disabled = nullptr;
@@ -241,6 +243,19 @@ Edge result_edge(Node& node, int32_t nr) {
   return lives ? written_edge(*node.slices) : Edge(&node, static_cast<uint32_t>(nr));
 }
 
+// Another tensor on t's memory, to be given a history. What a class with __torch_dispatch__ has beside sizes, only its
+// own detach copies.
+Tensor fresh(const Tensor& t) {
+  if (!g_adds_itself || !g_adds_itself(Py_TYPE(t.object()))) return alias(t);
+  PyObject* made = PyObject_CallMethod(t.object(), "detach", nullptr);
+  if (!made) throw Error(ErrorKind::Runtime, "");
+  if (!is_tensor(made) || made == t.object()) {
+    Py_DECREF(made);
+    fail(ErrorKind::Type, "__torch_dispatch__ of ", Py_TYPE(t.object())->tp_name, " returned no new tensor for detach");
+  }
+  return Tensor::own(reinterpret_cast<TensorObject*>(made));
+}
+
 Tensor copy_with_history(const Tensor& t) {
   NoGrad raw;
   Tensor copy = g_engine_ops.clone(t);
@@ -356,7 +371,7 @@ Saved save(const Tensor& input) { return input.defined() ? pack(input, Saved::kI
 
 Saved save_output(Node& node, const Tensor& output, int32_t nr) {
   (void)node;
-  return pack(alias(output), nr);
+  return pack(fresh(output), nr);
 }
 
 Tensor Saved::unpack(Node& node) const {
@@ -372,9 +387,9 @@ Tensor Saved::unpack(Node& node) const {
            "Output of saved tensor unpack_hook expected to be a Tensor but got result of another type");
     }
     Tensor unpacked = g_engine_ops.resolved(Tensor::own(reinterpret_cast<TensorObject*>(result)));
-    if (tensor_.defined()) return with_history(alias(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
+    if (tensor_.defined()) return with_history(fresh(unpacked), Edge(tensor_->grad_fn, tensor_->output_nr));
     if (output_nr_ < 0 || !grad_enabled()) return unpacked;
-    return with_history(alias(unpacked), result_edge(node, output_nr_));
+    return with_history(fresh(unpacked), result_edge(node, output_nr_));
   }
   if (!tensor_.defined()) {
     if (node.released || ever()) throw Error(ErrorKind::Runtime, freed_message(node));
@@ -384,7 +399,7 @@ Tensor Saved::unpack(Node& node) const {
   check_attached(*this);
   if (output_nr_ < 0 || !grad_enabled()) return tensor_;
   // A saved result, wanted with its history: an alias that remembers this node.
-  return with_history(alias(tensor_), result_edge(node, output_nr_));
+  return with_history(fresh(tensor_), result_edge(node, output_nr_));
 }
 
 namespace {
@@ -412,30 +427,33 @@ void FieldVisitor::inner(Node& call) { call.type->fields(call, *this); }
 
 // What Python sees of plain fields.
 
+static PyObject* number_object(const Scalar& s) {
+  return s.is_complex()    ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
+         : s.above_int64() ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()))
+         : s.is_integral() ? PyLong_FromLongLong(s.to_int())
+                           : PyFloat_FromDouble(s.to_double());
+}
 void FieldVisitor::operator()(const char* name, SavedValue& v) {
   if (v.is_tensor || !v.kept) return saved(name, v.tensor);
   saved_number();
-  other(
-      name,
-      [](const void* p) -> PyObject* {
-        const Scalar& s = static_cast<const SavedValue*>(p)->number;
-        return s.is_complex()    ? PyComplex_FromDoubles(s.to_complex128().real(), s.to_complex128().imag())
-               : s.above_int64() ? PyLong_FromUnsignedLongLong(static_cast<uint64_t>(s.to_int()))
-               : s.is_integral() ? PyLong_FromLongLong(s.to_int())
-                                 : PyFloat_FromDouble(s.to_double());
-      },
-      &v);
+  other(name, [](const void* p) { return number_object(static_cast<const SavedValue*>(p)->number); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const int64_t& v) {
+void FieldVisitor::operator()(const char* name, Scalar& v) {
+  other(name, [](const void* p) { return number_object(*static_cast<const Scalar*>(p)); }, &v);
+}
+void FieldVisitor::operator()(const char* name, std::string& v) {
+  other(name, [](const void* p) { return PyUnicode_FromString(static_cast<const std::string*>(p)->c_str()); }, &v);
+}
+void FieldVisitor::operator()(const char* name, int64_t& v) {
   other(name, [](const void* p) { return PyLong_FromLongLong(*static_cast<const int64_t*>(p)); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const double& v) {
+void FieldVisitor::operator()(const char* name, double& v) {
   other(name, [](const void* p) { return PyFloat_FromDouble(*static_cast<const double*>(p)); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const bool& v) {
+void FieldVisitor::operator()(const char* name, bool& v) {
   other(name, [](const void* p) { return PyBool_FromLong(*static_cast<const bool*>(p)); }, &v);
 }
-void FieldVisitor::operator()(const char* name, const Ints& v) {
+void FieldVisitor::operator()(const char* name, Ints& v) {
   other(
       name,
       [](const void* p) -> PyObject* {

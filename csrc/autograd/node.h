@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <new>
+#include <string>
 
 #include "base/small_vector.h"
 #include "tensor/site.h"
@@ -105,10 +106,13 @@ struct FieldVisitor {
   void operator()(const char* name, Saved& s) { saved(name, s); }
   void operator()(const char* name, SavedValue& v);
   void operator()(const char* name, SmallVector<Saved, 2>& list) { saved_list(name, list); }
-  void operator()(const char* name, const int64_t& v);
-  void operator()(const char* name, const double& v);
-  void operator()(const char* name, const bool& v);
-  void operator()(const char* name, const Ints& v);
+  // Not const: else the template would be the better match.
+  void operator()(const char* name, int64_t& v);
+  void operator()(const char* name, double& v);
+  void operator()(const char* name, bool& v);
+  void operator()(const char* name, Ints& v);
+  void operator()(const char* name, Scalar& v);
+  void operator()(const char* name, std::string& v);
   template <class T> void operator()(const char*, T&) {}  // fields that are not shown
 };
 

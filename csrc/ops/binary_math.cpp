@@ -291,7 +291,7 @@ static Tensor xlog1py(const Value& a, const Value& b) {
 }
 
 [[noreturn]] static void no_derivative(const char* op, const char* argument) {
-  fail(ErrorKind::Runtime, "the derivative for '", argument, "' of '", op, "' is not implemented");
+  fail(ErrorKind::NotImplemented, "the derivative for '", argument, "' of '", op, "' is not implemented");
 }
 // zeta (Hurwitz): y = sum (k + b)^-a        db = -dy a zeta(a + 1, b)
 static Tensor zeta(const Value& a, const Value& b);

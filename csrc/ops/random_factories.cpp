@@ -44,6 +44,12 @@ Tensor target_like(const Tensor& like, const Make& make, std::optional<MemoryFor
                        make.dtype.value_or(like.dtype()), make.device.value_or(like.device()));
 }
 
+// A new tensor, whose first values are no write.
+Tensor filled(Tensor y, bool requires_grad, bool is_new = true) {
+  if (is_new) y->version->value = 0;
+  return with_grad_flag(y, requires_grad);
+}
+
 }  // namespace
 
 using Format = std::optional<MemoryFormat>;
@@ -55,17 +61,17 @@ using Pin = std::optional<bool>;  // there is no memory to pin: accepted and ign
 static Tensor rand(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout, Place device,
                    Pin, bool requires_grad) {
   Tensor y = target("rand", size, {out, dtype, layout, device}, default_dtype());
-  return with_grad_flag(uniform_(y, 0, 1, generator), requires_grad);
+  return filled(uniform_(y, 0, 1, generator), requires_grad, !out.defined());
 }
 static Tensor randn(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout,
                     Place device, Pin, bool requires_grad) {
   Tensor y = target("randn", size, {out, dtype, layout, device}, default_dtype());
-  return with_grad_flag(normal_(y, 0, 1, generator), requires_grad);
+  return filled(normal_(y, 0, 1, generator), requires_grad, !out.defined());
 }
 static Tensor randint(int64_t low, int64_t high, const Ints& size, Generator* generator, const OptTensor& out,
                       Type dtype, Order layout, Place device, Pin, bool requires_grad) {
   Tensor y = target("randint", size, {out, dtype, layout, device}, DType::Int64);
-  return with_grad_flag(random_from_to_(y, low, high, generator), requires_grad);
+  return filled(random_from_to_(y, low, high, generator), requires_grad, !out.defined());
 }
 static Tensor randint_below(int64_t high, const Ints& size, Generator* generator, const OptTensor& out, Type dtype,
                             Order layout, Place device, Pin, bool requires_grad) {
@@ -75,17 +81,17 @@ static Tensor randint_below(int64_t high, const Ints& size, Generator* generator
 static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin,
                         bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device};
-  return with_grad_flag(uniform_(target_like(input, make, format), 0, 1, generator), requires_grad);
+  return filled(uniform_(target_like(input, make, format), 0, 1, generator), requires_grad);
 }
 static Tensor randn_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin,
                          bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device};
-  return with_grad_flag(normal_(target_like(input, make, format), 0, 1, generator), requires_grad);
+  return filled(normal_(target_like(input, make, format), 0, 1, generator), requires_grad);
 }
 static Tensor randint_like(const Tensor& input, int64_t low, int64_t high, Generator* generator, Type dtype,
                            Order layout, Place device, Pin, bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device};
-  return with_grad_flag(random_from_to_(target_like(input, make, format), low, high, generator), requires_grad);
+  return filled(random_from_to_(target_like(input, make, format), low, high, generator), requires_grad);
 }
 static Tensor randint_like_below(const Tensor& input, int64_t high, Generator* generator, Type dtype, Order layout,
                                  Place device, Pin, bool requires_grad, Format format) {
@@ -117,7 +123,7 @@ static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Ty
   if (!y.device().is_meta() && n > 0)
     backend(y.device()).random->permutation(y.view(), generator_or_default(generator));
   bump_version(y);
-  return with_grad_flag(y, requires_grad);
+  return filled(y, requires_grad, !out.defined());
 }
 
 // normal with parameters per element: y = mean + std * n, n ~ N(0, 1)        no gradient passes through the sample
@@ -169,7 +175,7 @@ static Tensor normal_of_deviations(double mean, const Tensor& std, Generator* ge
 static Tensor normal_of_size(double mean, double std, const Ints& size, Generator* generator, const OptTensor& out,
                              Type dtype, Order layout, Place device, Pin, bool requires_grad) {
   Tensor y = target("normal", size, {out, dtype, layout, device}, default_dtype());
-  return with_grad_flag(normal_(y, mean, std, generator), requires_grad);
+  return filled(normal_(y, mean, std, generator), requires_grad, !out.defined());
 }
 
 #define MAKE "out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"

@@ -182,7 +182,10 @@ void queue_callback_call(Object f) { queue_callback(f.p); }
 Tensor edge_tensor(Object o, int64_t nr) {
   CHECK(PyObject_TypeCheck(o.p, g_node_type), Type, "expected a node of the graph, got ", Py_TYPE(o.p)->tp_name);
   auto* node = reinterpret_cast<Node*>(o.p);
-  if (node->type == &NodeTypeOf<AccumulateGrad>::type) return static_cast<AccumulateGrad*>(node)->variable;
+  if (node->type == &NodeTypeOf<AccumulateGrad>::type) {
+    auto* leaf = static_cast<AccumulateGrad*>(node);
+    if (leaf->variable.defined() && leaf->variable->accumulator == leaf) return leaf->variable;  // else it was set_()
+  }
   CHECK(nr >= 0 && nr < node->results.size(), Index, node->type->name, " has no output ", nr);
   const ResultMeta& meta = node->results[nr];
   NoGrad raw;

@@ -15,6 +15,9 @@
 #include "python/errors.h"
 
 namespace rl {
+
+extern PyTypeObject* g_function_node_type;  // the engine's
+
 namespace {
 
 PyTypeObject* g_type = nullptr;
@@ -225,12 +228,27 @@ PyObject* finish_function(PyObject*, PyObject* arguments) {
         }
         int32_t nr = -1;
         for (Py_ssize_t k = 0; k < n; ++k)
-          if (output(k) == t && !contains(inputs, t)) nr = static_cast<int32_t>(k);
+          if (output(k) == t && (!contains(inputs, t) || contains(dirty, t))) nr = static_cast<int32_t>(k);
         node.saved_tensors.push_back(nr >= 0 ? save_output(node, Tensor::borrow(t), nr) : save(Tensor::borrow(t)));
       }
     Py_INCREF(ctx);
     finish_node(&node);
     return Py_NewRef(tuple ? result.p : PyTuple_GET_ITEM(result.p, 0));
+  });
+}
+
+// save_inputs(ctx, tensors): keeps arguments before forward runs. A hook may raise, and then nothing has been computed.
+PyObject* save_inputs(PyObject*, PyObject* arguments) {
+  PyObject *ctx, *tensors;
+  if (!PyArg_ParseTuple(arguments, "OO!", &ctx, &PyList_Type, &tensors)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    CHECK(PyObject_TypeCheck(ctx, g_type), Type, "expected the node of a Function");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {
+      PyObject* t = PyList_GET_ITEM(tensors, i);
+      CHECK(is_tensor(t), Type, "expected Tensors, got ", Py_TYPE(t)->tp_name);
+      of(ctx).saved_tensors.push_back(save(Tensor::borrow(t)));
+    }
+    return Py_NewRef(Py_None);
   });
 }
 
@@ -305,6 +323,7 @@ Tensor dual_of(const Tensor& x) { return record<DualBackward>(alias(x), {x}); }
 
 PyMethodDef kFunctions[] = {{"_new_function_node", new_function_node, METH_O, nullptr},
                             {"_finish_function", finish_function, METH_VARARGS, nullptr},
+                            {"_save_inputs", save_inputs, METH_VARARGS, nullptr},
                             {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
@@ -320,6 +339,7 @@ int install_function_node(PyObject* module) {
   PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(g_node_type));
   g_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases));
   Py_XDECREF(bases);
+  g_function_node_type = g_type;
   if (!g_type || PyModule_AddFunctions(module, kFunctions) < 0) return -1;
   return PyModule_AddObjectRef(module, "FunctionNode", reinterpret_cast<PyObject*>(g_type));
 }

@@ -153,10 +153,13 @@ PyObject* node_getattr(PyObject* s, PyObject* name) {
     return find.result;
   });
 }
-PyObject* saved_names(PyObject* s, PyObject*) {
+// dir(node): what every object has, and the fields, which those who draw graphs look for.
+PyObject* node_dir(PyObject* s, PyObject*) {
+  PyObject* method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__");
   Names names;
-  names.list = PyList_New(0);
-  cast(s)->type->fields(*cast(s), names);
+  names.list = method ? PyObject_CallOneArg(method, s) : nullptr;
+  Py_XDECREF(method);
+  if (names.list) cast(s)->type->fields(*cast(s), names);
   return names.list;
 }
 
@@ -199,7 +202,7 @@ PyGetSetDef kGetSet[] = {{"next_functions", next_functions, nullptr, nullptr, nu
 PyMethodDef kMethods[] = {{"name", node_name, METH_NOARGS, nullptr},
                           {"_sequence_nr", sequence_nr, METH_NOARGS, nullptr},
                           {"_set_sequence_nr", set_sequence_nr, METH_O, nullptr},
-                          {"_saved_names", saved_names, METH_NOARGS, nullptr},
+                          {"__dir__", node_dir, METH_NOARGS, nullptr},
                           {"_post_hooks", post_hooks, METH_NOARGS, nullptr},
                           {"_pre_hooks", pre_hooks, METH_NOARGS, nullptr},
                           {nullptr, nullptr, 0, nullptr}};

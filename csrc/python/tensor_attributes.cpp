@@ -12,6 +12,8 @@
 
 namespace rl {
 
+extern PyTypeObject* g_sparse_type;  // the engine's
+
 namespace {
 
 TensorObject* cast(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
@@ -91,6 +93,10 @@ int set_data(PyObject* s, PyObject* v, void*) {
     CHECK(v, Runtime, "Deleting tensor data is not allowed. Delete tensor instead!");
     CHECK(is_tensor(v), Type, "Variable data has to be a tensor, but got ", Py_TYPE(v)->tp_name);
     TensorObject *t = cast(s), *from = cast(v);
+    const bool sparse = g_sparse_type && PyType_IsSubtype(Py_TYPE(v), g_sparse_type);
+    CHECK(!sparse || PyType_IsSubtype(Py_TYPE(s), g_sparse_type), Runtime,
+          "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
+          "a dense tensor cannot take over a sparse one's data.\n  .to_dense() gives its values.");
     CHECK(!t->wants_grad() || is_differentiable(from->dtype), Runtime,
           "data set to a tensor that requires gradients must be floating point or complex dtype");
     if (t->storage != from->storage) set_storage(t, from->storage);

@@ -39,6 +39,28 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
 
 
+def convolution_backward(
+    grad_output,
+    input,
+    weight,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+):
+    """Gradients of a convolution by (input, weight, bias); None where the mask asks for none."""
+    geometry = (stride, padding, dilation, transposed, output_padding, groups)
+    _, pull = rl.func.vjp(lambda x, w: rl.convolution(x, w, None, *geometry), input, weight)
+    found = pull(grad_output) if output_mask[0] or output_mask[1] else (None, None)
+    by_input, by_weight = (g if asked else None for g, asked in zip(found, output_mask[:2], strict=True))
+    others = [0, *range(2, grad_output.dim())]
+    return by_input, by_weight, grad_output.sum(others) if output_mask[2] else None
+
+
 def _convolution_double_backward(
     ggI,
     ggW,
@@ -64,13 +86,10 @@ def _convolution_double_backward(
                 by_gO = by_gO + rl.convolution(x, w, None, *geometry)
         if ggb is not None:
             by_gO = by_gO + ggb.reshape(-1, *[1] * (gO.dim() - 2))
-    with rl.enable_grad():
-        if output_mask[1] and ggW is not None:
-            x = input.detach().requires_grad_()
-            by_input = rl.autograd.grad(rl.convolution(x, ggW.detach(), None, *geometry), x, gO.detach())[0]
-        if output_mask[2] and ggI is not None:
-            w = weight.detach().requires_grad_()
-            by_weight = rl.autograd.grad(rl.convolution(ggI.detach(), w, None, *geometry), w, gO.detach())[0]
+    if output_mask[1] and ggW is not None:
+        (by_input,) = rl.func.vjp(lambda x: rl.convolution(x, ggW, None, *geometry), input)[1](gO)
+    if output_mask[2] and ggI is not None:
+        (by_weight,) = rl.func.vjp(lambda w: rl.convolution(ggI, w, None, *geometry), weight)[1](gO)
     return by_gO, by_input, by_weight
 
 

@@ -333,9 +333,16 @@ class _autograd:
 
     DeviceType = _missing.absent("_C._autograd.DeviceType")
     SavedTensor = _C.SavedTensor
-    _enable_record_function = _profiler_enabled = staticmethod(_no)
+    _enable_record_function = staticmethod(_no)
     _get_current_graph_task_keep_graph = _C.ops["_keeps_graph"]
     _push_saved_tensors_default_hooks = _C.ops["_push_saved_hooks"]
+
+    @staticmethod
+    def _profiler_enabled():
+        import rushlight.autograd.profiler
+
+        return rushlight.autograd.profiler._profiler_enabled()
+
     _pop_saved_tensors_default_hooks = _C.ops["_pop_saved_hooks"]
 
     @staticmethod

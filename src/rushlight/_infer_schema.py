@@ -52,6 +52,10 @@ def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
         mutates_args: names of the arguments that it writes to, or "unknown".
         op_name: the name in front of the parenthesis.
     """
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            f"infer_schema(func): mutates_args is a set of names, or the string 'unknown', got the string {mutates_args!r}"
+        )
     signature = inspect.signature(prototype_function)
     hints = typing.get_type_hints(prototype_function)
     parts, star, written = [], False, 0
@@ -84,10 +88,10 @@ def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
         unknown = set(mutates_args) - set(signature.parameters)
         if unknown:
             raise ValueError(
-                f"infer_schema(func): {sorted(unknown)} in mutates_args are no parameters of the function"
+                f"infer_schema(func): {unknown} in mutates_args were not found among the parameters of the function"
             )
     if signature.return_annotation is signature.empty:
         raise ValueError(
-            "infer_schema(func): the return must have a type annotation (None if there is nothing)"
+            "infer_schema(func): No return type annotation was provided. Please add one. (None if there is nothing)"
         )
     return f"{op_name or ''}({', '.join(parts)}) -> {_returns(hints.get('return'))}"

@@ -1,6 +1,7 @@
 """Functions of the package that few programs touch: checks, sizes known only when compiling, devices, old names."""
 
 import builtins
+import enum
 import math
 
 import rushlight as rl
@@ -236,8 +237,14 @@ def dequantize(tensors):
 quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic = (
     _absent(f"ao.{n}") for n in ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic")
 )
-DeviceObjType, TensorType, Tag, Generic = (
-    _absent(n) for n in ("DeviceObjType", "TensorType", "Tag", "Generic")
+DeviceObjType, TensorType, Generic = (_absent(n) for n in ("DeviceObjType", "TensorType", "Generic"))
+# What an operator is said to be (OpOverload.tags).
+Tag = enum.Enum(
+    "Tag",
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace_view "
+    "maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
+    "nondeterministic_bitwise nondeterministic_seeded pointwise pt2_compliant_tag reduction view_copy",
+    module="torch",
 )
 FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleType, OptionalType = (
     _absent(f"jit.{n}")

@@ -172,6 +172,9 @@ def _argument(text, kwarg_only, is_result=False):
     if not found:
         raise RuntimeError(f"can't read the argument {text.strip()!r} of a schema")
     kind, alias, suffix, name = found.groups()
+    if kind in ("int64_t", "double"):
+        use = "Use `SymInt` or `int`" if kind == "int64_t" else "Use `float`"
+        raise RuntimeError(f"{kind} is no type of schemas: {use} in the argument {text.strip()!r}")
     if kind not in _TYPES and not kind.startswith("__torch__"):
         raise RuntimeError(f"unknown type specifier: {kind!r} in the argument {text.strip()!r} of a schema")
     if not name and not is_result:

@@ -1,7 +1,9 @@
 """autograd.Function under vmap: by the rule that the class gives, or by one made of its forward and backward."""
 
+from ._C import Tensor
 from ._vmap import Batched, _levels, batched_at, inside, physical, wrap
 from .autograd.function import Function
+from .utils._pytree import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 _MORE = (
     "Here a Function is run for all samples at once; see docs on extending torch.func with autograd.Function."
@@ -26,11 +28,19 @@ def call_function(cls, args, kwargs):
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
             f"vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
-    number = max(x._level for x in args if type(x) is Batched)
+    if any(isinstance(x, Tensor) for x in tree_flatten(kwargs)[0]):
+        raise NotImplementedError(
+            f"vmap over {cls.__name__}: kwarg-only Tensor args are not supported: pass them by position"
+        )
+    number = max(x._level for x in tree_flatten(args)[0] if type(x) is Batched)
     level = next(v for v in _levels.stack if v.number == number)
-    values = [x._value if batched_at(x, number) else x for x in args]
+    values = tree_map(lambda x: x._value if batched_at(x, number) else x, args)
     mapped = tuple(batched_at(x, number) for x in args)
     if rule is None:
+        if any(type(x) is Batched for a in args if type(a) is not Batched for x in tree_flatten(a)[0]):
+            raise NotImplementedError(
+                f"generate_vmap_rule=True of {cls.__name__}: tensors in lists need a vmap staticmethod"
+            )
         out = _at_once(cls, mapped, level).apply(*values, **kwargs)
         dims = (0,) * len(out) if isinstance(out, tuple) else 0
     else:
@@ -38,17 +48,32 @@ def call_function(cls, args, kwargs):
         class info:
             batch_size, randomness = level.size, level.randomness
 
-        made = rule(info, tuple(0 if m else None for m in mapped), *values, **kwargs)
+        in_dims = tree_map(lambda x: 0 if batched_at(x, number) else None, args)
+        made = rule(info, in_dims, *values, **kwargs)
         if not isinstance(made, tuple) or len(made) != 2:
             raise RuntimeError(
                 f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
                 f"compatible with the output, got {type(made)} from {cls.__name__}.vmap"
             )
         out, dims = made
-    many = isinstance(out, tuple)
-    outs, dims = (out, dims if isinstance(dims, tuple) else (dims,) * len(out)) if many else ((out,), (dims,))
-    made = tuple(o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, dims, strict=True))
-    return made if many else made[0]
+    return _mapped_outputs(cls, out, dims, number)
+
+
+def _mapped_outputs(cls, out, dims, number):
+    """The outputs of a rule as samples: each has its batch where out_dims says."""
+    outs, spec = tree_flatten(out)
+    if dims is None or isinstance(dims, int):
+        places = [dims] * len(outs)
+    else:
+        places = tree_flatten(dims, is_leaf=lambda d: d is None)[0]
+        if tree_structure(dims, is_leaf=lambda d: d is None) != spec:
+            raise RuntimeError(
+                f"{cls.__name__}.vmap returned an incompatible (output, out_dims): out_dims must have the structure of the "
+                f"output, or be one int or None for all, got {dims} for {spec}"
+            )
+    return tree_unflatten(
+        [o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, places, strict=True)], spec
+    )
 
 
 class _SampleContext:

@@ -12,10 +12,12 @@ import rushlight as rl
 from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._jacobians import columns, pull_back, rows
 from ._rearrange import rearrange
-from ._vmap import get_unwrapped, innermost, random_as, spread
+from ._vmap import Batched, get_unwrapped, innermost, random_as, spread, wrap
 from ._vmap_call import vmap
 from .autograd.function import _transforms
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+_dual_of = rl._C.ops["_dual_of"]
 
 __all__ = [
     "debug_unwrap",
@@ -73,6 +75,11 @@ def _fresh(tree):
         leaf = spread(leaf)
         fresh.append(leaf.view_as(leaf) if leaf.requires_grad else leaf.detach().requires_grad_())
     return tree_unflatten(fresh, spec), fresh
+
+
+def _begun(x):
+    """x itself, as a step of the graph."""
+    return wrap(_begun(x._value), x._level) if type(x) is Batched else _dual_of(x)
 
 
 def _reaches_outside(outputs, inputs):
@@ -164,7 +171,9 @@ class _Trace:
 
         with rl.enable_grad():
             chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
-            for n, value in zip(numbers, chosen, strict=True):
+            # Forward mode may write to its arguments: they are no leaves, but the first step of the graph.
+            given = tree_map(_begun, chosen) if forward else chosen
+            for n, value in zip(numbers, given, strict=True):
                 args[n] = value
             _transforms.depth += 1
             try:
@@ -280,8 +289,10 @@ def _check_tangents(primals, tangents, where):
         )
     leaves = _match(tuple(tangents), spec, where)
     for p, t in zip(primal_leaves, leaves, strict=True):
-        if not isinstance(t, rl.Tensor) or p.shape != t.shape:
-            got = tuple(t.shape) if isinstance(t, rl.Tensor) else type(t)
+        if not isinstance(t, rl.Tensor):
+            raise RuntimeError(f"{where}: Expected tangents to only contain Tensors, got {type(t)}")
+        if p.shape != t.shape:
+            got = tuple(t.shape)
             raise RuntimeError(
                 f"{where}: Trying to set a forward gradient that has a different size than that of the original Tensor: "
                 f"expected a tangent of shape {tuple(p.shape)}, got {got}"

@@ -6,7 +6,9 @@ import inspect
 import types
 
 import rushlight as rl
+from rushlight import _custom_op_rules as _rules
 from rushlight import ops as _ops
+from rushlight._custom_op_rules import flat as _flat
 from rushlight._missing import teach as _teach
 from rushlight.ops import Overload as _Overload
 
@@ -38,16 +40,21 @@ def _split(name):
 class CustomOpDef:
     """An operator made from a function: call it, or torch.ops.<namespace>.<name>."""
 
-    def __init__(self, namespace, name, function=None, mutates_args=(), schema=None):
+    def __init__(self, namespace, name, function=None, mutates_args=(), schema=None, tags=()):
         self._namespace, self._name, self._qualname = namespace, name, f"{namespace}::{name}"
         self._function, self._fake, self._setup, self._backward = function, None, None, None
         self._mutates, self._vmap, self._casts, self._handlers = mutates_args, None, {}, {}
         self._kernel, self._disabled_kernels = None, set()
+        # Whether autograd looks through the function; else it runs below, and has the gradient that is registered, or
+        # none: which is an error (strict) or a warning.
+        self._through, self._strict = False, False
         if function is not None:
             functools.update_wrapper(self, function)
         _defined[self._qualname] = self
         packet = _ops.Op(namespace, name, self)
-        packet._made["default"] = _CustomOverload(packet, "default", _schema_of(self, schema))
+        self._schema = _schema_of(self, schema)
+        packet._made["default"] = _CustomOverload(packet, "default", self._schema)
+        packet._made["default"].tags = list(tags) if isinstance(tags, (list, tuple)) else [tags]
         _ops.namespace(namespace).__dict__[name] = packet
 
     @property
@@ -56,6 +63,8 @@ class CustomOpDef:
 
     def register_kernel(self, device_types, func=None, /):
         """The function for some devices; those of the CPU are used."""
+        if self._strict and device_types is not None:
+            _rules.check_device_argument(self)
         return self._keep("_kernel", func, _for_cpu(device_types))
 
     def register_fake(self, fn, /):
@@ -63,11 +72,14 @@ class CustomOpDef:
         return self._keep("_fake", fn)
 
     def register_autograd(self, backward, /, *, setup_context=None):
-        """backward(ctx, *grads), and setup_context(ctx, inputs, output) that saves what it needs."""
+        """backward(ctx, *grads), and setup_context(ctx, inputs, output) that saves what it needs. Of operators with
+        arguments by name alone it is setup_context(ctx, inputs, keyword_only_inputs, output)."""
+        _rules.refuse_named_tensors(self)
         self._backward, self._setup = backward, setup_context
 
     def register_vmap(self, func=None, /):
         """How the operator runs on a batch: func(info, in_dims, *args) gives (results, their batch dimensions)."""
+        _rules.refuse_named_tensors(self)
         return self._keep("_vmap", func)
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
@@ -86,6 +98,12 @@ class CustomOpDef:
     def set_kernel_enabled(self, device_type, enabled=True):
         """A block in which what was registered for a device type is used, or not."""
         before = set(self._disabled_kernels)
+        if self._kernel is None or device_type != "cpu":
+            _log("Attempted to %s the kernel of %s for %s, but no kernel was registered for this device type.",
+                 "enable" if enabled else "disable", self._qualname, device_type)  # fmt: skip
+        elif enabled != (device_type in before):
+            _log("Attempted to %s the kernel of %s for %s, but it is already %s.", "enable" if enabled else "disable",
+                 self._qualname, device_type, "enabled" if enabled else "disabled")  # fmt: skip
         (self._disabled_kernels.discard if enabled else self._disabled_kernels.add)(device_type)
         try:
             yield
@@ -115,18 +133,50 @@ class CustomOpDef:
             raise NotImplementedError(
                 f"{self._qualname}: the operator is declared, but no function was registered for the CPU"
             )
-        return function(*args, **kwargs)
+        if self._strict:
+            _rules.check_device(self, args, kwargs)
+        result = function(*args, **kwargs)
+        if self._strict and function is not self._fake:
+            _rules.check_aliases(self, args, kwargs, result)
+        if self._schema.is_mutable:
+            _rules.count_writes(self, args, kwargs)
+        return result
 
     def _bound(self, args, kwargs):
-        """All arguments in order, as PyTorch hands them to setup_context."""
+        """(arguments in order, arguments that are given by name alone), defaults included."""
+        if self._schema.arguments:
+            return self._by_schema(args, kwargs)
         if self._function is None and self._kernel is None:
-            return args
+            return args, kwargs
         try:
             bound = inspect.signature(self._function or self._kernel).bind(*args, **kwargs)
         except (TypeError, ValueError):
-            return args
+            return args, kwargs
         bound.apply_defaults()
-        return (*bound.args, *bound.kwargs.values())
+        return bound.args, bound.kwargs
+
+    def _by_schema(self, args, kwargs):
+        left, positional, named = dict(kwargs), list(args), {}
+        for i, a in enumerate(self._schema.arguments):
+            if not a.kwarg_only and i < len(args):
+                continue
+            if a.name not in left and not a.has_default_value():
+                return args, kwargs  # the function itself says what is missing
+            value = left.pop(a.name) if a.name in left else self._default(a)
+            if a.kwarg_only:
+                named[a.name] = value
+            else:
+                positional.append(value)
+        return tuple(positional), {**named, **left}
+
+    def _default(self, argument):
+        """As the function has it: schemas know numbers for types."""
+        function = self._function or self._kernel
+        try:
+            own = inspect.signature(function).parameters[argument.name].default
+        except (TypeError, ValueError, KeyError):
+            own = inspect.Parameter.empty
+        return argument.default_value if own is inspect.Parameter.empty else own
 
     def __call__(self, *args, **kwargs):
         for device, dtype in self._casts.items():
@@ -139,12 +189,12 @@ class CustomOpDef:
         return self._recorded(args, kwargs)
 
     def _recorded(self, args, kwargs):
-        given = self._bound(args, kwargs)
-        needs = self._backward is not None and rl.is_grad_enabled()
-        if not needs or not any(isinstance(a, rl.Tensor) and a.requires_grad for a in _flat(given)):
-            with _below_autograd(self._backward is not None):
+        given, named = self._bound(args, kwargs)
+        through = self._through and self._backward is None
+        if not rl.is_grad_enabled() or through or self._schema.is_mutable or not _asks(given):
+            with contextlib.nullcontext() if through else rl.no_grad():
                 return self._run(*args, **kwargs)
-        return _node(self).apply(*given)
+        return _rules.apply(self, given, named)
 
     def __repr__(self):
         return f"<CustomOpDef({self._qualname})>"
@@ -223,35 +273,14 @@ def _call_mapped(op, args, kwargs):
     return wrapped(results, places)
 
 
-def _flat(args):
-    for a in args:
-        if isinstance(a, (list, tuple)):
-            yield from a
-        else:
-            yield a
+def _asks(args):
+    return any(isinstance(a, rl.Tensor) and a.requires_grad for a in _flat(args))
 
 
-def _below_autograd(own_gradient):
-    return rl.no_grad() if own_gradient else contextlib.nullcontext()
+def _log(*message):
+    import logging
 
-
-def _node(op):
-    """The autograd.Function of an operator with a gradient of its own."""
-
-    class Operator(rl.autograd.Function):
-        @staticmethod
-        def forward(ctx, *args):
-            output = op._run(*args)
-            if op._setup is not None:
-                op._setup(ctx, args, output)
-            return output
-
-        @staticmethod
-        def backward(ctx, *grads):
-            return op._backward(ctx, *grads)
-
-    Operator.__name__ = Operator.__qualname__ = f"{op._name}_"
-    return Operator
+    logging.getLogger("torch._library.custom_ops").warning(*message)
 
 
 def _for_cpu(device_types):
@@ -264,13 +293,13 @@ def _for_cpu(device_types):
     )
 
 
-def _get(name, schema=None):
+def _get(name, schema=None, tags=()):
     space, short = _split(name)
     found = _defined.get(f"{space}::{short}")
     if found is None:
         if space == "aten":
             raise RuntimeError(f"{name}: operators of aten are rushlight's own and can't be changed")
-        found = CustomOpDef(space, short, schema=schema)
+        found = CustomOpDef(space, short, schema=schema, tags=tags)
     return found
 
 
@@ -280,7 +309,15 @@ def custom_op(name, fn=None, /, *, mutates_args=(), device_types=None, schema=No
     def make(function):
         space, short = _split(name)
         text = schema if schema is not None else infer_schema(function, mutates_args=mutates_args)
-        return CustomOpDef(space, short, function if _for_cpu(device_types) else None, mutates_args, text)
+        own = function if _for_cpu(device_types) else None
+        made = CustomOpDef(space, short, own, mutates_args, text, tags or ())
+        made._strict = True
+        if schema is not None:
+            _rules.check_schema(made, mutates_args)
+        _rules.refuse_named_tensors(made)
+        if device_types is not None:
+            _rules.check_device_argument(made)
+        return made
 
     return make if fn is None else make(fn)
 
@@ -300,7 +337,7 @@ def define(qualname, schema=None, *, lib=None, tags=(), alias_analysis=""):
     if isinstance(qualname, Library):
 
         def decorate(function):
-            name = qualname.define(schema, alias_analysis)
+            name = qualname.define(schema, alias_analysis, tags=tags)
             qualname.impl(name, function)
             return function
 
@@ -313,7 +350,9 @@ def define(qualname, schema=None, *, lib=None, tags=(), alias_analysis=""):
         raise ValueError(
             f'define(qualname, schema): expected schema to look like e.g. "(Tensor x) -> Tensor", got "{schema}"'
         )
-    _get(qualname, schema)
+    _get(qualname, schema, tags)
+    if lib is not None:
+        lib._names.append(_split(qualname)[1])
     return None
 
 
@@ -326,6 +365,9 @@ def impl(qualname, types, func=None, *, lib=None):
             return function
 
         return decorate
+    for kind in (types,) if isinstance(types, str) else types or ():
+        if kind != "default":
+            rl.device(kind.lower() if kind.isupper() else kind)  # which says what it knows
     return (
         _get(qualname).register_kernel(types, func)
         if func is not None
@@ -405,7 +447,7 @@ class Library:
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         name = schema.split("(", 1)[0].strip()
-        _get(f"{self.ns}::{name}", schema)
+        _get(f"{self.ns}::{name}", schema, tags)
         self._names.append(name)
         return name
 
@@ -422,6 +464,7 @@ class Library:
             "AutogradCPU",
         ):
             op._function = fn
+            op._through = key not in ("CPU", "CompositeExplicitAutograd")
         elif key == "Meta":
             op._fake = fn
 

@@ -411,6 +411,10 @@ class Namespace:
             import importlib
 
             function = importlib.import_module("rushlight.vision.ops._operators").OPERATORS.get(name)
+        elif self.__name__ == "profiler":
+            from .profiler.profiler import OPERATORS
+
+            function = OPERATORS.get(name)
         if function is None:
             raise AttributeError(
                 f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}': rushlight has no operator "

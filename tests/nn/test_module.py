@@ -267,3 +267,12 @@ def test_clipping_and_vectors():
     vector = nn.utils.parameters_to_vector(m.parameters())
     nn.utils.vector_to_parameters(vector * 0, m.parameters())
     assert m.weight.abs().sum().item() == 0
+
+
+def test_a_conversion_to_another_layout_replaces_the_parameter():
+    layer = nn.Linear(3, 2)
+    layer.weight.grad = rl.randn(2, 3)
+    weight = layer.weight
+    layer._apply(lambda t: t.detach().to_sparse())
+    assert weight.layout is rl.strided and layer.weight is not weight
+    assert layer.weight.layout is rl.sparse_coo and layer.weight.grad.layout is rl.sparse_coo

@@ -10,16 +10,48 @@ import rushlight as rl
 from .. import _C
 from .. import ops as _ops
 from . import Tensor, tensors_in
+from ._record import Unsaved
 
-# In-place forms whose derivative does not need the value before the write.
-KEEPS_NO_SELF = {"add", "sub", "zero", "fill", "copy", "detach", "neg", "masked_fill"}
 FORMULAS: dict = {}
+SAVES: dict = {}  # the same names -> which values of the call the formula reads
 
 
-def formula(*names):
+class Saves:
+    """Which tensors of a call its backward needs the values of: one bool per argument, and one for the results."""
+
+    def __init__(self, inputs, result=False):
+        self.inputs, self.result = inputs, result
+
+
+def _nothing(call):
+    return Saves([False] * len(call.tensors))
+
+
+def _result(call):
+    return Saves([False] * len(call.tensors), True)
+
+
+def _all(call):
+    return Saves([True] * len(call.tensors))
+
+
+def _factors(call):
+    """Of the last two tensors, each one is needed for the gradient of the other."""
+    *others, a, b = (t.requires_grad for t in call.tensors) if len(call.tensors) > 1 else (False, False)
+    return Saves([*([False] * len(others)), b, a][: len(call.tensors)])
+
+
+def saves(call):
+    """The Saves of a call."""
+    rule = SAVES.get(call.overload.base, _all) if call.overload.namespace == "aten" else _all
+    return rule(call)
+
+
+def formula(*names, saves=_all):
     def register(function):
         for name in names:
             FORMULAS[name] = function
+            SAVES[name] = saves
         return function
 
     return register
@@ -87,7 +119,7 @@ def _pair(call):
 
 def _only(values):
     """The gradients of arguments that are tensors."""
-    return tuple(g for value, g in values if isinstance(value, Tensor))
+    return tuple(g for value, g in values if isinstance(value, (Tensor, Unsaved)))
 
 
 def _alpha(call):
@@ -102,25 +134,33 @@ def _conj(t):
     return t.conj() if isinstance(t, Tensor) and t.is_complex() else t
 
 
-@formula("add")
+@formula("add", saves=_nothing)
 def _add(call, g):
     a, b = _pair(call)
     return _only(((a, g), (b, lambda: _scaled(g, _alpha(call)))))
 
 
-@formula("sub")
+@formula("sub", saves=_nothing)
 def _sub(call, g):
     a, b = _pair(call)
     return _only(((a, g), (b, lambda: _scaled(g.neg(), _alpha(call)))))
 
 
-@formula("mul")
+@formula("mul", saves=_factors)
 def _mul(call, g):
     a, b = _pair(call)
     return _only(((a, lambda: g * _conj(b)), (b, lambda: g * _conj(a))))
 
 
-@formula("div")
+def _quotient(call):
+    if call.kwargs.get("rounding_mode") is not None or len(call.tensors) > 2:
+        return _all(call)
+    if len(call.tensors) == 1:  # by a number, or of one
+        return Saves([not isinstance(call.args[0], Tensor)])
+    return Saves([call.tensors[1].requires_grad, True])
+
+
+@formula("div", saves=_quotient)
 def _div(call, g):
     a, b = _pair(call)
     if call.kwargs.get("rounding_mode") is not None:
@@ -128,12 +168,12 @@ def _div(call, g):
     return _only(((a, lambda: g / _conj(b)), (b, lambda: -g * _conj((a / b) / b))))
 
 
-@formula("neg")
+@formula("neg", saves=_nothing)
 def _neg(call, g):
     return g.neg()
 
 
-@formula("exp")
+@formula("exp", saves=_result)
 def _exp(call, g):
     return g * _conj(call.results[0])
 
@@ -153,22 +193,22 @@ def _cos(call, g):
     return g * -_conj(call.args[0].sin())
 
 
-@formula("sqrt")
+@formula("sqrt", saves=_result)
 def _sqrt(call, g):
     return g / (2 * _conj(call.results[0]))
 
 
-@formula("tanh")
+@formula("tanh", saves=_result)
 def _tanh(call, g):
     return rl.ops.aten.tanh_backward(g, call.results[0])
 
 
-@formula("sigmoid")
+@formula("sigmoid", saves=_result)
 def _sigmoid(call, g):
     return rl.ops.aten.sigmoid_backward(g, call.results[0])
 
 
-@formula("relu")
+@formula("relu", saves=_result)
 def _relu(call, g):
     return rl.ops.aten.threshold_backward(g, call.results[0], 0)
 
@@ -183,19 +223,19 @@ def _pow(call, g):
     return (lambda: g * (b * _conj(a.pow(b - 1))),)
 
 
-@formula("mm")
+@formula("mm", saves=_factors)
 def _mm(call, g):
     a, b = _pair(call)
     return (lambda: g.mm(_conj(b).t()), lambda: _conj(a).t().mm(g))
 
 
-@formula("bmm")
+@formula("bmm", saves=_factors)
 def _bmm(call, g):
     a, b = _pair(call)
     return (lambda: g.bmm(_conj(b).transpose(1, 2)), lambda: _conj(a).transpose(1, 2).bmm(g))
 
 
-@formula("addmm")
+@formula("addmm", saves=_factors)
 def _addmm(call, g):
     _, a, b = call.args[:3]
     beta, alpha = call.kwargs.get("beta", 1), call.kwargs.get("alpha", 1)
@@ -206,65 +246,69 @@ def _addmm(call, g):
     )
 
 
-@formula("mv")
+@formula("mv", saves=_factors)
 def _mv(call, g):
     a, b = _pair(call)
     return (lambda: g.unsqueeze(1) * _conj(b).unsqueeze(0), lambda: _conj(a).t().mv(g))
 
 
-@formula("dot")
+@formula("dot", saves=_factors)
 def _dot(call, g):
     a, b = _pair(call)
     return (lambda: g * _conj(b), lambda: g * _conj(a))
 
 
-@formula("t")
+@formula("t", saves=_nothing)
 def _t(call, g):
     return g.t()
 
 
-@formula("transpose")
+@formula("transpose", saves=_nothing)
 def _transpose(call, g):
     return g.transpose(call.args[1], call.args[2])
 
 
-@formula("permute")
+@formula("permute", saves=_nothing)
 def _permute(call, g):
     dims = [d % len(call.args[1]) for d in call.args[1]]
     return g.permute([dims.index(i) for i in range(len(dims))])
 
 
-@formula("view", "_unsafe_view", "_reshape_alias")
+def _reinterpreted(call):
+    return _all(call) if isinstance(call.args[1], rl.dtype) else _nothing(call)
+
+
+@formula("view", "_unsafe_view", "_reshape_alias", saves=_reinterpreted)
 def _view(call, g):
     return g.reshape(call.args[0].shape) if not isinstance(call.args[1], rl.dtype) else None
 
 
-@formula("expand")
+@formula("expand", saves=_nothing)
 def _expand(call, g):
     return g.sum_to_size(call.args[0].shape)
 
 
-@formula("unsqueeze")
+@formula("unsqueeze", saves=_nothing)
 def _unsqueeze(call, g):
     return g.squeeze(call.args[1])
 
 
-@formula("squeeze")
+@formula("squeeze", saves=_nothing)
 def _squeeze(call, g):
     return g.reshape(call.args[0].shape)
 
 
-@formula("detach", "alias", "clone", "lift_fresh")
+@formula("detach", "alias", "clone", "lift_fresh", saves=_nothing)
 def _same(call, g):
     return g
 
 
-@formula("_to_copy")
+@formula("_to_copy", saves=_nothing)
 def _to_copy(call, g):
     return g.to(call.args[0].dtype)
 
 
-@formula("sum")
+@formula("sum", saves=_nothing)
 def _sum(call, g):
     x = call.args[0]
     dims = call.args[1] if len(call.args) > 1 else None
@@ -275,19 +319,19 @@ def _sum(call, g):
     return g.expand(x.shape)
 
 
-@formula("mean")
+@formula("mean", saves=_nothing)
 def _mean(call, g):
     x = call.args[0]
     return _sum(call, g) / max(x.numel() // max(call.results[0].numel(), 1), 1)
 
 
-@formula("select")
+@formula("select", saves=_nothing)
 def _select(call, g):
     x, dim, index = call.args[:3]
     return rl.ops.aten.select_backward(g, list(x.shape), dim, index)
 
 
-@formula("slice")
+@formula("slice", saves=_nothing)
 def _slice(call, g):
     x, dim, start, end, step = (
         (*call.args, *(0, 0, None, 1)[len(call.args) - 1 :])[:5] if len(call.args) < 5 else call.args
@@ -296,7 +340,7 @@ def _slice(call, g):
     return rl.ops.aten.slice_backward(g, list(x.shape), dim, start or 0, end, step)
 
 
-@formula("cat")
+@formula("cat", saves=_nothing)
 def _cat(call, g):
     dim, at, found = call.args[1] if len(call.args) > 1 else 0, 0, []
     for t in call.args[0]:
@@ -308,16 +352,16 @@ def _cat(call, g):
     return tuple(found)
 
 
-@formula("stack")
+@formula("stack", saves=_nothing)
 def _stack(call, g):
     return tuple(g.unbind(call.args[1] if len(call.args) > 1 else 0))
 
 
-@formula("fill", "zero")
+@formula("fill", "zero", saves=_nothing)
 def _fill(call, g):
     return tuple(rl.zeros_like(g) if i == 0 else g.sum() for i in range(len(call.tensors)))
 
 
-@formula("copy")
+@formula("copy", saves=_nothing)
 def _copy(call, g):
     return (lambda: rl.zeros_like(g), lambda: g)

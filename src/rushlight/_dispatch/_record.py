@@ -1,9 +1,27 @@
 """Autograd above __torch_dispatch__: a node for each primitive, whose backward runs primitives again."""
 
+from .. import _C
 from ..autograd.function import Function
 from . import Tensor, below, dispatches, tensors_in
 
 _nodes: dict = {}  # overload -> its class of nodes
+
+
+class Unsaved:
+    """What is known of an argument whose values the backward does not need."""
+
+    def __init__(self, t):
+        self.shape, self.dtype, self.device = t.shape, t.dtype, t.device
+        self.requires_grad = t.requires_grad
+
+    def dim(self):
+        return len(self.shape)
+
+    def numel(self):
+        return self.shape.numel()
+
+    def is_complex(self):
+        return self.dtype.is_complex
 
 
 class _Call:
@@ -18,13 +36,51 @@ class _Call:
     def with_tensors(self, tensors):
         """(args, kwargs) with other tensors in the places of these."""
         left = iter(tensors)
+        return tuple(_replaced(v, left) for v in self.args), {
+            k: _replaced(v, left) for k, v in self.kwargs.items()
+        }
 
-        def replaced(value):
-            if isinstance(value, Tensor):
-                return next(left)
-            return type(value)(map(replaced, value)) if type(value) in (list, tuple) else value
+    def keep(self, node):
+        """Leaves the tensors that the backward needs to the node, which keeps them as any node does: hooks pack them,
+        and a write is found out. The others go."""
+        self.saved = [i for i, wanted in enumerate(self.saves.inputs) if wanted]
+        _C._save_inputs(node, [self.tensors[i] for i in self.saved])
+        self.kept = self.with_tensors(map(Unsaved, self.tensors))
 
-        return tuple(map(replaced, self.args)), {k: replaced(v) for k, v in self.kwargs.items()}
+    def drop(self):
+        """No tensors here any more: they would keep alive what the node gave away."""
+        self.args, self.kwargs = self.kept
+        self.tensors = list(_unsaved_in((*self.args, *self.kwargs.values())))
+        self.given, self.results = (), tuple(Unsaved(r) if isinstance(r, Tensor) else r for r in self.results)
+
+    def restored(self, node):
+        """The call with the tensors that were saved."""
+        saved, tensors = node.saved_tensors, list(self.tensors)
+        for i, t in zip(self.saved, saved, strict=False):
+            tensors[i] = t
+        made = _Call.__new__(_Call)
+        made.overload, made.saves, made.tensors = self.overload, self.saves, tensors
+        made.args, made.kwargs = self.with_tensors(tensors)
+        results = iter(saved[len(self.saved) :])
+        made.results = tuple(
+            next(results) if keep else r for keep, r in zip(self.saves.results, self.results, strict=True)
+        )
+        return made
+
+
+def _replaced(value, left):
+    # No closure, which would be a cycle that keeps the tensors until the next collection.
+    if isinstance(value, (Tensor, Unsaved)):
+        return next(left)
+    return type(value)([_replaced(v, left) for v in value]) if type(value) in (list, tuple) else value
+
+
+def _unsaved_in(values):
+    for value in values:
+        if isinstance(value, Unsaved):
+            yield value
+        elif type(value) in (list, tuple):
+            yield from _unsaved_in(value)
 
 
 def _node_class(overload):
@@ -51,49 +107,68 @@ def _saved(node, name):
     call = node.__dict__.get("call")
     if call is not None and name.startswith("_saved_"):
         wanted = name[len("_saved_") :]
-        if wanted == "result" and call.results:
-            return call.results[0]
-        for parameter, value in zip(call.overload._schema.arguments, call.args, strict=False):
-            if parameter.name == wanted:
-                return value
-        if wanted in call.kwargs:
-            return call.kwargs[wanted]
+        if wanted.endswith("_sym_sizes"):
+            value = _argument(call, wanted.removesuffix("_sym_sizes"))
+            if isinstance(value, Unsaved):
+                return tuple(value.shape)
+        value = _argument(call.restored(node), wanted)
+        if value is not _argument and not isinstance(value, Unsaved):
+            return value
     raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+
+
+def _argument(call, wanted):
+    """An argument by its name; this function itself if there is none."""
+    if wanted == "result" and call.results:
+        return call.results[0]
+    for parameter, value in zip(call.overload._schema.arguments, call.args, strict=False):
+        if parameter.name == wanted:
+            return value
+    return call.kwargs.get(wanted, _argument)
 
 
 class _Recorded(Function):
     @staticmethod
     def forward(ctx, call, *tensors):
         overload, ctx.call = call.overload, call
+        call.keep(ctx)
         if overload.mutates:
             below(overload, call.given, call.kwargs)
             ctx.mark_dirty(call.given[0])
-            call.results = (call.given[0],)
-            return call.given[0]
-        result = below(overload, call.args, call.kwargs)
-        call.results = tuple(result) if isinstance(result, (list, tuple)) else (result,)
-        ctx.mark_non_differentiable(
-            *(
-                r
-                for r in call.results
-                if isinstance(r, Tensor) and not (r.is_floating_point() or r.is_complex())
+            result = call.given[0]
+            call.results = (result,)
+        else:
+            result = below(overload, call.args, call.kwargs)
+            call.results = tuple(result) if isinstance(result, (list, tuple)) else (result,)
+            ctx.mark_non_differentiable(
+                *(
+                    r
+                    for r in call.results
+                    if isinstance(r, Tensor) and not (r.is_floating_point() or r.is_complex())
+                )
             )
-        )
-        return call.results if isinstance(result, (list, tuple)) else result
+            result = call.results if isinstance(result, (list, tuple)) else result
+        call.saves.results = [call.saves.result and isinstance(r, Tensor) for r in call.results]
+        ctx.save_for_backward(*(r for r, keep in zip(call.results, call.saves.results, strict=True) if keep))
+        call.drop()
+        return result
 
     @staticmethod
     def backward(ctx, *grads):
         from . import _gradients
 
         needs = ctx.needs_input_grad[1:]
-        return (None, *_gradients.backward(ctx.call, grads, needs))
+        return (None, *_gradients.backward(ctx.call.restored(ctx), grads, needs))
 
 
 def call(overload, args, kwargs):
     """The primitive, recorded."""
+    from . import _gradients
+
     if not overload.differentiable:
         return below(overload, args, kwargs)
     made = _Call(overload, args, kwargs)
+    made.saves = _gradients.saves(made)
     tensors = made.tensors
     if overload.mutates:
         _check_write(args[0])
@@ -106,10 +181,8 @@ def call(overload, args, kwargs):
 
 def _keep_old_value(call):
     """The backward of a call in place sees what was written to as it was before."""
-    from . import _gradients
-
-    if call.overload.base not in _gradients.KEEPS_NO_SELF:
-        target = call.args[0]
+    target = call.args[0]
+    if any(wanted and t is target for wanted, t in zip(call.saves.inputs, call.tensors, strict=True)):
         old = target.clone()
         call.tensors = [old if t is target else t for t in call.tensors]
         call.args, call.kwargs = call.with_tensors(call.tensors)

@@ -17,16 +17,44 @@ def named(name, fields, values):
 @op(method=True)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements (or slices along dim) in order; where each went and how many there are."""
-    return _unique(input, return_inverse, return_counts, dim, consecutive=False)
+    return _distinct(input, return_inverse, return_counts, dim, consecutive=False)
 
 
 @op(method=True)
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements (or slices along dim) without those equal to their predecessor."""
-    return _unique(input, return_inverse, return_counts, dim, consecutive=True)
+    return _distinct(input, return_inverse, return_counts, dim, consecutive=True)
 
 
-def _unique(input, return_inverse, return_counts, dim, consecutive):
+def _all_results(input, return_inverse, return_counts, dim=None):
+    """(values, inverse, counts), empty where nobody asked."""
+    found = _distinct(input, return_inverse, return_counts, dim, consecutive=False)
+    found = list(found) if isinstance(found, tuple) else [found]
+    for at, asked in ((1, return_inverse), (2, return_counts)):
+        if not asked:
+            found.insert(at, _ops["empty"]((0,), dtype=_C.int64))
+    return tuple(found)
+
+
+@op
+def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
+    """unique, always with three results."""
+    return _all_results(input, return_inverse, return_counts)
+
+
+@op
+def _unique(input, sorted=True, return_inverse=False):
+    """unique, always with two results."""
+    return _all_results(input, return_inverse, False)[:2]
+
+
+@op
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
+    """unique along a dimension, always with all three results."""
+    return _all_results(input, True, True, dim)
+
+
+def _distinct(input, return_inverse, return_counts, dim, consecutive):
     x = input.detach()
     if dim is None:
         values, inverse, counts = _ops["_unique_flat"](

@@ -56,9 +56,17 @@ for _d in (1, 2, 3):
                                     "adaptive_max_pool") for s in ("", "_with_indices")))(_merged(_d))  # fmt: skip
 
 
-@rule("conv1d", "conv2d", "conv3d")
+_CONV = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+_CONV_TRANSPOSE = ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
+_CONVOLUTION = (
+    "input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups",
+)  # fmt: skip
+
+
+@rule("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution")
 def _conv(func, args, kwargs, level):
-    names = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+    name = _name(func)
+    names = _CONVOLUTION if name == "convolution" else _CONV_TRANSPOSE if "transpose" in name else _CONV
     given = _given(names, args, kwargs)
     x, w, b = given.pop("input"), given.pop("weight"), given.pop("bias", None)
     spatial = w.dim() - 2

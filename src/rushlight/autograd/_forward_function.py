@@ -8,7 +8,7 @@ from .function import Function
 
 def tangents_of(cls, args):
     """The tangents of the arguments, None for those without; None altogether if the graph is to find the outputs'."""
-    tangents = [forward_ad.unpack_dual(a).tangent if isinstance(a, rl.Tensor) else None for a in args]
+    tangents = [forward_ad._own_tangent(a) if isinstance(a, rl.Tensor) else None for a in args]
     if all(t is None for t in tangents):
         return None
     if cls.jvp is not Function.jvp:

@@ -32,6 +32,14 @@ _current_level = -1
 class _Level:
     def __init__(self):
         self.leaves = []  # weak references to the recorded inputs, which carry their tangents
+        # Tangents are found in the graph, so that it is recorded under no_grad(), too: whoever unpacks does not see it.
+        self.hidden = not rl.is_grad_enabled()
+        if self.hidden:
+            rl._C.ops["_set_grad_enabled"](True)
+
+    def end(self):
+        if self.hidden:
+            rl._C.ops["_set_grad_enabled"](False)
 
     def inputs(self):
         """[(recorded input, its tangent)] of the duals that are still there."""
@@ -91,7 +99,7 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Trying to exit a forward AD level but no level is active")
     if level is not None and level != len(_levels) - 1:
         raise RuntimeError(f"Trying to exit a forward AD level {level} that was not the last one entered")
-    _levels.pop()
+    _levels.pop().end()
     _current_level = len(_levels) - 1
 
 
@@ -176,16 +184,38 @@ def _laid_out_like(tangent, primal):
 
 def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor; the tangent is None where it does not depend on a dual."""
+    return _unpack(tensor, level)[0]
+
+
+def _own_tangent(tensor):
+    """The tangent of an argument of a Function, which may write to it; None if there is none."""
+    found, given = _unpack(tensor, None)
+    return found.tangent if given is None else given
+
+
+def _unpack(tensor, level):
+    """(what unpack_dual gives, the tangent that was given to make_dual if it is a copy of that)."""
     if not _levels or not _enabled:
-        return UnpackedDualTensor(tensor, None)
+        return UnpackedDualTensor(tensor, None), None
     state = _current(level, "unpack")
     leaf, node = tensor.__dict__.get("_dual_of", (None, None))
     if leaf is not None and tensor.grad_fn is node and any(ref() is leaf for ref in state.leaves):
-        return UnpackedDualTensor(leaf.view_as(leaf) if leaf.grad_fn else leaf.detach(), leaf._tangent)
+        return UnpackedDualTensor(leaf.view_as(leaf) if leaf.grad_fn else leaf.detach(), leaf._tangent), None
     found = state.inputs()
     if not tensor.requires_grad or not found:
-        return UnpackedDualTensor(tensor, None)
-    return _push_forward(tensor, [leaf for leaf, _ in found], [t for _, t in found])
+        return UnpackedDualTensor(tensor, None), None
+    try:
+        primal, tangent = _push_forward(tensor, [leaf for leaf, _ in found], [t for _, t in found])
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"Trying to use forward AD with an op that does not support it because it has not been implemented yet: {error}"
+        ) from error
+    given = next((t for _, t in found if t is tangent), None)
+    if given is not None:  # a copy of a dual has a tangent of its own
+        tangent = tangent.clone()
+    if state.hidden and tangent is not None:
+        return UnpackedDualTensor(primal.detach(), tangent.detach()), given
+    return UnpackedDualTensor(primal, tangent), given
 
 
 def _push_forward(tensor, inputs, tangents):

@@ -161,7 +161,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Runs forward, and records backward if an input asks for gradients."""
-        if _Batched is not None and any(type(a) is _Batched for a in args):
+        if _Batched is not None and _any_batched((*args, *kwargs.values())):
             from .._vmap_function import call_function
 
             return call_function(cls, args, kwargs)
@@ -192,6 +192,14 @@ class Function(metaclass=FunctionMeta):
             if separate:
                 cls.setup_context(ctx, args, outputs)
         return ctx, _C._finish_function(ctx, wants, args, inputs, outputs)
+
+
+def _any_batched(args):
+    return any(
+        type(a) is _Batched
+        or (type(a) in (list, tuple, dict) and _any_batched(a.values() if type(a) is dict else a))
+        for a in args
+    )
 
 
 _forward_mode: Any = None  # rushlight.autograd.forward_ad, once it is loaded

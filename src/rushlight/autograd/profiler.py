@@ -33,8 +33,10 @@ def __getattr__(name: str) -> "Any":
 
 
 def _profiler_enabled():
-    """Whether the old profiler runs: profilers here are objects, each on its own."""
-    return False
+    """Whether a profiler runs."""
+    from rushlight.profiler import profiler
+
+    return profiler._running is not None
 
 
 def _disable_profiler():

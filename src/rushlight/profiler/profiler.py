@@ -84,6 +84,22 @@ class record_function(contextlib.ContextDecorator):
         return False
 
 
+def _record_function_enter(name, args=None):
+    """Begins a region; what it gives is for _record_function_exit."""
+    return record_function(name, args).__enter__()
+
+
+def _record_function_exit(region):
+    region.__exit__(None, None, None)
+
+
+# torch.ops.profiler
+OPERATORS = {
+    "_record_function_enter": _record_function_enter,
+    "_record_function_enter_new": _record_function_enter,
+    "_record_function_exit": _record_function_exit,
+}
+
 _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _running = None  # the profile that is recording: there is one clock for the process
 

@@ -31,11 +31,13 @@ def _end(root, grad):
         if isinstance(grad, SparseTensor):
             return _Given.apply(root, grad), None
         return root, grad
+    if root.layout is not rl.sparse_coo:
+        return root.to_dense(), grad.to_dense() if isinstance(grad, SparseTensor) else grad
     if isinstance(grad, SparseTensor):
         if grad._places.shape == root._places.shape and rl.equal(grad._places, root._places):
             return root._entries, grad._entries
         grad = grad.to_dense()
-    return root._entries, None if grad is None else grad[tuple(root._places)]
+    return root._entries, None if grad is None else root._picked(grad)
 
 
 def run_backward(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):

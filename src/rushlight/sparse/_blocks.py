@@ -108,6 +108,8 @@ class SparseBlockTensor(SparseCompressedTensor):
             return func(*[a.to_dense() if isinstance(a, cls) else a for a in args], **kwargs)
         if name == "copy_":
             return _functions.copy_(*args)
+        if name == "_run_backward":
+            return _functions.run_backward(*args)
         if name in ("zeros_like", "empty_like"):
             mine = args[0]
             if kwargs.get("layout") not in (None, mine._layout):
@@ -123,8 +125,10 @@ class SparseBlockTensor(SparseCompressedTensor):
         if name in ("mm", "matmul", "__matmul__", "mv", "addmm", "addmv", "bmm", "linear", "baddbmm"):
             plain = [_for_products(a) if isinstance(a, cls) else a for a in args]
             return func(*plain, **kwargs)
+        mine = next((a for a in args if isinstance(a, cls)), None)
+        layout = "compressed blocks" if mine is None else mine.layout
         raise NotImplementedError(
-            f"{name} is not implemented for sparse tensors of {args[0].layout}: call .to_dense() first"
+            f"{name} is not implemented for sparse tensors of {layout}: call .to_dense() first"
         )
 
     def sparse_dim(self):

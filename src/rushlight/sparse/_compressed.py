@@ -34,6 +34,9 @@ class SparseCompressedTensor(SparseTensor):
     def _summed(self):
         return self
 
+    def _as_gradient(self, shared):
+        return self._with(self._entries.clone()) if shared else self
+
     def _with(self, entries):
         return _assemble(type(self), self._starts, self._places, entries, self.shape)
 

@@ -96,12 +96,52 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self):
-        grad = self._entries.grad
-        return None if grad is None else make(self._places, grad, self.shape, self._coalesced)
+        """What was assigned, and what backward has added at the entries since."""
+        added = self._entries.grad
+        if added is not None:
+            own, self._entries.grad = self.__dict__.get("_own_grad"), None
+            self._own_grad = self._with(added) if own is None else own + self._with(added)
+        return self.__dict__.get("_own_grad")
 
     @grad.setter
     def grad(self, value):
-        self._entries.grad = None if value is None else value.coalesce()._values()
+        self._entries.grad = None
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value)}")
+            if value.shape != self.shape:
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: expected {list(self.shape)}, got {list(value.shape)}"
+                )
+            if value.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"assigned grad has data of a different type: expected {self.dtype}, got {value.dtype}"
+                )
+        self._own_grad = value
+
+    def register_hook(self, hook):
+        """Calls hook(gradient) with the sparse gradient by this tensor; what it returns replaces it."""
+        if not self._entries.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+
+        def of_entries(grad):
+            changed = hook(None if grad is None else self._with(grad))
+            if changed is None:
+                return None
+            dense = changed.to_dense() if isinstance(changed, SparseTensor) else changed
+            return self._picked(dense)
+
+        return self._entries.register_hook(of_entries)
+
+    def _picked(self, dense):
+        """The elements of a dense tensor at the places of the entries."""
+        return dense[tuple(self._places)] if self.sparse_dim() else dense.unsqueeze(0)
+
+    def _as_gradient(self, shared):
+        """This tensor as somebody's .grad, which is going to be added to: a copy if others hold it."""
+        if not shared and self._entries.is_contiguous() and self._stored.is_contiguous():
+            return self
+        return make(self._places.clone(), self._entries.contiguous().clone(), self.shape, self._coalesced)
 
     @property
     def grad_fn(self):
@@ -122,7 +162,7 @@ class SparseTensor(Tensor):
         return self._stored
 
     def _values(self):
-        return self._entries
+        return self._entries.detach() if self._entries.requires_grad else self._entries  # not differentiable
 
     def _coalesced_(self, coalesced):
         self._coalesced = coalesced
@@ -227,7 +267,8 @@ class SparseTensor(Tensor):
                 f"data of a sparse tensor: expected {self.layout} of {tuple(self.shape)}, got {other.layout} of {tuple(other.shape)}"
             )
         self._entries.data = other._entries
-        self.__dict__.update({name: part for name, part in other.__dict__.items() if name != "_entries"})
+        kept = ("_entries", "_own_grad")
+        self.__dict__.update({name: part for name, part in other.__dict__.items() if name not in kept})
 
     def item(self):
         return self.to_dense().item()
@@ -270,7 +311,12 @@ class SparseTensor(Tensor):
 
     def __deepcopy__(self, memo):
         entries = self._entries.detach().clone().requires_grad_(self.requires_grad)
-        return make(self._places.clone(), entries, self.shape, self._coalesced)
+        made = memo[id(self)] = make(self._places.clone(), entries, self.shape, self._coalesced)
+        if self.grad is not None:
+            from copy import deepcopy
+
+            made.grad = deepcopy(self.grad, memo)
+        return made
 
     def __reduce_ex__(self, protocol):
         return make, (self._places, self._entries.detach(), tuple(self.shape), self._coalesced)

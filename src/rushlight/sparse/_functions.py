@@ -35,14 +35,18 @@ def add(a, b, *, alpha=1):
             )
         dtype = rl.promote_types(a.dtype, b.dtype)
         parts = [a._entries.to(dtype), (b._entries * alpha).to(dtype)]
-        # As in PyTorch, a sum with an uncoalesced tensor is left uncoalesced: equal indices are added entry by entry
-        # (unless the entries are expanded), others stand one behind the other until somebody coalesces them.
+        # As in PyTorch, a sum with an uncoalesced tensor is left uncoalesced: entries in order are merged (unless they
+        # are expanded), others stand one behind the other until somebody coalesces them.
         dense = a._entries.is_contiguous() and b._entries.is_contiguous()
         coalesced = a._coalesced and b._coalesced
         if (dense or coalesced) and a._places.shape == b._places.shape and rl.equal(a._places, b._places):
             return make(a._places, parts[0] + parts[1], a.shape, coalesced)
         result = make(rl.cat([a._places, b._places], 1), rl.cat(parts), a.shape)
-        return result.coalesce() if coalesced else result
+        if coalesced:
+            return result.coalesce()
+        if dense and a.sparse_dim() and _ordered(a._keys()) and _ordered(b._keys()):
+            return result.coalesce()._coalesced_(False)
+        return result
     if is_sparse(a):
         if not isinstance(b, rl.Tensor):
             raise RuntimeError("add(sparse, number) would not be sparse: call .to_dense() first")
@@ -102,8 +106,13 @@ def in_place(name):
 def _become(sparse, result):
     if sparse.layout is not result.layout:
         result = result.to_sparse(layout=sparse.layout)
-    sparse.__dict__.update(result.__dict__)
+    sparse.__dict__.update({name: part for name, part in result.__dict__.items() if name != "_own_grad"})
     return sparse
+
+
+def _ordered(keys):
+    """Whether each key is larger than the one before."""
+    return keys.numel() < 2 or bool((keys[1:] > keys[:-1]).all())
 
 
 def _met(a, b):
@@ -203,7 +212,10 @@ def zero_(a):
 
 @handles("clone")
 def clone(a, *, memory_format=None):
-    return a._with(a._entries.clone())
+    made = a._with(a._entries.clone())
+    if type(made) is SparseTensor:
+        made._places = a._places.clone()
+    return made
 
 
 @handles("detach")

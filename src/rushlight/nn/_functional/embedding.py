@@ -29,7 +29,7 @@ def embedding(
         padding_idx: a row that gets no gradient.
         max_norm: rows in use that are longer are scaled down, in place.
         scale_grad_by_freq: divides a row's gradient by how often it occurs.
-        sparse: makes the gradient of `weight`, if that is a leaf, a sparse tensor.
+        sparse: makes the gradient of `weight` a sparse tensor.
     """
     if padding_idx is not None:
         rows = weight.size(0)
@@ -45,7 +45,7 @@ def embedding(
     if max_norm is not None:
         input = input.contiguous()
         _renormalize(weight, input, max_norm, norm_type)
-    if sparse and weight.requires_grad and weight.is_leaf and rl.is_grad_enabled():
+    if sparse and weight.requires_grad and rl.is_grad_enabled():
         if scale_grad_by_freq:
             raise RuntimeError("embedding: scale_grad_by_freq is not supported with sparse gradients")
         return _sparse_lookup().apply(weight, input, padding_idx)
@@ -72,6 +72,8 @@ def _sparse_lookup():
             if ctx.padding_idx >= 0:
                 used = rows != ctx.padding_idx
                 rows, values = rows[used], values[used]
+            else:  # the gradient stays, whatever becomes of the caller's indices
+                rows = rows.clone()
             return make(rows.long().unsqueeze(0), values, ctx.size), None, None
 
     return EmbeddingBackward

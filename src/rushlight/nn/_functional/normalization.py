@@ -25,9 +25,25 @@ def batch_norm(
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    _refuse_dual_statistics(input, running_mean, running_var)
     if input.numel() == 0 and weight is not None and weight.dtype != input.dtype:  # nothing is multiplied
         weight, bias = weight.to(input.dtype), None if bias is None else bias.to(input.dtype)
     return rl.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+
+
+def _moves(t):
+    return rl.autograd.forward_ad.unpack_dual(t).tangent is not None
+
+
+def _refuse_dual_statistics(input, *statistics):
+    """Running statistics are written to, and have no tangents."""
+    forward = rl.autograd.function._forward_mode
+    if forward is None or not forward.active():
+        return
+    if any(t is not None and t.requires_grad and _moves(t) for t in statistics) and _moves(input):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
+        )
 
 
 def instance_norm(
