@@ -142,9 +142,9 @@ OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
   return out.dtype();
 }
 NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
-  y = finish(std::move(y), requires_grad);
-  if (!out.defined()) return {y.release()};
+  if (!out.defined()) return {finish(std::move(y), requires_grad).release()};
   if (out.numel() == y.numel()) y = reshape(y, Ints(out.sizes()));  // in the order of its elements, whatever its shape
+  y = finish(std::move(y), requires_grad);
   return {write_result(name, out.object(), y.object(), false)};
 }
 

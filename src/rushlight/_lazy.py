@@ -2,7 +2,6 @@
 
 HOMES = {
     "_storage_classes": "storage",
-    "_test_parallel_materialize": "_rare",
     "AcceleratorError": "cuda",
     "BoolType": "_rare",
     "DeviceObjType": "_rare",
@@ -19,7 +18,7 @@ HOMES = {
     "PyTorchFileWriter": "serialization._records",
     "ScriptFunction": "_rare",
     "ScriptModule": "_rare",
-    "Storage": "_rare",
+    "Storage": "storage",
     "StorageBase": "_rare",
     "Stream": "_rare",
     "StringType": "_rare",

@@ -255,19 +255,6 @@ FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleTyp
 )
 
 
-def _test_parallel_materialize(input, num_parallel, skip_first=False):
-    """Asks for a tensor's memory from several threads at once; a lazy clone gets its own once."""
-    import threading
-
-    threads = [threading.Thread(target=input.data_ptr) for _ in range(skip_first, num_parallel)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return input
-
-
-Storage = rl.storage.FloatStorage
 StorageBase = rl.storage.StorageBase
 Stream, Event = rl.cpu.Stream, rl.cpu.Event
 Future = rl.futures.Future

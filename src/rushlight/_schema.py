@@ -172,7 +172,9 @@ def _argument(text, kwarg_only, is_result=False):
     if not found:
         raise RuntimeError(f"can't read the argument {text.strip()!r} of a schema")
     kind, alias, suffix, name = found.groups()
-    if kind not in _TYPES and not kind.startswith("__torch__"):
+    if kind == "None" and is_result:
+        kind = "NoneType"
+    elif kind not in _TYPES and not kind.startswith("__torch__"):
         raise RuntimeError(f"unknown type specifier: {kind!r} in the argument {text.strip()!r} of a schema")
     if not name and not is_result:
         raise RuntimeError(f"the argument {text.strip()!r} of a schema has no name")
