@@ -185,7 +185,9 @@ def from_file(
 
 def _removed(name, instead):
     def removed(*args, **kwargs):
-        raise RuntimeError(f"torch.{name} was removed from PyTorch: use torch.{instead}")
+        raise RuntimeError(
+            f"torch.{name}: This function was deprecated since version 1.9 and is now removed: use torch.{instead}"
+        )
 
     removed.__name__ = removed.__qualname__ = name
     return removed

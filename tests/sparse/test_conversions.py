@@ -148,3 +148,11 @@ def test_the_middle_of_a_sparse_tensor():
     assert a.narrow_copy(1, -2, 2).to_dense().tolist() == rl.eye(4)[:, 2:].tolist()
     with pytest.raises(RuntimeError, match="exceeds dimension size"):
         a.narrow_copy(0, 3, 2)
+
+
+def test_modules_whose_weights_become_sparse():
+    layer = rl.nn.Linear(3, 2)
+    layer.weight.grad = rl.ones(2, 3)
+    layer._apply(lambda t: t.to_sparse())
+    assert layer.weight.layout is rl.sparse_coo and layer.weight.grad.layout is rl.sparse_coo
+    assert isinstance(layer.weight, rl.nn.Parameter)

@@ -299,6 +299,11 @@ def _item(a, index):
 
 
 def _transposed(a, dim0=-2, dim1=-1):
+    if a.dense_dim():
+        raise RuntimeError(
+            "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported: transpose coordinates, "
+            "x.to_sparse(), instead"
+        )
     b = a._batch()
     dims = {d % a.dim() for d in (dim0, dim1)}
     if len(dims) == 1:
@@ -311,8 +316,6 @@ def _transposed(a, dim0=-2, dim1=-1):
         size = list(a.shape)
         size[first], size[second] = size[second], size[first]
         return assemble(a._layout, *parts, size)._seen_from(a)
-    if max(dims) >= b + 2 and min(dims) >= b + 2:
-        raise RuntimeError("transpose(): dense dimensions of compressed sparse tensors cannot be transposed")
     if dims != {b, b + 1}:
         kinds = [
             f"{d}({('Batch', 'Sparse', 'Dense')[(d >= b) + (d >= b + 2)]})"

@@ -28,7 +28,11 @@ def _apply(self, fn, recurse=True):
             except Exception as error:
                 param.grad = grad
                 raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
-        elif _overwrites() or (param.device.type == "meta") != (changed.device.type == "meta"):
+        elif (
+            _overwrites()
+            or (param.device.type == "meta") != (changed.device.type == "meta")
+            or param.layout is not changed.layout
+        ):
             param = Parameter(changed, param.requires_grad)
             self._parameters[name] = param
         else:
