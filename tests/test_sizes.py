@@ -120,3 +120,23 @@ def test_an_operator_may_return_nothing():
     library.impl("nothing", lambda: called.append(1), "")
     assert rl.ops.sizes_test.nothing() is None
     assert called == [1]
+
+
+def test_logaddexp_of_complex_infinities():
+    inf = float("inf")
+    x = rl.tensor([complex(inf, 0), complex(-inf, 0), complex(inf, 1)])
+    y = rl.logaddexp(x, rl.tensor([complex(inf, 0), complex(-inf, 0), complex(inf, 1)])).tolist()
+    assert y[:2] == [complex(inf, 0), complex(-inf, 0)]
+    assert y[2].real == inf and abs(y[2].imag - 0.785398) < 1e-5
+
+
+def test_nonzero_as_a_tuple_has_no_out():
+    with pytest.raises(RuntimeError, match="does not support the out kwarg when as_tuple is True"):
+        rl.nonzero(rl.ones(2), as_tuple=True, out=rl.empty(0, dtype=rl.int64))
+
+
+def test_random_tensors_over_the_whole_range_of_a_type():
+    for dtype in (rl.float16, rl.float32, rl.float64):
+        info = rl.finfo(dtype)
+        x = rl.testing.make_tensor(100, dtype=dtype, device="cpu", low=info.min, high=info.max)
+        assert x.isfinite().all() and x.min() < 0 < x.max()

@@ -45,7 +45,9 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(from.device()),
         " and ", to_text(to.device()), "!");
   if (!(to.sizes() == from.sizes())) {
-    if (def.name == "arange") {  // whose length may be a matter of rounding
+    // Those made of a range.
+    if (def.name == "arange" || def.name == "fftfreq" ||
+        def.name == "rfftfreq") {  // whose length may be a matter of rounding
       if (to.numel() != 0 &&
           PyErr_WarnFormat(PyExc_UserWarning, 1,
                            "The number of elements in the out tensor of shape %s is %lld which does not match the "
@@ -134,6 +136,7 @@ void check_out_type(const OpDef& def, PyObject* out, PyObject* result, uint32_t 
 // Writes `result`, a tensor or a tuple of them, and returns what the call returns: out, or a tuple of what is in it.
 PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
   if (PyTuple_Check(result)) {
+    CHECK(def.name != "nonzero", Runtime, "nonzero does not support the out kwarg when as_tuple is True");
     CHECK(PyTuple_Check(out) || PyList_Check(out), Type, def.name, "(): argument 'out' must be tuple of Tensors, not ",
           type_name(out));
     Py_ssize_t n = PyTuple_GET_SIZE(result);

@@ -156,3 +156,15 @@ def test_modules_whose_weights_become_sparse():
     layer._apply(lambda t: t.to_sparse())
     assert layer.weight.layout is rl.sparse_coo and layer.weight.grad.layout is rl.sparse_coo
     assert isinstance(layer.weight, rl.nn.Parameter)
+
+
+@pytest.mark.parametrize("name", ["mul_", "add_", "sub_"])
+def test_writing_in_place_keeps_the_type(name):
+    a = rl.tensor([[1, 0], [0, 2]], dtype=rl.uint8).to_sparse()
+    b = rl.tensor([[3, 0], [0, 1]], dtype=rl.int8).to_sparse()
+    expected = getattr(a.to_dense(), name)(b.to_dense())
+    result = getattr(a, name)(b)
+    assert result is a and a.dtype is rl.uint8 and a._values().dtype is rl.uint8
+    assert a.to_dense().tolist() == expected.tolist()
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        getattr(a, name)(b.float())

@@ -75,7 +75,7 @@ def sub(a, b, *, alpha=1):
 def add_(a, b, *, alpha=1):
     if not is_sparse(a):
         return a.index_put_(tuple(b._places), (alpha * b._entries).to(a.dtype), accumulate=True)
-    return _become(a, add(a, b, alpha=alpha))
+    return written(a, add(a, b, alpha=alpha))
 
 
 @handles("sub_")
@@ -186,12 +186,12 @@ def floor_divide_(a, b):
 def mul_(a, b):
     if not is_sparse(a):
         return a.copy_(mul(a, b).to_dense())
-    return _become(a, mul(a, b))
+    return written(a, mul(a, b))
 
 
 @handles("div_", "true_divide_", "divide_")
 def div_(a, b, *, rounding_mode=None):
-    return _become(a, div(a, b, rounding_mode=rounding_mode))
+    return written(a, div(a, b, rounding_mode=rounding_mode))
 
 
 def _elementwise(name):

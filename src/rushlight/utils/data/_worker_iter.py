@@ -43,8 +43,8 @@ class WorkerIter(_BaseDataLoaderIter):
 
     @property
     def _workers(self):
-        """The processes (or threads) that load, as programs look at them to see whether they live."""
-        return self._crew.workers()
+        """The processes (or threads) that load, as programs look at them to see whether they live; none are left at the end."""
+        return [] if self._crew is None else self._crew.workers()
 
     def _start_epoch(self):
         self._streaming = [True] * self._num_workers  # False: this worker's stream is used up
