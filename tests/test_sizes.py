@@ -140,3 +140,9 @@ def test_random_tensors_over_the_whole_range_of_a_type():
         info = rl.finfo(dtype)
         x = rl.testing.make_tensor(100, dtype=dtype, device="cpu", low=info.min, high=info.max)
         assert x.isfinite().all() and x.min() < 0 < x.max()
+
+
+def test_a_sparse_layout_does_not_go_with_a_dense_out():
+    with pytest.raises(RuntimeError, match="does not match layout of out parameter"):
+        rl.zeros(2, out=rl.ones(2), layout=rl.sparse_coo)
+    assert rl.zeros(2, out=rl.ones(2), layout=rl.strided).tolist() == [0, 0]

@@ -228,6 +228,9 @@ void check_read_write(const Bound& b, int count, PyObject* result) {
 void take_type(const Overload& o, Bound& b, PyObject* written) {
   const DType have = reinterpret_cast<TensorObject*>(written)->dtype;
   for (size_t i = 0; i < o.params.size(); ++i) {
+    if (PyUnicode_CompareWithASCIIString(o.params[i].name, "layout") == 0 && written == b.out && b.slots[i] != Py_None)
+      CHECK(Arg<Layout>::load(b.slots[i]) == Layout::Strided, Runtime,
+            "layout does not match layout of out parameter (torch.strided)");
     if (PyUnicode_CompareWithASCIIString(o.params[i].name, "dtype") != 0) continue;
     if (b.slots[i] == Py_None) {
       b.slots[i] = dtype_object(have);  // borrowed: types live for ever

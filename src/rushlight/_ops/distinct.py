@@ -97,7 +97,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     if not input.is_floating_point():
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
     if isinstance(bins, _C.Tensor) and range is not None:
-        raise TypeError("histogram(): range is only used when bins is an integer")
+        raise TypeError(
+            "histogram() received an invalid combination of arguments: range is only used when bins is an integer"
+        )
     if isinstance(bins, _C.Tensor) and bins.dtype != input.dtype:
         raise RuntimeError(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
