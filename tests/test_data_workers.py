@@ -325,3 +325,15 @@ def test_forked_workers_find_numpy_imported():
     import sys
 
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "True\n"
+
+
+def test_the_workers_of_an_iterator_can_be_looked_at():
+    for context in (None, "thread"):
+        iterator = iter(data.DataLoader(list(range(8)), num_workers=2, multiprocessing_context=context))
+        workers = iterator._workers
+        assert len(workers) == 2 and all(worker.is_alive() for worker in workers)
+        assert len(list(iterator)) == 8
+        del iterator
+        for worker in workers:
+            worker.join(10)
+            assert not worker.is_alive()

@@ -236,3 +236,24 @@ def test_products_with_reflections_on_both_sides(m, k, dtype):
         np.testing.assert_allclose(
             rl.ormqr(packed, tau, c.mT, left=False, transpose=True), c.mT @ q.mT, **close
         )
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: rl.addmm(rl.ones(1), rl.ones(2, 3), rl.ones(4, 2)), r"\(2x3 and 4x2\)"),
+        (
+            lambda: rl.baddbmm(rl.ones(1, 2, 2).int(), rl.ones(1, 2, 2), rl.ones(1, 2, 2)),
+            "dtypes must be the same",
+        ),
+        (lambda: rl.linalg.multi_dot([rl.ones(2, 2, 2), rl.ones(2, 2)]), "the first tensor must be 1D or 2D"),
+        (
+            lambda: rl.linalg.lu_solve(rl.eye(2), rl.tensor([0, 1]).int(), rl.ones(2, 1)),
+            "greater or equal to 1",
+        ),
+        (lambda: rl.solve(rl.ones(2, 1), rl.eye(2)), "deprecated since version 1.9 and is now removed"),
+    ],
+)
+def test_words_of_errors_that_programs_search_for(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call()

@@ -59,7 +59,8 @@ template <class T> C<T> power(C<T> x, C<T> y) {
 }
 template <class T> C<T> logaddexp(C<T> x, C<T> y) {
   if (x.real() < y.real()) std::swap(x, y);
-  if (std::isinf(x.real()) && x.real() == y.real() && x.real() < 0) return x;
+  if (std::isinf(x.real()) && x.real() == y.real())  // whose difference is no number
+    return x.real() < 0 ? x : std::log(std::exp(x) + std::exp(y));
   return x + log1p(std::exp(y - x));
 }
 template <class T> bool has_inf(C<T> z) { return std::isinf(z.real()) || std::isinf(z.imag()); }

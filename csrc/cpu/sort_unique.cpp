@@ -219,7 +219,7 @@ void searchsorted_of(const View& out, const View& sorted, const View& values, co
   if (order) {
     int64_t all = sorted.numel();
     for (int64_t i = 0; i < all; ++i)
-      CHECK(order[i] >= 0 && order[i] < n, Index, "torch.searchsorted(): sorter index out of range");
+      CHECK(order[i] >= 0 && order[i] < n, Runtime, "torch.searchsorted(): sorter index out of range");
   }
   const bool narrow = out.dtype == DType::Int32;
   auto* find = right ? (order ? &find_places<true, false, T> : &find_places<true, true, T>)

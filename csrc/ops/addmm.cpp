@@ -34,6 +34,12 @@ template <bool Batched> struct AddProductBackward : Node {
   }
   FIELDS(mat1, mat2)
 };
+// 2x3, as errors about products write the sizes of a matrix.
+static std::string by_x(const Tensor& t) {
+  std::string s;
+  for (int64_t n : t.sizes()) s += (s.empty() ? "" : "x") + std::to_string(n);
+  return s;
+}
 template <bool Batched>
 static Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const char* name = Batched ? "baddbmm" : "addmm";
@@ -41,11 +47,11 @@ static Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, con
   CHECK(a.dim() == dims && b.dim() == dims, Runtime, name, ": expected ", dims, "-d tensors to multiply, got shapes ",
         to_text(a.sizes()), " and ", to_text(b.sizes()));
   CHECK(a.sizes()[dims - 1] == b.sizes()[dims - 2] && (!Batched || a.sizes()[0] == b.sizes()[0]), Runtime,
-        "mat1 and mat2 shapes cannot be multiplied (", to_text(a.sizes()), " and ", to_text(b.sizes()), ")");
+        "mat1 and mat2 shapes cannot be multiplied (", by_x(a), " and ", by_x(b), ")");
   check_same(name, a, b);
   CHECK(c.dtype() == a.dtype(), Runtime, name,
         ": expected input and the matrices to have the same dtype, but got: ", info(c.dtype()).name,
-        " != ", info(a.dtype()).name);
+        " != ", info(a.dtype()).name, ". Input dtypes must be the same");
   CHECK(c.device() == a.device(), Runtime,
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(c.device()), " and ",
         to_text(a.device()), "! (", name, ")");

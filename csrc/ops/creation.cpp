@@ -54,6 +54,9 @@ Tensor room_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice
 }
 Tensor empty_like_op(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                      OptBool requires_grad, OptFormat format) {
+  if (is_sparse(layout))
+    return sparse_zeros("empty_like", like.sizes(), *layout, dtype.value_or(like.dtype()),
+                        requires_grad.value_or(false));
   return finish(known(room_like(like, dtype, layout, device, format)), requires_grad);
 }
 Tensor full_like(const Tensor& like, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
@@ -64,6 +67,9 @@ Tensor full_like(const Tensor& like, const Scalar& value, OptDType dtype, OptLay
 }
 Tensor zeros_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin,
                   OptBool requires_grad, OptFormat format) {
+  if (is_sparse(layout))
+    return sparse_zeros("zeros_like", like.sizes(), *layout, dtype.value_or(like.dtype()),
+                        requires_grad.value_or(false));
   return full_like(like, Scalar(0), dtype, layout, device, pin, requires_grad, format);
 }
 Tensor ones_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin,
@@ -106,6 +112,8 @@ Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype
 // x.new_*: type and device of x
 Tensor new_empty(const Tensor& like, const Ints& size, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                  OptBool requires_grad) {
+  if (is_sparse(layout))
+    return sparse_zeros("new_empty", size, *layout, dtype.value_or(like.dtype()), requires_grad.value_or(false));
   check_factory(layout, device);
   return finish(known(empty(size, dtype.value_or(like.dtype()), device.value_or(like.device()))), requires_grad);
 }
@@ -116,6 +124,8 @@ Tensor new_full(const Tensor& like, const Ints& size, const Scalar& value, OptDT
 }
 Tensor new_zeros(const Tensor& like, const Ints& size, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                  OptBool requires_grad) {
+  if (is_sparse(layout))
+    return sparse_zeros("new_zeros", size, *layout, dtype.value_or(like.dtype()), requires_grad.value_or(false));
   check_factory(layout, device);
   return finish(zeros(size, dtype.value_or(like.dtype()), device.value_or(like.device())), requires_grad);
 }
@@ -142,9 +152,9 @@ OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
   return out.dtype();
 }
 NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
-  y = finish(std::move(y), requires_grad);
-  if (!out.defined()) return {y.release()};
+  if (!out.defined()) return {finish(std::move(y), requires_grad).release()};
   if (out.numel() == y.numel()) y = reshape(y, Ints(out.sizes()));  // in the order of its elements, whatever its shape
+  y = finish(std::move(y), requires_grad);
   return {write_result(name, out.object(), y.object(), false)};
 }
 

@@ -19,9 +19,20 @@ Tensor with_grad_flag(Tensor t, bool requires_grad) {
   return t;
 }
 
+Tensor sparse_zeros(const char* name, IntSpan sizes, Layout layout, DType dtype, bool requires_grad) {
+  CHECK(layout != Layout::Mkldnn, Runtime, name, ": the layout torch._mkldnn does not exist in rushlight");
+  Owned module(PyImport_ImportModule("rushlight.sparse._layouts"));
+  Owned size(size_object(sizes));
+  Owned result(PyObject_CallMethod(module.p, "empty", "OOOis", size.p, layout_object(layout), dtype_object(dtype),
+                                   static_cast<int>(requires_grad), name));
+  return Tensor::borrow(result.p);
+}
+
 void check_factory(const std::optional<Layout>& layout, const std::optional<Device>& device) {
-  CHECK(!layout || *layout == Layout::Strided, NotImplemented,
-        "rushlight has only strided tensors; convert with to_dense() where the data come from");
+  CHECK(!is_sparse(layout), Runtime,
+        "full(...) is not implemented for sparse layout: only zeros(), empty() and their kin make tensors without "
+        "entries; "
+        "otherwise make a dense tensor and call to_sparse()");
   if (device) backend(*device);
 }
 
@@ -40,6 +51,7 @@ static void set_fill_uninitialized(bool on) { g_fill_uninitialized = on; }
 static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, bool pin, bool requires_grad, std::optional<MemoryFormat> format) {
   (void)pin;
+  if (is_sparse(layout)) return sparse_zeros("empty", size, *layout, dtype.value_or(default_dtype()), requires_grad);
   check_factory(layout, device);
   DType d = dtype.value_or(default_dtype());
   if (format && *format != MemoryFormat::Contiguous) {
@@ -53,6 +65,7 @@ static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::option
 }
 static Tensor zeros_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, bool, bool requires_grad) {
+  if (is_sparse(layout)) return sparse_zeros("zeros", size, *layout, dtype.value_or(default_dtype()), requires_grad);
   check_factory(layout, device);
   return with_grad_flag(zeros(size, dtype.value_or(default_dtype()), device.value_or(default_device())), requires_grad);
 }

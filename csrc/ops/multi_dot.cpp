@@ -47,8 +47,11 @@ static Tensor multi_dot(const Tensors& tensors) {
   for (int64_t i = 0; i < n; ++i) {
     const bool end = i == 0 || i == n - 1;
     const int64_t dim = tensors[i].dim();
-    CHECK(dim == 2 || (end && dim == 1), Runtime, "multi_dot(): tensor ", i, " must be ", end ? "1D or 2D" : "2D",
-          " but got ", dim, "D");
+    CHECK(dim == 2 || (end && dim == 1), Runtime, "multi_dot(): ",
+          i == 0 ? "the first tensor"
+          : end  ? "the last tensor"
+                 : text("tensor ", i),
+          " must be ", end ? "1D or 2D" : "2D", " but got ", dim, "D");
     CHECK(tensors[i].dtype() == tensors[0].dtype(), Runtime,
           "multi_dot(): all tensors must have be the same dtype but tensor 0 is ", info(tensors[0].dtype()).name,
           " and tensor ", i, " ", info(tensors[i].dtype()).name);

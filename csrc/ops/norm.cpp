@@ -316,7 +316,8 @@ struct BatchNormBackward : Node {
   }
   // Pictures with their channels last are rows of channels as they are.
   static MemoryFormat order_of(const Tensor& x) {
-    if (!channels_last(x)) return MemoryFormat::Contiguous;
+    if (!channels_last(x) && (x.is_contiguous() || !is_channels_last(x.sizes(), x.strides())))
+      return MemoryFormat::Contiguous;
     return x.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
   }
   static NormChannels channels_of(const Tensor& x) {

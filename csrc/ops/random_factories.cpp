@@ -1,4 +1,5 @@
 // New tensors of random numbers: rand, randn, randint, randperm, normal, and their *_like forms.
+#include "autograd/grad_mode.h"
 #include "backend/backend.h"
 #include "ops/factory.h"
 #include "ops/ops.h"
@@ -23,6 +24,9 @@ Tensor target(const char* name, IntSpan size, const Make& make, DType fallback) 
   check_factory(make.layout, make.device);
   const Tensor& out = make.out;
   if (!out.defined()) return empty(size, make.dtype.value_or(fallback), make.device.value_or(default_device()));
+  CHECK(!out.requires_grad() || !grad_enabled(), Runtime, name,
+        "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad.\n  Write out=x.detach(), or run it under no_grad().");
   CHECK(!make.dtype || *make.dtype == out.dtype(), Runtime, name, ": dtype ", to_text(make.dtype.value_or(fallback)),
         " does not match dtype of out parameter (", to_text(out.dtype()), ")");
   CHECK(!make.device || make.device->type == out.device().type, Runtime, name, ": device ",

@@ -43,7 +43,10 @@ Tensor as_strided_(const Tensor& x, const Ints& size, const Ints& stride, std::o
 void resize_to(const Tensor& x, IntSpan sizes, IntSpan strides) {
   CHECK(!x.requires_grad() || t_grad_mode.inference, Runtime, "cannot resize variables that require grad");
   int64_t end = checked_numel(sizes) == 0 ? 0 : checked_add(checked_extent(sizes, strides), x->offset);
-  int64_t bytes = checked_mul(end, x.item_size());
+  int64_t bytes;
+  CHECK(!__builtin_mul_overflow(end, x.item_size(), &bytes), Runtime,
+        "Storage size calculation overflowed with sizes=", to_text(sizes), ": ", end, " elements of ", x.item_size(),
+        " bytes cannot be counted in 64 bits");
   if (x.storage()->bytes < bytes) x.storage()->resize(bytes);
   const bool resized = !(x.sizes() == sizes);
   set_geometry(x.get(), sizes, strides, x->offset);

@@ -44,8 +44,12 @@ bool is_integer(PyObject* o) {
     auto* t = reinterpret_cast<TensorObject*>(o);
     return t->numel == 1 && is_integral(t->dtype) && t->ndim == 0;
   }
-  const char* name = Py_TYPE(o)->tp_name;
-  return PyIndex_Check(o) && std::strncmp(name, "numpy.bool", 10) != 0 && !is_ndarray(o);
+  if (!PyIndex_Check(o) || std::strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) return false;
+  if (!is_ndarray(o)) return true;
+  PyObject* number = PyNumber_Index(o);  // np.array(3) is an integer, every other array says that it is not
+  if (!number) return PyErr_Clear(), false;
+  Py_DECREF(number);
+  return true;
 }
 
 // An error of its own: where several integers are taken, a TypeError.
@@ -78,7 +82,13 @@ Scalar scalar_from(PyObject* o) {
   if (PyLong_Check(o)) return integer_scalar(o);
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyComplex_Check(o)) return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
-  if (is_tensor(o)) return item(Tensor::borrow(o));
+  if (is_tensor(o)) {
+    CHECK(
+        !reinterpret_cast<TensorObject*>(o)->wants_grad(), Type,
+        "argument must be Number, not Tensor: a tensor that requires grad was given where a plain number is taken, so "
+        "that no gradient could reach it. Pass x.item() or x.detach() if none is wanted.");
+    return item(Tensor::borrow(o));
+  }
   const char* name = Py_TYPE(o)->tp_name;
   if (std::strncmp(name, "numpy.bool", 10) == 0) return Scalar(PyObject_IsTrue(o) == 1);
   if (std::strncmp(name, "numpy.complex", 13) == 0) {

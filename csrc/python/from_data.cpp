@@ -111,7 +111,9 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
       s.typed = s.has_typed ? promote_types(s.typed, of_numpy) : of_numpy;
       s.has_typed = true;
     } else {
-      s.types.add(PyLong_CheckExact(o) ? Scalar(0) : scalar_from(o));  // its size matters when it is stored
+      s.types.add(PyLong_CheckExact(o) ? Scalar(0)
+                  : is_tensor(o)       ? item(Tensor::borrow(o))
+                                       : scalar_from(o));  // its size matters when it is stored
     }
     s.any = true;
     return;

@@ -25,11 +25,15 @@ namespace {
 
 void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
+  const bool fresh = Py_REFCNT(result) == 1;  // not an argument that the op gave back
   Tensor to = Tensor::borrow(out), from = Tensor::borrow(result);
   CHECK(!to->inference || t_grad_mode.inference, Runtime,
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
         "tensor before doing inplace update.");
-  if (grad_enabled() && !(def.flags & kNotDifferentiable) && (from.requires_grad() || to.requires_grad()))
+  const uint32_t flags = def.overloads.empty() ? 0 : def.overloads[0].spec.flags;
+  // A new leaf that requires grad comes from a factory with requires_grad=True: a wish about what is returned, `out`.
+  const bool leaf = fresh && from->requires_grad && !grad_fn_of(from.get());
+  if (grad_enabled() && !(def.flags & kNotDifferentiable) && ((from.requires_grad() && !leaf) || to.requires_grad()))
     fail_out_grad(def);
   // PyTorch's class for what joins a list of tensors is another.
   bool joins = !def.overloads.empty() && std::strncmp(def.overloads[0].spec.signature, "tensors", 7) == 0;
@@ -41,7 +45,19 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
         "Expected all tensors to be on the same device, but found at least two devices, ", to_text(from.device()),
         " and ", to_text(to.device()), "!");
   if (!(to.sizes() == from.sizes())) {
-    if (to.numel() != 0 &&
+    // Those made of a range.
+    if (def.name == "arange" || def.name == "fftfreq" ||
+        def.name == "rfftfreq") {  // whose length may be a matter of rounding
+      if (to.numel() != 0 &&
+          PyErr_WarnFormat(PyExc_UserWarning, 1,
+                           "The number of elements in the out tensor of shape %s is %lld which does not match the "
+                           "computed number of elements %lld. Rounding of start, end and step can be the cause. The "
+                           "out tensor will be resized to a tensor of shape (%lld,).",
+                           to_text(to.sizes()).c_str(), static_cast<long long>(to.numel()),
+                           static_cast<long long>(from.numel()), static_cast<long long>(from.numel())) < 0)
+        python_error();
+    } else if (
+        to.numel() != 0 &&
         PyErr_WarnFormat(
             PyExc_UserWarning, 1,
             "An output with one or more elements was resized since it had shape %s, which does not match the required "
@@ -52,7 +68,7 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
     int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
     if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
     // Elementwise results keep the order of their operands in memory, images that of their channels.
-    const bool elementwise = !def.overloads.empty() && (def.overloads[0].spec.flags & kElementwise);
+    const bool elementwise = flags & kElementwise;
     const bool dense = non_overlapping_and_dense(from.sizes(), from.strides());
     const bool keeps = dense && (elementwise || is_channels_last(from.sizes(), from.strides()));
     set_geometry(to.get(), from.sizes(),
@@ -60,6 +76,13 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
                  : elementwise ? dense_strides_like(from)
                                : contiguous_strides(from.sizes()),
                  to->offset);
+  }
+  if (leaf) {
+    NoGrad guard;
+    g_engine_ops.copy(to, from);
+    bump_version(to);
+    to->requires_grad = true;
+    return;
   }
   g_engine_ops.copy(to, from);
   bump_version(to);
@@ -80,6 +103,11 @@ std::string out_words(const OpDef& def, DType wanted, DType have, const char* pa
   if (def.name == "complex" || def.name == "polar")
     return text("Expected object of scalar type ", info(wanted).legacy, " but got scalar type ", info(have).legacy,
                 " for argument 'out'");
+  if (def.name == "searchsorted" || def.name == "bucketize")
+    return text("output tensor's dtype is wrong: int64, or int32 with out_int32=True");
+  if (def.name == "histogram")
+    return text("input tensor and ", part && part[0] == 'i' ? "bin_edges" : "hist",
+                " tensor should have the same dtype, but got input ", info(wanted).legacy, " and ", info(have).legacy);
   if (def.name == "float_power") return text("the operation's result requires dtype ", info(wanted).legacy);
   return text("expected scalar_type ", info(wanted).legacy, " but found ", info(have).legacy, "; expected scalar type ",
               info(wanted).legacy, " but got ", info(have).legacy, " for ", part ? part : "out");
@@ -108,6 +136,7 @@ void check_out_type(const OpDef& def, PyObject* out, PyObject* result, uint32_t 
 // Writes `result`, a tensor or a tuple of them, and returns what the call returns: out, or a tuple of what is in it.
 PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
   if (PyTuple_Check(result)) {
+    CHECK(def.name != "nonzero", Runtime, "nonzero does not support the out kwarg when as_tuple is True");
     CHECK(PyTuple_Check(out) || PyList_Check(out), Type, def.name, "(): argument 'out' must be tuple of Tensors, not ",
           type_name(out));
     Py_ssize_t n = PyTuple_GET_SIZE(result);
@@ -199,6 +228,9 @@ void check_read_write(const Bound& b, int count, PyObject* result) {
 void take_type(const Overload& o, Bound& b, PyObject* written) {
   const DType have = reinterpret_cast<TensorObject*>(written)->dtype;
   for (size_t i = 0; i < o.params.size(); ++i) {
+    if (PyUnicode_CompareWithASCIIString(o.params[i].name, "layout") == 0 && written == b.out && b.slots[i] != Py_None)
+      CHECK(Arg<Layout>::load(b.slots[i]) == Layout::Strided, Runtime,
+            "layout does not match layout of out parameter (torch.strided)");
     if (PyUnicode_CompareWithASCIIString(o.params[i].name, "dtype") != 0) continue;
     if (b.slots[i] == Py_None) {
       b.slots[i] = dtype_object(have);  // borrowed: types live for ever

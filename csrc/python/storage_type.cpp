@@ -424,7 +424,10 @@ Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat>
   const bool resized = !(self.sizes() == IntSpan(size));
   if (!resized && (!format || *format == MemoryFormat::Preserve)) return self;  // the strides stay, too
   Ints strides = contiguous_strides(size);
-  int64_t needed = checked_mul(checked_add(checked_numel(size), self->offset), self.item_size());
+  int64_t needed = checked_add(checked_numel(size), self->offset);
+  CHECK(!__builtin_mul_overflow(needed, self.item_size(), &needed), Runtime,
+        "Storage size calculation overflowed with sizes=", to_text(size), ": so many elements of ", self.item_size(),
+        " bytes cannot be counted in 64 bits");
   if (format && *format != MemoryFormat::Contiguous && *format != MemoryFormat::Preserve)
     strides = ops::strides_for(empty(size, self.dtype(), Device{DeviceType::Meta, -1}), *format);
   const int64_t had = self.storage()->bytes / self.item_size();

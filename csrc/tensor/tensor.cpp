@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tensor/cut.h"
 
@@ -80,7 +81,10 @@ std::string to_text(IntSpan sizes) {
   return s + "]";
 }
 
-int64_t checked_numel(IntSpan sizes) {
+namespace {
+
+// The product of sizes; nothing if it does not fit 64 bits.
+std::optional<int64_t> numel_of(IntSpan sizes) {
   CHECK(sizes.size() <= kMaxDims, Runtime, "a tensor can have at most ", kMaxDims, " dimensions, got ", sizes.size());
   int64_t n = 1;
   bool zero = false;
@@ -89,17 +93,47 @@ int64_t checked_numel(IntSpan sizes) {
     zero |= s == 0;
   }
   if (zero) return 0;
-  for (int64_t s : sizes) n = checked_mul(n, s);
+  for (int64_t s : sizes)
+    if (__builtin_mul_overflow(n, s, &n)) return std::nullopt;
   return n;
 }
 
-int64_t checked_extent(IntSpan sizes, IntSpan strides) {
-  int64_t last = 0;
+int64_t next_stride(int64_t stride, int64_t size) {
+  int64_t r;
+  CHECK(!__builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &r), Runtime,
+        "Stride calculation overflowed: ", stride, " times ", size, " does not fit 64 bits");
+  return r;
+}
+
+[[noreturn]] void fail_storage_size(IntSpan sizes, const IntSpan* strides, DType dtype) {
+  fail(ErrorKind::Runtime, "Storage size calculation overflowed with sizes=", to_text(sizes),
+       strides ? " and strides=" + to_text(*strides) : "", ": so many elements of ", itemsize(dtype),
+       " bytes cannot be counted in 64 bits");
+}
+
+}  // namespace
+
+int64_t checked_numel(IntSpan sizes) {
+  std::optional<int64_t> n = numel_of(sizes);
+  CHECK(n, Runtime, "numel: integer multiplication overflow: the number of elements of sizes ", to_text(sizes),
+        " does not fit 64 bits");
+  return *n;
+}
+
+static std::optional<int64_t> extent_of(IntSpan sizes, IntSpan strides) {
+  int64_t last = 1, step;
   for (int64_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) return 0;
-    last = checked_add(last, checked_mul(sizes[i] - 1, strides[i]));
+    if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last))
+      return std::nullopt;
   }
-  return checked_add(last, 1);
+  return last;
+}
+int64_t checked_extent(IntSpan sizes, IntSpan strides) {
+  std::optional<int64_t> extent = extent_of(sizes, strides);
+  CHECK(extent, Runtime, "Storage size calculation overflowed with sizes=", to_text(sizes),
+        " and strides=", to_text(strides), ": the last element's place does not fit 64 bits");
+  return *extent;
 }
 
 Ints contiguous_strides(IntSpan sizes) {
@@ -107,7 +141,7 @@ Ints contiguous_strides(IntSpan sizes) {
   int64_t step = 1;
   for (int64_t i = sizes.size() - 1; i >= 0; --i) {
     strides[i] = step;
-    step = checked_mul(step, std::max<int64_t>(sizes[i], 1));
+    if (i) step = next_stride(step, sizes[i]);
   }
   return strides;
 }
@@ -174,7 +208,7 @@ Ints result_strides(IntSpan sizes, const IntSpan* operands, int count) {
   int64_t step = 1;
   for (int64_t d : order) {
     strides[d] = step;
-    step = checked_mul(step, std::max<int64_t>(sizes[d], 1));
+    step = next_stride(step, sizes[d]);
   }
   return strides;
 }
@@ -197,8 +231,11 @@ void set_geometry(TensorObject* t, IntSpan sizes, IntSpan strides, int64_t offse
 }
 
 Tensor empty(IntSpan sizes, DType dtype, Device device) {
-  int64_t numel = checked_numel(sizes);
-  Tensor t = make(g_tensor_type, Storage::make(checked_mul(numel, itemsize(dtype)), device), dtype, device);
+  std::optional<int64_t> numel = numel_of(sizes);
+  int64_t bytes;
+  if (!numel || __builtin_mul_overflow(*numel, itemsize(dtype), &bytes)) fail_storage_size(sizes, nullptr, dtype);
+  if (*numel == 0) contiguous_strides(sizes);  // strides can overflow although there is no element
+  Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype, device);
   make_room(t.get(), sizes.size());
   int64_t step = 1;
   int64_t* strides = t->sizes + t->ndim;
@@ -207,7 +244,7 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
     strides[i] = step;
     step *= sizes[i] > 1 ? sizes[i] : 1;
   }
-  t->numel = numel;
+  t->numel = *numel;
   t->contiguous = true;
   return t;
 }
@@ -215,11 +252,13 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
 Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
   CHECK(sizes.size() == strides.size(), Runtime, "dimensionality of sizes (", sizes.size(),
         ") must match dimensionality of strides (", strides.size(), ")");
-  checked_numel(sizes);
   for (int64_t s : strides)
     CHECK(s >= 0, Runtime,
           "as_strided: Negative strides are not supported at the moment, got strides: ", to_text(strides));
-  int64_t bytes = checked_mul(checked_extent(sizes, strides), itemsize(dtype));
+  int64_t bytes = 0;
+  std::optional<int64_t> numel = numel_of(sizes), extent = extent_of(sizes, strides);
+  if (!numel || !extent || __builtin_mul_overflow(*extent, itemsize(dtype), &bytes))
+    fail_storage_size(sizes, &strides, dtype);
   Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype, device);
   set_geometry(t.get(), sizes, strides, 0);
   return t;

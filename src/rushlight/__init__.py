@@ -81,6 +81,8 @@ def __getattr__(name: str) -> "_Any":
     home = find(name)
     if home:
         found = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+        if name == "Storage":  # which class it is follows the default dtype
+            return found
         return globals().setdefault(name, found)  # the next time there is nothing to look for
     if (not name.startswith("__") or name in ("__config__", "__future__")) and importlib.util.find_spec(
         f"{__name__}.{name}"

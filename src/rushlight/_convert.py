@@ -314,6 +314,11 @@ def _legacy(dtype, args, kwargs, any_type=False):
     first = args[0]
     if len(args) == 1:
         if isinstance(first, Tensor):
+            if wanted is not None:
+                raise RuntimeError(
+                    "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported: "
+                    "write tensor.to(device), or torch.as_tensor(tensor, device=device)"
+                )
             if not any_type and first.dtype is not dtype:
                 raise TypeError(f"expected {dtype} (got {first.dtype})")
             return first.detach()
@@ -323,6 +328,11 @@ def _legacy(dtype, args, kwargs, any_type=False):
             return _ops["empty"](first, dtype=dtype)
         if not isinstance(first, int):
             return _ops["tensor"](first, dtype=dtype)
+    elif not isinstance(first, int | Tensor):
+        raise TypeError(
+            f"new() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)}); "
+            "sizes are integers, data is one sequence"
+        )
     return _ops["empty"](args, dtype=dtype)
 
 
@@ -369,9 +379,11 @@ _tensor_classes = set(_types.values())
 
 def set_default_dtype(d):
     """The type of new float tensors from now on."""
-    if d.is_floating_point and d.itemsize == 1:
+    if d in (_C.qint8, _C.quint8, _C.qint32, _C.quint4x2, _C.quint2x4) or (
+        d.is_floating_point and d.itemsize == 1
+    ):
         raise TypeError(
-            f"only floating-point types with arithmetic are supported as the default type, not {d}"
+            f"only floating-point types are supported as the default type, those with arithmetic, not {d}"
         )
     _ops["_set_default_dtype"](d)
 

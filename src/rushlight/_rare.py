@@ -186,7 +186,9 @@ def from_file(
 
 def _removed(name, instead):
     def removed(*args, **kwargs):
-        raise RuntimeError(f"torch.{name} was removed from PyTorch: use torch.{instead}")
+        raise RuntimeError(
+            f"torch.{name}: This function was deprecated since version 1.9 and is now removed: use torch.{instead}"
+        )
 
     removed.__name__ = removed.__qualname__ = name
     return removed
@@ -262,19 +264,6 @@ FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleTyp
 )
 
 
-def _test_parallel_materialize(input, num_parallel, skip_first=False):
-    """Asks for a tensor's memory from several threads at once; a lazy clone gets its own once."""
-    import threading
-
-    threads = [threading.Thread(target=input.data_ptr) for _ in range(skip_first, num_parallel)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return input
-
-
-Storage = rl.storage.FloatStorage
 StorageBase = rl.storage.StorageBase
 Stream, Event = rl.cpu.Stream, rl.cpu.Event
 Future = rl.futures.Future

@@ -175,7 +175,9 @@ def _argument(text, kwarg_only, is_result=False):
     if kind in ("int64_t", "double"):
         use = "Use `SymInt` or `int`" if kind == "int64_t" else "Use `float`"
         raise RuntimeError(f"{kind} is no type of schemas: {use} in the argument {text.strip()!r}")
-    if kind not in _TYPES and not kind.startswith("__torch__"):
+    if kind == "None" and is_result:
+        kind = "NoneType"
+    elif kind not in _TYPES and not kind.startswith("__torch__"):
         raise RuntimeError(f"unknown type specifier: {kind!r} in the argument {text.strip()!r} of a schema")
     if not name and not is_result:
         raise RuntimeError(f"the argument {text.strip()!r} of a schema has no name")

@@ -268,6 +268,8 @@ def __getattr__(name):
     if name in _TYPED or name.endswith("Storage"):
         from rushlight import _typed_storage as typed
 
+        if name == "Storage":
+            return getattr(typed, typed._dtype_to_storage_type_map()[rl.get_default_dtype()])
         if hasattr(typed, name):
             return getattr(typed, name)
     return _missing(name)

@@ -131,3 +131,11 @@ def test_empty_and_other_ranks():
     assert nn.Conv2d(4, 2, 3)(picture(4, 6, 6)).shape == (2, 4, 4)
     assert F.relu(picture(2, 4, 6, 6).to(memory_format=LAST).to("meta")).stride() == (144, 1, 24, 4)
     assert nn.Conv2d(4, 2, 3, device="meta")(rl.empty(2, 4, 6, 6, device="meta")).shape == (2, 2, 4, 4)
+
+
+def test_batch_norm_of_a_picture_whose_channels_are_last_by_strides_alone():
+    x = rl.arange(6.0).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)  # the width's stride counts for nothing
+    layer = rl.nn.BatchNorm2d(2).eval()
+    y = layer(x)
+    assert y.is_contiguous(memory_format=rl.channels_last)
+    assert rl.equal(y, layer(x.contiguous()))

@@ -59,7 +59,7 @@ def test_from_parts():
         (([0, 1, 3], [0, 1]), r"crow_indices\[..., -1\] == nnz"),
         (([1, 1, 2], [0, 1]), r"crow_indices\[..., 0\] == 0"),
         (([0, 1, 2], [0, 7]), "0 <= col_indices < ncols"),
-        (([0, 1], [0, 1]), "must be equal to the number of rows"),
+        (([0, 1], [0, 1]), "must be equal to the number of row blocks"),
     ):
         with pytest.raises(RuntimeError, match=text):
             rl.sparse_bsr_tensor(*parts, rl.ones(2, 2, 2), (4, 4))

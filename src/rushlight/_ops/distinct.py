@@ -119,13 +119,15 @@ def isin(
     return found.logical_not() if invert else found
 
 
-@op(method=True, out=True)
+@op(method=True, out="exact")
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """How many elements (or how much weight) fall between neighbouring edges; the last part is closed."""
     if not input.is_floating_point():
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
     if isinstance(bins, _C.Tensor) and range is not None:
-        raise TypeError("histogram(): range is only used when bins is an integer")
+        raise TypeError(
+            "histogram() received an invalid combination of arguments: range is only used when bins is an integer"
+        )
     if isinstance(bins, _C.Tensor) and bins.dtype != input.dtype:
         raise RuntimeError(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
@@ -135,7 +137,9 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     if weight is not None:
         if tuple(weight.shape) != tuple(input.shape):
             raise RuntimeError(
-                "histogramdd(): if weight tensor is provided it should have the same shape as the input"
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                "excluding its innermost dimension (of size 1, which every element of histogram's input counts as): "
+                f"got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
             )
         weight = weight.reshape(-1)
     hist, edges = _histogramdd("histogram", flat, [bins], range, weight, density)
@@ -185,9 +189,13 @@ def _histogramdd(name, points, bins, range, weight, density):
     edges = []
     for d, b in enumerate(bins):
         if isinstance(b, _C.Tensor):
-            if b.dim() != 1 or b.numel() < 1:
+            if b.dim() != 1:
                 raise RuntimeError(
                     f"torch.{name}: bins tensor should have one dimension, but got {b.dim()} dimensions"
+                )
+            if b.numel() < 1:
+                raise RuntimeError(
+                    f"torch.{name}: bins tensor should have at least 1 element, but got 0 elements for dimension {d}"
                 )
             if b.dtype != dtype:
                 raise RuntimeError(

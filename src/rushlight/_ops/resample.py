@@ -28,7 +28,8 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
 
 def _of_rank(name, rank):
     def sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-        if input.dim() != rank:
+        # Whether grid and input belong together comes first, and grid_sample says it.
+        if input.dim() != rank and 0 < grid.dim() == input.dim() and grid.size(0) == input.size(0):
             raise RuntimeError(f"{name}(): expected {rank}D input, got sizes {list(input.shape)}")
         return _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corners)
 

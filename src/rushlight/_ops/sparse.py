@@ -7,11 +7,17 @@ from .._compose import op
 @op(method=True)
 def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """The nonzero entries as a sparse tensor: by coordinates, or in the layout that is named."""
-    from ..sparse import _compressed, _coo
+    from ..sparse import _coo, _layouts
 
     if layout is None or layout is _C.sparse_coo:
+        if blocksize is not None:
+            _layouts.block_of(blocksize, "dense_to_sparse")
+        if dense_dim is not None and sparse_dim is None:
+            sparse_dim = input.dim() - dense_dim
         return _coo.to_sparse(input, sparse_dim)
-    return _compressed.converted(input, layout, blocksize, dense_dim)
+    if sparse_dim is not None:
+        raise TypeError(f"to_sparse(): sparse_dim is for coordinates, not for {layout}: give dense_dim")
+    return input if layout is _C.strided else _layouts.converted(input, layout, blocksize, dense_dim)
 
 
 @op(method=True)
@@ -158,7 +164,7 @@ def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=Fal
     """Row and column of each entry of a compressed matrix, after its number in a batch of them."""
     kind = _C.int32 if out_int32 else _C.int64
     counts = (crow_indices[..., 1:] - crow_indices[..., :-1]).to(_C.int64)
-    batch, rows = counts.reshape(-1, counts.shape[-1]).shape
+    batch, rows = crow_indices.shape[:-1].numel() if crow_indices.dim() > 1 else 1, counts.shape[-1]
     rows = _C.ops["arange"](rows).repeat(batch).repeat_interleave(counts.reshape(-1))
     pair = [rows.to(kind), col_indices.reshape(-1).to(kind)]
     if crow_indices.dim() > 1:

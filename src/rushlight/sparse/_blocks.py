@@ -75,6 +75,11 @@ _OF_VALUES = frozenset(
         "imag",
     ]
 )
+# Answered as for coordinates.
+_SHARED = frozenset(
+    ["to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "__setitem__", "to_sparse",
+     "untyped_storage", "is_same_size", "sparse_mask", "to_dense", "new_zeros", "new_empty"]
+)  # fmt: skip
 
 
 class SparseBlockTensor(SparseCompressedTensor):
@@ -106,12 +111,19 @@ class SparseBlockTensor(SparseCompressedTensor):
             return func(args[0]._entries, **kwargs)
         if name in ("allclose", "equal"):
             return func(*[a.to_dense() if isinstance(a, cls) else a for a in args], **kwargs)
+        if name.endswith("_") and name[:-1] in _OF_VALUES:
+            mine = args[0]
+            return _functions.written(mine, getattr(rl.Tensor, name[:-1])(*args, **kwargs))
         if name == "copy_":
             return _functions.copy_(*args)
         if name == "_run_backward":
             return _functions.run_backward(*args)
+        if name in ("ones_like", "rand_like", "randn_like", "full_like"):
+            return args[0]._with(func(args[0]._entries, *args[1:], **kwargs))
         if name in ("zeros_like", "empty_like"):
             mine = args[0]
+            if kwargs.get("layout") is rl.strided:
+                return func(mine.to_dense(), **kwargs)
             if kwargs.get("layout") not in (None, mine._layout):
                 raise RuntimeError(
                     f"{name} with different sparse layout is not supported (self is {mine._layout})"
@@ -120,8 +132,15 @@ class SparseBlockTensor(SparseCompressedTensor):
             return assemble(mine._layout, *empty, mine.shape)
         if name in ("t", "_T", "transpose", "mT", "_mT"):
             return _transposed(args[0], *args[1:])
-        if name in ("select", "__getitem__") or name.startswith("to_sparse"):
-            return func(args[0].to_sparse(), *args[1:], **kwargs)
+        if name in ("select", "select_copy"):
+            return _selected(*args, **kwargs)
+        if name == "__getitem__":
+            return _item(*args)
+        if name in _SHARED:
+            return _functions.HANDLERS[name](*args, **kwargs)
+        if isinstance(kwargs.get("out"), rl.Tensor):
+            out = kwargs.pop("out")
+            return out.copy_(func(*args, **kwargs))
         if name in ("mm", "matmul", "__matmul__", "mv", "addmm", "addmv", "bmm", "linear", "baddbmm"):
             plain = [_for_products(a) if isinstance(a, cls) else a for a in args]
             return func(*plain, **kwargs)
@@ -173,12 +192,13 @@ class SparseBlockTensor(SparseCompressedTensor):
     def _whole(self):
         """values, and for each its batch, row and column of blocks."""
         batch = self._starts.shape[:-1]
-        starts = self._starts.reshape(-1, self._starts.size(-1)).to(rl.int64)
-        others = self._others.reshape(starts.size(0), -1).to(rl.int64)
+        count, nnz = batch.numel() if batch else 1, self._nnz()  # -1 means nothing where there is nothing
+        starts = self._starts.reshape(count, self._starts.size(-1)).to(rl.int64)
+        others = self._others.reshape(count, nnz).to(rl.int64)
         counts = (starts[:, 1:] - starts[:, :-1]).reshape(-1)
         own = rl.repeat_interleave(rl.arange(counts.numel()) % max(starts.size(1) - 1, 1), counts)
         item = rl.arange(starts.size(0)).repeat_interleave(others.size(1))
-        entries = self._entries.reshape(-1, *self._entries.shape[len(batch) + 1 :])
+        entries = self._entries.reshape(count * nnz, *self._entries.shape[len(batch) + 1 :])
         by_rows, blocks = KINDS[self._layout]
         if not blocks:
             entries = entries.reshape(entries.size(0), 1, 1, *entries.shape[1:])
@@ -199,21 +219,22 @@ class SparseBlockTensor(SparseCompressedTensor):
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         """The same entries as coordinates, or in another layout."""
-        if layout is self._layout and (blocksize is None or tuple(blocksize) == self._block()):
-            return self
         if layout is not None and layout is not rl.sparse_coo:
-            return from_dense(self.to_dense(), layout, blocksize, self.dense_dim())
+            from rushlight.sparse._layouts import converted
+
+            return converted(self, layout, blocksize, dense_dim)
+        _text.check_sparse_dim(self, sparse_dim, 2)
         entries, item, row, column = self._whole()
         high, wide = self._block()
         down, across = rl.arange(high).repeat_interleave(wide), rl.arange(wide).repeat(high)
-        row = (row.unsqueeze(1) * high + down).reshape(-1)
-        column = (column.unsqueeze(1) * wide + across).reshape(-1)
+        row = (row.unsqueeze(1) * high + down).flatten()
+        column = (column.unsqueeze(1) * wide + across).flatten()
         places = [row, column]
         item = item.repeat_interleave(high * wide)
         for size in reversed(self.shape[: self._batch()]):
             places.insert(0, item % size)
             item = item // size
-        values = entries.reshape(-1, *entries.shape[3:])
+        values = entries.reshape(row.numel(), *entries.shape[3:])
         in_order = KINDS[self._layout] == (True, False)
         return make(rl.stack(places), values, self.shape, in_order)
 
@@ -244,20 +265,69 @@ def assemble(layout, starts, others, values, size):
     return tensor
 
 
+def _selected(a, dim, index):
+    """One of a batch in its own layout; a row or column of one matrix as coordinates."""
+    b, dim = a._batch(), range(a.dim())[dim]
+    if dim >= b:
+        if b and dim < b + 2:
+            raise RuntimeError(
+                "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
+            )
+        return a.to_sparse().coalesce().select(dim, index)
+    if not -a.size(dim) <= index < a.size(dim):
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(a.shape)} at dimension {dim}"
+        )
+    parts = [x.select(dim, index) for x in (a._starts, a._others, a._entries)]
+    return smallest(a._layout, *parts, (*a.shape[:dim], *a.shape[dim + 1 :]))
+
+
+def smallest(layout, starts, others, values, size):
+    """Parts that fit, as the class that serves them."""
+    result = assemble(layout, starts, others, values, size)
+    if KINDS[layout][1] or len(size) > 2:
+        return result
+    from rushlight.sparse._compressed import _assemble, class_of
+
+    _, _, row, column = result._whole()
+    return _assemble(class_of(layout), starts, rl.stack([row, column]), values, size)
+
+
+def _item(a, index):
+    parts = index if isinstance(index, tuple) else (index,)
+    if all(type(part) is int for part in parts) and len(parts) <= a.dim():
+        for part in parts:
+            a = a.select(0, part)
+        return a
+    return a.to_sparse()[index]
+
+
 def _transposed(a, dim0=-2, dim1=-1):
+    if a.dense_dim():
+        raise RuntimeError(
+            "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported: transpose coordinates, "
+            "x.to_sparse(), instead"
+        )
     b = a._batch()
     dims = {d % a.dim() for d in (dim0, dim1)}
     if len(dims) == 1:
-        return a
+        return assemble(a._layout, a._starts, a._others, a._entries.view_as(a._entries), a.shape)._seen_from(
+            a
+        )
     if max(dims) < b:
         first, second = dims
         parts = (x.transpose(first, second) for x in (a._starts, a._others, a._entries))
         size = list(a.shape)
         size[first], size[second] = size[second], size[first]
-        return assemble(a._layout, *parts, size)
+        return assemble(a._layout, *parts, size)._seen_from(a)
     if dims != {b, b + 1}:
+        kinds = [
+            f"{d}({('Batch', 'Sparse', 'Dense')[(d >= b) + (d >= b + 2)]})"
+            for d in (dim0 % a.dim(), dim1 % a.dim())
+        ]
         raise RuntimeError(
-            "transpose(): can only transpose rows and columns for compressed sparse tensors, or batch dimensions."
+            "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+            f"{kinds[0]} and {kinds[1]}"
         )
     others = {
         rl.sparse_csr: rl.sparse_csc,
@@ -265,9 +335,9 @@ def _transposed(a, dim0=-2, dim1=-1):
         rl.sparse_bsr: rl.sparse_bsc,
         rl.sparse_bsc: rl.sparse_bsr,
     }
-    values = a._entries.transpose(b + 1, b + 2) if KINDS[a._layout][1] else a._entries
+    values = a._entries.transpose(b + 1, b + 2) if KINDS[a._layout][1] else a._entries.view_as(a._entries)
     size = (*a.shape[:b], a.shape[b + 1], a.shape[b], *a.shape[b + 2 :])
-    return assemble(others[a._layout], a._starts, a._others, values, size)
+    return assemble(others[a._layout], a._starts, a._others, values, size)._seen_from(a)
 
 
 def _for_products(a):
@@ -280,104 +350,56 @@ def from_dense(dense, layout, blocksize=None, dense_dim=0):
     """The nonzero entries, or blocks with one, of a dense tensor."""
     by_rows, blocks = KINDS[layout]
     dense_dim = dense_dim or 0
+    name = f"dense_to_{str(layout).rpartition('.')[2]}"
+    if dense.dim() < 2:
+        raise RuntimeError(
+            f"{name}: expected at least 2 dimensions, of rows and columns, got a tensor of {dense.dim()}"
+        )
     b = dense.dim() - 2 - dense_dim
-    if b < 0:
+    if b < 0 or dense_dim < 0:
         raise RuntimeError(
-            f"to_sparse for Strided to {_text.LAYOUTS[layout]} conversion requires at least 2 sparse dimensions, got "
-            f"input of {dense.dim()} dimensions with dense_dim={dense_dim}"
+            f"{name}: dense_dim argument must be in [0,{dense.dim() - 2}] range, but {dense_dim} is given"
         )
-    if isinstance(blocksize, int):
-        blocksize = (blocksize, blocksize)
-    if blocks and (blocksize is None or len(blocksize) != 2):
-        raise RuntimeError(
-            f"to_sparse with {_text.LAYOUTS[layout]} layout requires a blocksize of two numbers"
-        )
+    if blocks:
+        from rushlight.sparse._layouts import block_of
+
+        blocksize = block_of(blocksize, name)
     high, wide = blocksize if blocks else (1, 1)
     rows, columns = dense.shape[b : b + 2]
-    if high <= 0 or wide <= 0 or rows % high or columns % wide:
+    if rows % high or columns % wide:
         raise RuntimeError(
-            f"dense_to_{str(layout).rpartition('.')[2]}: tensor sparse size ({rows},{columns}) must be divisible by given "
-            f"blocksize ({high},{wide})"
+            f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({high},{wide})"
         )
     batch, rest = dense.shape[:b], dense.shape[b + 2 :]
     count = batch.numel() if b else 1
+    if count == 0:
+        raise RuntimeError(
+            f"to_{str(layout).rpartition('.')[2]}: Expected product of batch dimensions to be non-zero."
+        )
     whole = dense.reshape(count, rows // high, high, columns // wide, wide, *rest)
     whole = whole.permute(0, 1, 3, 2, 4, *range(5, whole.dim()))
-    filled = (whole.detach() != 0).reshape(*whole.shape[:3], -1).any(-1)
+    filled = (whole.detach() != 0).flatten(3).any(-1)
     if not by_rows:
         filled = filled.transpose(1, 2)
     per_item = filled.sum((1, 2))
     if count > 1 and bool((per_item != per_item[0]).any()):
         raise RuntimeError("Expect the same number of specified elements per batch.")
-    item, own, others = filled.nonzero().unbind(1)
+    item, own, others = filled.nonzero().t().contiguous()
     values = whole[(item, own, others) if by_rows else (item, others, own)]
     nnz = int(per_item[0]) if count else 0
     starts = rl.cat([filled.new_zeros((count, 1), dtype=rl.int64), filled.sum(2).cumsum(1)], 1)
     if not blocks:
         values = values.reshape(values.size(0), *rest)
     shape = tuple(values.shape[1:])
+    if not blocks and dense.dim() == 2:
+        from rushlight.sparse._compressed import _assemble, class_of
+
+        places = rl.stack((own, others) if by_rows else (others, own))
+        return _assemble(class_of(layout), starts.reshape(-1), places, values, dense.shape)
     return assemble(
         layout,
-        starts.reshape(*batch, -1),
+        starts.reshape(*batch, starts.size(1)),
         others.reshape(*batch, nnz),
         values.reshape(*batch, nnz, *shape),
         dense.shape,
     )
-
-
-def build(layout, starts, others, values, size):
-    """A tensor of parts that a program gives: checked."""
-    by_rows, blocks = KINDS[layout]
-    first, second = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
-    if starts.dim() != others.dim():
-        raise RuntimeError(
-            f"number of dimensions of {first} and {second} must be the same but got {starts.dim()} and {others.dim()}"
-        )
-    b = starts.dim() - 1
-    block = 2 if blocks else 0
-    if values.dim() < b + 1 + block:
-        raise RuntimeError(
-            f"values must have dimensionality > sum of batch and block dimensionalities (={b} + {block}) but got "
-            f"{values.dim()}"
-        )
-    high, wide = values.shape[b + 1 : b + 3] if blocks else (1, 1)
-    if starts.shape[:-1] != others.shape[:-1] or others.shape != values.shape[: b + 1]:
-        raise RuntimeError(
-            f"all batch dimensions of {first}, {second} and values must be equal, and nnz too, but got "
-            f"{tuple(starts.shape)}, {tuple(others.shape)} and {tuple(values.shape)}"
-        )
-    along = starts.size(-1) - 1
-    if size is None:
-        across = int(others.max()) + 1 if others.numel() else 0
-        sparse = (along * high, across * wide) if by_rows else (across * high, along * wide)
-        size = (*starts.shape[:-1], *sparse, *values.shape[b + 1 + block :])
-    size = tuple(int(n) for n in size)
-    if len(size) != b + 2 + values.dim() - b - 1 - block:
-        raise RuntimeError(
-            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={b} + 2 + "
-            f"{values.dim() - b - 1 - block}) but got {len(size)}"
-        )
-    rows, columns = size[b : b + 2]
-    if rows % high or columns % wide:
-        raise RuntimeError(f"tensor shape[{b}:{b + 2}] must be divisible by blocksize ({high}, {wide})")
-    groups, limit = (rows // high, columns // wide) if by_rows else (columns // wide, rows // high)
-    if along != groups:
-        raise RuntimeError(
-            f"{first}.shape[-1] must be equal to the number of {'rows' if by_rows else 'columns'} + 1 "
-            f"(={groups + 1}) but got {along + 1}"
-        )
-    if starts.numel():
-        if bool((starts[..., 0] != 0).any()):
-            raise RuntimeError(f"`{first}[..., 0] == 0` is not satisfied.")
-        if bool((starts[..., -1] != others.size(-1)).any()):
-            raise RuntimeError(f"`{first}[..., -1] == nnz` is not satisfied.")
-        if along and bool((starts[..., 1:] < starts[..., :-1]).any()):
-            raise RuntimeError(f"`0 <= {first}[..., 1:] - {first}[..., :-1]` is not satisfied.")
-    if others.numel() and (int(others.min()) < 0 or int(others.max()) >= limit):
-        raise RuntimeError(f"`0 <= {second} < {'ncols' if by_rows else 'nrows'}` is not satisfied.")
-    return assemble(layout, starts, others, values, size)
-
-
-def _validate_sparse_compressed_tensor_args(compressed_indices, plain_indices, values, size, layout):
-    """Raises where the parts do not make a compressed tensor."""
-    build(layout, compressed_indices, plain_indices, values, size)

@@ -195,6 +195,19 @@ class SparseTensor(Tensor):
     def row_indices(self):
         _text.refuse("row_indices", "column compressed ", self)
 
+    @property
+    def _base(self):
+        return self.__dict__.get("_seen")
+
+    def _is_view(self):
+        return self._base is not None
+
+    def _seen_from(self, base):
+        """Marks a tensor that shares its entries with another one."""
+        if self is not base:
+            self._seen = base if base._base is None else base._base
+        return self
+
     def _with(self, entries):
         """Other values at the same places."""
         result = make(self._places, entries, self.shape, self._coalesced)
@@ -246,8 +259,9 @@ class SparseTensor(Tensor):
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         if layout is None or layout is rl.sparse_coo:
+            _text.check_sparse_dim(self, sparse_dim, self.sparse_dim())
             return self
-        from rushlight.sparse._compressed import converted
+        from rushlight.sparse._layouts import converted
 
         return converted(self, layout, blocksize, dense_dim)
 
@@ -272,6 +286,12 @@ class SparseTensor(Tensor):
 
     def item(self):
         return self.to_dense().item()
+
+    def new(self, *args, **kwargs):
+        """A tensor of coordinates: of indices and values, or by sizes without entries."""
+        from rushlight.sparse._functions import new
+
+        return new(self, *args, **kwargs)
 
     def __bool__(self):
         return bool(self.to_dense())
@@ -448,3 +468,8 @@ def to_sparse(dense, sparse_dim=None):
         return make(rl.empty((0, 1), dtype=rl.int64), dense.unsqueeze(0), dense.shape, True)
     places = where.t().contiguous()
     return make(places, dense[tuple(places)], dense.shape, True)
+
+
+def _validate_sparse_coo_tensor_args(indices, values, size, is_coalesced=None, check_pinning=None):
+    """Raises where the parts do not make a tensor of coordinates."""
+    sparse_coo_tensor(indices, values, size, check_invariants=True, is_coalesced=is_coalesced)

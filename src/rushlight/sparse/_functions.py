@@ -2,6 +2,7 @@
 
 import rushlight as rl
 from rushlight._tensor import CASTS
+from rushlight.sparse import _text
 from rushlight.sparse._backward import run_backward
 from rushlight.sparse._coo import SparseTensor, make
 
@@ -28,7 +29,12 @@ def _at(dense, sparse):
 @handles("add")
 def add(a, b, *, alpha=1):
     if is_sparse(a) and is_sparse(b):
+        layout = a.layout
         a, b = a.to_sparse(), b.to_sparse()
+        if a.shape != b.shape and layout is not rl.sparse_coo:
+            raise RuntimeError(
+                f"torch.add: Expected input tensors to have the same shape, but got {list(a.shape)} and {list(b.shape)}"
+            )
         if a.shape != b.shape:
             raise RuntimeError(
                 f"add: expected sizes of 'self' and 'other' to match, but {a.shape} != {b.shape}"
@@ -64,7 +70,7 @@ def radd(a, b):
     return add(b, a)
 
 
-@handles("sub")
+@handles("sub", "subtract")
 def sub(a, b, *, alpha=1):
     return add(a, b, alpha=-alpha)
 
@@ -73,7 +79,7 @@ def sub(a, b, *, alpha=1):
 def add_(a, b, *, alpha=1):
     if not is_sparse(a):
         return a.index_put_(tuple(b._places), (alpha * b._entries).to(a.dtype), accumulate=True)
-    return _become(a, add(a, b, alpha=alpha))
+    return written(a, add(a, b, alpha=alpha))
 
 
 @handles("sub_")
@@ -106,7 +112,8 @@ def in_place(name):
 def _become(sparse, result):
     if sparse.layout is not result.layout:
         result = result.to_sparse(layout=sparse.layout)
-    sparse.__dict__.update({name: part for name, part in result.__dict__.items() if name != "_own_grad"})
+    kept = ("_own_grad", "_seen")
+    sparse.__dict__.update({name: part for name, part in result.__dict__.items() if name not in kept})
     return sparse
 
 
@@ -131,7 +138,7 @@ def _met(a, b):
     return result if layout is rl.sparse_coo else result.to_sparse(layout=layout)
 
 
-@handles("mul", "__rmul_op__")
+@handles("mul", "multiply", "__rmul_op__")
 def mul(a, b):
     if not is_sparse(a) or (is_sparse(b) and a.dim() == 0):
         a, b = b, a
@@ -143,11 +150,23 @@ def mul(a, b):
         a, b = a._summed(), b.to_dense()
     if isinstance(b, rl.Tensor) and b.dim() > 0:
         a = a._summed()
+        if rl.broadcast_shapes(a.shape, b.shape) != a.shape:
+            return _spread(a, b)
         return a._with(a._entries * _at(b, a))
     return a._with(a._entries * b)
 
 
-@handles("div")
+def _spread(a, b):
+    """a * b where the dense b is the larger one: the entries of `a` are repeated first."""
+    shape = rl.broadcast_shapes(a.shape, b.shape)
+    filled = a._with(rl.ones_like(a._entries, dtype=rl.bool)).to_dense().expand(shape)
+    places = filled.flatten(len(shape) - a.dense_dim()).any(-1) if a.dense_dim() else filled
+    places = places.nonzero().t()
+    entries = a.to_dense().expand(shape)[tuple(places)] * b.expand(shape)[tuple(places)]
+    return make(places, entries, shape, True)
+
+
+@handles("div", "true_divide", "divide")
 def div(a, b, *, rounding_mode=None):
     if not is_sparse(a) or is_sparse(b):
         raise RuntimeError(
@@ -168,16 +187,21 @@ def floor_divide(a, b):
     return div(a, b, rounding_mode="floor")
 
 
-@handles("mul_")
+@handles("floor_divide_")
+def floor_divide_(a, b):
+    return written(a, floor_divide(a, b))
+
+
+@handles("mul_", "multiply_")
 def mul_(a, b):
     if not is_sparse(a):
         return a.copy_(mul(a, b).to_dense())
-    return _become(a, mul(a, b))
+    return written(a, mul(a, b))
 
 
-@handles("div_")
+@handles("div_", "true_divide_", "divide_")
 def div_(a, b, *, rounding_mode=None):
-    return _become(a, div(a, b, rounding_mode=rounding_mode))
+    return written(a, div(a, b, rounding_mode=rounding_mode))
 
 
 def _elementwise(name):
@@ -238,6 +262,15 @@ for _name in (*CASTS, "cpu", "contiguous"):
     HANDLERS[_name] = (lambda name: lambda a, *args, **kwargs: a._with(getattr(a._entries, name)()))(_name)
 
 
+def wrapped(dim, count):
+    """A dimension counted from the front."""
+    if not -count <= dim < count:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], but got {dim})"
+        )
+    return dim % count
+
+
 def _check_sparse(name, input):
     """Functions of torch.sparse that work on entries take sparse tensors only."""
     if not isinstance(input, rl.Tensor):
@@ -255,7 +288,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     _check_sparse("sum", input)
     if dim is None or dim == ():
         return input._entries.sum(dtype=dtype)
-    dims = {d % input.dim() for d in ([dim] if isinstance(dim, int) else dim)}
+    dims = {wrapped(d, input.dim()) for d in ([dim] if isinstance(dim, int) else dim)}
     if keepdim:
         return input.to_dense().sum(tuple(dims), keepdim=True, dtype=dtype).to_sparse()
     kept = [d for d in range(input.sparse_dim()) if d not in dims]
@@ -268,22 +301,51 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
 
 
 @handles("norm", "vector_norm")
-def norm(input, p=2, *args, **kwargs):
-    if args or any(v is not None and v is not False for v in kwargs.values()):
-        raise NotImplementedError("norm of a sparse tensor along dimensions: call .to_dense() first")
+def norm(input, p=2, dim=None, keepdim=False, dtype=None, **kwargs):
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True: call .to_dense() first")
+    if (
+        dim is not None
+        and dim != ()
+        and sorted({d % input.dim() for d in ([dim] if isinstance(dim, int) else dim)})
+        != list(range(input.dim()))
+    ):
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions "
+            "of the input: call .to_dense() first"
+        )
+    if dtype is not None:
+        raise ValueError(
+            "dtype argument is not supported in frobenius norm of sparse tensors: convert with .to(dtype)"
+        )
     p = 2 if p in (None, "fro") else p
     return rl.linalg.vector_norm(input._summed()._entries, p)
 
 
 @handles("zeros_like")
-def zeros_like(a, *, dtype=None, memory_format=None, **kwargs):
+def zeros_like(a, *, dtype=None, layout=None, memory_format=None, **kwargs):
+    if layout is rl.strided:
+        return rl.zeros(a.shape, dtype=dtype or a.dtype)
     if memory_format is not None:
         raise RuntimeError("memory format option is only supported by strided tensors")
+    if layout not in (None, a.layout):
+        return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True).to_sparse(
+            layout=layout
+        )
     return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
+
+
+@handles("ones_like", "rand_like", "randn_like", "full_like")
+def filled_like(a, *args, **kwargs):
+    raise NotImplementedError(
+        "a tensor of coordinates filled like another is dense: write torch.ones(x.shape)"
+    )
 
 
 @handles("empty_like")
 def empty_like(a, *, dtype=None, layout=None, memory_format=None, **kwargs):
+    if layout is rl.strided:
+        return rl.empty(a.shape, dtype=dtype or a.dtype)
     if layout not in (None, a.layout):
         raise RuntimeError(
             f"empty_like with different sparse layout is not supported (self is {a.layout}, got {layout})"
@@ -305,14 +367,29 @@ def copy_(a, b, non_blocking=False):
 def _copy_compressed(a, b):
     """Compressed tensors are copied into others of their layout, shape and number of entries."""
     if a.layout is not b.layout:
-        raise RuntimeError("copy of sparse compressed tensors having different layouts is not supported.")
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self layout is "
+            f"{_text.LAYOUTS[a.layout]} and src layout is {_text.LAYOUTS[b.layout]}"
+        )
     if a._nnz() != b._nnz():
         raise RuntimeError(
-            "only sparse compressed tensors with the same number of specified elements are supported."
+            "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
         )
-    if a.shape != b.shape:
+    if a.dim() != b.dim():
         raise RuntimeError(
-            f"expected shapes of self and src to match, got {tuple(a.shape)} and {tuple(b.shape)}"
+            f"torch.copy_: expected equal numbers of dimensions, got {tuple(a.shape)} and {tuple(b.shape)}"
+        )
+    for d, (own, other) in enumerate(zip(a.shape, b.shape, strict=True)):
+        if own != other:
+            raise RuntimeError(
+                f"torch.copy_: expected shapes of self and src to match along dimension {d} for "
+                f"{_text.LAYOUTS[a.layout]} layout but the corresponding dimensions of self and src are {own} and {other}, "
+                "respectively."
+            )
+    if a._entries.shape != b._entries.shape:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. self and src "
+            f"values are of {tuple(a._entries.shape)} and {tuple(b._entries.shape)}"
         )
     return _become(a, b.to(a.dtype).clone())
 
@@ -335,7 +412,8 @@ def equal(a, b, *args, **kwargs):
 
 @handles("untyped_storage")
 def untyped_storage(a):
-    raise NotImplementedError("Cannot access storage of a sparse tensor: it has indices and values")
+    kind = "SparseTensorImpl" if a.layout is rl.sparse_coo else "SparseCsrTensorImpl"
+    raise NotImplementedError(f"Cannot access storage of {kind}: a sparse tensor has indices and values")
 
 
 @handles("is_coalesced")
@@ -352,7 +430,7 @@ def any_(a, *args, **kwargs):
 
 @handles("to_sparse_csr")
 def _to_csr(a, dense_dim=None):
-    return a.to_sparse(layout=rl.sparse_csr)
+    return a.to_sparse(layout=rl.sparse_csr, dense_dim=dense_dim)
 
 
 @handles("to_sparse_bsr")
@@ -367,12 +445,12 @@ def _to_bsc(a, blocksize, dense_dim=None):
 
 @handles("to_sparse_csc")
 def _to_csc(a, dense_dim=None):
-    return a.to_sparse(layout=rl.sparse_csc)
+    return a.to_sparse(layout=rl.sparse_csc, dense_dim=dense_dim)
 
 
 def _softmax(input, dim, dtype, log):
     a = input._summed()
-    entries, dim = a._entries if dtype is None else a._entries.to(dtype), dim % a.dim()
+    entries, dim = a._entries if dtype is None else a._entries.to(dtype), wrapped(dim, a.dim())
     if dim >= a.sparse_dim():
         over = dim - a.sparse_dim() + 1
         return a._with(entries.log_softmax(over) if log else entries.softmax(over))
@@ -403,3 +481,29 @@ def log_softmax(input, dim, *, dtype=None):
 for _name in ["sgd", "adam", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "rprop", "asgd"]:
     HANDLERS[f"{_name}_step"] = lambda *args, **kwargs: False
 HANDLERS.update(scale_=lambda *args: False, norms=lambda *args: (), total_norm=lambda *args: ())
+
+
+@handles("to_dense")
+def to_dense(a, dtype=None, *, masked_grad=None):
+    return a.to_dense(dtype, masked_grad=masked_grad)
+
+
+@handles("to_sparse")
+def to_sparse(a, *args, **kwargs):
+    return a.to_sparse(*args, **kwargs)
+
+
+def new(a, *args, device=None):
+    """A tensor of coordinates: of indices and values, or by sizes without entries."""
+    if args and isinstance(args[0], rl.Tensor):
+        return rl.sparse_coo_tensor(*args, dtype=a.dtype)
+    size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+    return rl.sparse_coo_tensor(tuple(size) or (0,), dtype=a.dtype)
+
+
+@handles("new_zeros", "new_empty")
+def new_zeros(a, *size, dtype=None, layout=None, requires_grad=False, **kwargs):
+    """A tensor without entries, of this one's layout unless told otherwise."""
+    size = kwargs.get("size", size)
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return rl.zeros(size, dtype=dtype or a.dtype, layout=layout or a.layout, requires_grad=requires_grad)

@@ -28,6 +28,11 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self):
         global _enabled
+        if self._before:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for context "
+                "nesting."
+            )
         self._before.append(_enabled)
         _enabled = self._wanted
 

@@ -22,6 +22,10 @@ def _checked(a, b):
     if a.dim() != 2 or b.dim() not in (1, 2) or any(is_sparse(x) and x.sparse_dim() != 2 for x in (a, b)):
         raise RuntimeError(f"mm: expected matrices, got sizes {tuple(a.shape)} and {tuple(b.shape)}")
     if a.size(1) != b.size(0):
+        if b.dim() == 1:
+            raise RuntimeError(
+                f"mv: expected self.size(-1) == vec.size(-1), got sizes {tuple(a.shape)} and {tuple(b.shape)}"
+            )
         raise RuntimeError(
             "mm: mat1 and mat2 shapes cannot be multiplied "
             f"({a.size(0)}x{a.size(1)} and {b.size(0)}x{b.shape[-1]})"
@@ -39,6 +43,12 @@ def mm(a, b, reduce="sum"):
             return rl.mm(a, b)
         return mm(t(b), a) if a.dim() == 1 else mm(t(b), a.t()).t()
     _checked(a, b)
+    if a.dtype is not b.dtype:
+        kinds = [x._entries._type_name() if is_sparse(x) else x._type_name() for x in (a, b)]
+        kinds = [kind[len("torch.") : -len("Tensor")] for kind in kinds]
+        raise RuntimeError(
+            f"mat1 dtype {kinds[0]} does not match mat2 dtype {kinds[1]}: expected scalar type {kinds[0]} but found {kinds[1]}"
+        )
     if is_sparse(b):
         product = _joined(a, b)
         return compress(product, type(a)) if isinstance(a, SparseCompressedTensor) else product
@@ -106,7 +116,7 @@ def bmm(a, b):
     wide = make(
         rl.stack([item * n + row, item * m + column]), a._entries, (batch * n, batch * m), a._coalesced
     )
-    return mm(wide, b.reshape(batch * m, -1)).view(batch, n, b.size(2))
+    return mm(wide, b.reshape(batch * m, b.size(2))).view(batch, n, b.size(2))
 
 
 @handles("hspmm", "hsmm")
@@ -182,6 +192,8 @@ def spdiags(diagonals, offsets, shape, layout=None):
         raise RuntimeError("Offset tensor contains duplicate values")
     if len(shape) != 2:
         raise RuntimeError("Output shape must be 2d")
+    if offsets.dtype is not rl.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.dtype}: call offsets.long()")
     rows_, columns_ = (int(n) for n in shape)
     columns = rl.arange(min(columns_, diagonals.size(1))).expand(offsets.numel(), -1)
     rows = columns - offsets.to(rl.int64).unsqueeze(1)

@@ -21,7 +21,7 @@ def transpose(a, dim0, dim1):
     if max(dim0, dim1) >= a.sparse_dim():
         raise RuntimeError("transpose: only sparse dimensions of a sparse tensor can be exchanged")
     if dim0 == dim1:
-        return a
+        return a._with(a._entries.view_as(a._entries))._seen_from(a)
     order = list(range(a.sparse_dim()))
     order[dim0], order[dim1] = dim1, dim0
     return permute(a, (*order, *range(a.sparse_dim(), n)))
@@ -29,7 +29,7 @@ def transpose(a, dim0, dim1):
 
 @handles("permute")
 def permute(a, *given, dims=None):
-    dims = given or (dims,)
+    dims = given if dims is None else (dims,)
     dims = [_dim(d, a.dim()) for d in (dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)]
     sparse = a.sparse_dim()
     if len(dims) != a.dim():
@@ -37,20 +37,22 @@ def permute(a, *given, dims=None):
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {a.dim()} is not equal to len(dims) = {len(dims)}"
         )
+    if len(set(dims)) != len(dims):
+        raise RuntimeError(f"permute(sparse_coo): duplicate dims are not allowed, got {dims}")
     if sorted(dims) != list(range(a.dim())) or any(d >= sparse for d in dims[:sparse]):
         raise RuntimeError(
             f"permute: {dims} is no order of {a.dim()} dimensions of which the first {sparse} are sparse"
         )
-    places = a._places[rl.tensor(dims[:sparse])]
+    places = a._places[rl.tensor(dims[:sparse], dtype=rl.int64)]
     entries = a._entries.permute(0, *(d - sparse + 1 for d in dims[sparse:]))
     size = [a.size(d) for d in dims]
     in_order = dims[:sparse] == list(range(sparse))
     if isinstance(a, SparseCompressedTensor):
         if in_order:
-            return a
+            return a._with(entries)._seen_from(a)
         kind = SparseCscTensor if isinstance(a, SparseCsrTensor) else SparseCsrTensor
-        return _assemble(kind, a._starts, places, entries, size)
-    return make(places, entries, size, a._coalesced and (in_order or a._nnz() < 2))
+        return _assemble(kind, a._starts, places, entries, size)._seen_from(a)
+    return make(places, entries, size, a._coalesced and (in_order or a._nnz() < 2))._seen_from(a)
 
 
 @handles("_mT")
@@ -111,6 +113,18 @@ def cat(tensors, dim=0):
     dim, at, places = _dim(dim, tensors[0].dim()), 0, []
     if dim >= tensors[0].sparse_dim():
         raise NotImplementedError("cat of sparse tensors along a dense dimension: call .to_dense() first")
+    first = tensors[0]
+    for i, x in enumerate(tensors):
+        if (x.sparse_dim(), x.dense_dim()) != (first.sparse_dim(), first.dense_dim()):
+            raise RuntimeError(
+                f"All tensors must have the same sparse_dim and dense_dim: {first.sparse_dim()}, {first.dense_dim()}, but "
+                f"tensor at position {i} has {x.sparse_dim()}, {x.dense_dim()}."
+            )
+        if any(d != dim and n != m for d, (n, m) in enumerate(zip(x.shape, first.shape, strict=True))):
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), but "
+                f"found shape: {list(x.shape)} at position {i}."
+            )
     for x in tensors:
         moved = x._places.clone()
         moved[dim] += at
@@ -148,7 +162,7 @@ def index_select(a, dim, index):
     return make(places, a._entries[of], size).coalesce()
 
 
-@handles("select")
+@handles("select", "select_copy")
 def select(a, dim, index):
     dim = _dim(dim, a.dim())
     if not -a.size(dim) <= index < a.size(dim):
@@ -163,8 +177,7 @@ def select(a, dim, index):
     if a.sparse_dim() == 1:
         return a._entries[here].sum(0, dtype=a.dtype)
     places = rl.cat([a._places[:dim], a._places[dim + 1 :]])[:, here]
-    in_order = a._coalesced and not isinstance(a, SparseCscTensor)
-    return make(places, a._entries[here], size, in_order)
+    return make(places, a._entries[here], size, a._coalesced)
 
 
 @handles("__getitem__")
@@ -192,6 +205,8 @@ def sparse_mask(a, mask):
             f"sparse_mask(): shapes of self and mask must match, got {a.shape} and {mask.shape}"
         )
     if not is_sparse(a):
+        if mask.layout is not rl.sparse_coo and hasattr(mask, "_whole"):
+            return _masked_parts(a, mask)
         return mask._with(a[tuple(mask._places)])
     # Entries of `a` at the places of the mask, 0 where there are none.
     own, wanted = a.to_sparse()._summed(), mask.to_sparse()._summed()
@@ -203,3 +218,39 @@ def sparse_mask(a, mask):
         hit = (key[near] == at).view(-1, *[1] * own.dense_dim())
         found = rl.where(hit, own._entries[near], own._entries.new_zeros(()))
     return wanted._with(found)
+
+
+def _masked_parts(a, mask):
+    """The elements of a dense tensor where a tensor of blocks, batches or dense entries has some."""
+    _, item, row, column = mask._whole()
+    b, (high, wide) = mask._batch(), mask._block()
+    rows, columns = mask.shape[b : b + 2]
+    whole = a.reshape(
+        a.shape[:b].numel() if b else 1, rows // high, high, columns // wide, wide, *a.shape[b + 2 :]
+    ).transpose(2, 3)
+    return mask._with(whole[item, row, column].reshape(mask._entries.shape))
+
+
+@handles("__setitem__")
+def setitem(a, index, value):
+    raise TypeError(
+        "Cannot assign to a sparse tensor: its entries are in .values(); or go by way of to_dense()"
+    )
+
+
+@handles("narrow_copy")
+def narrow_copy(a, dim, start, length):
+    """Part of a dimension."""
+    dim = _dim(dim, a.dim())
+    start = range(a.size(dim) + 1)[int(start)] if start >= 0 else a.size(dim) + int(start)
+    if start < 0 or length < 0 or start + length > a.size(dim):
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({a.size(dim)}).")
+    size = [*a.shape[:dim], length, *a.shape[dim + 1 :]]
+    if dim >= a.sparse_dim():
+        return make(
+            a._places, a._entries.narrow(dim - a.sparse_dim() + 1, start, length).clone(), size, a._coalesced
+        )
+    here = ((a._places[dim] >= start) & (a._places[dim] < start + length)).nonzero().squeeze(1)
+    places = a._places[:, here]
+    places[dim] -= start
+    return make(places, a._entries[here], size, a._coalesced)

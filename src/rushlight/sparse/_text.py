@@ -45,3 +45,13 @@ def layout_name(sparse):
 def refuse(name, wanted, sparse):
     """The error of a part that another layout has: `crow_indices` of coordinates, say."""
     raise RuntimeError(f"{name} expected sparse {wanted}tensor layout but got {layout_name(sparse)}")
+
+
+def check_sparse_dim(sparse, asked, own):
+    """Coordinates of a sparse tensor have as many sparse dimensions as it has."""
+    if asked is not None and asked != own:
+        wanted = "self.sparse_dim()" if sparse.layout is rl.sparse_coo else own
+        raise RuntimeError(
+            f"to_sparse: conversion from {layout_name(sparse)} to Sparse with sparse_dim argument !={wanted} is not "
+            "supported: go by way of to_dense()"
+        )

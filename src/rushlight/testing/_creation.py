@@ -94,7 +94,11 @@ def make_tensor(
     if kind == "float":
         wide = rl.float32 if dtype.itemsize == 1 else dtype  # nothing is drawn in eight bits
         result = rl.empty(full, dtype=wide, device=device)
-        (rl.view_as_real(result) if dtype.is_complex else result).uniform_(low, high)
+        drawn = rl.view_as_real(result) if dtype.is_complex else result
+        if high - low > rl.finfo(wide).max:  # a range that is no number of the type
+            drawn.uniform_(low / 2, high / 2).mul_(2)
+        else:
+            drawn.uniform_(low, high)
         result = result.to(dtype)
     elif kind == "bool":
         result = rl.randint(low, high, full, device=device).to(dtype)

@@ -41,6 +41,11 @@ class WorkerIter(_BaseDataLoaderIter):
             self._crew = ProcessCrew(context, self._num_workers, self._base_seed, config)
         self._start_epoch()
 
+    @property
+    def _workers(self):
+        """The processes (or threads) that load, as programs look at them to see whether they live; none are left at the end."""
+        return [] if self._crew is None else self._crew.workers()
+
     def _start_epoch(self):
         self._streaming = [True] * self._num_workers  # False: this worker's stream is used up
         self._next_worker = 0

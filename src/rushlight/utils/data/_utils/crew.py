@@ -63,6 +63,9 @@ class ProcessCrew:
             self.shutdown()
             raise
 
+    def workers(self):
+        return list(self._processes)
+
     def send(self, worker_id, task):
         from . import transport
 
@@ -138,13 +141,20 @@ class ThreadCrew:
 
         self._answers = queue.SimpleQueue()
         self._tasks = [queue.SimpleQueue() for _ in range(num_workers)]
-        for i in range(num_workers):
+        self._threads = [
             threading.Thread(
                 target=worker.thread_main,
                 args=(self._tasks[i].get, self._answer_of(i), i, num_workers, base_seed, config),
                 name=f"DataLoader worker {i}",
                 daemon=True,
-            ).start()
+            )
+            for i in range(num_workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def workers(self):
+        return list(self._threads)
 
     def _answer_of(self, worker_id):
         answers = self._answers
