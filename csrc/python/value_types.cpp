@@ -33,7 +33,8 @@ PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr
                                {"__deepcopy__", named_copy, METH_O, nullptr},
                                {nullptr, nullptr, 0, nullptr}};
 
-// Element types of PyTorch that no tensor of ours has: programs list and compare them. Their ids follow the real ones.
+// Element types that no tensor of the core has: quantized tensors are made of integers, in Python. Their ids follow the
+// real ones.
 constexpr DTypeInfo kForeignDTypes[] = {
     {"qint8", "QInt8", 1, false, false, false, true},        {"quint8", "QUInt8", 1, false, false, false, false},
     {"qint32", "QInt32", 4, false, false, false, true},      {"quint4x2", "QUInt4x2", 1, false, false, false, false},
@@ -51,8 +52,14 @@ PyGetSetDef kDTypeGetSet[] = {
      nullptr},
     {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_complex); }, nullptr, nullptr,
      nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_signed); }, nullptr, nullptr,
-     nullptr},
+    {"is_signed",
+     [](PyObject* s, void*) {
+       return guarded([&]() -> PyObject* {
+         CHECK(dtype_number(s) < kDTypes, Runtime, "isSignedType not supported for quantized types");
+         return PyBool_FromLong(named_info(s).is_signed);
+       });
+     },
+     nullptr, nullptr, nullptr},
     {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(named_info(s).size); }, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyObject* dtype_to_real(PyObject* s, PyObject*) {
@@ -263,7 +270,7 @@ bool dtype_from(PyObject* o, DType* out) {
   if (Py_TYPE(o) == g_dtype_type) {
     int id = dtype_number(o);
     CHECK(id < kDTypes, NotImplemented, "tensors of ", reinterpret_cast<Named*>(o)->text,
-          " do not exist in rushlight: the name is there to be compared with. Use float16, bfloat16 or int8");
+          " are made of float32 numbers: torch.quantize_per_tensor, or torch.quantize_per_channel");
     g_bare_types |= id >= kCppDTypes;
     *out = static_cast<DType>(id);
     return true;

@@ -242,6 +242,30 @@ def dequantize(self):
     return self.to(_C.float32)
 
 
+def _quantized_only(name, doc):
+    def refuse(self):
+        from ._quantized._tensor import no_kernel
+
+        raise no_kernel(
+            name, "CPU", "the tensor is not quantized: torch.quantize_per_tensor makes one that is"
+        )
+
+    refuse.__name__, refuse.__qualname__, refuse.__doc__ = name, f"Tensor.{name}", doc
+    method(refuse)
+
+
+for _name, _doc in (
+    ("int_repr", "The integers of a quantized tensor, copied."),
+    ("q_scale", "The scale of a quantized tensor."),
+    ("q_zero_point", "The zero point of a quantized tensor."),
+    ("q_per_channel_scales", "The scales of a quantized tensor that has one for each channel."),
+    ("q_per_channel_zero_points", "The zero points of a quantized tensor that has one for each channel."),
+    ("q_per_channel_axis", "The dimension that the scales of a quantized tensor belong to."),
+    ("qscheme", "How a quantized tensor is quantized: torch.per_tensor_affine, torch.per_channel_affine ..."),
+):
+    _quantized_only(_name, _doc)
+
+
 @method
 def share_memory_(self):
     """Moves the tensor into memory that processes started from here share, in place."""

@@ -252,7 +252,8 @@ def _tensor_members(space):
 
 _PRIVATE_FUNCTIONS = {
     "_assert_async", "_conj_copy", "_functional_assert_async", "_fused_rms_norm", "_indices_copy",
-    "_native_batch_norm_legit", "_neg_view_copy", "_reshape_alias_copy", "_rowwise_prune", "_sym_acos", "_sym_asin",
+    "_native_batch_norm_legit", "_neg_view_copy", "_reshape_alias_copy", "_wrapped_linear_prepack", "_wrapped_quantized_linear_prepacked",
+    "_fw_primal_copy", "_make_dual_copy", "_sparse_broadcast_to_copy", "_rowwise_prune", "_sym_acos", "_sym_asin",
     "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_sin", "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "_values_copy",
 }  # fmt: skip
 _PRIVATE = {
