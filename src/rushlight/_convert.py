@@ -237,6 +237,61 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
 
 
 @method
+def ipu(self, device=None, non_blocking=False, memory_format=None):
+    """Fails: there is no such device."""
+    raise RuntimeError(
+        'PyTorch is not linked with support for ipu devices\n  Tensors live on the CPU here: leave out ".ipu()"'
+    )
+
+
+@method
+def mtia(self, device=None, non_blocking=False, memory_format=None):
+    """Fails: there is no such device."""
+    raise AssertionError(
+        'Torch not compiled with MTIA enabled\n  Tensors live on the CPU here: leave out ".mtia()"'
+    )
+
+
+@method
+def to_mkldnn(self, dtype=None):
+    """A copy in the layout torch._mkldnn."""
+    from ._mkldnn_layout import to_mkldnn
+
+    return to_mkldnn(self, dtype)
+
+
+@method
+def index(self, positions, dims):
+    """Binds dimensions to objects of functorch.dim."""
+    from importlib import import_module
+
+    return import_module("rushlight.functorch.dim").index(self, positions, dims)
+
+
+def _sparse_only(name, doc, signature):
+    def refuse(self, *args, **kwargs):
+        from ._quantized._tensor import no_kernel
+
+        raise no_kernel(name, "CPU", "the tensor is not sparse: .to_sparse() makes one that is")
+
+    refuse.__name__, refuse.__qualname__, refuse.__doc__ = name, f"Tensor.{name}", doc
+    refuse.__text_signature__ = signature
+    method(refuse)
+
+
+for _name, _doc, _parameters in (
+    ("_to_dense", "The elements of a sparse tensor as a dense one.", "($self, dtype=None, masked_grad=None)"),
+    ("_sparse_mask_projection", "A sparse tensor with values only where the mask has entries.",
+     "($self, mask, accumulate_matches=False)"),
+    ("resize_as_sparse_", "The sizes of another sparse tensor, in place.", "($self, the_template)"),
+    ("sparse_resize_", "Other sizes for a sparse tensor, in place.", "($self, size, sparse_dim, dense_dim)"),
+    ("sparse_resize_and_clear_", "Other sizes for a sparse tensor without its entries, in place.",
+     "($self, size, sparse_dim, dense_dim)"),
+):  # fmt: skip
+    _sparse_only(_name, _doc, _parameters)
+
+
+@method
 def dequantize(self):
     """The values as float32 numbers."""
     return self.to(_C.float32)
@@ -340,7 +395,7 @@ def _legacy(dtype, args, kwargs, any_type=False):
         if isinstance(first, Tensor):
             if not any_type and first.dtype is not dtype:
                 raise TypeError(f"expected {dtype} (got {first.dtype})")
-            return first.detach()
+            return _ops["alias"](first)
         if isinstance(first, float | complex):
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
         if isinstance(first, _C.Size):

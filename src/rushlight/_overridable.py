@@ -244,7 +244,7 @@ def _tensor_members(space):
         if isinstance(value, (staticmethod, classmethod)):
             continue
         if isinstance(value, (property, types.GetSetDescriptorType)):
-            if not name.startswith("__"):
+            if not name.startswith("__") or name == "__cuda_array_interface__":
                 yield name, value.__get__
         elif (name in _SLOTS or not name.startswith("__")) and _is_function(value):
             yield name, value
@@ -259,11 +259,14 @@ _PRIVATE_FUNCTIONS = {
 _PRIVATE = {
     "_autocast_to_full_precision",
     "_autocast_to_reduced_precision",
+    "_clear_non_serializable_cached_data",
     "_coalesced_",
     "_dimI",
     "_dimV",
     "_indices",
     "_nnz",
+    "_sparse_mask_projection",
+    "_to_dense",
     "_values",
     "_backward_hooks",
     "_base",

@@ -385,7 +385,7 @@ def _find(name):
     if name.startswith("__"):
         return None
     method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
-    if callable(method):
+    if callable(method) and name != "index":  # Tensor.index is functorch's
         return method
     from . import _aten
 
