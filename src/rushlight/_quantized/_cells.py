@@ -3,7 +3,7 @@
 import rushlight as rl
 from rushlight._compose import public
 from rushlight._quantized._legacy import fbgemm_linear_int8_weight_fp32_activation as _linear
-from rushlight._quantized._schemes import PerTensor
+from rushlight._quantized._schemes import PerTensor, in_range
 from rushlight._quantized._tensor import QuantizedTensor, make, no_kernel
 
 
@@ -93,12 +93,15 @@ def batch_norm(input, weight, bias, mean, var, eps, output_scale, output_zero_po
             f"quantized_batch_norm: expected one mean for each of the channels of {list(input.shape)}, got {mean.numel()}"
         )
     one, none = rl.ones_like(mean), rl.zeros_like(mean)
-    alpha = (one if weight is None else weight) / (var + eps).sqrt()
-    beta = (none if bias is None else bias) - mean * alpha
+    factor = (one if weight is None else weight.detach()) / (var.detach() + eps).sqrt()
     shape = (1, -1, *[1] * (input.dim() - 2))
     given = PerTensor(output_scale, output_zero_point)
-    y = input.dequantize() * alpha.detach().reshape(shape) + beta.detach().reshape(shape)
-    return make(given.quantize(y, input.dtype), input.dtype, given)
+    # In units of the result, as PyTorch folds it: which way halves go depends on it.
+    alpha = factor * (input.q_scale() / given.scale)
+    beta = ((none if bias is None else bias.detach()) - mean.detach() * factor) / given.scale
+    above = (input._ints().to(rl.int64) - input.q_zero_point()).float()
+    y = above * alpha.reshape(shape) + beta.reshape(shape)
+    return make(in_range(rl.round(y) + given.zero_point, input.dtype), input.dtype, given)
 
 
 @public

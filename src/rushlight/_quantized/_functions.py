@@ -259,6 +259,14 @@ def _by_values(function, name):
     return compute
 
 
+def gelu(q, approximate="none"):
+    """As PyTorch has it: the scale of the result is one of float32."""
+    quantizer = _uniform(q, "gelu")
+    scale = rl.tensor(quantizer.scale, dtype=rl.float32).item()
+    values = rl.nn.functional.gelu(q.dequantize(), approximate=approximate)
+    return _requantized(values, q, PerTensor(scale, quantizer.zero_point))
+
+
 # Of results in [0, 1) and in [-1, 1), the scales that use all integers.
 _UNIT = {rl.quint8: (1 / 256, 0), rl.qint8: (1 / 256, -128), rl.qint32: (1 / 2**32, 0)}
 _BOTH_SIDES = {rl.quint8: (2 / 256, 128), rl.qint8: (2 / 256, 0), rl.qint32: (2 / 2**32, 0)}
@@ -351,10 +359,10 @@ HANDLERS = {
     "relu": lambda q, inplace=False: _maybe_in_place(q, relu(q), inplace), "relu_": _in_place(relu), "relu6": relu6,
     "sigmoid": _onto(rl.sigmoid, "sigmoid", _UNIT), "tanh": _onto(rl.tanh, "tanh", _BOTH_SIDES),
     "hardsigmoid": _onto(rl.nn.functional.hardsigmoid, "hardsigmoid", _UNIT),
-    "mean": _by_values(rl.mean, "mean"), "std": _by_values(rl.std, "std"), "flip": flip,
+    "mean": _by_values(rl.mean, "mean"), "std": _by_values(rl.std, "std"), "flip": flip, "gelu": gelu,
     **{
         name: _by_values(getattr(rl.nn.functional, name), name)
-        for name in ("leaky_relu", "gelu", "threshold", "dropout")
+        for name in ("leaky_relu", "threshold", "dropout")
     },
     **_pooling.HANDLERS,
     "quantized_batch_norm": _cells.batch_norm,

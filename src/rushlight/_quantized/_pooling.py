@@ -26,6 +26,28 @@ def _on_integers(function, name):
     return compute
 
 
+def _check_windows(input, n, kernel_size, stride, padding, dilation):
+    """Says what is wrong with windows in the words of PyTorch's quantized pooling, which are its own."""
+    if input.dim() not in ((3, 4) if n == 2 else (5,)):
+        raise RuntimeError(f"Expecting the input tensor of rank {'3 or 4' if n == 2 else '5'}.")
+    kernel, steps, gaps, margins = (
+        [value] * n if isinstance(value, int) else list(value)
+        for value in (kernel_size, stride, dilation, padding)
+    )
+    if len(kernel) != n and not (n == 2 and len(kernel) == 1):
+        raise RuntimeError(f"Expected {'1d or 2d' if n == 2 else '3d'} kernel size, got {len(kernel)}")
+    for values, least, phrase in (
+        (gaps, 1, "Expected dilation >= 1"),
+        (kernel, 1, "kernel_size should be greater than zero."),
+        (steps, 1, "strides should be greater than zero."),
+        (margins, 0, f"pad must be non-negative, but got pad: {min(margins, default=0)}"),
+    ):
+        if any(value < least for value in values):
+            raise RuntimeError(phrase)
+    if any(2 * m > k for m, k in zip(margins, kernel * n, strict=False)):
+        raise RuntimeError("padding should be smaller than half of kernel_size.")
+
+
 def _max_pool(n):
     pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[n - 1]
 
@@ -36,6 +58,15 @@ def _max_pool(n):
             raise no_kernel(f"max_pool{n}d_with_indices")
         stride = None if stride is not None and not isinstance(stride, int) and len(stride) == 0 else stride
         _quantizer(input, f"max_pool{n}d")
+        if n > 1:
+            _check_windows(
+                input, n, kernel_size, kernel_size if stride is None else stride, padding, dilation
+            )
+        elif not isinstance(kernel_size, int) and len(kernel_size) != 1:
+            raise RuntimeError(
+                "max_pool1d() kernel_size must be an int, list of ints or tuple of ints of size 1 but got size "
+                f"{len(kernel_size)}"
+            )
         ints = input._ints()
         found = pool(ints.double(), kernel_size, stride, padding, dilation, ceil_mode)
         return input._like(found.to(ints.dtype))
@@ -65,7 +96,7 @@ def _averaged(q, sums, counts):
     """The integers nearest to sums / counts of what is above the zero point, by float32 as PyTorch computes it."""
     scale = rl.tensor(q.q_scale(), dtype=rl.float32)
     factor = 1 / (1 / (scale / scale / counts.float()))
-    return schemes.in_range(rl.round(sums.float() * factor).double() + q.q_zero_point(), q.dtype)
+    return schemes.in_range(rl.round(sums.float() * factor + q.q_zero_point()), q.dtype)
 
 
 def _avg_pool(n):
@@ -84,7 +115,7 @@ def _avg_pool(n):
         above = input._ints().double() - quantizer.zero_point
         if n == 1:
             means = pool(above, kernel_size, stride, padding, ceil_mode, count_include_pad)
-            return input._like(schemes.in_range(rl.round(means) + quantizer.zero_point, input.dtype))
+            return input._like(schemes.in_range(rl.round(means.float() + quantizer.zero_point), input.dtype))
         shape = (kernel_size, stride, padding, ceil_mode, count_include_pad)
         sums = pool(above, *shape, 1)
         # How many each window counts: a plane of ones, whose mean is seen / counted.
@@ -103,9 +134,7 @@ def _adaptive(name):
     def compute(input, output_size):
         quantizer = _quantizer(input, name)
         means = pool(input._ints().double() - quantizer.zero_point, output_size)
-        return input._like(
-            schemes.in_range(rl.round(means.float()).double() + quantizer.zero_point, input.dtype)
-        )
+        return input._like(schemes.in_range(rl.round(means.float() + quantizer.zero_point), input.dtype))
 
     return compute
 
@@ -130,8 +159,8 @@ def interpolate(
         return input._like(F.interpolate(ints.double(), **options).to(ints.dtype))
     if mode != "bilinear" or antialias:
         raise no_kernel(f"upsample_{mode}2d.out")
-    found = F.interpolate(ints.float() - quantizer.zero_point, **options)
-    return input._like(schemes.in_range(rl.round(found).double() + quantizer.zero_point, input.dtype))
+    found = F.interpolate(ints.float(), **options) - quantizer.zero_point
+    return input._like(schemes.in_range(rl.round(found + quantizer.zero_point), input.dtype))
 
 
 def pad(input, pad, mode="constant", value=None):

@@ -75,8 +75,7 @@ class PerTensor:
         return (q.to(rl.int64) - self.zero_point).float() * rl.tensor(self.scale, dtype=rl.float32)
 
     def check(self, dtype, what):
-        low, high = RANGES[dtype]
-        _bounds(what, self.zero_point, self.zero_point, low, high)
+        _bounds(what, self.zero_point, self.zero_point, dtype)
 
     def same(self, other):
         return type(other) is PerTensor and (self.scale, self.zero_point) == (other.scale, other.zero_point)
@@ -131,8 +130,7 @@ class PerChannel:
 
     def check(self, dtype, what):
         if self.zero_points.numel() and not self.floating:
-            low, high = RANGES[dtype]
-            _bounds(what, int(self.zero_points.min()), int(self.zero_points.max()), low, high)
+            _bounds(what, int(self.zero_points.min()), int(self.zero_points.max()), dtype)
 
     def same(self, other):
         return (
@@ -150,7 +148,9 @@ class PerChannel:
         return [f"scale={self.scales}", f"zero_point={self.zero_points}", f"axis={self.axis}"]
 
 
-def _bounds(what, least, most, low, high):
+def _bounds(what, least, most, dtype):
+    """Zero points must be integers that the memory of the type holds: of packed ones, a byte."""
+    low, high = RANGES[rl.quint8 if dtype in PER_BYTE else dtype]
     if least < low:
         raise RuntimeError(f"{what} zero_point {least} is below lower bound.")
     if most > high:
