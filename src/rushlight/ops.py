@@ -399,6 +399,14 @@ def _find(name):
     return _aten.missing(name) if name.startswith("_") else None
 
 
+# Namespaces with operators of their own, by the modules that list them.
+_TABLES = {
+    "quantized": "rushlight._quantized._operators",
+    "quantized_decomposed": "rushlight._quantized._decomposed",
+    "torchvision": "rushlight.vision.ops._operators",
+}
+
+
 class Namespace:
     """rushlight.ops.aten."""
 
@@ -407,10 +415,10 @@ class Namespace:
 
     def __getattr__(self, name):
         function = _find(name) if self.__name__ == "aten" else None
-        if self.__name__ == "torchvision":
+        if self.__name__ in _TABLES:
             import importlib
 
-            function = importlib.import_module("rushlight.vision.ops._operators").OPERATORS.get(name)
+            function = importlib.import_module(_TABLES[self.__name__]).OPERATORS.get(name)
         if function is None:
             raise AttributeError(
                 f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}': rushlight has no operator "
