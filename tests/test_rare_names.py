@@ -135,6 +135,7 @@ def test_gradcheck_of_objects_that_stand_for_tensors():
 def test_attributes_and_methods_of_other_devices():
     x = rl.ones(2)
     assert not hasattr(x, "__cuda_array_interface__")
+    assert "__cuda_array_interface__" not in dir(x) and "add" in dir(x)
     for call, kind, phrase in (
         (lambda: x.__cuda_array_interface__, AttributeError, "non-CUDA tensor type"),
         (lambda: x.ipu(), RuntimeError, "ipu devices"),

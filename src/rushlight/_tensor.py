@@ -218,6 +218,12 @@ def __cuda_array_interface__(self):
     )
 
 
+@_plain_method
+def __dir__(self):
+    """What it has: attributes that only tensors on a GPU have are left out."""
+    return [name for name in object.__dir__(self) if name != "__cuda_array_interface__"]
+
+
 @_Attribute
 def _post_accumulate_grad_hooks(self):
     """The hooks of register_post_accumulate_grad_hook by their numbers, or None."""
