@@ -36,14 +36,13 @@ Tensor finish(Tensor t, const OptBool& requires_grad) {
 Tensor full_op(const Ints& size, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                OptBool requires_grad) {
   check_factory(layout, device);
-  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device.value_or(default_device())),
-                requires_grad);
+  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device_or_default(device)), requires_grad);
 }
 
 Tensor scalar_tensor(const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                      OptBool requires_grad) {
   check_factory(layout, device);
-  return finish(full({}, value, dtype.value_or(default_dtype()), device.value_or(default_device())), requires_grad);
+  return finish(full({}, value, dtype.value_or(default_dtype()), device_or_default(device)), requires_grad);
 }
 
 // Memory for a tensor like another one.
@@ -84,7 +83,7 @@ Tensor empty_strided_op(const Ints& size, const Ints& stride, OptDType dtype, Op
         ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride)
     CHECK(s >= 0, Runtime, "empty_strided: negative strides are not supported, got ", to_text(stride));
-  return finish(known(empty_strided(size, stride, dtype.value_or(default_dtype()), device.value_or(default_device()))),
+  return finish(known(empty_strided(size, stride, dtype.value_or(default_dtype()), device_or_default(device))),
                 requires_grad);
 }
 Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype, OptLayout layout, OptDevice device,
@@ -105,7 +104,7 @@ Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype
     strides[d] = step;
     step = checked_mul(step, std::max<int64_t>(size[d], 1));
   }
-  return finish(known(empty_strided(size, strides, dtype.value_or(default_dtype()), device.value_or(default_device()))),
+  return finish(known(empty_strided(size, strides, dtype.value_or(default_dtype()), device_or_default(device))),
                 requires_grad);
 }
 
@@ -190,7 +189,7 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
   CHECK(count >= 0 && count <= 9.2e18, Runtime, "invalid size, possible overflow?");
   // The old `range` multiplies a whole number by the step, each on its own; see Note [Blocks of a range].
   const bool counted = with_end && !is_integral(d);
-  Tensor y = empty({static_cast<int64_t>(count)}, counted ? DType::Float64 : d, device.value_or(default_device()));
+  Tensor y = empty({static_cast<int64_t>(count)}, counted ? DType::Float64 : d, device_or_default(device));
   if (y.numel() && !y.device().is_meta())
     g_cpu->copy->range(y.view(), counted ? 0 : a, counted ? 1 : s, start.to_int(), step.to_int());
   if (counted) y = cast(add(mul(y, step), start), d);
@@ -238,7 +237,7 @@ NewObject spaced(const char* name, const Value& start, const Value& end, int64_t
   check_holds(a, d);
   check_holds(b, d);
   if (is_integral(d)) a = Scalar(a.to_int()), b = Scalar(b.to_int());
-  Tensor y = empty({steps}, d, device.value_or(default_device()));
+  Tensor y = empty({steps}, d, device_or_default(device));
   if (y.numel() && !y.device().is_meta()) g_cpu->copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);
   return deliver(name, y, out, requires_grad);
 }
@@ -259,7 +258,7 @@ Tensor eye(int64_t n, std::optional<int64_t> m, OptDType dtype, OptLayout layout
   int64_t columns = m.value_or(n);
   CHECK(n >= 0, Runtime, "n must be greater or equal to 0, got ", n);
   CHECK(columns >= 0, Runtime, "m must be greater or equal to 0, got ", columns);
-  Tensor y = zeros({n, columns}, dtype.value_or(default_dtype()), device.value_or(default_device()));
+  Tensor y = zeros({n, columns}, dtype.value_or(default_dtype()), device_or_default(device));
   if (y.numel()) fill_raw(alias(y, {std::min(n, columns)}, {columns + 1}, 0), Scalar(1));
   return finish(y, requires_grad);
 }
@@ -273,7 +272,7 @@ Tensor triangle_indices(const char* name, int64_t row, int64_t col, int64_t offs
   DType d = dtype.value_or(DType::Int64);
   CHECK(d == DType::Int64 || d == DType::Int32, NotImplemented, "\"", name, "\" not implemented for '", info(d).legacy,
         "'");
-  Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device.value_or(default_device()));
+  Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device_or_default(device));
   if (y.numel() && !y.device().is_meta()) g_cpu->index->triangle_indices(y.view(), row, col, offset, upper);
   return y;
 }

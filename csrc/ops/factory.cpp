@@ -58,21 +58,21 @@ static Tensor empty_op(const Ints& size, std::optional<DType> dtype, std::option
     CHECK(*format != MemoryFormat::Preserve, Runtime,
           "memory format option is only supported by strided tensors that exist: use empty_like");
     Tensor shape = empty(size, d, Device{DeviceType::Meta, -1});
-    return with_grad_flag(known(empty_strided(size, strides_for(shape, *format), d, device.value_or(default_device()))),
+    return with_grad_flag(known(empty_strided(size, strides_for(shape, *format), d, device_or_default(device))),
                           requires_grad);
   }
-  return with_grad_flag(known(empty(size, d, device.value_or(default_device()))), requires_grad);
+  return with_grad_flag(known(empty(size, d, device_or_default(device))), requires_grad);
 }
 static Tensor zeros_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, bool, bool requires_grad) {
   if (is_sparse(layout)) return sparse_zeros("zeros", size, *layout, dtype.value_or(default_dtype()), requires_grad);
   check_factory(layout, device);
-  return with_grad_flag(zeros(size, dtype.value_or(default_dtype()), device.value_or(default_device())), requires_grad);
+  return with_grad_flag(zeros(size, dtype.value_or(default_dtype()), device_or_default(device)), requires_grad);
 }
 static Tensor ones_op(const Ints& size, std::optional<DType> dtype, std::optional<Layout> layout,
                       std::optional<Device> device, bool, bool requires_grad) {
   check_factory(layout, device);
-  return with_grad_flag(full(size, Scalar(1), dtype.value_or(default_dtype()), device.value_or(default_device())),
+  return with_grad_flag(full(size, Scalar(1), dtype.value_or(default_dtype()), device_or_default(device)),
                         requires_grad);
 }
 

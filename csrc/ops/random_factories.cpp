@@ -23,15 +23,15 @@ struct Make {
 Tensor target(const char* name, IntSpan size, const Make& make, DType fallback) {
   check_factory(make.layout, make.device);
   const Tensor& out = make.out;
-  if (!out.defined()) return empty(size, make.dtype.value_or(fallback), make.device.value_or(default_device()));
+  if (!out.defined()) return empty(size, make.dtype.value_or(fallback), device_or_default(make.device));
   CHECK(!out.requires_grad() || !grad_enabled(), Runtime, name,
         "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
         "requires grad.\n  Write out=x.detach(), or run it under no_grad().");
   CHECK(!make.dtype || *make.dtype == out.dtype(), Runtime, name, ": dtype ", to_text(make.dtype.value_or(fallback)),
         " does not match dtype of out parameter (", to_text(out.dtype()), ")");
   CHECK(!make.device || make.device->type == out.device().type, Runtime, name, ": device ",
-        to_text(make.device.value_or(default_device())), " does not match device of out parameter (",
-        to_text(out.device()), ")");
+        to_text(device_or_default(make.device)), " does not match device of out parameter (", to_text(out.device()),
+        ")");
   checked_numel(size);
   if (!(out.sizes() == size)) {
     int64_t bytes = checked_mul(checked_numel(size) + out->offset, out.item_size());

@@ -259,7 +259,7 @@ static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<D
                    "learn, not torch.tensor(x)",
                    1) < 0)
     python_error();
-  Tensor t = tensor_from_data(data.p, dtype, device.value_or(default_device()));
+  Tensor t = tensor_from_data(data.p, dtype, device_or_default(device));
   if (requires_grad) {
     CHECK(is_differentiable(t.dtype()), Runtime,
           "Only Tensors of floating point and complex dtype can require gradients\n  Write 1.0 for 1, or "

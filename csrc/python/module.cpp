@@ -89,11 +89,8 @@ void put_default_dtype(DType t) {
   CHECK(is_float(t), Type, "only floating-point types are supported as the default type");
   set_default_dtype(t);
 }
-Device get_default_device() { return default_device(); }
-void put_default_device(Device d) {
-  backend(d);  // says so where there is no such device
-  set_default_device(d);
-}
+Device get_default_device() { return chosen_device(); }
+void put_default_device(Device d) { set_default_device(d); }  // what is made says so where there is no such device
 DType promote_op(DType a, DType b) { return promote_types(a, b); }
 bool can_cast_op(DType from, DType to) { return can_cast(from, to); }
 DType result_type_op(const Value& a, const Value& b) {

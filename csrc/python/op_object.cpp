@@ -83,7 +83,11 @@ std::string short_name(const OpObject* op) {
 }
 
 PyObject* op_name(PyObject* self, void*) {
-  return PyUnicode_FromString(short_name(reinterpret_cast<OpObject*>(self)).c_str());
+  auto* op = reinterpret_cast<OpObject*>(self);
+  // Two functions of PyTorch that are known by another name than their own.
+  if (*op->name == "nn.functional.logsigmoid") return PyUnicode_FromString("log_sigmoid");
+  if (*op->name == "nn.functional.threshold") return PyUnicode_FromString("_threshold");
+  return PyUnicode_FromString(short_name(op).c_str());
 }
 // "linalg.inv_": with the namespace that it is registered in.
 PyObject* op_full_name(PyObject* self, void*) {

@@ -52,9 +52,28 @@ PyObject* by_spelling(const Spelling& names, PyObject* a, PyObject* b) {
     }
   return by_name(turned ? names.turned : names.op, a, b);
 }
+// Nobody computes a op b: the class of b may know the operator with its operands turned, as Python asks elsewhere.
+PyObject* turned_way(PyObject* a, PyObject* b, const Spelling& names) {
+  if (!names.seen_turned || !is_tensor(a) || Py_TYPE(a) == Py_TYPE(b) || !PyErr_ExceptionMatches(PyExc_TypeError))
+    return nullptr;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);  // before classes are looked at, which would clear it
+  PyObject *args[] = {b, a}, *result = nullptr;
+  bool asked = asks(b, true);
+  if (asked) result = method_override(names.seen_turned, args, 2, nullptr);
+  if (!asked || (!result && PyErr_ExceptionMatches(PyExc_TypeError))) {
+    PyErr_Restore(type, value, trace);  // the first one names the operator as it was written
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return result;
+}
 PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(a) || !operand(b)) Py_RETURN_NOTIMPLEMENTED;
-  return by_spelling(names, a, b);
+  PyObject* result = by_spelling(names, a, b);
+  return result ? result : turned_way(a, b, names);
 }
 PyObject* in_place(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;

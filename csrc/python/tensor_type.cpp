@@ -117,7 +117,9 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Py_DECREF(make);
     if (!made) python_error();
     Tensor data = Tensor::own(cast(made));
-    return alias_of_type(data, type).release();
+    if (type == g_tensor_type) return data.release();
+    Tensor t = alias_of_type(data, type);
+    return (data->base ? ops::record_alias(std::move(t), data) : t).release();  // a view of the tensor that was given
   });
 }
 

@@ -3,9 +3,11 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "python/arguments.h"
 #include "python/errors.h"
+#include "python/override.h"
 #include "tensor/default_device.h"
 
 namespace rl {
@@ -33,7 +35,8 @@ PyMethodDef kNamedMethods[] = {{"__reduce__", named_reduce, METH_NOARGS, nullptr
                                {"__deepcopy__", named_copy, METH_O, nullptr},
                                {nullptr, nullptr, 0, nullptr}};
 
-// Element types of PyTorch that no tensor of ours has: programs list and compare them. Their ids follow the real ones.
+// Element types that no tensor of the core has: quantized tensors are made of integers, in Python. Their ids follow the
+// real ones.
 constexpr DTypeInfo kForeignDTypes[] = {
     {"qint8", "QInt8", 1, false, false, false, true},        {"quint8", "QUInt8", 1, false, false, false, false},
     {"qint32", "QInt32", 4, false, false, false, true},      {"quint4x2", "QUInt4x2", 1, false, false, false, false},
@@ -51,8 +54,14 @@ PyGetSetDef kDTypeGetSet[] = {
      nullptr},
     {"is_complex", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_complex); }, nullptr, nullptr,
      nullptr},
-    {"is_signed", [](PyObject* s, void*) { return PyBool_FromLong(named_info(s).is_signed); }, nullptr, nullptr,
-     nullptr},
+    {"is_signed",
+     [](PyObject* s, void*) {
+       return guarded([&]() -> PyObject* {
+         CHECK(dtype_number(s) < kDTypes, Runtime, "isSignedType not supported for quantized types");
+         return PyBool_FromLong(named_info(s).is_signed);
+       });
+     },
+     nullptr, nullptr, nullptr},
     {"itemsize", [](PyObject* s, void*) { return PyLong_FromLongLong(named_info(s).size); }, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyObject* dtype_to_real(PyObject* s, PyObject*) {
@@ -91,31 +100,52 @@ PyObject* named(PyTypeObject* type, int id, const char* text) {
 
 // device
 
-struct DeviceObject {
-  PyObject_HEAD Device device;
-};
+// Kinds of devices that can be named and compared, and that no tensor can be on.
+constexpr const char* kForeignDevices[] = {"mkldnn", "opengl", "opencl", "ideep", "hip", "ve",   "fpga",         "maia",
+                                           "xla",    "lazy",   "vulkan", "hpu",   "ipu", "mtia", "privateuseone"};
+constexpr int kForeignDeviceTypes = static_cast<int>(std::size(kForeignDevices));
 
-Device parse_device(const char* text) {
+// What device("cuda:1") names; if foreign is not negative, the kind is one of those above.
+struct NamedDevice {
+  Device device;
+  int foreign = -1;
+  const char* name() const { return foreign < 0 ? device.name() : kForeignDevices[foreign]; }
+  std::string text() const {
+    return device.index < 0 ? std::string(name()) : std::string(name()) + ":" + std::to_string(device.index);
+  }
+  bool operator==(const NamedDevice&) const = default;
+};
+struct DeviceObject {
+  PyObject_HEAD NamedDevice named;
+};
+const NamedDevice& device_of(PyObject* o) { return reinterpret_cast<DeviceObject*>(o)->named; }
+
+NamedDevice parse_device(const char* text) {
   std::string s = text;
   size_t colon = s.find(':');
   std::string name = s.substr(0, colon);
-  for (int i = 0; i < kDeviceTypes; ++i)
-    if (name == kDeviceNames[i]) {
-      Device d{static_cast<DeviceType>(i), -1};
-      if (colon != std::string::npos) {
-        std::string index = s.substr(colon + 1);
-        CHECK(!index.empty() && index.size() < 5 && index.find_first_not_of("0123456789") == std::string::npos, Runtime,
-              "Invalid device string: '", s, "'");
-        d.index = static_cast<int16_t>(std::atoi(index.c_str()));
-      }
-      return d;
-    }
-  fail(ErrorKind::Runtime, "Expected one of cpu, cuda, mps, xpu, meta device type at start of device string: ", name);
+  NamedDevice found;
+  bool known = false;
+  for (int i = 0; i < kDeviceTypes && !known; ++i)
+    if ((known = name == kDeviceNames[i])) found.device = {static_cast<DeviceType>(i), -1};
+  for (int i = 0; i < kForeignDeviceTypes && !known; ++i)
+    if ((known = name == kForeignDevices[i])) found = {{DeviceType::Cpu, -1}, i};
+  CHECK(known, Runtime,
+        "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, "
+        "mps, meta, hpu, mtia, privateuseone device type at start of device string: ",
+        name);
+  if (colon != std::string::npos) {
+    std::string index = s.substr(colon + 1);
+    CHECK(!index.empty() && index.size() < 5 && index.find_first_not_of("0123456789") == std::string::npos, Runtime,
+          "Invalid device string: '", s, "'");
+    found.device.index = static_cast<int16_t>(std::atoi(index.c_str()));
+  }
+  return found;
 }
 
 // The device that is named, with the index of the name.
-Device named_device(PyObject* o) {
-  if (Py_TYPE(o) == g_device_type) return reinterpret_cast<DeviceObject*>(o)->device;
+NamedDevice named_device(PyObject* o) {
+  if (Py_TYPE(o) == g_device_type) return device_of(o);
   if (PyUnicode_Check(o)) {
     const char* s = PyUnicode_AsUTF8(o);
     if (!s) python_error();
@@ -125,60 +155,90 @@ Device named_device(PyObject* o) {
   int64_t i = PyLong_AsLongLong(o);
   if (i == -1 && PyErr_Occurred()) python_error();
   CHECK(i >= 0 && i < 1000, Runtime, "Device index must not be negative");
-  return {DeviceType::Cuda, static_cast<int16_t>(i)};
+  return {{DeviceType::Cuda, static_cast<int16_t>(i)}, -1};
+}
+
+PyObject* named_object(const NamedDevice& d) {
+  DeviceObject* o = PyObject_New(DeviceObject, g_device_type);
+  if (o) o->named = d;
+  return reinterpret_cast<PyObject*>(o);
+}
+
+// A mode may take over what device(...) means.
+PyObject* device_by_mode(PyObject* args, PyObject* kwargs) {
+  std::vector<PyObject*> all;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) all.push_back(PyTuple_GET_ITEM(args, i));
+  PyObject* names = PyList_New(0);
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
+    PyList_Append(names, key);
+    all.push_back(value);
+  }
+  PyObject* kwnames = PyList_AsTuple(names);
+  PyObject* made =
+      call_override(reinterpret_cast<PyObject*>(g_device_type), all.data(), PyTuple_GET_SIZE(args), kwnames);
+  Py_DECREF(names);
+  Py_DECREF(kwnames);
+  return made;
 }
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (asks(Py_None, false)) return device_by_mode(args, kwargs);
     PyObject *type = nullptr, *index = nullptr;
-    static const char* names[] = {"type", "index", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) return nullptr;
-    Device d = named_device(type);
+    static const char *names[] = {"type", "index", nullptr}, *whole[] = {"device", nullptr};
+    static PyObject* device = PyUnicode_InternFromString("device");
+    if (kwargs && PyDict_Contains(kwargs, device) == 1) {
+      if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(whole), &type)) return nullptr;
+    } else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", const_cast<char**>(names), &type, &index)) {
+      return nullptr;
+    }
+    NamedDevice d = named_device(type);
     if (index && index != Py_None) {
-      CHECK(d.index < 0, Runtime,
-            "type (string) must not include an index because index was passed explicitly: ", to_text(d));
+      CHECK(d.device.index < 0, Runtime,
+            "type (string) must not include an index because index was passed explicitly: ", d.text());
       int64_t i = integer_from(index);
       CHECK(i >= 0 && i < 1000, Runtime, "Device index must be between 0 and 999, got ", i);
-      d.index = static_cast<int16_t>(i);
+      d.device.index = static_cast<int16_t>(i);
     }
-    return device_object(d);
+    return named_object(d);
   });
 }
 PyObject* device_repr(PyObject* self) {
-  Device d = reinterpret_cast<DeviceObject*>(self)->device;
-  return d.index < 0 ? PyUnicode_FromFormat("device(type='%s')", d.name())
-                     : PyUnicode_FromFormat("device(type='%s', index=%d)", d.name(), d.index);
+  const NamedDevice& d = device_of(self);
+  return d.device.index < 0 ? PyUnicode_FromFormat("device(type='%s')", d.name())
+                            : PyUnicode_FromFormat("device(type='%s', index=%d)", d.name(), d.device.index);
 }
-PyObject* device_str(PyObject* self) {
-  return PyUnicode_FromString(to_text(reinterpret_cast<DeviceObject*>(self)->device).c_str());
-}
+PyObject* device_str(PyObject* self) { return PyUnicode_FromString(device_of(self).text().c_str()); }
 Py_hash_t device_hash(PyObject* self) {
-  Device d = reinterpret_cast<DeviceObject*>(self)->device;
-  return static_cast<int>(d.type) * 1024 + d.index + 2;
+  const NamedDevice& d = device_of(self);
+  return (d.foreign + 1) * 65536 + static_cast<int>(d.device.type) * 1024 + d.device.index + 2;
 }
 PyObject* device_compare(PyObject* a, PyObject* b, int op) {
   if (!PyObject_TypeCheck(a, g_device_type) || !PyObject_TypeCheck(b, g_device_type) || (op != Py_EQ && op != Py_NE))
     Py_RETURN_NOTIMPLEMENTED;
-  bool same = reinterpret_cast<DeviceObject*>(a)->device == reinterpret_cast<DeviceObject*>(b)->device;
+  bool same = device_of(a) == device_of(b);
   return PyBool_FromLong(same == (op == Py_EQ));
 }
 PyObject* device_reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_device_type), device_str(self));
 }
 PyObject* device_enter(PyObject* self, PyObject*) {
-  push_device(reinterpret_cast<DeviceObject*>(self)->device);
-  return Py_NewRef(self);
+  return guarded([&] {
+    push_device(device_from(self));
+    return Py_NewRef(self);
+  });
 }
 PyObject* device_exit(PyObject*, PyObject*) {
   pop_device();
   Py_RETURN_NONE;
 }
 PyGetSetDef kDeviceGetSet[] = {
-    {"type", [](PyObject* s, void*) { return PyUnicode_FromString(reinterpret_cast<DeviceObject*>(s)->device.name()); },
-     nullptr, nullptr, nullptr},
+    {"type", [](PyObject* s, void*) { return PyUnicode_FromString(device_of(s).name()); }, nullptr, nullptr, nullptr},
     {"index",
      [](PyObject* s, void*) -> PyObject* {
-       int i = reinterpret_cast<DeviceObject*>(s)->device.index;
+       int i = device_of(s).device.index;
        return i < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(i);
      },
      nullptr, nullptr, nullptr},
@@ -263,7 +323,7 @@ bool dtype_from(PyObject* o, DType* out) {
   if (Py_TYPE(o) == g_dtype_type) {
     int id = dtype_number(o);
     CHECK(id < kDTypes, NotImplemented, "tensors of ", reinterpret_cast<Named*>(o)->text,
-          " do not exist in rushlight: the name is there to be compared with. Use float16, bfloat16 or int8");
+          " are made of float32 numbers: torch.quantize_per_tensor, or torch.quantize_per_channel");
     g_bare_types |= id >= kCppDTypes;
     *out = static_cast<DType>(id);
     return true;
@@ -289,18 +349,16 @@ bool memory_format_from(PyObject* o, MemoryFormat* out) {
   return true;
 }
 
-PyObject* device_object(Device d) {
-  DeviceObject* o = PyObject_New(DeviceObject, g_device_type);
-  if (o) o->device = d;
-  return reinterpret_cast<PyObject*>(o);
-}
+PyObject* device_object(Device d) { return named_object({d, -1}); }
 bool is_device_like(PyObject* o) {
   return Py_TYPE(o) == g_device_type || PyUnicode_Check(o) || (PyLong_Check(o) && !PyBool_Check(o));
 }
 // Where tensors can be: there is one CPU, "cpu:0" too.
 Device device_from(PyObject* o) {
-  Device d = named_device(o);
-  return d.is_cpu() ? Device() : d;
+  NamedDevice d = named_device(o);
+  CHECK(d.foreign < 0, Runtime, "PyTorch is not linked with support for ", d.name(),
+        " devices\n  Tensors live on the CPU here");
+  return d.device.is_cpu() ? Device() : d.device;
 }
 
 PyObject* size_object(IntSpan sizes) {

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "backend/backend.h"
+
 namespace rl {
 namespace {
 
@@ -10,7 +12,12 @@ thread_local std::vector<Device> t_blocks;
 
 }  // namespace
 
-Device default_device() { return t_blocks.empty() ? t_default : t_blocks.back(); }
+Device chosen_device() { return t_blocks.empty() ? t_default : t_blocks.back(); }
+Device default_device() {
+  Device d = chosen_device();
+  if (!d.is_cpu()) backend(d);
+  return d;
+}
 void set_default_device(Device d) { t_default = d; }
 void push_device(Device d) { t_blocks.push_back(d); }
 void pop_device() {

@@ -271,11 +271,15 @@ class _Functions:
                 return found
         if name == "_parse_to":
             return _parse_to
+        if name == "log_sigmoid":
+            return rl.nn.functional.logsigmoid
         if "_nn" in self._spaces and not name.startswith("__"):
             from rushlight.nn._functional import private
 
             if name in vars(private):
                 return getattr(private, name)
+            if name in ("one_hot", "scaled_dot_product_attention"):
+                return getattr(rl.nn.functional, name)
         raise AttributeError(_missing.explain(f"_C._{self._spaces[0].strip('_')}.{name}"))
 
 

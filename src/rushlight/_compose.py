@@ -22,7 +22,7 @@ _HOMES = {space: f"_C._{space}" for space in _JOINED} | dict.fromkeys(
     ("atleast_1d", "atleast_2d", "atleast_3d", "align_tensors", "block_diag", "broadcast_tensors", "cartesian_prod",
      "cdist", "chain_matmul", "einsum", "lu", "norm", "meshgrid", "split", "stft", "tensordot", "unique",
      "unique_consecutive", "unravel_index"), "functional"
-) | {"lobpcg": "_lobpcg", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank"}  # fmt: skip
+) | {"nn.functional.one_hot": "_C._nn", "lobpcg": "_lobpcg", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank"}  # fmt: skip
 
 
 class _Joined(types.ModuleType):
@@ -36,16 +36,17 @@ class _Joined(types.ModuleType):
         return found
 
 
-class _Profiler(types.ModuleType):
-    """rushlight._C._profiler, which few programs ask for."""
+class _Rare(types.ModuleType):
+    """rushlight._C._profiler and _C._nn, which few programs ask for as modules."""
 
     def __getattr__(self, name):
-        from ._c_names import _profiler
+        from . import _c_names
 
-        return getattr(_profiler, name)
+        return getattr(getattr(_c_names, self.__name__.rpartition(".")[2]), name)
 
 
-sys.modules["rushlight._C._profiler"] = _Profiler("rushlight._C._profiler")
+for _space in ("_profiler", "_nn"):
+    sys.modules[f"rushlight._C.{_space}"] = _Rare(f"rushlight._C.{_space}")
 for _space in _JOINED:
     sys.modules[f"rushlight._C._{_space}"] = _Joined(f"rushlight._C._{_space}")
 
@@ -80,7 +81,7 @@ def op(
         overridable._differentiable = differentiable
         space, _, last = public_name.rpartition(".")
         # Where it is found, for pickles.
-        home = _HOMES.get(space or public_name, space)
+        home = _HOMES.get(public_name) or _HOMES.get(space or public_name, space)
         overridable.__module__ = f"rushlight.{home}" if home else "rushlight"
         overridable.__qualname__ = overridable.__name__ = f"{space}_{last}" if space in _JOINED else last
         _composed[public_name] = overridable
@@ -211,6 +212,8 @@ def _in_place(function):
 
     @functools.wraps(function)
     def wrapper(self, *args, **kwargs):
+        if (type(self) is not Tensor or _modes) and self._asks():
+            return _ask(wrapper, (self, *args), kwargs)
         # What the calls inside keep of x is its old value.
         x = self.clone() if _C.ops["is_grad_enabled"]() and self.requires_grad else self
         return _C.ops["_assign"](function.__name__, self, function(x, *args, **kwargs))

@@ -237,9 +237,88 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
 
 
 @method
+def ipu(self, device=None, non_blocking=False, memory_format=None):
+    """Fails: there is no such device."""
+    raise RuntimeError(
+        'PyTorch is not linked with support for ipu devices\n  Tensors live on the CPU here: leave out ".ipu()"'
+    )
+
+
+@method
+def mtia(self, device=None, non_blocking=False, memory_format=None):
+    """Fails: there is no such device."""
+    raise AssertionError(
+        'Torch not compiled with MTIA enabled\n  Tensors live on the CPU here: leave out ".mtia()"'
+    )
+
+
+@method
+def to_mkldnn(self, dtype=None):
+    """A copy in the layout torch._mkldnn."""
+    from ._mkldnn_layout import to_mkldnn
+
+    return to_mkldnn(self, dtype)
+
+
+@method
+def index(self, positions, dims):
+    """Binds dimensions to objects of functorch.dim."""
+    from importlib import import_module
+
+    return import_module("rushlight.functorch.dim").index(self, positions, dims)
+
+
+def _sparse_only(name, doc, signature):
+    def refuse(self, *args, **kwargs):
+        from ._quantized._tensor import no_kernel
+
+        raise no_kernel(name, "CPU", "the tensor is not sparse: .to_sparse() makes one that is")
+
+    refuse.__name__, refuse.__qualname__, refuse.__doc__ = name, f"Tensor.{name}", doc
+    refuse.__text_signature__ = signature
+    method(refuse)
+
+
+for _name, _doc, _parameters in (
+    ("_to_dense", "The elements of a sparse tensor as a dense one.", "($self, dtype=None, masked_grad=None)"),
+    ("_sparse_mask_projection", "A sparse tensor with values only where the mask has entries.",
+     "($self, mask, accumulate_matches=False)"),
+    ("resize_as_sparse_", "The sizes of another sparse tensor, in place.", "($self, the_template)"),
+    ("sparse_resize_", "Other sizes for a sparse tensor, in place.", "($self, size, sparse_dim, dense_dim)"),
+    ("sparse_resize_and_clear_", "Other sizes for a sparse tensor without its entries, in place.",
+     "($self, size, sparse_dim, dense_dim)"),
+):  # fmt: skip
+    _sparse_only(_name, _doc, _parameters)
+
+
+@method
 def dequantize(self):
     """The values as float32 numbers."""
     return self.to(_C.float32)
+
+
+def _quantized_only(name, doc):
+    def refuse(self):
+        from ._quantized._tensor import no_kernel
+
+        raise no_kernel(
+            name, "CPU", "the tensor is not quantized: torch.quantize_per_tensor makes one that is"
+        )
+
+    refuse.__name__, refuse.__qualname__, refuse.__doc__ = name, f"Tensor.{name}", doc
+    method(refuse)
+
+
+for _name, _doc in (
+    ("int_repr", "The integers of a quantized tensor, copied."),
+    ("q_scale", "The scale of a quantized tensor."),
+    ("q_zero_point", "The zero point of a quantized tensor."),
+    ("q_per_channel_scales", "The scales of a quantized tensor that has one for each channel."),
+    ("q_per_channel_zero_points", "The zero points of a quantized tensor that has one for each channel."),
+    ("q_per_channel_axis", "The dimension that the scales of a quantized tensor belong to."),
+    ("qscheme", "How a quantized tensor is quantized: torch.per_tensor_affine, torch.per_channel_affine ..."),
+):
+    _quantized_only(_name, _doc)
 
 
 @method
@@ -321,7 +400,7 @@ def _legacy(dtype, args, kwargs, any_type=False):
                 )
             if not any_type and first.dtype is not dtype:
                 raise TypeError(f"expected {dtype} (got {first.dtype})")
-            return first.detach()
+            return _ops["alias"](first)
         if isinstance(first, float | complex):
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
         if isinstance(first, _C.Size):

@@ -244,7 +244,7 @@ def _tensor_members(space):
         if isinstance(value, (staticmethod, classmethod)):
             continue
         if isinstance(value, (property, types.GetSetDescriptorType)):
-            if not name.startswith("__"):
+            if not name.startswith("__") or name == "__cuda_array_interface__":
                 yield name, value.__get__
         elif (name in _SLOTS or not name.startswith("__")) and _is_function(value):
             yield name, value
@@ -252,17 +252,21 @@ def _tensor_members(space):
 
 _PRIVATE_FUNCTIONS = {
     "_assert_async", "_conj_copy", "_functional_assert_async", "_fused_rms_norm", "_indices_copy",
-    "_native_batch_norm_legit", "_neg_view_copy", "_reshape_alias_copy", "_rowwise_prune", "_sym_acos", "_sym_asin",
+    "_native_batch_norm_legit", "_neg_view_copy", "_reshape_alias_copy", "_wrapped_linear_prepack", "_wrapped_quantized_linear_prepacked",
+    "_fw_primal_copy", "_make_dual_copy", "_sparse_broadcast_to_copy", "_rowwise_prune", "_sym_acos", "_sym_asin",
     "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_sin", "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "_values_copy",
 }  # fmt: skip
 _PRIVATE = {
     "_autocast_to_full_precision",
     "_autocast_to_reduced_precision",
+    "_clear_non_serializable_cached_data",
     "_coalesced_",
     "_dimI",
     "_dimV",
     "_indices",
     "_nnz",
+    "_sparse_mask_projection",
+    "_to_dense",
     "_values",
     "_backward_hooks",
     "_base",

@@ -201,44 +201,6 @@ symeig, eig, solve, matrix_rank, lstsq = (
 )  # fmt: skip
 
 
-class _QScheme:
-    """The name of a way to quantize."""
-
-    def __init__(self, name):
-        self._name = name
-
-    def __repr__(self):
-        return f"torch.{self._name}"
-
-
-qscheme = _QScheme
-(
-    per_tensor_affine,
-    per_tensor_symmetric,
-    per_channel_affine,
-    per_channel_symmetric,
-    per_channel_affine_float_qparams,
-) = map(
-    _QScheme,
-    (
-        "per_tensor_affine",
-        "per_tensor_symmetric",
-        "per_channel_affine",
-        "per_channel_symmetric",
-        "per_channel_affine_float_qparams",
-    ),
-)
-
-
-@public
-def dequantize(tensors):
-    """The values of a tensor, or of each of a list of them, as float32 numbers."""
-    return tensors.dequantize() if isinstance(tensors, rl.Tensor) else [t.dequantize() for t in tensors]
-
-
-quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic = (
-    _absent(f"ao.{n}") for n in ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic")
-)
 DeviceObjType, TensorType, Generic = (_absent(n) for n in ("DeviceObjType", "TensorType", "Generic"))
 # What an operator is said to be (OpOverload.tags).
 Tag = enum.Enum(

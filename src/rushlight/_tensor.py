@@ -181,7 +181,7 @@ attach(__array_priority__=1000)
 class _Attribute(property):
     """An attribute that cannot be set. Subclasses and modes with __torch_function__ are asked first."""
 
-    def __init__(self, function, deleted=None):
+    def __init__(self, function, deleted=None, home="TensorBase"):
         def asking(tensor):
             if (type(tensor) is not Tensor or _modes) and tensor._asks():
                 return tensor._ask(self.__get__, (tensor,), {})
@@ -189,7 +189,7 @@ class _Attribute(property):
 
         asking.__name__ = function.__name__
         super().__init__(asking, fdel=deleted, doc=function.__doc__)
-        self.__qualname__ = f"TensorBase.{function.__name__}"
+        self.__qualname__ = f"{home}.{function.__name__}"
         setattr(Tensor, function.__name__, self)
 
 
@@ -207,6 +207,21 @@ def _keep_grad_fn(self):
 def _grad_fn(self):
     """grad_fn under its inner name."""
     return self.grad_fn
+
+
+@functools.partial(_Attribute, home="Tensor")
+def __cuda_array_interface__(self):
+    """The tensor for other libraries on the same GPU: those of the CPU have none."""
+    raise AttributeError(
+        f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()}. Libraries for the CPU take "
+        "__array__ or __dlpack__"
+    )
+
+
+@_plain_method
+def __dir__(self):
+    """What it has: attributes that only tensors on a GPU have are left out."""
+    return [name for name in object.__dir__(self) if name != "__cuda_array_interface__"]
 
 
 @_Attribute
@@ -440,6 +455,29 @@ def __reduce_ex__(self, protocol):
     if self.is_conj() or self.is_neg():
         state += (self.is_conj(), self.is_neg())
     return _rebuild, state
+
+
+@method
+def __setstate__(self, state):
+    """The state of a tensor in pickles of early versions: (storage, offset, sizes, strides), or (data, requires_grad,
+    hooks) after it."""
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    if len(state) == 4:
+        self.set_(*state)
+        return
+    if len(state) == 5:  # data, grad, hooks, requires_grad, volatile
+        self.data = state[0]
+        state = (state[3], state[4], state[2])
+    self.requires_grad = bool(state[0])
+    if state[2]:
+        for hook in state[2].values():
+            self.register_hook(hook)
+
+
+@method
+def _clear_non_serializable_cached_data(self):
+    """Drops what would stand in the way of a pickle: tensors here keep no such thing beside their state."""
 
 
 # What is kept in a tensor comes back as it was put there.

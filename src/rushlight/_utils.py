@@ -9,6 +9,7 @@ REBUILDERS = (
     "_rebuild_parameter",
     "_rebuild_parameter_with_state",
     "_rebuild_sparse_tensor",
+    "_rebuild_qtensor",
     "_rebuild_meta_tensor_no_storage",
     "_rebuild_device_tensor_from_numpy",
     "_rebuild_device_tensor_from_cpu_tensor",
@@ -77,6 +78,12 @@ def _rebuild_sparse_tensor(layout, data):
     if layout not in (rl.sparse_csr, rl.sparse_csc, rl.sparse_bsr, rl.sparse_bsc):
         raise TypeError(f"sparse tensors of layout {layout} are not supported")
     return rl.sparse_compressed_tensor(compressed, plain, values, size, layout=layout)
+
+
+def _rebuild_qtensor(storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks):
+    from rushlight._quantized._files import rebuilt
+
+    return rebuilt(storage, storage_offset, size, stride, quantizer_params)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):

@@ -385,7 +385,7 @@ def _find(name):
     if name.startswith("__"):
         return None
     method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
-    if callable(method):
+    if callable(method) and name != "index":  # Tensor.index is functorch's
         return method
     from . import _aten
 
@@ -399,6 +399,15 @@ def _find(name):
     return _aten.missing(name) if name.startswith("_") else None
 
 
+# Namespaces with operators of their own, by the modules that list them.
+_TABLES = {
+    "profiler": "rushlight.profiler.profiler",
+    "quantized": "rushlight._quantized._operators",
+    "quantized_decomposed": "rushlight._quantized._decomposed",
+    "torchvision": "rushlight.vision.ops._operators",
+}
+
+
 class Namespace:
     """rushlight.ops.aten."""
 
@@ -407,14 +416,10 @@ class Namespace:
 
     def __getattr__(self, name):
         function = _find(name) if self.__name__ == "aten" else None
-        if self.__name__ == "torchvision":
+        if self.__name__ in _TABLES:
             import importlib
 
-            function = importlib.import_module("rushlight.vision.ops._operators").OPERATORS.get(name)
-        elif self.__name__ == "profiler":
-            from .profiler.profiler import OPERATORS
-
-            function = OPERATORS.get(name)
+            function = importlib.import_module(_TABLES[self.__name__]).OPERATORS.get(name)
         if function is None:
             raise AttributeError(
                 f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}': rushlight has no operator "

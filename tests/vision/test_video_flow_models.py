@@ -67,7 +67,7 @@ def test_models_prepared_for_quantization_are_used_as_they_are():
     model = models.quantization.resnet18(num_classes=3).eval()
     assert isinstance(model, models.quantization.QuantizableResNet)
     assert list(model.state_dict()) == list(models.resnet18(num_classes=3).state_dict())
-    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+    with pytest.raises(NotImplementedError, match="no quantized layers"):
         models.quantization.resnet18(quantize=True)
     assert "quantized_resnet50" in models.list_models(models.quantization)
 

@@ -49,7 +49,7 @@ def check_zero(outputs, variable, masked):
                 if g.dense_dim() != x.dense_dim():
                     raise GradcheckError("grad is sparse tensor, but has incorrect dense_dim")
             g = g.to_dense()
-        close = rl.allclose(g, rl.zeros_like(g)) if masked else bool((g == 0).all())
+        close = rl.allclose(g, rl.zeros_like(g)) if masked else bool(rl.eq(g, 0).all().item())
         if not close:
             raise GradcheckError("backward not multiplied by grad_output")
         if g.dtype != x.dtype:

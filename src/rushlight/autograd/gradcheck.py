@@ -27,12 +27,17 @@ def _of_dense(func, inputs, masked):
     return of_dense(func, inputs, masked)
 
 
+def _is_tensor(t):
+    """A tensor, or an object of a class that takes over functions and stands for one."""
+    return isinstance(t, rl.Tensor) or rl.overrides.is_tensor_like(t)
+
+
 def _is_differentiable(t):
-    return isinstance(t, rl.Tensor) and t.requires_grad
+    return _is_tensor(t) and t.requires_grad
 
 
 def _is_continuous(t):
-    return isinstance(t, rl.Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)
+    return _is_tensor(t) and (t.dtype.is_floating_point or t.dtype.is_complex)
 
 
 def _check_inputs(inputs):
@@ -241,11 +246,11 @@ def _direction(t):
 def _dot(a, b):
     """The real part of <a, b>: how much of the real-valued function with gradient a changes along b."""
     product = a.conj() * b
-    return float((product.real if product.dtype.is_complex else product).sum())
+    return float((product.real if product.dtype.is_complex else product).sum().item())
 
 
 def _size(direction):
-    return float(direction.abs().sum())
+    return float(direction.abs().sum().item())
 
 
 def _along(func, inputs, x, u, eps, picked):
@@ -293,7 +298,7 @@ def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
                 first, second = (
                     rl.autograd.grad(output, x, v, retain_graph=True, allow_unused=True)[0] for _ in range(2)
                 )
-                if first is not None and float((first - second).abs().max()) > nondet_tol:
+                if first is not None and float((first - second).abs().max().item()) > nondet_tol:
                     raise GradcheckError(
                         "Backward is not reentrant: it gave different values when run twice."
                     )

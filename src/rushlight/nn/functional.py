@@ -120,7 +120,11 @@ _OF_OVERRIDES = (
 
 _threshold = _core._shown["threshold"]
 for _name, _value in list(globals().items()):
-    if type(_value) is type(softmax) and not _name.startswith("_"):
+    if (
+        type(_value) is type(softmax)
+        and not _name.startswith("_")
+        and _value.__module__ != "rushlight._C._nn"
+    ):
         globals()[_name] = _overridable(_value)
         globals()[_name].__module__ = __name__  # its address, for pickles
 
@@ -144,6 +148,8 @@ def __getattr__(name: str) -> "Any":
         if type(value) is type(softmax) and value.__module__ != "rushlight":  # those are the package's own
             value = _overridable(value)
             value.__module__ = __name__
+            if name == "scaled_dot_product_attention":  # where PyTorch has it
+                value.__module__ = "rushlight._C._nn"
     elif name == "Tensor":
         from rushlight import Tensor as value
     elif name == "grad":

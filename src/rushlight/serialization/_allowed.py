@@ -16,8 +16,12 @@ _DTYPES = [
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
     "float32", "float64", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
+    "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
 ]  # fmt: skip
 _OLD_MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+
+_SCHEMES = ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric",
+            "per_channel_affine_float_qparams")  # fmt: skip
 
 # Modules whose functions act on the system: no list of safe globals lets them in.
 _BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
@@ -55,6 +59,7 @@ def plain_names():
     for dtype in _DTYPES:
         if hasattr(rl, dtype):
             names[f"torch.{dtype}"] = getattr(rl, dtype)
+    names.update({f"torch.{name}": getattr(rl, name) for name in _SCHEMES})
     names["torch.Tensor"] = rl.Tensor
     names["torch.nn.parameter.Parameter"] = names["torch.nn.Parameter"] = rl.nn.Parameter
     return names
@@ -76,13 +81,6 @@ def known_names():
 
 def absent(full):
     """Why a name of PyTorch means nothing here, or None."""
-    module, _, name = full.rpartition(".")
-    if module in ("torch", "torch.storage") and name.lower().startswith(
-        ("qint", "quint", "per_tensor_", "per_channel_")
-    ):
-        return f"the file holds quantized tensors ({full}), which rushlight does not have: save their dequantize()"
-    if full == "torch._utils._rebuild_qtensor":
-        return "the file holds quantized tensors, which rushlight does not have: save their dequantize()"
     if full == "torch._utils._rebuild_nested_tensor":
         return "the file holds nested tensors, which rushlight does not have: save their unbind()"
     return None

@@ -119,6 +119,8 @@ class _TensorPickling:
             function = "_rebuild_parameter_with_state" if attributes else "_rebuild_parameter"
             args = (t.detach(), t.requires_grad, OrderedDict())
             return self.name("torch._utils", function), (*args, attributes) if attributes else args
+        if t.is_quantized:
+            return self._quantized(t)
         function, args = self._plain_tensor(t)
         if t.layout != rl.strided:
             return function, args
@@ -162,6 +164,14 @@ class _TensorPickling:
         if name is None:
             return self.name("torch._utils", "_rebuild_tensor_v3"), args
         return self.name("torch._utils", "_rebuild_tensor_v2"), args
+
+    def _quantized(self, t):
+        ints, size = t._bytes_in_files(), tuple(t.size())
+        stored, offset, stride = self._stored(ints, storage_name(t.dtype), bare=False)
+        if ints.shape != t.shape:  # packed: their places are those of whole rows
+            stride = t.contiguous().stride()
+        args = (stored, offset, size, tuple(stride), t._quantizer.parts(), False, OrderedDict())
+        return self.name("torch._utils", "_rebuild_qtensor"), args
 
     def _sparse(self, t):
         if t.layout == rl.sparse_coo:

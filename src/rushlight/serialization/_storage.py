@@ -18,6 +18,11 @@ STORAGE_NAMES = {
     "BoolStorage": "bool",
     "ComplexDoubleStorage": "complex128",
     "ComplexFloatStorage": "complex64",
+    "QUInt8Storage": "quint8",
+    "QInt8Storage": "qint8",
+    "QInt32Storage": "qint32",
+    "QUInt4x2Storage": "quint4x2",
+    "QUInt2x4Storage": "quint2x4",
 }
 _NAMES_OF_DTYPES = {dtype: name for name, dtype in STORAGE_NAMES.items()}
 

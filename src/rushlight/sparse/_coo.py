@@ -268,6 +268,33 @@ class SparseTensor(Tensor):
     def to_sparse_coo(self):
         return self.to_sparse()
 
+    def _to_dense(self, dtype=None, masked_grad=None):
+        if dtype is not None:
+            raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+        return self.to_dense()
+
+    def _sparse_mask_projection(self, mask, accumulate_matches=False):
+        return self._resizing("_sparse_mask_projection").projection(self, mask, accumulate_matches)
+
+    def resize_as_sparse_(self, the_template):
+        return self._resizing("resize_as_sparse_").resize_as(self, the_template)
+
+    def sparse_resize_(self, size, sparse_dim, dense_dim):
+        return self._resizing("sparse_resize_").resize(self, size, sparse_dim, dense_dim)
+
+    def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
+        return self._resizing("sparse_resize_and_clear_").resize_and_clear(self, size, sparse_dim, dense_dim)
+
+    def _resizing(self, name):
+        from rushlight.sparse import _resize
+
+        if self.layout is not rl.sparse_coo:
+            raise NotImplementedError(
+                f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' backend: only tensors by "
+                "coordinates (torch.sparse_coo) have it"
+            )
+        return _resize
+
     # What would else be read from the memory that only stands for the shape.
 
     @property

@@ -1,4 +1,4 @@
-"""Models prepared for quantization, used as they are: rushlight has no quantized tensors, so `quantize=True` is refused.
+"""Models prepared for quantization, used as they are: rushlight has no quantized layers, so `quantize=True` is refused.
 
 Parameters and their names are those of the models they derive from, so that checkpoints load into either.
 """
@@ -23,7 +23,7 @@ __all__ = [
     "QuantizableResNet",
     "QuantizableShuffleNetV2",
 ]
-_NO_QUANTIZATION = "rushlight has no quantized tensors: build the model with quantize=False, or use bfloat16 (model.bfloat16(), amp.autocast)"
+_NO_QUANTIZATION = "rushlight has no quantized layers: build the model with quantize=False, or use bfloat16 (model.bfloat16(), amp.autocast)"
 
 
 class _Quantizable:
