@@ -142,9 +142,6 @@ fx.passes.infra.pass_base: PassBase PassResult
 fx.passes.infra.pass_manager: PassManager
 fx.passes.split_module: split_module
 fx.passes.symbolic_shape_prop:
-nested: Tensor=Tensor as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor narrow masked_select
-nested._internal:
-nested._internal.nested_tensor: NestedTensor
 nested._internal.ops: extract_kwargs
 nn.intrinsic: ConvBn1d ConvBn2d ConvBnReLU2d ConvReLU1d ConvReLU2d LinearReLU
 nn.intrinsic.qat:
