@@ -28,6 +28,22 @@ _TOO = frozenset(
 _NOT = frozenset("copy_ cumsum cumprod cumsum_ cumprod_ tril triu tril_ triu_".split())
 
 
+_VIEWS = frozenset(
+    "view reshape view_as reshape_as transpose swapaxes swapdims permute movedim select narrow slice split split_with_sizes chunk "
+    "squeeze unsqueeze flatten unflatten expand expand_as __getitem__ detach tensor_split _mT mT".split()
+)
+
+
+def _seen(result, x):
+    """A result of a view of x knows whose memory it shows."""
+    if isinstance(result, tuple):
+        for r in result:
+            _seen(r, x)
+    elif isinstance(result, Nested) and result is not x and result._held.data_ptr() == x._held.data_ptr():
+        result._seen_as_view_of(x)
+    return result
+
+
 def name_of(func):
     return (getattr(func, "_op_name", None) or getattr(func, "__name__", "")).rpartition(".")[2]
 
@@ -84,7 +100,8 @@ def call(func, args, kwargs):
     of_nn = inner is not None and getattr(func, "__module__", "").startswith("rushlight.nn")
     handler = (rules.LAYERS if of_nn else rules.HANDLERS).get(name)
     if handler is not None:
-        return handler(*args, **kwargs)
+        result = handler(*args, **kwargs)
+        return _seen(result, args[0]) if name in _VIEWS and args and isinstance(args[0], Nested) else result
     if inner is not None:  # composed of other functions: each of them comes here
         return inner(*args, **kwargs)
     if is_pointwise(func, name):

@@ -77,6 +77,9 @@ def pointwise(func, name, args, kwargs):
         if not same_sequences(first, other) or first.dim() != other.dim():
             raise _mismatch(name, first, other)
 
+    if any(isinstance(a, NestedInt) for a in values):
+        raise RuntimeError(f"invalid argument: {name} of a nested tensor and the size of a ragged dimension, which is no number")
+
     def plain(a):
         if isinstance(a, Nested):
             return a._held
@@ -550,7 +553,7 @@ def new(x, size=(), *args, **kwargs):
 
 @handles("apply_")
 def apply_(x, function):
-    x._held.apply_(function)
+    x._held.detach().apply_(function)
     return x
 
 

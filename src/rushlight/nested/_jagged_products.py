@@ -91,17 +91,17 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
             f"Expected query, key, and value to all be  at least 3 dimensional, but got query.dim: {query.dim()}, key.dim: "
             f"{key.dim()} and value.dim: {value.dim()} instead."
         )
-    if any(t._ragged_idx != t.dim() - 2 for t in (query, key, value)):
+    if any(t._ragged_idx == t.dim() - 1 for t in (query, key, value)):
         raise RuntimeError(
             "No viable backend for scaled_dot_product_attention was found: expected (batch, heads, ragged, features), got "
-            f"{shape_text(query)}: transpose(1, 2) first"
+            f"{shape_text(query)}: transpose it first"
         )
     one = rl.nn.functional.scaled_dot_product_attention
     made = [
         one(q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa).squeeze(0)
         for q, k, v in zip(unbind(query), unbind(key), unbind(value), strict=True)
     ]
-    if query.dim() != 4:
+    if query.dim() != 4 or query._ragged_idx != 2:
         return of_parts(made, query, query._ragged_idx)
     # In memory (sequences, heads, features), so that the heads can be joined by a view after transpose(1, 2).
     return of_parts([t.transpose(0, 1) for t in made], query, 1).transpose(1, 2)

@@ -44,12 +44,8 @@ def _reduced(x, name, dim, keepdim, options):
                 f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors: "
                 "to_padded_tensor(0) first"
             )
-        if len(dims) > 2:
-            raise RuntimeError(
-                f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors: reduce the others "
-                "first"
-            )
-        result = function(_elements(x), ragged - 1, keepdim=keepdim, **options)
+        inner = [d - 1 for d in dims[1:]]
+        result = function(_elements(x), inner[0] if len(inner) == 1 else inner, keepdim=keepdim, **options)
         return result.unsqueeze(0) if keepdim else result
     if ragged in dims:
         if len(dims) > 1:

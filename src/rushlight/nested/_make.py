@@ -51,10 +51,9 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
     ):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors")
     if isinstance(ts, Tensor):
-        if ts.dim() < 1 or (layout is rl.jagged and ts.dim() < 2):
-            least = 0 if layout is rl.strided else 1
+        if ts.dim() < 2:
             raise RuntimeError(
-                f"as_nested_tensor(): Expected tensor argument to have dim() > {least}, got {ts.dim()}: its first dimension "
+                f"as_nested_tensor(): Expected tensor argument to have dim() > 1, but got dim() = {ts.dim()}: its first dimension "
                 "is the batch"
             )
         ts = ts.to(device=device, dtype=dtype)
@@ -62,7 +61,7 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
             batch, length = ts.shape[:2]
             offsets = rl.arange(batch + 1, dtype=rl.int64, device=ts.device) * length
             cache = {"min_seqlen": length, "max_seqlen": length}
-            return jagged(alias(ts.flatten(0, 1)), offsets, None, 1, cache)
+            return jagged(alias(ts.flatten(0, 1)), offsets, None, 1, cache)._seen_as_view_of(ts)
         return strided(ts.reshape(-1), [ts.shape[1:]] * len(ts))
     if layout is rl.jagged:
         return jagged_from_list(list(ts), None, dtype=dtype, device=device)[0]
@@ -149,7 +148,7 @@ def nested_tensor_from_jagged(
     if offsets.numel() < 1:
         raise RuntimeError("nested_tensor_from_jagged(): offsets must have one element more than there are sequences")
     cache = {key: n for key, n in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if n is not None}
-    return jagged(alias(values), offsets, lengths, ragged_idx, cache)
+    return jagged(alias(values), offsets, lengths, ragged_idx, cache)._seen_as_view_of(values)
 
 
 def narrow(tensor, dim, start, length, layout=rl.strided):
@@ -183,12 +182,14 @@ def jagged_from_tensor_and_lengths(tensor, starts, lengths):
     ends = begin + lengths
     values = alias(tensor.flatten(0, 1))
     cache = {"min_seqlen": int(lengths.min()), "max_seqlen": int(lengths.max())} if batch else {}
-    if batch and bool((lengths == longest).all()):
-        offsets = rl.arange(batch + 1) * longest
-        return jagged(values, offsets, None, 1, cache), offsets, None
     offsets = rl.cat([begin, ends[-1:]]) if batch else rl.zeros(1, dtype=rl.int64)
+    if batch and bool((ends == offsets[1:]).all()):  # without holes: the values from the first to the last
+        first, last = int(begin[0]), int(ends[-1])
+        offsets = offsets - first
+        made = jagged(values[first:last], offsets, None, 1, cache)
+        return made._seen_as_view_of(tensor), offsets, None
     lengths = lengths.clone()
-    return jagged(values, offsets, lengths, 1, cache), offsets, lengths
+    return jagged(values, offsets, lengths, 1, cache)._seen_as_view_of(tensor), offsets, lengths
 
 
 def masked_select(tensor, mask):

@@ -108,3 +108,7 @@ def size_of(tensor, coeff=1):
     if number is None:
         number = tensor._ragged_number = next(_serial)
     return NestedInt(NestedIntNode(number, coeff))
+
+
+def is_nested_int(size):
+    return isinstance(size, NestedInt)

@@ -392,9 +392,7 @@ def narrow(x, dim, start, length):
     numels = [math.prod(size) for size in x._sizes]
     sizes = x._sizes[start : start + length]
     part = x._held.narrow(0, sum(numels[:start]), sum(numels[start : start + length]))
-    made = strided(part, sizes)
-    made._parent = x if x._parent is None else x._parent
-    return made
+    return strided(part, sizes)
 
 
 @handles("cat", "concat", "concatenate")

@@ -57,6 +57,27 @@ class Nested(Tensor):
     def requires_grad(self, on):
         self._held.requires_grad = on
 
+    _parent: "Tensor | None" = None  # whose view this is
+
+    @property
+    def _base(self):
+        return self._parent
+
+    def _is_view(self):
+        return self._parent is not None
+
+    def _seen_as_view_of(self, other):
+        self._parent = other if other._base is None else other._base
+        return self
+
+    def _view_func(self, new_base):
+        """The same view of another tensor."""
+        if isinstance(new_base, Nested):
+            new_base = new_base._held
+        held = self._held
+        made = self._like(new_base.as_strided(held.shape, held.stride(), held.storage_offset()))
+        return made._seen_as_view_of(new_base)
+
     def requires_grad_(self, requires_grad=True):
         self._held.requires_grad_(requires_grad)
         return self
@@ -178,15 +199,10 @@ class StridedNested(Nested):
     _sizes: list
     _steps: list
     _starts: list
-    _parent = None  # whose view this is
 
     @property
     def layout(self):
         return rl.strided
-
-    @property
-    def _base(self):
-        return self._parent
 
     def _like(self, held):
         return strided(held, self._sizes, self._steps, self._starts)
@@ -329,7 +345,9 @@ class NestedTensor(Nested):
     _metadata_cache: dict
 
     def __new__(cls, values, offsets, *, lengths=None, **kwargs):
-        return jagged(alias(values), offsets, lengths, kwargs.get("_ragged_idx", 1), kwargs.get("_metadata_cache"), cls)
+        cache = kwargs.get("_metadata_cache")
+        made = jagged(alias(values), offsets, lengths, kwargs.get("_ragged_idx", 1), cache, cls)
+        return made.requires_grad_() if kwargs.get("requires_grad") else made
 
     def __init__(self, *args, **kwargs):
         pass
@@ -441,12 +459,11 @@ class NestedTensor(Nested):
 
 
 def jagged_state(t):
-    """What files have of a jagged tensor."""
-    extremes = {key: t._metadata_cache.get(key) for key in ("min_seqlen", "max_seqlen")}
-    held = t._held.detach().requires_grad_(t.requires_grad) if t.is_floating_point() else t._held
+    """What files have of a jagged tensor. PyTorch keeps the least and largest length as sizes of empty tensors."""
+    cache = {key: rl.empty(n, 0) for key, n in t._metadata_cache.items() if key in ("min_seqlen", "max_seqlen")}
     return {
-        "_values": held, "_offsets": t._offsets, "_lengths": t._lengths, "_ragged_idx": t._ragged_idx,
-        "_metadata_cache": {key: n for key, n in extremes.items() if n is not None},
+        "values": t._held.detach(), "offsets": t._offsets, "lengths": t._lengths, "_ragged_idx": t._ragged_idx,
+        "_metadata_cache": cache, "requires_grad": t.requires_grad,
     }  # fmt: skip
 
 

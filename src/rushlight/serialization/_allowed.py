@@ -49,6 +49,10 @@ def storage_types():
     return types
 
 
+class _NestedName:
+    """Stands for the class of jagged tensors, which its rebuilder loads."""
+
+
 def plain_names():
     """{name: object} of everything that is data by itself."""
     names = storage_types()
@@ -56,6 +60,7 @@ def plain_names():
         if hasattr(rl, dtype):
             names[f"torch.{dtype}"] = getattr(rl, dtype)
     names["torch.Tensor"] = rl.Tensor
+    names["torch.nested._internal.nested_tensor.NestedTensor"] = _NestedName
     names["torch.nn.parameter.Parameter"] = names["torch.nn.Parameter"] = rl.nn.Parameter
     return names
 
@@ -66,6 +71,8 @@ def callables():
     table["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
     for name in _utils.REBUILDERS:
         table[f"torch._utils.{name}"] = getattr(_utils, name)
+    table["torch.nested._internal.nested_tensor._rebuild_njt"] = _utils._rebuild_njt
+    table["torch._dynamo.decorators._DimRange"] = _plain.make_dim_range
     return table
 
 
@@ -83,8 +90,6 @@ def absent(full):
         return f"the file holds quantized tensors ({full}), which rushlight does not have: save their dequantize()"
     if full == "torch._utils._rebuild_qtensor":
         return "the file holds quantized tensors, which rushlight does not have: save their dequantize()"
-    if full == "torch._utils._rebuild_nested_tensor":
-        return "the file holds nested tensors, which rushlight does not have: save their unbind()"
     return None
 
 

@@ -119,6 +119,8 @@ class _TensorPickling:
             function = "_rebuild_parameter_with_state" if attributes else "_rebuild_parameter"
             args = (t.detach(), t.requires_grad, OrderedDict())
             return self.name("torch._utils", function), (*args, attributes) if attributes else args
+        if t.is_nested:
+            return self._nested(t)
         function, args = self._plain_tensor(t)
         if t.layout != rl.strided:
             return function, args
@@ -162,6 +164,13 @@ class _TensorPickling:
         if name is None:
             return self.name("torch._utils", "_rebuild_tensor_v3"), args
         return self.name("torch._utils", "_rebuild_tensor_v2"), args
+
+    def _nested(self, t):
+        from rushlight.nested import _tensor as nested
+
+        if t.layout == rl.jagged:
+            return self.name("torch.nested._internal.nested_tensor", "_rebuild_njt"), (nested.jagged_state(t),)
+        return self.name("torch._utils", "_rebuild_nested_tensor"), nested.nested_parts(t)
 
     def _sparse(self, t):
         if t.layout == rl.sparse_coo:

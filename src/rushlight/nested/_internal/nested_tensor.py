@@ -1,6 +1,7 @@
 """Jagged tensors by the names of PyTorch's module."""
 
 import rushlight as rl
+from rushlight._utils import _check_tensor
 from rushlight.nested._make import jagged_from_list as jagged_from_list
 from rushlight.nested._make import jagged_from_tensor_and_lengths as jagged_from_tensor_and_lengths
 from rushlight.nested._make import nested_tensor_from_jagged
@@ -56,11 +57,21 @@ class ViewNestedFromBuffer:
 
 
 def _rebuild_njt(state):
-    """A jagged tensor of a file: of what jagged_state gave, or what PyTorch's files have."""
-    values = state["_values"]
-    cache = {
-        key: n.shape[0] if isinstance(n, rl.Tensor) else n
-        for key, n in (state.get("_metadata_cache") or {}).items()
-        if key in ("min_seqlen", "max_seqlen")
-    }
-    return jagged(values, state["_offsets"], state.get("_lengths"), state.get("_ragged_idx", 1), cache)
+    """A jagged tensor of a file, which may say anything."""
+    if type(state) is not dict:
+        raise TypeError("a jagged tensor must be made of a dict of its parts")
+    values, offsets, lengths = (state.get(key) for key in ("values", "offsets", "lengths"))
+    ragged_idx = state.get("_ragged_idx", 1)
+    for part in (values, offsets) if lengths is None else (values, offsets, lengths):
+        _check_tensor(part)
+    if type(ragged_idx) is not int or not 1 <= ragged_idx <= values.dim():
+        raise ValueError(f"a jagged tensor whose ragged dimension is {ragged_idx} of {values.dim()}")
+    if any(t.dim() != 1 or t.dtype not in (rl.int32, rl.int64) for t in (offsets, lengths) if t is not None):
+        raise ValueError("the offsets and lengths of a jagged tensor must be lists of whole numbers")
+    if offsets.numel() < 1 or (lengths is not None and lengths.numel() != offsets.numel() - 1):
+        raise ValueError("a jagged tensor must have one offset more than sequences")
+    starts, each = offsets[:-1], offsets.diff() if lengths is None else lengths
+    if bool(((starts < 0) | (each < 0) | (starts > values.size(ragged_idx - 1) - each)).any()):
+        raise ValueError("a jagged tensor whose sequences lie outside of its values")
+    made = jagged(values, offsets, lengths, ragged_idx)
+    return made.requires_grad_() if state.get("requires_grad") is True else made
