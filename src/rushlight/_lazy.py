@@ -77,6 +77,7 @@ HOMES = {
     "lstm_cell": "nn._functional.recurrent",
     "lstsq": "_rare",
     "matrix_rank": "_rare",
+    "_native_multi_head_attention": "nn._functional.inference_attention",
     "_nested_from_padded": "nested._old_names",
     "_nested_from_padded_and_nested_example": "nested._old_names",
     "_nested_tensor_from_mask": "nested._old_names",

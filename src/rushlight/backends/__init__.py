@@ -136,7 +136,15 @@ cpu = _Backend("cpu", {}, get_cpu_capability=_say(_capability))
 quantized = _Backend("quantized", dict(engine="none", supported_engines=["none"]))
 nnpack = _Backend("nnpack", {}, is_available=_say(False))
 xnnpack = _Backend("xnnpack", dict(enabled=False))
-mha = _Backend("mha", {}, get_fastpath_enabled=_say(False), set_fastpath_enabled=_say(None))
+mha = _Backend("mha", dict(_is_fastpath_enabled=True))
+mha.get_fastpath_enabled = lambda: mha._is_fastpath_enabled
+
+
+def _set_fastpath(value):
+    mha._is_fastpath_enabled = bool(value)
+
+
+mha.set_fastpath_enabled = _set_fastpath
 cusparselt = _Backend("cusparselt", {}, **_absent)
 kleidiai = _Backend("kleidiai", {}, is_available=_say(False))
 miopen = _Backend("miopen", dict(immediate=False))

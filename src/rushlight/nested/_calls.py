@@ -30,8 +30,12 @@ _NOT = frozenset("copy_ cumsum cumprod cumsum_ cumprod_ tril triu tril_ triu_".s
 
 _VIEWS = frozenset(
     "view reshape view_as reshape_as transpose swapaxes swapdims permute movedim select narrow slice split split_with_sizes chunk "
-    "squeeze unsqueeze flatten unflatten expand expand_as __getitem__ detach tensor_split _mT mT".split()
+    "squeeze unsqueeze flatten unflatten expand expand_as __getitem__ tensor_split _mT mT".split()
 )
+
+
+def _memory(x):
+    return x._held.untyped_storage().data_ptr()
 
 
 def _seen(result, x):
@@ -39,7 +43,7 @@ def _seen(result, x):
     if isinstance(result, tuple):
         for r in result:
             _seen(r, x)
-    elif isinstance(result, Nested) and result is not x and result._held.data_ptr() == x._held.data_ptr():
+    elif isinstance(result, Nested) and result is not x and _memory(result) == _memory(x):
         result._seen_as_view_of(x)
     return result
 

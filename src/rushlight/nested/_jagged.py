@@ -120,6 +120,8 @@ def unbind(x, dim=0):
     if wrapped(dim, x.dim()) != 0:
         raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
     at, held = x._ragged_idx - 1, x._held
+    if at < 0:
+        raise RuntimeError("unbind(): nested tensor with a ragged dimension out of bounds: 0 is the batch")
     spans = x._spans()
     if x._lengths is None:
         if spans and spans[0][0] == 0 and spans[-1][0] + spans[-1][1] == held.size(at):
@@ -549,12 +551,6 @@ def new(x, size=(), *args, **kwargs):
     if isinstance(size, int) or tuple(size) != ():
         raise RuntimeError("new_empty() not supported for NJT with shape != (): call it of values()")
     return x._held.new_zeros((), **kwargs)
-
-
-@handles("apply_")
-def apply_(x, function):
-    x._held.detach().apply_(function)
-    return x
 
 
 @handles("_assign")

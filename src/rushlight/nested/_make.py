@@ -62,7 +62,8 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
             offsets = rl.arange(batch + 1, dtype=rl.int64, device=ts.device) * length
             cache = {"min_seqlen": length, "max_seqlen": length}
             return jagged(alias(ts.flatten(0, 1)), offsets, None, 1, cache)._seen_as_view_of(ts)
-        return strided(ts.reshape(-1), [ts.shape[1:]] * len(ts))
+        made = strided(ts.reshape(-1), [ts.shape[1:]] * len(ts))
+        return made._seen_as_view_of(ts) if ts.is_contiguous() else made
     if layout is rl.jagged:
         return jagged_from_list(list(ts), None, dtype=dtype, device=device)[0]
     return _strided_from([t.to(device=device, dtype=dtype) for t in ts], dtype, device)
@@ -115,7 +116,7 @@ def jagged_from_list(tensors, offsets, dtype=None, device=None):
             starts.append(starts[-1] + n)
         offsets = rl.tensor(starts, dtype=rl.int64, device=values.device)
     cache = {"min_seqlen": min(lengths), "max_seqlen": max(lengths)}
-    return jagged(values, offsets, None, at + 1, cache), offsets
+    return jagged(alias(values), offsets, None, at + 1, cache)._seen_as_view_of(values), offsets
 
 
 def nested_tensor_from_jagged(

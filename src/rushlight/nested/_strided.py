@@ -680,12 +680,6 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     return strided_of(made)
 
 
-@handles("apply_")
-def apply_(x, function):
-    x._held.apply_(function)
-    return x
-
-
 @handles("_assign")
 def assign(name, x, result):
     return copy_(x, result)

@@ -138,6 +138,10 @@ class Nested(Tensor):
     def data_ptr(self):
         return self._held.data_ptr()
 
+    def apply_(self, callable):
+        self._held.detach().apply_(callable)  # without a trace in the graph, as in PyTorch
+        return self
+
     def storage_offset(self):
         return self._held.storage_offset()
 
@@ -196,6 +200,7 @@ class Nested(Tensor):
 class StridedNested(Nested):
     """torch.strided: tensors of any sizes, each a view of one buffer. `_sizes`, `_steps` (strides) and `_starts` list them."""
 
+    _plain_in_pytorch = True  # no class of its own there: nobody is asked about it (overrides.py)
     _sizes: list
     _steps: list
     _starts: list

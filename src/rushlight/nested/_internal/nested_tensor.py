@@ -74,4 +74,8 @@ def _rebuild_njt(state):
     if bool(((starts < 0) | (each < 0) | (starts > values.size(ragged_idx - 1) - each)).any()):
         raise ValueError("a jagged tensor whose sequences lie outside of its values")
     made = jagged(values, offsets, lengths, ragged_idx)
+    if type(state.get("_metadata_cache")) is dict:  # its lengths are counted again
+        for key, count in (("min_seqlen", made._get_min_seqlen), ("max_seqlen", made._get_max_seqlen)):
+            if key in state["_metadata_cache"]:
+                count()
     return made.requires_grad_() if state.get("requires_grad") is True else made
