@@ -55,3 +55,37 @@ def unpadded(whole, x):
     if x._lengths is not None or source.numel() != x._held.size(ragged - 1):
         rows = rows.new_zeros((x._held.size(ragged - 1), *rows.shape[1:])).index_copy(0, source, rows)
     return rows.movedim(0, ragged - 1)
+
+
+def _one(offsets):
+    if len(offsets) != 1:
+        raise RuntimeError(f"only a single jagged dim is supported, got offsets of {len(offsets)}")
+    if offsets[0].dim() != 1:
+        raise RuntimeError(f"expected 1D offsets, but got {offsets[0].dim()}D")
+    return offsets[0]
+
+
+def _view(values, offsets):
+    from rushlight.nested._tensor import jagged
+
+    return jagged(values, offsets)
+
+
+def jagged_to_padded(values, offsets, max_lengths, padding_value=0.0):
+    offsets = _one(offsets)
+    longest, (length,) = int(offsets.diff().max()) if offsets.numel() > 1 else 0, max_lengths
+    whole = padded(_view(values, offsets), padding_value, max(longest, length))
+    return whole[:, :length]
+
+
+def padded_to_jagged(dense, offsets, total=None):
+    offsets = _one(offsets)
+    if dense.dim() < 2:
+        raise RuntimeError(f"expected padded dim >= 2, but padded.dim() = {dense.dim()}")
+    last = int(offsets[-1])
+    if total is not None and last != total:
+        raise RuntimeError(f"final offset should match total_L value, got {last} and {total}")
+    longest = int(offsets.diff().max()) if offsets.numel() > 1 else 0
+    if longest > dense.size(1):
+        raise RuntimeError(f"found batch item of length {longest} when max length specified by padded input is {dense.size(1)}")
+    return unpadded(dense, _view(dense.new_empty(1).expand(last, *dense.shape[2:]), offsets))

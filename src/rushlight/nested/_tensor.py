@@ -197,6 +197,9 @@ class Nested(Tensor):
         return sorted(set(super().__dir__()))
 
 
+rl.autograd.function._Nested = Nested  # it meets them only once this module is loaded
+
+
 class StridedNested(Nested):
     """torch.strided: tensors of any sizes, each a view of one buffer. `_sizes`, `_steps` (strides) and `_starts` list them."""
 

@@ -26,6 +26,8 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def _get_seq_len(src, batch_first):
+    if src.is_nested:
+        return None
     if src.dim() == 2:
         return src.size(0)
     return src.size(1 if batch_first else 0)
@@ -149,10 +151,11 @@ class TransformerEncoder(Module):
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         padding = src_key_padding_mask
-        src_key_padding_mask = F._canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
-        )
-        mask = F._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
+        if self.training or not _are_booleans(mask, padding):
+            src_key_padding_mask = F._canonical_mask(
+                src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
+            )
+            mask = F._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
         batch_first = (
             getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
             if len(self.layers)
@@ -176,11 +179,16 @@ class TransformerEncoder(Module):
         """Whether a batch is run as a nested tensor: nobody trains, and the padding stands behind the sequences."""
         if padding is None or padding.dtype != rl.bool or src.dim() != 3 or src.is_nested or self.training:
             return False
-        if rl.is_autocast_enabled("cpu") or not rl.backends.mha.get_fastpath_enabled() or padding.all(1).any():
+        if rl.is_autocast_enabled("cpu") or not rl.backends.mha.get_fastpath_enabled():
             return False
         if rl.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
             return False
         return not getattr(self, "mask_check", True) or rl._nested_tensor_from_mask_left_aligned(src, ~padding)
+
+
+def _are_booleans(*masks):
+    """Whether masks are left as they are for attention's path of inference."""
+    return all(m is None or m.dtype == rl.bool for m in masks)
 
 
 def _takes_nested(layer):
@@ -268,10 +276,11 @@ class TransformerEncoderLayer(Module):
         _make_rest(self, d_model, *rest, 2, made)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        src_key_padding_mask = F._canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(src_mask), "src_mask", src.dtype
-        )
-        src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
+        if self.training or not _are_booleans(src_mask, src_key_padding_mask):
+            src_key_padding_mask = F._canonical_mask(
+                src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(src_mask), "src_mask", src.dtype
+            )
+            src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
         x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
