@@ -155,7 +155,7 @@ def _part(x, i):
 def _each(x, steps_like):
     """A view: the sizes and strides of each tensor changed."""
     pairs = [steps_like(size, step) for size, step in zip(x._sizes, x._steps, strict=True)]
-    return strided(x._held, [p[0] for p in pairs], [tuple(p[1]) for p in pairs], x._starts)
+    return strided(alias(x._held), [p[0] for p in pairs], [tuple(p[1]) for p in pairs], x._starts)
 
 
 @handles("select")
@@ -174,7 +174,7 @@ def select(x, dim, index):
         sizes.append(size[: dim - 1] + size[dim:])
         steps.append(step[: dim - 1] + step[dim:])
         starts.append(start + index % n * step[dim - 1])
-    return strided(x._held, sizes, steps, starts)
+    return strided(alias(x._held), sizes, steps, starts)
 
 
 @handles("__getitem__")
@@ -289,7 +289,7 @@ def view(x, *shape, **kwargs):
         raise NotImplementedError(refusal("view.dtype"))
     sizes = _sizes_for(x, shape, "view")
     parts = [_part(x.detach(), i).view(size) for i, size in enumerate(sizes)]
-    return strided(x._held, sizes, [p.stride() for p in parts], x._starts)
+    return strided(alias(x._held), sizes, [p.stride() for p in parts], x._starts)
 
 
 @handles("reshape")
@@ -344,7 +344,7 @@ def chunk(x, chunks, dim=0):
         raise RuntimeError(
             "Chunk for nested tensors is only supported for nested tensors with trailing dimension divisible by chunks."
         )
-    held = _NoBackward.apply(x._held) if x.requires_grad else x._held
+    held = _NoBackward.apply(x._held) if x.requires_grad else x._held.detach()
     made = []
     for i in range(chunks):
         sizes = [(*size[:-1], size[-1] // chunks) for size in x._sizes]
@@ -365,7 +365,7 @@ def split_with_sizes(x, split_sizes, dim=0):
     made, at = [], 0
     for n in split_sizes:
         sizes = [(*size[:-1], n) for size in x._sizes]
-        made.append(strided(x._held, sizes, x._steps, [start + at for start in x._starts]))
+        made.append(strided(alias(x._held), sizes, x._steps, [start + at for start in x._starts]))
         at += n
     return tuple(made)
 

@@ -93,9 +93,9 @@ class Nested(Tensor):
         grad = self._held.grad
         if grad is None:
             return None
-        seen = self.__dict__.get("_grad")
+        seen = self.__dict__.get("_shown_grad")
         if seen is None or seen._held is not grad:
-            seen = self._grad = self._like(grad)
+            seen = self._shown_grad = self._like(grad)
         return seen
 
     @grad.setter

@@ -208,15 +208,20 @@ class SafeHooks:
             raise UnpicklingError("an object whose arguments are not a tuple and a dict")
         if cls is _plain.make_ordered_dict and not args and not kwargs:
             return collections.OrderedDict()
+        if cls is _plain.make_dim_range:
+            return cls()
         if isinstance(cls, type) and self.is_users(cls):
             return cls.__new__(cls, *args, **kwargs)
         raise UnpicklingError(f"the file creates {shown(cls)}, which is not allowed")
 
     def build(self, obj, state):
         if type(obj) is collections.OrderedDict or isinstance(obj, rl.Tensor):
-            if type(state) in (dict, collections.OrderedDict) and type(obj) is not rl.Tensor:
+            plain = isinstance(obj, rl.Tensor) and (type(obj) is rl.Tensor or obj.is_nested)
+            if type(state) in (dict, collections.OrderedDict) and not plain:
                 self.spend((state,))
                 obj.__dict__.update(state)
+            return obj
+        if type(obj) is _plain.DimRange:
             return obj
         if not self.is_users(type(obj)):
             raise UnpicklingError(

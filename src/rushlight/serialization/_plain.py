@@ -77,15 +77,12 @@ def make_device(*args):
     return rl.device(*args)
 
 
-class _DimRange:
+class DimRange:
     """What PyTorch's compiler notes of a dimension, in files of jagged tensors: it means nothing here."""
 
-    def __setstate__(self, state):
-        pass
 
-
-def make_dim_range(*args):
-    return _DimRange()
+def make_dim_range():
+    return DimRange()
 
 
 def get_layout(name):
