@@ -211,7 +211,16 @@ def _padded_dense_to_jagged_forward(dense, offsets, total_L=None):
 
 
 def _scaled_dot_product_attention_math(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, *, scale=None, enable_gqa=False
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    dropout_mask=None,
+    *,
+    scale=None,
+    enable_gqa=False,
 ):
     """(attention, its weights), by plain products."""
     scale = query.size(-1) ** -0.5 if scale is None else scale
@@ -221,7 +230,11 @@ def _scaled_dot_product_attention_math(
     if is_causal:
         attn_mask = rl.ones(scores.shape[-2:], dtype=rl.bool).tril()
     if attn_mask is not None:
-        scores = scores.masked_fill(~attn_mask, float("-inf")) if attn_mask.dtype == rl.bool else scores + attn_mask
+        scores = (
+            scores.masked_fill(~attn_mask, float("-inf"))
+            if attn_mask.dtype == rl.bool
+            else scores + attn_mask
+        )
     weights = scores.softmax(-1)
     kept = weights
     if dropout_mask is not None:

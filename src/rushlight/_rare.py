@@ -20,7 +20,9 @@ class _Symbolic(type):
 
         if cls.__name__ == "SymInt" and isinstance(node, NestedIntNode):
             return NestedInt(node)
-        raise TypeError(f"torch.{cls.__name__}(): every size is a number here, there is nothing symbolic to make of {node!r}")
+        raise TypeError(
+            f"torch.{cls.__name__}(): every size is a number here, there is nothing symbolic to make of {node!r}"
+        )
 
 
 SymInt = _Symbolic("SymInt", (), {"__module__": "rushlight"})

@@ -122,7 +122,9 @@ def _rebuild_njt(parts):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     """A tensor of a subclass, with the attributes it had; func is one of the functions above."""
-    if func is _rebuild_njt and type(args) is tuple:  # a jagged tensor: the state says once more what the arguments say
+    if (
+        func is _rebuild_njt and type(args) is tuple
+    ):  # a jagged tensor: the state says once more what the arguments say
         return func(*args)
     if not any(func is globals()[name] for name in REBUILDERS) or type(args) is not tuple:
         raise TypeError("the function given does not rebuild tensors")

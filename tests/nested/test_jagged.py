@@ -65,7 +65,9 @@ def test_elementwise_with_all_it_broadcasts_with():
     y += 1
     y.mul_(x)
     same(y, [(t + 1) * t for t in parts])
-    with pytest.raises(RuntimeError, match="cannot call binary pointwise function add.Tensor with inputs of shapes"):
+    with pytest.raises(
+        RuntimeError, match="cannot call binary pointwise function add.Tensor with inputs of shapes"
+    ):
         x + jagged(2, 4)[0]
     with pytest.raises(RuntimeError, match="cannot call binary pointwise"):
         x + rl.ones(2, 3)
@@ -163,7 +165,12 @@ def test_refusals(make, error, text):
 @pytest.mark.parametrize("offsets", [[0, 9, 3], [0, -4, 3], [5, 3, 1], [0, 2, 900]])
 def test_offsets_that_lead_nowhere(offsets):
     x = rl.nested.nested_tensor_from_jagged(rl.ones(3, 2), rl.tensor(offsets))
-    for use in (lambda: x.unbind(), lambda: x.to_padded_tensor(0.0), lambda: x + rl.ones(2, 1, 2), lambda: x.softmax(1)):
+    for use in (
+        lambda: x.unbind(),
+        lambda: x.to_padded_tensor(0.0),
+        lambda: x + rl.ones(2, 1, 2),
+        lambda: x.softmax(1),
+    ):
         with pytest.raises((RuntimeError, IndexError)):
             use()
 
@@ -172,7 +179,10 @@ def test_views():
     x, parts = jagged(2, 4, width=6)
     same(x.transpose(1, 2), [t.t() for t in parts])
     same(x.view(2, -1, 3, 2), [t.view(-1, 3, 2) for t in parts])
-    same(x.reshape(x.size(0), x.size(1), 3, 2).transpose(1, 2), [t.view(-1, 3, 2).transpose(0, 1) for t in parts])
+    same(
+        x.reshape(x.size(0), x.size(1), 3, 2).transpose(1, 2),
+        [t.view(-1, 3, 2).transpose(0, 1) for t in parts],
+    )
     same(x.unflatten(-1, (2, 3)).flatten(2), parts)
     for i, part in enumerate(x.chunk(3, dim=-1)):
         same(part, [t.chunk(3, -1)[i] for t in parts])
@@ -254,7 +264,8 @@ def test_attention_of_sequences(is_causal):
     y = F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
     assert y.shape[:2] == (2, 2) and y.size(2) == x.size(1)
     expected = [
-        F.scaled_dot_product_attention(*(heads(t) for t in p.chunk(3, -1)), is_causal=is_causal) for p in parts
+        F.scaled_dot_product_attention(*(heads(t) for t in p.chunk(3, -1)), is_causal=is_causal)
+        for p in parts
     ]
     same(y, expected)
     joined = y.transpose(1, 2).flatten(2)

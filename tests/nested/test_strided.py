@@ -35,13 +35,18 @@ def test_what_it_says_of_itself():
             ask()
     with pytest.raises(RuntimeError, match="NestedTensorImpl doesn't support strides"):
         x.stride()
-    assert repr(rl.nested.nested_tensor([[1.0], [2.0, 3.0]])) == "nested_tensor([\n  tensor([1.]),\n  tensor([2., 3.])\n])"
+    assert (
+        repr(rl.nested.nested_tensor([[1.0], [2.0, 3.0]]))
+        == "nested_tensor([\n  tensor([1.]),\n  tensor([2., 3.])\n])"
+    )
 
 
 def test_lists_of_numbers_and_types():
     x = rl.nested.nested_tensor([[1, 2], [3]], dtype=rl.float32)
     assert x.dtype is rl.float32 and [t.tolist() for t in x.unbind()] == [[1, 2], [3]]
-    with pytest.raises(RuntimeError, match="Found dimension 1 for Tensor at index 1 and dimension 0 for Tensor at index 0"):
+    with pytest.raises(
+        RuntimeError, match="Found dimension 1 for Tensor at index 1 and dimension 0 for Tensor at index 0"
+    ):
         rl.nested.nested_tensor([rl.ones(()), rl.ones(2)])
     a = rl.ones(2, requires_grad=True)
     assert not rl.nested.nested_tensor([a]).requires_grad and rl.nested.as_nested_tensor([a]).requires_grad
@@ -78,7 +83,9 @@ def test_gradients():
     rl.testing.assert_close(b.grad, 2 * b.detach())
     leaf = nested((2, 3), (4, 3), requires_grad=True)[0]
     turned = leaf.transpose(1, 2)
-    turned.backward(rl.nested.nested_tensor([rl.full((3, 2), 2.0, dtype=rl.float64), rl.ones(3, 4, dtype=rl.float64)]))
+    turned.backward(
+        rl.nested.nested_tensor([rl.full((3, 2), 2.0, dtype=rl.float64), rl.ones(3, 4, dtype=rl.float64)])
+    )
     same(leaf.grad, [rl.full((2, 3), 2.0, dtype=rl.float64), rl.ones(4, 3, dtype=rl.float64)])
     assert leaf.is_leaf and not turned.is_leaf
     seen = []
@@ -93,7 +100,9 @@ def test_gradcheck():
     def f(a, b, w):
         x = rl.nested.as_nested_tensor([a, b])
         y = F.layer_norm(F.linear(x, w), (2,))
-        return rl.bmm(y, y.transpose(1, 2)).contiguous().to_padded_tensor(0.0), y.sum(-1, keepdim=True).values()
+        return rl.bmm(y, y.transpose(1, 2)).contiguous().to_padded_tensor(0.0), y.sum(
+            -1, keepdim=True
+        ).values()
 
     sizes = ((2, 3), (3, 3), (2, 3))
     assert rl.autograd.gradcheck(f, [rl.randn(s, dtype=rl.float64, requires_grad=True) for s in sizes])

@@ -24,7 +24,9 @@ def test_attention_of_nested_tensors(attention):
 
 def test_what_nested_tensors_need(attention):
     x = rl.nested.nested_tensor([rl.randn(3, 8)])
-    with pytest.raises(AssertionError, match="outside of its fast path.*grad is enabled and.*or biases requires_grad"):
+    with pytest.raises(
+        AssertionError, match="outside of its fast path.*grad is enabled and.*or biases requires_grad"
+    ):
         attention(x, x, x)
     attention.train()
     with pytest.raises(AssertionError, match="outside of its fast path.*training"), rl.no_grad():
@@ -40,7 +42,11 @@ def test_masks_say_the_same_on_both_paths(attention, need_weights):
     padding = rl.tensor([[False, False, True, True], [False] * 4, [False, False, False, True]])
     causal = rl.ones(4, 4).triu(1).bool()
     each = causal.expand(6, 4, 4)
-    for masks in ({"key_padding_mask": padding}, {"attn_mask": causal}, {"key_padding_mask": padding, "attn_mask": each}):
+    for masks in (
+        {"key_padding_mask": padding},
+        {"attn_mask": causal},
+        {"key_padding_mask": padding, "attn_mask": each},
+    ):
         slow = attention(x, x, x, need_weights=need_weights, **masks)
         with rl.no_grad():
             quick = attention(x, x, x, need_weights=need_weights, **masks)
@@ -90,9 +96,13 @@ def test_equal_to_pytorch():
 
     def run(fw):
         fw.manual_seed(0)
-        encoder = fw.nn.TransformerEncoder(fw.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+        encoder = fw.nn.TransformerEncoder(
+            fw.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2
+        ).eval()
         x = fw.randn(2, 4, 8)
         with fw.no_grad():
-            return encoder(x, src_key_padding_mask=fw.tensor([[False, False, True, True], [False] * 4])).tolist()
+            return encoder(
+                x, src_key_padding_mask=fw.tensor([[False, False, True, True], [False] * 4])
+            ).tolist()
 
     rl.testing.assert_close(rl.tensor(run(rl)), rl.tensor(run(torch)), rtol=1e-4, atol=1e-5)

@@ -290,7 +290,6 @@ def test_numpy_values_are_a_choice():
     "make, words",
     [
         (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), "quantized.*dequantize"),
-        (lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]), "nested tensors.*unbind"),
     ],
 )
 def test_what_rushlight_does_not_have_is_said(make, words):

@@ -12,6 +12,7 @@ def _refused(name):
 
 @op(method=True)
 def to_padded_tensor(input, padding, output_size=None):
+    """The tensors of a nested tensor side by side, each filled up to the size of the largest, or to output_size."""
     raise _refused("to_padded_tensor")
 
 

@@ -20,7 +20,9 @@ def _end(root, grad):
         raise RuntimeError("Expected the gradient of a nested tensor to be a nested tensor of its layout")
     if isinstance(root, StridedNested):
         if grad._sizes != root._sizes:
-            raise RuntimeError("Mismatch in shape: the tensors of grad_output have other sizes than those of the output")
+            raise RuntimeError(
+                "Mismatch in shape: the tensors of grad_output have other sizes than those of the output"
+            )
         if (grad._steps, grad._starts) == (root._steps, root._starts):
             return root._held, grad._held
         return root.contiguous()._held, grad.contiguous()._held
@@ -30,7 +32,9 @@ def _end(root, grad):
 def run_backward(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):
     """The engine's call, with the elements in place of the nested tensors they belong to."""
     if rows >= 0:
-        raise RuntimeError("is_grads_batched=True is not supported for nested tensors: call grad() once per gradient")
+        raise RuntimeError(
+            "is_grads_batched=True is not supported for nested tensors: call grad() once per gradient"
+        )
     ends = [_end(t, g) for t, g in zip(roots, grads or (None,) * len(roots), strict=True)]
     wanted = tuple(t._held if isinstance(t, Nested) else t for t in inputs)
     found = rl._C.ops["_run_backward"](
@@ -39,5 +43,6 @@ def run_backward(roots, grads, retain, create_graph, inputs, accumulate, rows=-1
     if accumulate:
         return found
     return tuple(
-        t._like(g) if isinstance(t, Nested) and g is not None else g for t, g in zip(inputs, found, strict=True)
+        t._like(g) if isinstance(t, Nested) and g is not None else g
+        for t, g in zip(inputs, found, strict=True)
     )

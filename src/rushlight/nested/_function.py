@@ -54,13 +54,22 @@ def call_nested(cls, args, kwargs):
             else:
                 result = cls.forward(seen, *given, **kwargs)
             several = isinstance(result, (tuple, list))
-            outputs.extend([several, [r.detach() if isinstance(r, Nested) else None for r in (result if several else (result,))]])
+            outputs.extend(
+                [
+                    several,
+                    [
+                        r.detach() if isinstance(r, Nested) else None
+                        for r in (result if several else (result,))
+                    ],
+                ]
+            )
             return tuple(map(_elements, result)) if several else _elements(result)
 
         @staticmethod
         def backward(ctx, *grads):
             given = (
-                g if like is None or g is None else like._like(g) for g, like in zip(grads, outputs[1], strict=True)
+                g if like is None or g is None else like._like(g)
+                for g, like in zip(grads, outputs[1], strict=True)
             )
             found = cls.backward(_Context(ctx), *given)
             return tuple(map(_elements, found)) if isinstance(found, (tuple, list)) else _elements(found)
@@ -69,6 +78,7 @@ def call_nested(cls, args, kwargs):
     result = Plain.apply(*map(_elements, args))
     flat = result if isinstance(result, tuple) else (result,)
     wrapped = tuple(
-        r if like is None or not isinstance(r, Tensor) else like._like(r) for r, like in zip(flat, outputs[1], strict=True)
+        r if like is None or not isinstance(r, Tensor) else like._like(r)
+        for r, like in zip(flat, outputs[1], strict=True)
     )
     return wrapped if outputs[0] else wrapped[0]

@@ -62,7 +62,12 @@ def _dense_values(dense, x, name):
         if dense.size(0) == 1:
             return dense[0]
         if x._lengths is None:
-            return dense.movedim(ragged, 1).squeeze(1).repeat_interleave(x._offsets.diff(), 0, output_size=x._held.size(ragged - 1)).movedim(0, ragged - 1)
+            return (
+                dense.movedim(ragged, 1)
+                .squeeze(1)
+                .repeat_interleave(x._offsets.diff(), 0, output_size=x._held.size(ragged - 1))
+                .movedim(0, ragged - 1)
+            )
         dense = dense.expand(*dense.shape[:ragged], x._get_max_seqlen(), *dense.shape[ragged + 1 :])
     if dense.size(ragged) != x._get_max_seqlen():
         raise _mismatch(name, x, dense)
@@ -78,7 +83,9 @@ def pointwise(func, name, args, kwargs):
             raise _mismatch(name, first, other)
 
     if any(isinstance(a, NestedInt) for a in values):
-        raise RuntimeError(f"invalid argument: {name} of a nested tensor and the size of a ragged dimension, which is no number")
+        raise RuntimeError(
+            f"invalid argument: {name} of a nested tensor and the size of a ragged dimension, which is no number"
+        )
 
     def plain(a):
         if isinstance(a, Nested):
@@ -93,7 +100,9 @@ def pointwise(func, name, args, kwargs):
     result = func(*map(plain, args), **kwargs)
     if name.endswith("_") and not name.endswith("__"):
         if not isinstance(args[0], Nested):
-            raise RuntimeError(f"{name}: a nested tensor cannot be written into a dense one: use its to_padded_tensor()")
+            raise RuntimeError(
+                f"{name}: a nested tensor cannot be written into a dense one: use its to_padded_tensor()"
+            )
         return args[0]
     if isinstance(result, Tensor):
         return first._like(result)
@@ -112,7 +121,9 @@ def inner(x, dim, name, ragged=False):
 
 def _with(x, held, ragged_idx=None):
     """Other values with the sequences of x, the ragged dimension in another place perhaps."""
-    return jagged(held, x._offsets, x._lengths, x._ragged_idx if ragged_idx is None else ragged_idx, x._metadata_cache)
+    return jagged(
+        held, x._offsets, x._lengths, x._ragged_idx if ragged_idx is None else ragged_idx, x._metadata_cache
+    )
 
 
 @handles("unbind")
@@ -145,7 +156,13 @@ def of_parts(parts, x, ragged_idx):
     values = rl.cat(list(parts), ragged_idx - 1)
     if x._lengths is None and int(x._offsets[0]) == 0:
         return jagged(values, x._offsets, None, ragged_idx, x._metadata_cache)
-    return jagged(values, rl.nn.functional.pad(x._sequence_lengths().cumsum(0), (1, 0)), None, ragged_idx, x._metadata_cache)
+    return jagged(
+        values,
+        rl.nn.functional.pad(x._sequence_lengths().cumsum(0), (1, 0)),
+        None,
+        ragged_idx,
+        x._metadata_cache,
+    )
 
 
 @handles("select")
@@ -234,9 +251,9 @@ def setitem(x, index, value):
         x.copy_(value) if isinstance(value, Nested) else x._held.copy_(_dense_values(value, x, "copy_"))
     else:
         target = getitem(x, index)
-        target.copy_(value) if isinstance(value, Nested) or not isinstance(target, Nested) else target._held.copy_(
-            _dense_values(value, target, "copy_")
-        )
+        target.copy_(value) if isinstance(value, Nested) or not isinstance(
+            target, Nested
+        ) else target._held.copy_(_dense_values(value, target, "copy_"))
 
 
 @handles("transpose", "swapaxes", "swapdims")
@@ -289,7 +306,9 @@ def movedim(x, source, destination):
 @handles("squeeze")
 def squeeze(x, dim=None):
     if dim is None:
-        raise RuntimeError("squeeze(): without the dim argument is not supported for NestedTensor: name the dimension")
+        raise RuntimeError(
+            "squeeze(): without the dim argument is not supported for NestedTensor: name the dimension"
+        )
     dims = sorted({wrapped(d, x.dim()) for d in ((dim,) if isinstance(dim, int) else dim)}, reverse=True)
     held, ragged = x._held, x._ragged_idx
     for at in dims:
@@ -367,7 +386,11 @@ def reshape_as(x, other):
 def expand(x, *sizes, **kwargs):
     sizes = _given(sizes, kwargs, "size")
     own, ragged = x.size(), x._ragged_idx
-    if len(sizes) != x.dim() or sizes[0] not in (-1, own[0]) or not (sizes[ragged] == -1 or sizes[ragged] == own[ragged]):
+    if (
+        len(sizes) != x.dim()
+        or sizes[0] not in (-1, own[0])
+        or not (sizes[ragged] == -1 or sizes[ragged] == own[ragged])
+    ):
         raise RuntimeError(
             f"expand(): cannot expand shape {shape_text(x)} -> [{', '.join(map(str, sizes))}]: the batch and the ragged dimension stay"
         )
@@ -395,7 +418,9 @@ def flatten(x, start_dim=0, end_dim=-1):
 @handles("unflatten")
 def unflatten(x, dim, sizes):
     d = inner(x, dim, "unflatten")
-    return _with(x, x._held.unflatten(d, sizes), x._ragged_idx + (len(sizes) - 1 if d < x._ragged_idx - 1 else 0))
+    return _with(
+        x, x._held.unflatten(d, sizes), x._ragged_idx + (len(sizes) - 1 if d < x._ragged_idx - 1 else 0)
+    )
 
 
 @handles("chunk")
@@ -428,7 +453,9 @@ def split(x, split_size, dim=0):
 
 @handles("tensor_split")
 def tensor_split(x, indices_or_sections, dim=0):
-    return tuple(_with(x, part) for part in x._held.tensor_split(indices_or_sections, inner(x, dim, "tensor_split")))
+    return tuple(
+        _with(x, part) for part in x._held.tensor_split(indices_or_sections, inner(x, dim, "tensor_split"))
+    )
 
 
 @handles("narrow")
@@ -454,7 +481,9 @@ def _joined(tensors, name):
             values.append(t._held)
         else:
             if t.dim() != first.dim():
-                raise RuntimeError(f"{name}(): expected tensors of as many dimensions, got {t.dim()} and {first.dim()}")
+                raise RuntimeError(
+                    f"{name}(): expected tensors of as many dimensions, got {t.dim()} and {first.dim()}"
+                )
             whole = [n for d, n in enumerate(t.shape) if d]
             whole[first._ragged_idx - 1] = first._held.size(first._ragged_idx - 1)
             values.append(_dense_values(t, first, name).expand(whole))
@@ -516,7 +545,12 @@ def to(x, *args, **kwargs):
 
 @handles("copy_")
 def copy_(x, src, non_blocking=False):
-    if not isinstance(x, Nested) or not isinstance(src, Nested) or not same_sequences(x, src) or x.size() != src.size():
+    if (
+        not isinstance(x, Nested)
+        or not isinstance(src, Nested)
+        or not same_sequences(x, src)
+        or x.size() != src.size()
+    ):
         raise RuntimeError(
             "copy_ only supports Nested Tensors that have same size and the exact same offset tensor."
         )
@@ -560,7 +594,9 @@ def assign(name, x, result):
 
 @handles("numpy", "__array__")
 def numpy(x, *args, **kwargs):
-    raise RuntimeError(".numpy() is not supported for tensor subclasses: values().numpy(), or that of each in unbind()")
+    raise RuntimeError(
+        ".numpy() is not supported for tensor subclasses: values().numpy(), or that of each in unbind()"
+    )
 
 
 @handles("tolist")
@@ -573,11 +609,13 @@ def tolist(x):
 @handles("masked_select")
 def masked_select(x, mask):
     if x.dim() != 2 or not isinstance(mask, Nested):
-        raise RuntimeError("masked_select only support 2-D selections currently: values()[mask.values()] has the elements")
+        raise RuntimeError(
+            "masked_select only support 2-D selections currently: values()[mask.values()] has the elements"
+        )
     if not same_sequences(x, mask):
-        raise RuntimeError("Mask with shape {} is not compatible with input's shape {}".format(mask.size(), x.size()))
+        raise RuntimeError(f"Mask with shape {mask.size()} is not compatible with input's shape {x.size()}")
     counts = rl.stack([m.sum() for m in unbind(mask)])
     return jagged(x._held[mask._held], rl.nn.functional.pad(counts.cumsum(0), (1, 0)))
 
 
-from rushlight.nested import _jagged_reduce, _jagged_products  # noqa: E402, F401  (further handlers)
+from rushlight.nested import _jagged_products, _jagged_reduce  # noqa: E402, F401  (further handlers)

@@ -49,7 +49,9 @@ def matmul(a, b):
     nested = a if isinstance(a, Nested) else b
     dims = max(a.dim(), b.dim())
     pairs = [_parts(t, nested._batch(), dims) for t in (a, b)]
-    wrong = RuntimeError(f"matmul(): not supported between inputs of shapes {shape_text(a)} and {shape_text(b)}")
+    wrong = RuntimeError(
+        f"matmul(): not supported between inputs of shapes {shape_text(a)} and {shape_text(b)}"
+    )
     if None in pairs or len(pairs[0]) != len(pairs[1]):
         raise wrong
     # Where the ragged dimension of each factor is, counted from the end.
@@ -71,10 +73,14 @@ def matmul(a, b):
 
 
 @handles("scaled_dot_product_attention", table=LAYERS)
-def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
     """Each sequence attends to itself: nothing is padded."""
     if attn_mask is not None:
-        raise ValueError("NestedTensor: attn_mask is not supported yet: sequences need no mask for their ends, is_causal has its own")
+        raise ValueError(
+            "NestedTensor: attn_mask is not supported yet: sequences need no mask for their ends, is_causal has its own"
+        )
     if not all(isinstance(t, Nested) for t in (query, key, value)):
         raise ValueError(
             "Expected query, key, and value to be all nested or all non-nested, but got query.is_nested: "
@@ -98,7 +104,16 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
         )
     one = rl.nn.functional.scaled_dot_product_attention
     made = [
-        one(q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa).squeeze(0)
+        one(
+            q.unsqueeze(0),
+            k.unsqueeze(0),
+            v.unsqueeze(0),
+            None,
+            dropout_p,
+            is_causal,
+            scale=scale,
+            enable_gqa=enable_gqa,
+        ).squeeze(0)
         for q, k, v in zip(unbind(query), unbind(key), unbind(value), strict=True)
     ]
     if query.dim() != 4 or query._ragged_idx != 2:

@@ -106,7 +106,9 @@ def _softmax(name):
             dtype = None
         at = wrapped(dim, x.dim())
         if at == 0:
-            raise RuntimeError(f"{name}(): not supported when reducing across the batch dimension for NestedTensor")
+            raise RuntimeError(
+                f"{name}(): not supported when reducing across the batch dimension for NestedTensor"
+            )
         function = getattr(rl, name)
         if at != x._ragged_idx:
             return _with(x, function(x._held, at - 1, dtype=dtype))
@@ -131,7 +133,9 @@ handles("log_softmax", "_log_softmax")(_softmax("log_softmax"))
 
 def _check_norm(x, shape, name):
     if len(shape) >= x.dim():
-        raise RuntimeError(f"{name}(): not supported when normalizing over the batch dimension for NestedTensor")
+        raise RuntimeError(
+            f"{name}(): not supported when normalizing over the batch dimension for NestedTensor"
+        )
     if x.dim() <= 2:
         raise RuntimeError(f"{name}(): not supported for NestedTensor objects with 2 or fewer dimensions")
     over = x.dim() - len(shape) <= x._ragged_idx
@@ -145,7 +149,10 @@ def _check_norm(x, shape, name):
 
 def _same_shape(x, shape, name):
     own = x.size()[x.dim() - len(shape) :]
-    if any((isinstance(n, NestedInt) or isinstance(m, NestedInt)) and n != m for n, m in zip(own, shape, strict=True)):
+    if any(
+        (isinstance(n, NestedInt) or isinstance(m, NestedInt)) and n != m
+        for n, m in zip(own, shape, strict=True)
+    ):
         raise RuntimeError(f"{name}(): expected a normalized_shape that ends x.size(), {own}, got {shape}")
 
 
@@ -167,5 +174,7 @@ def rms_norm(x, normalized_shape, weight=None, eps=None):
     if not _check_norm(x, shape, "rms_norm"):
         return _with(x, rl.rms_norm(x._held, shape, weight, eps))
     _same_shape(x, shape, "rms_norm")
-    made = of_parts([rl.rms_norm(t, t.shape[t.dim() - len(shape) :], None, eps) for t in unbind(x)], x, x._ragged_idx)
+    made = of_parts(
+        [rl.rms_norm(t, t.shape[t.dim() - len(shape) :], None, eps) for t in unbind(x)], x, x._ragged_idx
+    )
     return made if weight is None else made * weight

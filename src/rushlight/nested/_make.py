@@ -8,25 +8,35 @@ from rushlight.nested._tensor import Nested, NestedTensor, alias, jagged, stride
 def _check_layout(layout):
     layout = rl.strided if layout is None else layout
     if layout is not rl.strided and layout is not rl.jagged:
-        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}: use strided or jagged")
+        raise RuntimeError(
+            f"Specified layout is unsupported for nested tensors: {layout}: use strided or jagged"
+        )
     return layout
 
 
 def _on_cpu(pin_memory):
     if pin_memory:
-        raise RuntimeError("Cannot access accelerator device when none is available: pin_memory has no use on a CPU")
+        raise RuntimeError(
+            "Cannot access accelerator device when none is available: pin_memory has no use on a CPU"
+        )
 
 
-def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def nested_tensor(
+    tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """A nested tensor with copies of the tensors (or lists of numbers) of a list; it has no history."""
     layout = _check_layout(layout)
-    if not isinstance(tensor_list, (list, tuple)) or (layout is rl.strided and not isinstance(tensor_list, list)):
+    if not isinstance(tensor_list, (list, tuple)) or (
+        layout is rl.strided and not isinstance(tensor_list, list)
+    ):
         raise TypeError("Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor")
     _on_cpu(pin_memory)
     tensors = []
     for item in tensor_list:
         if isinstance(item, Nested):
-            raise RuntimeError("nested_tensor(): a tensor of the list is nested itself: give the tensors in it, unbind()")
+            raise RuntimeError(
+                "nested_tensor(): a tensor of the list is nested itself: give the tensors in it, unbind()"
+            )
         if isinstance(item, Tensor):
             tensors.append(item.detach().to(device=device, dtype=dtype))
         else:
@@ -44,12 +54,16 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None):
     layout = _check_layout(layout)
     if isinstance(ts, Nested):
         if ts.layout is not layout:
-            raise RuntimeError("Converting between nested tensor layouts is not supported: as_nested_tensor(x.unbind(), layout=...)")
+            raise RuntimeError(
+                "Converting between nested tensor layouts is not supported: as_nested_tensor(x.unbind(), layout=...)"
+            )
         return ts.to(device=device, dtype=dtype)
     if not isinstance(ts, Tensor) and not (
         isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)
     ):
-        raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors")
+        raise TypeError(
+            "as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors"
+        )
     if isinstance(ts, Tensor):
         if ts.dim() < 2:
             raise RuntimeError(
@@ -98,7 +112,9 @@ def jagged_from_list(tensors, offsets, dtype=None, device=None):
             raise RuntimeError(f"When constructing a nested tensor, all tensors in list must {what}")
     dims = tensors[0].dim()
     if dims == 0:
-        raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors: give each a dimension")
+        raise RuntimeError(
+            "Cannot construct a nested tensor from a list of zero-dim tensors: give each a dimension"
+        )
     ragged = [d for d in range(dims) if len({t.size(d) for t in tensors}) > 1]
     if len(ragged) > 1:
         raise RuntimeError(
@@ -140,14 +156,18 @@ def nested_tensor_from_jagged(
     ragged_idx = 1 if jagged_dim is None else jagged_dim
     for name, t in (("offsets", offsets), ("lengths", lengths)):
         if t is not None and (t.dim() != 1 or t.dtype not in (rl.int64, rl.int32)):
-            raise RuntimeError(f"nested_tensor_from_jagged(): expected 1D {name} of integers, got {t.dim()}D {t.dtype}")
+            raise RuntimeError(
+                f"nested_tensor_from_jagged(): expected 1D {name} of integers, got {t.dim()}D {t.dtype}"
+            )
     if values.dim() < 1 or not 1 <= ragged_idx <= values.dim():
         raise RuntimeError(
             f"nested_tensor_from_jagged(): jagged_dim must be between 1 and {values.dim()}, the dimensions of values, got "
             f"{ragged_idx}"
         )
     if offsets.numel() < 1:
-        raise RuntimeError("nested_tensor_from_jagged(): offsets must have one element more than there are sequences")
+        raise RuntimeError(
+            "nested_tensor_from_jagged(): offsets must have one element more than there are sequences"
+        )
     cache = {key: n for key, n in (("min_seqlen", min_seqlen), ("max_seqlen", max_seqlen)) if n is not None}
     return jagged(alias(values), offsets, lengths, ragged_idx, cache)._seen_as_view_of(values)
 
@@ -160,7 +180,9 @@ def narrow(tensor, dim, start, length, layout=rl.strided):
         raise RuntimeError("length must be an integer or a tensor")
     if layout is rl.strided:
         if isinstance(start, Tensor) or isinstance(length, Tensor):
-            raise RuntimeError("start and length must be integers for the strided layout NT impl: layout=torch.jagged takes tensors")
+            raise RuntimeError(
+                "start and length must be integers for the strided layout NT impl: layout=torch.jagged takes tensors"
+            )
         return as_nested_tensor(rl.unbind(tensor), layout=rl.strided).narrow(dim, start, length)
     if layout is not rl.jagged:
         raise RuntimeError(f"Specified layout is unsupported for nested narrow: {layout}")
@@ -178,7 +200,9 @@ def jagged_from_tensor_and_lengths(tensor, starts, lengths):
         (x if isinstance(x, Tensor) else rl.tensor(x)).to(rl.int64).expand(batch) for x in (starts, lengths)
     )
     if bool(((starts < 0) | (lengths < 0) | (starts + lengths > longest)).any()):
-        raise RuntimeError(f"narrow: a start or length lies outside of the dimension, which has {longest} elements")
+        raise RuntimeError(
+            f"narrow: a start or length lies outside of the dimension, which has {longest} elements"
+        )
     begin = rl.arange(batch) * longest + starts
     ends = begin + lengths
     values = alias(tensor.flatten(0, 1))

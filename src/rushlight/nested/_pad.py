@@ -37,7 +37,9 @@ def to_padded_tensor(x, padding, output_size=None):
         if output_size[ragged] < longest or any(
             n < m for d, (n, m) in enumerate(zip(output_size, sizes, strict=True)) if d != ragged
         ):
-            raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
+            raise RuntimeError(
+                "Value in output_size is less than NestedTensor padded size. Truncation is not supported."
+            )
         longest = output_size[ragged]
     whole = padded(x, padding, longest).movedim(1, ragged)
     if output_size is not None and tuple(whole.shape) != tuple(output_size):
@@ -87,5 +89,7 @@ def padded_to_jagged(dense, offsets, total=None):
         raise RuntimeError(f"final offset should match total_L value, got {last} and {total}")
     longest = int(offsets.diff().max()) if offsets.numel() > 1 else 0
     if longest > dense.size(1):
-        raise RuntimeError(f"found batch item of length {longest} when max length specified by padded input is {dense.size(1)}")
+        raise RuntimeError(
+            f"found batch item of length {longest} when max length specified by padded input is {dense.size(1)}"
+        )
     return unpadded(dense, _view(dense.new_empty(1).expand(last, *dense.shape[2:]), offsets))

@@ -62,7 +62,9 @@ class NestedInt(int):
 
     def _least(self, other, word):
         if isinstance(other, NestedInt) or other > self.node.coeff * 2:
-            raise ValueError(f"nested int {word} is indeterminate: {self!r} stands for lengths of many sequences")
+            raise ValueError(
+                f"nested int {word} is indeterminate: {self!r} stands for lengths of many sequences"
+            )
 
     def __ge__(self, other):
         if self._same(other):

@@ -37,8 +37,37 @@ def _same_places(a, b):
 
 
 _BINARY = frozenset(
-    "add sub mul div divide true_divide eq ne ge gt le lt rsub maximum minimum pow remainder fmod floor_divide where "
-    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor masked_fill fill zero".split()
+    [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "divide",
+        "true_divide",
+        "eq",
+        "ne",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "rsub",
+        "maximum",
+        "minimum",
+        "pow",
+        "remainder",
+        "fmod",
+        "floor_divide",
+        "where",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "masked_fill",
+        "fill",
+        "zero",
+    ]
 )
 
 
@@ -56,13 +85,17 @@ def pointwise(func, name, args, kwargs):
         return _like(func, first, *args[1:], **kwargs)
     in_place = name.endswith("_") and not name.endswith("__")
     if name == "fill_" and dense:
-        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {dense[0].dim()} dimensions.")
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {dense[0].dim()} dimensions."
+        )
     if in_place and not isinstance(args[0], Nested) and args[0].dim() == 0:
         raise RuntimeError("output with shape [] doesn't match the broadcast shape [of a nested tensor]")
     if dense:
         spread = _spread(dense[0], first) if len(dense) == 1 and not in_place else None
         if spread is None:
-            kinds = ("nested self and non-nested" if isinstance(args[0], Nested) else "non-nested self and nested")
+            kinds = (
+                "nested self and non-nested" if isinstance(args[0], Nested) else "non-nested self and nested"
+            )
             raise RuntimeError(
                 f"Expected both self and other to be nested, but got a {kinds} other: the tensors can be taken one by one, "
                 "x.unbind()"
@@ -76,7 +109,9 @@ def pointwise(func, name, args, kwargs):
     if not all(_same_places(first, other) for other in nested[1:]):
         if base in ("div", "divide", "true_divide"):
             what = "strides" if any(first._steps != other._steps for other in nested) else "offsets"
-            raise RuntimeError(f"div requires {what} to match when given NestedTensors: call contiguous() first")
+            raise RuntimeError(
+                f"div requires {what} to match when given NestedTensors: call contiguous() first"
+            )
         if in_place:
             parts = zip(*(a.unbind() for a in nested), strict=True)
             for group in parts:
@@ -122,14 +157,21 @@ def _by_parts(func, args, kwargs, spread):
 
 def _spread(dense, nested):
     """(B, 1, ...) as one tensor for each of a nested tensor (B, *, ...), or None."""
-    if dense.dim() != nested.dim() or dense.size(0) != len(nested._sizes) or dense.dim() < 2 or dense.size(1) != 1:
+    if (
+        dense.dim() != nested.dim()
+        or dense.size(0) != len(nested._sizes)
+        or dense.dim() < 2
+        or dense.size(1) != 1
+    ):
         return None
     return dense.unbind()
 
 
 def _like(func, x, *args, memory_format=None, layout=None, **kwargs):
     if memory_format not in (None, rl.preserve_format, rl.contiguous_format):
-        raise RuntimeError(f"memory format option is only supported by strided tensors: got {memory_format} for a nested tensor")
+        raise RuntimeError(
+            f"memory format option is only supported by strided tensors: got {memory_format} for a nested tensor"
+        )
     if memory_format is not rl.contiguous_format and x._held.numel() == x.numel():
         return x._like(func(x._held, *args, **kwargs))
     return strided(func(x._held.new_empty(x.numel()), *args, **kwargs), x._sizes)
@@ -170,7 +212,9 @@ def select(x, dim, index):
     for size, step, start in zip(x._sizes, x._steps, x._starts, strict=True):
         n = size[dim - 1]
         if not -n <= index < n:
-            raise IndexError(f"select(): index {index} out of range for a tensor of size {list(size)} at dimension {dim - 1}")
+            raise IndexError(
+                f"select(): index {index} out of range for a tensor of size {list(size)} at dimension {dim - 1}"
+            )
         sizes.append(size[: dim - 1] + size[dim:])
         steps.append(step[: dim - 1] + step[dim:])
         starts.append(start + index % n * step[dim - 1])
@@ -227,9 +271,13 @@ def squeeze(x, dim=None):
         )
     at = wrapped(dim, x.dim())
     if at == 0:
-        raise RuntimeError("For nested tensors, squeezing dimension 0 is not supported at the moment. If you need it, squeeze its unbind().")
+        raise RuntimeError(
+            "For nested tensors, squeezing dimension 0 is not supported at the moment. If you need it, squeeze its unbind()."
+        )
     if x.dim() == 2:
-        raise RuntimeError("For nested tensors, squeezing a nested tensor of singleton tensors is not supported: rl.stack(x.unbind())")
+        raise RuntimeError(
+            "For nested tensors, squeezing a nested tensor of singleton tensors is not supported: rl.stack(x.unbind())"
+        )
     if any(size[at - 1] != 1 for size in x._sizes):
         return x._like(alias(x._held))
     return _each(x, lambda size, step: (size[: at - 1] + size[at:], step[: at - 1] + step[at:]))
@@ -239,7 +287,9 @@ def squeeze(x, dim=None):
 def unsqueeze(x, dim):
     at = wrapped(dim, x.dim() + 1)
     if at == 0:
-        raise RuntimeError("For nested tensors, unsqueezing dimension 0 is not supported at the moment: the batch is its dimension 0")
+        raise RuntimeError(
+            "For nested tensors, unsqueezing dimension 0 is not supported at the moment: the batch is its dimension 0"
+        )
 
     def grown(size, step):
         own = size[at - 1] * step[at - 1] if at - 1 < len(size) else 1
@@ -432,7 +482,8 @@ def clone(x, *, memory_format=None):
     if memory_format not in (None, rl.preserve_format, rl.contiguous_format):
         name = str(memory_format).rpartition(".")[2].title().replace("_", "")
         raise RuntimeError(
-            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: " + name
+            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone with memory format: "
+            + name
         )
     if x.is_contiguous() or (memory_format is not rl.contiguous_format and x._held.numel() == x.numel()):
         return x._like(x._held.clone())
@@ -470,7 +521,9 @@ def is_same_size(x, other):
     if not (isinstance(x, Nested) and isinstance(other, Nested)):
         raise RuntimeError("Expected both self and other to be nested tensors. See is_nested.")
     if isinstance(x, NestedTensor) or isinstance(other, NestedTensor):
-        raise ValueError("NestedTensor is_same_size_default(self: jt_all, other: jt_all): expected self to be a jagged layout NestedTensor")
+        raise ValueError(
+            "NestedTensor is_same_size_default(self: jt_all, other: jt_all): expected self to be a jagged layout NestedTensor"
+        )
     return x._sizes == other._sizes
 
 
@@ -493,7 +546,9 @@ def softmax(x, dim, dtype=None):
     at = wrapped(dim, x.dim())
     if at == 0:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
-    return strided_of([rl.softmax(t, at - 1, dtype=dtype if isinstance(dtype, rl.dtype) else None) for t in x.unbind()])
+    return strided_of(
+        [rl.softmax(t, at - 1, dtype=dtype if isinstance(dtype, rl.dtype) else None) for t in x.unbind()]
+    )
 
 
 @handles("log_softmax")
@@ -516,7 +571,9 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enab
     for i, n in enumerate(shape):
         sizes = {size[inner - 1 + i] for size in x._sizes}
         if len(sizes) > 1:
-            raise RuntimeError(f"normalized_shape extends into irregular dimensions for the nested tensor: dimension {inner + i}")
+            raise RuntimeError(
+                f"normalized_shape extends into irregular dimensions for the nested tensor: dimension {inner + i}"
+            )
         if sizes and sizes != {n}:
             raise RuntimeError(
                 f"The shape at dimension {i} of normalized_shape doesn't match the input: {n} and {sizes.pop()}"
@@ -565,7 +622,9 @@ def bmm(a, b):
             raise RuntimeError(f"{word} must be a 3D tensor")
     n, other = (len(t._sizes) if isinstance(t, Nested) else t.size(0) for t in (a, b))
     if n != other:
-        raise RuntimeError(f"Expected size for the 1st dimension of batch2 tensor to be: {n} but got: {other}.")
+        raise RuntimeError(
+            f"Expected size for the 1st dimension of batch2 tensor to be: {n} but got: {other}."
+        )
     made = []
     for i, (x, y) in enumerate(zip(a.unbind(), b.unbind(), strict=True)):
         if x.size(1) != y.size(0):
@@ -619,7 +678,8 @@ def sum_(x, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
     if wrapped(dims[0], x.dim()) != x.dim() - 1 or x.dim() < 2:
         raise RuntimeError(
-            "NestedTensor can only be reduced across the last dimension for now " f"got dimension {dims[0]} instead."
+            "NestedTensor can only be reduced across the last dimension for now "
+            f"got dimension {dims[0]} instead."
         )
     if not keepdim:
         raise RuntimeError("NestedTensor always requires keepdim=True for now.")
@@ -638,7 +698,9 @@ def embedding(weight, indices, *args, **kwargs):
 @handles("to_padded_tensor")
 def to_padded_tensor(x, padding, output_size=None):
     if not x.is_contiguous():
-        raise RuntimeError("for now to_padded_tensor only supports contiguous nested tensor: call contiguous() first")
+        raise RuntimeError(
+            "for now to_padded_tensor only supports contiguous nested tensor: call contiguous() first"
+        )
     if not x._sizes:
         return rl.empty(0, dtype=x.dtype)
     if x.numel() == 0:
@@ -650,7 +712,9 @@ def to_padded_tensor(x, padding, output_size=None):
                 f"Length of output_size does not match NestedTensor dims. Broadcasting is not supported: {len(output_size)} and {x.dim()}"
             )
         if any(n < m for n, m in zip(output_size[1:], largest, strict=True)):
-            raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
+            raise RuntimeError(
+                "Value in output_size is less than NestedTensor padded size. Truncation is not supported."
+            )
         largest = list(output_size[1:])
     padded = []
     for part in x.unbind():
@@ -660,7 +724,9 @@ def to_padded_tensor(x, padding, output_size=None):
 
 
 @handles("scaled_dot_product_attention", table=LAYERS)
-def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
     if attn_mask is not None:
         raise RuntimeError(
             "_scaled_dot_product_attention: Nested tensors for query / key are not supported when an explicit attn_mask is set"
@@ -671,7 +737,9 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
             "layout"
         )
     if not all(isinstance(t, Nested) for t in (query, key, value)):
-        raise RuntimeError("scaled_dot_product_attention: expected query, key and value to be all nested or all non-nested")
+        raise RuntimeError(
+            "scaled_dot_product_attention: expected query, key and value to be all nested or all non-nested"
+        )
     one = rl.nn.functional.scaled_dot_product_attention
     made = [
         one(q, k, v, None, dropout_p, scale=scale, enable_gqa=enable_gqa)
@@ -688,7 +756,6 @@ def assign(name, x, result):
 @handles("numpy", "tolist", "__array__")
 def numpy(x, *args, **kwargs):
     x.size()
-
 
 
 handles("_nested_tensor_size")(lambda x: x._nested_tensor_size())

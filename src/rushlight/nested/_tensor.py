@@ -115,7 +115,9 @@ class Nested(Tensor):
     @data.setter
     def data(self, other):
         if type(other) is not type(self):
-            raise RuntimeError("incompatible tensor type: data of a nested tensor is a nested tensor of its layout")
+            raise RuntimeError(
+                "incompatible tensor type: data of a nested tensor is a nested tensor of its layout"
+            )
         held = self._held
         self.__dict__.update(other.__dict__)
         self._held = held
@@ -220,7 +222,9 @@ class StridedNested(Nested):
         if (self._sizes, self._steps, self._starts) == (other._sizes, other._steps, other._starts):
             return self._held
         held = other._held.detach().new_zeros(other._held.shape)
-        for part, to in zip(self.unbind(), strided(held, other._sizes, other._steps, other._starts).unbind(), strict=True):
+        for part, to in zip(
+            self.unbind(), strided(held, other._sizes, other._steps, other._starts).unbind(), strict=True
+        ):
             to.copy_(part)
         return held
 
@@ -260,7 +264,8 @@ class StridedNested(Nested):
     def is_contiguous(self, memory_format=rl.contiguous_format):
         if memory_format is not rl.contiguous_format:
             raise RuntimeError(
-                "is_contiguous of nested tensors is only known for torch.contiguous_format, got " + str(memory_format)
+                "is_contiguous of nested tensors is only known for torch.contiguous_format, got "
+                + str(memory_format)
             )
         at = 0
         for size, step, start in zip(self._sizes, self._steps, self._starts, strict=True):
@@ -309,7 +314,9 @@ def _matrix(rows):
 def wrapped(dim, dims):
     dim = dim.__index__()
     if not -max(dims, 1) <= dim < max(dims, 1):
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-dims}, {dims - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-dims}, {dims - 1}], but got {dim})"
+        )
     return dim % max(dims, 1)
 
 
@@ -468,7 +475,9 @@ class NestedTensor(Nested):
 
 def jagged_state(t):
     """What files have of a jagged tensor. PyTorch keeps the least and largest length as sizes of empty tensors."""
-    cache = {key: rl.empty(n, 0) for key, n in t._metadata_cache.items() if key in ("min_seqlen", "max_seqlen")}
+    cache = {
+        key: rl.empty(n, 0) for key, n in t._metadata_cache.items() if key in ("min_seqlen", "max_seqlen")
+    }
     return {
         "values": t._held.detach(), "offsets": t._offsets, "lengths": t._lengths, "_ragged_idx": t._ragged_idx,
         "_metadata_cache": cache, "requires_grad": t.requires_grad,

@@ -3,7 +3,9 @@
 
 def describe_strided(t):
     def indented(part):
-        return "  " + repr(part.detach().requires_grad_(t.requires_grad) if part.is_floating_point() else part).replace("\n", "\n  ")
+        return "  " + repr(
+            part.detach().requires_grad_(t.requires_grad) if part.is_floating_point() else part
+        ).replace("\n", "\n  ")
 
     text = ",\n".join(map(indented, t.unbind()))
     end = ""

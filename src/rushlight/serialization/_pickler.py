@@ -169,7 +169,9 @@ class _TensorPickling:
         from rushlight.nested import _tensor as nested
 
         if t.layout == rl.jagged:
-            return self.name("torch.nested._internal.nested_tensor", "_rebuild_njt"), (nested.jagged_state(t),)
+            return self.name("torch.nested._internal.nested_tensor", "_rebuild_njt"), (
+                nested.jagged_state(t),
+            )
         return self.name("torch._utils", "_rebuild_nested_tensor"), nested.nested_parts(t)
 
     def _sparse(self, t):

@@ -13,11 +13,23 @@ def why_not(layer, query, key, value, masks):
     """Why a call of nn.MultiheadAttention cannot take the fast path, or None."""
     weights = (layer.in_proj_weight, layer.in_proj_bias, layer.out_proj.weight, layer.out_proj.bias)
     reasons = (
-        (any(m is not None and m.is_floating_point() for m in masks), "floating-point masks are not supported for fast path."),
-        (not rl.backends.mha.get_fastpath_enabled(), "torch.backends.mha.get_fastpath_enabled() was not True"),
+        (
+            any(m is not None and m.is_floating_point() for m in masks),
+            "floating-point masks are not supported for fast path.",
+        ),
+        (
+            not rl.backends.mha.get_fastpath_enabled(),
+            "torch.backends.mha.get_fastpath_enabled() was not True",
+        ),
         (query.dim() != 3, f"input not batched; expected query.dim() of 3 but got {query.dim()}"),
-        (query is not key or key is not value, "non-self attention was used (query, key, and value are not the same Tensor)"),
-        (layer.in_proj_weight is None or layer.in_proj_bias is None, "the packed projection or its bias was None"),
+        (
+            query is not key or key is not value,
+            "non-self attention was used (query, key, and value are not the same Tensor)",
+        ),
+        (
+            layer.in_proj_weight is None or layer.in_proj_bias is None,
+            "the packed projection or its bias was None",
+        ),
         (
             any(w is not None and w.dtype != query.dtype for w in weights),
             f"dtypes of query ({query.dtype}) and the weights and biases don't match",
@@ -28,7 +40,10 @@ def why_not(layer, query, key, value, masks):
         (layer.bias_k is not None or layer.bias_v is not None, "self.bias_k or self.bias_v was not None"),
         (layer.add_zero_attn, "add_zero_attn was enabled"),
         (not layer._qkv_same_embed_dim, "_qkv_same_embed_dim was not True"),
-        (query.is_nested and any(m is not None for m in masks), "a mask is not supported with NestedTensor input"),
+        (
+            query.is_nested and any(m is not None for m in masks),
+            "a mask is not supported with NestedTensor input",
+        ),
         (rl.is_autocast_enabled("cpu"), "autocast is enabled"),
         (
             rl.overrides.has_torch_function((query, *(w for w in weights if w is not None))),
@@ -57,7 +72,19 @@ def _native_multi_head_attention(
     if embed_dim % num_head:
         raise RuntimeError(f"`embed_dim` must divide evenly by `num_heads`: {embed_dim} and {num_head}")
     if query.is_nested:
-        return _nested(query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average_attn_weights)
+        return _nested(
+            query,
+            key,
+            value,
+            num_head,
+            qkv_weight,
+            qkv_bias,
+            proj_weight,
+            proj_bias,
+            mask,
+            need_weights,
+            average_attn_weights,
+        )
     if mask is not None:
         mask = mask if mask.dtype == rl.bool else mask != 0
         if mask_type == 1 or (mask_type is None and mask.shape == query.shape[:2] and mask.dim() == 2):
@@ -95,14 +122,17 @@ def _attend(q, k, v, mask, need_weights):
     return weights @ v, weights
 
 
-def _nested(query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average):
+def _nested(
+    query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average
+):
     if mask is not None:
         raise RuntimeError("NestedTensor with mask is not supported yet: its sequences end where they end")
     results, all_weights = [], []
     for parts in zip(query.unbind(), key.unbind(), value.unbind(), strict=True):
         same = query is key and key is value
         q, k, v = (
-            _heads(t, num_head) for t in _projections(*((parts[0],) * 3 if same else parts), qkv_weight, qkv_bias)
+            _heads(t, num_head)
+            for t in _projections(*((parts[0],) * 3 if same else parts), qkv_weight, qkv_bias)
         )
         out, weights = _attend(q, k, v, None, need_weights)
         results.append(F.linear(out.transpose(0, 1).flatten(1), proj_weight, proj_bias))

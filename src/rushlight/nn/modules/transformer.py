@@ -181,9 +181,13 @@ class TransformerEncoder(Module):
             return False
         if rl.is_autocast_enabled("cpu") or not rl.backends.mha.get_fastpath_enabled():
             return False
-        if rl.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
+        if rl.is_grad_enabled() and (
+            src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())
+        ):
             return False
-        return not getattr(self, "mask_check", True) or rl._nested_tensor_from_mask_left_aligned(src, ~padding)
+        return not getattr(self, "mask_check", True) or rl._nested_tensor_from_mask_left_aligned(
+            src, ~padding
+        )
 
 
 def _are_booleans(*masks):
@@ -278,7 +282,11 @@ class TransformerEncoderLayer(Module):
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         if self.training or not _are_booleans(src_mask, src_key_padding_mask):
             src_key_padding_mask = F._canonical_mask(
-                src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(src_mask), "src_mask", src.dtype
+                src_key_padding_mask,
+                "src_key_padding_mask",
+                F._none_or_dtype(src_mask),
+                "src_mask",
+                src.dtype,
             )
             src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
         x = src
