@@ -369,3 +369,34 @@ def test_files_of_pytorch(tmp_path):
         rl.save(loaded, path)
         back = torch.load(path, weights_only=True)
         assert back.is_nested and [t.tolist() for t in back.unbind()] == [t.tolist() for t in parts]
+
+
+@pytest.mark.parametrize("layout", [rl.jagged, rl.strided])
+def test_parameters_and_optimizers(layout):
+    parts = [rl.ones(2, 3), rl.full((4, 3), 2.0)]
+    model = rl.nn.Module()
+    model.p = rl.nn.Parameter(rl.nested.nested_tensor(parts, layout=layout))
+    plain = rl.nn.Parameter(rl.cat(parts))
+    assert isinstance(model.p, rl.nn.Parameter) and len(list(model.parameters())) == 1
+    for make in (rl.optim.SGD, rl.optim.AdamW, rl.optim.RMSprop):
+        for p in (model.p, plain):
+            optimizer = make([p], lr=0.1)
+            (p * p).values().sum().backward() if p.is_nested else (p * p).sum().backward()
+            rl.nn.utils.clip_grad_norm_([p], 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+        rl.testing.assert_close(model.p.detach().values().reshape(6, 3), plain.detach())
+
+
+@pytest.mark.parametrize("layout", [rl.jagged, rl.strided])
+def test_nothing_reads_what_only_shows_a_shape(layout):
+    x = rl.nested.nested_tensor([rl.ones(2, 3), rl.ones(1, 3)], layout=layout)
+    for read in (
+        lambda: x.as_subclass(rl.Tensor), lambda: x.numpy(), lambda: x.tolist(), lambda: x.untyped_storage(), lambda: x.item(),
+        lambda: bool(x), lambda: x.__dlpack__(), lambda: x.as_strided((1,), (1,)), lambda: rl.ones(3)[x.long()],
+    ):  # fmt: skip
+        with pytest.raises((RuntimeError, TypeError, NotImplementedError, BufferError)):
+            read()
+    assert x.nbytes == 36 and x.data_ptr() == x.values().data_ptr()
+    g = rl.func.grad(lambda t: (t * t).values().sum())(x)
+    assert g.is_nested and not g.requires_grad and g.values().sum() == 18

@@ -239,6 +239,14 @@ def tensors_in(values):
             yield from tensors_in(value)
 
 
+def _elements(values):
+    """Values with the elements of nested tensors in their places."""
+    return [
+        v._held if isinstance(v, Nested) else type(v)(_elements(v)) if type(v) in (list, tuple) else v
+        for v in values
+    ]
+
+
 def without_overrides(function, *args, **kwargs):
     before = rl._C.ops["_set_torch_function"](False)
     try:
@@ -253,6 +261,8 @@ def call(func, args, kwargs):
         return without_overrides(func, *args, **kwargs)
     if name == "_run_backward":
         return _backward.run_backward(*args, **kwargs)
+    if getattr(func, "_op_name", "").startswith("_optim."):  # steps of optimizers go by element
+        return func(*_elements(args), **dict(zip(kwargs, _elements(kwargs.values()), strict=True)))
     jagged = strided = False
     for t in tensors_in((*args, *kwargs.values())):
         jagged = jagged or isinstance(t, NestedTensor)

@@ -580,11 +580,17 @@ def equal(x, other):
     return all(rl.equal(a, b) for a, b in zip(unbind(x), unbind(other), strict=True))
 
 
-@handles("new_empty", "new_zeros", "new_ones", "new_full")
-def new(x, size=(), *args, **kwargs):
-    if isinstance(size, int) or tuple(size) != ():
-        raise RuntimeError("new_empty() not supported for NJT with shape != (): call it of values()")
-    return x._held.new_zeros((), **kwargs)
+def _register_new(name):
+    def new(x, size=(), *args, **kwargs):
+        if isinstance(size, int) or tuple(size) != ():
+            raise RuntimeError(f"{name}() not supported for NJT with shape != (): call it of values()")
+        return getattr(x._held, name)((), *args, **kwargs)
+
+    handles(name)(new)
+
+
+for _name in ("new_empty", "new_zeros", "new_ones", "new_full"):
+    _register_new(_name)
 
 
 @handles("_assign")

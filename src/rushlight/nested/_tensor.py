@@ -173,7 +173,26 @@ class Nested(Tensor):
     def __float__(self):
         return float(self.item())
 
-    __array__ = None  # type: ignore[assignment]
+    def __array__(self, *args, **kwargs):
+        return self.numpy()
+
+    nbytes = property(lambda self: self.numel() * self.itemsize)  # type: ignore[assignment]
+
+    def const_data_ptr(self):
+        return self._held.const_data_ptr()
+
+    mutable_data_ptr = data_ptr
+
+    def is_inference(self):
+        return self._held.is_inference()
+
+    def as_subclass(self, cls):
+        if not issubclass(cls, type(self)):
+            raise RuntimeError(
+                f"as_subclass: a nested tensor cannot be seen as {cls.__name__}, which has no ragged dimension: take values() or "
+                "to_padded_tensor()"
+            )
+        return Tensor.as_subclass(self, cls)
 
     def is_shared(self):
         return self._held.is_shared()
