@@ -5,7 +5,8 @@ import math
 
 import rushlight as rl
 from rushlight._C import Tensor
-from rushlight.nested._tensor import Nested, NestedTensor, alias, strided, strided_of, wrapped
+from rushlight.nested import _pad
+from rushlight.nested._tensor import Nested, NestedTensor, alias, jagged, strided, strided_of, wrapped
 
 HANDLERS: dict = {}
 LAYERS: dict = {}  # of torch.nn.functional, where the function itself is meant and not what it is composed of
@@ -716,6 +717,10 @@ def to_padded_tensor(x, padding, output_size=None):
                 "Value in output_size is less than NestedTensor padded size. Truncation is not supported."
             )
         largest = list(output_size[1:])
+    if len({size[1:] for size in x._sizes}) == 1 and x.dim() > 1:  # sequences of rows: all at once
+        starts = [start // math.prod(x._sizes[0][1:]) for start in x._starts]
+        rows = jagged(x._held.view(-1, *x._sizes[0][1:]), rl.tensor([*starts, starts[-1] + x._sizes[-1][0]]))
+        return _pad.to_padded_tensor(rows, padding, (len(x._sizes), *largest))
     padded = []
     for part in x.unbind():
         margins = [n for d in reversed(range(part.dim())) for n in (0, largest[d] - part.size(d))]

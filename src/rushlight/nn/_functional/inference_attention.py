@@ -125,22 +125,46 @@ def _attend(q, k, v, mask, need_weights):
 def _nested(
     query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average
 ):
+    """Attention of nested tensors: projections of all sequences at once, scores of one after the other."""
+    from rushlight.nested._tensor import strided
+
     if mask is not None:
         raise RuntimeError("NestedTensor with mask is not supported yet: its sequences end where they end")
-    results, all_weights = [], []
-    for parts in zip(query.unbind(), key.unbind(), value.unbind(), strict=True):
-        same = query is key and key is value
-        q, k, v = (
-            _heads(t, num_head)
-            for t in _projections(*((parts[0],) * 3 if same else parts), qkv_weight, qkv_bias)
-        )
-        out, weights = _attend(q, k, v, None, need_weights)
-        results.append(F.linear(out.transpose(0, 1).flatten(1), proj_weight, proj_bias))
-        all_weights.append(weights)
-    result = rl.nested.as_nested_tensor(results)
+    if not (query is key and key is value):
+        raise RuntimeError("NestedTensor attention expects query, key and value to be the same tensor")
+    lengths = [n for n, _ in query._sizes]
+    rows = query.contiguous().values().view(-1, query.size(-1))
+    qkv = F.linear(rows, qkv_weight, qkv_bias)
+    if need_weights or len(rows) >= _LONG * len(lengths):
+        parts = [
+            _attend(*(_heads(t, num_head) for t in p.chunk(3, -1)), None, need_weights)
+            for p in qkv.split(lengths)
+        ]
+        out = rl.cat([t.transpose(0, 1).flatten(1) for t, _ in parts])
+    else:
+        out = _short(qkv, lengths, num_head)
+    result = strided(
+        F.linear(out, proj_weight, proj_bias).view(-1), [(n, proj_weight.size(0)) for n in lengths]
+    )
     if not need_weights:
         return result, None
-    longest = max(w.size(-1) for w in all_weights)
-    padded = [F.pad(w, (0, longest - w.size(-1), 0, longest - w.size(-2))) for w in all_weights]
+    longest = max(lengths)
+    padded = [F.pad(w, (0, longest - n, 0, longest - n)) for (_, w), n in zip(parts, lengths, strict=True)]
     stacked = rl.stack(padded)
     return result, stacked.mean(1) if average else stacked
+
+
+_LONG = 64  # sequences of about this length take longer than the call that attends to one of them
+
+
+def _short(qkv, lengths, num_head):
+    """Attention of short sequences, side by side with a mask."""
+    from rushlight.nested import _pad
+    from rushlight.nested._tensor import jagged
+
+    count = rl.tensor(lengths)
+    x = jagged(qkv, F.pad(count.cumsum(0), (1, 0)))
+    whole = _pad.padded(x, 0.0)
+    keep = (rl.arange(whole.size(1)) < count[:, None])[:, None, None, :]
+    out = F.scaled_dot_product_attention(*(_heads(t, num_head) for t in whole.chunk(3, -1)), keep)
+    return _pad.unpadded(out.transpose(1, 2).flatten(2), x._like(qkv[:, : qkv.size(-1) // 3]))
