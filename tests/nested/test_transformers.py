@@ -106,3 +106,29 @@ def test_equal_to_pytorch():
             ).tolist()
 
     rl.testing.assert_close(rl.tensor(run(rl)), rl.tensor(run(torch)), rtol=1e-4, atol=1e-5)
+
+
+def test_bias_of_another_type_where_products_come_first():
+    x, w, b = (
+        rl.randn(4, 3, 5, dtype=rl.float64),
+        rl.randn(2, 5, dtype=rl.float64),
+        rl.ones(2, dtype=rl.float16),
+    )
+    turned = x.transpose(0, 1)
+    rl.testing.assert_close(rl.nn.functional.linear(turned, w, b), turned @ w.t() + 1)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        rl.nn.functional.linear(x, w, b)
+    attention = rl.nn.MultiheadAttention(4, 2, batch_first=True, dtype=rl.float64).eval()
+    attention.in_proj_bias = rl.nn.Parameter(attention.in_proj_bias.half())
+    q = rl.randn(2, 3, 4, dtype=rl.float64)
+    assert attention(q, q, q)[0].dtype is rl.float64
+
+
+def test_gelu_in_place():
+    x = rl.randn(3, requires_grad=True)
+    y = x * 1
+    assert rl._C._nn.gelu_(y) is y
+    y.sum().backward()
+    z = x.detach().requires_grad_()
+    rl.nn.functional.gelu(z).sum().backward()
+    rl.testing.assert_close(x.grad, z.grad)
