@@ -168,6 +168,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     Tensor y = weight.dim() == 1 ? matmul(x, weight) : linear(x, weight, {});
     return bias.defined() ? add(y, bias) : y;
   }
+  // As in PyTorch, which multiplies such inputs first and adds then, the bias may be of another type.
+  if (bias.defined() && x.dim() >= 3 && !x.is_contiguous() && bias.dtype() != x.dtype() && is_float(bias.dtype()) &&
+      is_float(x.dtype()))
+    return linear(x, weight, cast(bias, x.dtype()));
   int64_t k = x.sizes()[x.dim() - 1], n = weight.sizes()[0];
   CHECK(k == weight.sizes()[1], Runtime, "mat1 and mat2 shapes cannot be multiplied (", k ? x.numel() / k : 0, "x", k,
         " and ", weight.sizes()[1], "x", n, "): linear takes inputs of ", weight.sizes()[1], " features, got shape ",

@@ -248,14 +248,19 @@ PyMethodDef kDeviceMethods[] = {
     {"__deepcopy__", named_copy, METH_O, nullptr},       {"__enter__", device_enter, METH_NOARGS, nullptr},
     {"__exit__", device_exit, METH_VARARGS, nullptr},    {nullptr, nullptr, 0, nullptr}};
 
-// Size: a tuple of ints with numel().
+// Size: a tuple of ints with numel(). The size of a ragged dimension (rushlight.nested) stands for many numbers and
+// stays the object that it is.
 
+bool is_ragged(PyObject* item) {
+  static PyObject* mark = PyUnicode_InternFromString("_is_ragged_size");
+  return PyLong_Check(item) && _PyType_Lookup(Py_TYPE(item), mark);
+}
 PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject* made = PyTuple_Type.tp_new(type, args, kwargs);
   if (!made) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(made); ++i) {
     PyObject* item = PyTuple_GET_ITEM(made, i);
-    if (PyLong_CheckExact(item)) continue;
+    if (PyLong_CheckExact(item) || is_ragged(item)) continue;
     PyObject* number = PyNumber_Index(item);
     if (!number) {
       PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,

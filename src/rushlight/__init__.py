@@ -40,7 +40,19 @@ _compose(globals())
 
 if TYPE_CHECKING:  # loaded when first asked for, by __getattr__
     from . import amp, backends, cpu, cuda, distributed, distributions, fft, func, fx, hub, jit, linalg  # noqa: E402
-    from . import masked, multiprocessing, nn, optim, profiler, sparse, special, testing, utils, vision  # noqa: E402
+    from . import (
+        masked,
+        multiprocessing,
+        nested,
+        nn,
+        optim,
+        profiler,
+        sparse,
+        special,
+        testing,
+        utils,
+        vision,
+    )  # noqa: E402
 
 
 class _StandIns:

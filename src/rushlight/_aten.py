@@ -192,6 +192,77 @@ def _foreach_minimum_(tensors, other):
         t.copy_(t.minimum(other[i]) if isinstance(other, (list, tuple)) else t.clamp_max(other))
 
 
+def is_non_overlapping_and_dense(input):
+    """Whether the elements fill a stretch of memory, in any order of dimensions."""
+    step = 1
+    for stride, size in sorted(zip(input.stride(), input.size(), strict=True)) if not input.is_nested else ():
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return not input.is_nested
+
+
+def dim(input):
+    return input.dim()
+
+
+def size(input, dim=None):
+    if dim is None and input.layout is rl.jagged:
+        raise RuntimeError(
+            "NestedTensor does not support directly calling torch.ops.aten.size: use `nested_tensor.size()` instead."
+        )
+    return input.size() if dim is None else input.size(dim)
+
+
+def _jagged_to_padded_dense_forward(values, offsets, max_lengths, padding_value=0.0):
+    """(B, L, ...) of values whose sequences begin at the offsets: cut, or filled up, to a length."""
+    from .nested import _pad
+
+    return _pad.jagged_to_padded(values, offsets, max_lengths, padding_value)
+
+
+def _padded_dense_to_jagged_forward(dense, offsets, total_L=None):
+    """The values of a padded batch that belong to the sequences of the offsets."""
+    from .nested import _pad
+
+    return _pad.padded_to_jagged(dense, offsets, total_L)
+
+
+def _scaled_dot_product_attention_math(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    dropout_mask=None,
+    *,
+    scale=None,
+    enable_gqa=False,
+):
+    """(attention, its weights), by plain products."""
+    scale = query.size(-1) ** -0.5 if scale is None else scale
+    if enable_gqa:
+        key, value = (t.repeat_interleave(query.size(-3) // t.size(-3), -3) for t in (key, value))
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if is_causal:
+        attn_mask = rl.ones(scores.shape[-2:], dtype=rl.bool).tril()
+    if attn_mask is not None:
+        scores = (
+            scores.masked_fill(~attn_mask, float("-inf"))
+            if attn_mask.dtype == rl.bool
+            else scores + attn_mask
+        )
+    weights = scores.softmax(-1)
+    kept = weights
+    if dropout_mask is not None:
+        kept = weights.masked_fill(~dropout_mask, 0.0) / (1 - dropout_p)
+    elif dropout_p:
+        kept = rl.dropout(weights, dropout_p, True)
+    return kept @ value, weights
+
+
 def missing(name):
     """A private primitive that nothing here answers to: packages list such names at import; a call says so."""
 

@@ -33,7 +33,6 @@ _PARTS = {
     "_higher_order_ops": ("operators of the compiler", "plain Python control flow"),
     "mps": ("Apple's GPUs", "the CPU"),
     "mtia": ("an accelerator", "the CPU"),
-    "nested": ("tensors of ragged sequences", "padding and a mask: nn.utils.rnn.pad_sequence"),
     "onnx": ("export to ONNX", "torch.save for the weights"),
     "quantization": ("quantization of models", "half precision: model.bfloat16(), or amp.autocast"),
     "nn.quantized": ("quantized layers", "the layers of torch.nn"),

@@ -10,10 +10,20 @@ from rushlight._missing import absent as _absent
 
 
 class _Symbolic(type):
-    """SymInt and its kin: sizes that PyTorch's compiler does not know yet. Here every size is a number."""
+    """SymInt and its kin: sizes that PyTorch's compiler does not know yet. Here every size is a number, but those of ragged
+    dimensions (rushlight.nested)."""
 
     def __instancecheck__(cls, instance):
-        return False
+        return cls.__name__ == "SymInt" and hasattr(type(instance), "_is_ragged_size")
+
+    def __call__(cls, node):
+        from rushlight.nested._ragged_size import NestedInt, NestedIntNode
+
+        if cls.__name__ == "SymInt" and isinstance(node, NestedIntNode):
+            return NestedInt(node)
+        raise TypeError(
+            f"torch.{cls.__name__}(): every size is a number here, there is nothing symbolic to make of {node!r}"
+        )
 
 
 SymInt = _Symbolic("SymInt", (), {"__module__": "rushlight"})

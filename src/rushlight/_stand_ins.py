@@ -136,15 +136,12 @@ fx._pytree: register_pytree_flatten_spec=_missing.nothing _dict_flatten_spec _li
 fx.experimental:
 fx.experimental.optimization: fuse
 fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
-fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always
+fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symbols free_unbacked_symbols guard_or_false=_missing.truth guard_or_true=_missing.truth statically_known_true=_missing.truth guard_size_oblivious=_missing.truth is_concrete_int=_missing.always is_nested_int=nested._ragged_size.is_nested_int
 fx.passes.infra:
 fx.passes.infra.pass_base: PassBase PassResult
 fx.passes.infra.pass_manager: PassManager
 fx.passes.split_module: split_module
 fx.passes.symbolic_shape_prop:
-nested: Tensor=Tensor as_nested_tensor nested_tensor nested_tensor_from_jagged to_padded_tensor narrow masked_select
-nested._internal:
-nested._internal.nested_tensor: NestedTensor
 nested._internal.ops: extract_kwargs
 nn.intrinsic: ConvBn1d ConvBn2d ConvBnReLU2d ConvReLU1d ConvReLU2d LinearReLU
 nn.intrinsic.qat:

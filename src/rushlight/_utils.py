@@ -14,6 +14,7 @@ REBUILDERS = (
     "_rebuild_device_tensor_from_numpy",
     "_rebuild_device_tensor_from_cpu_tensor",
     "_rebuild_wrapper_subclass",
+    "_rebuild_nested_tensor",
 )
 
 
@@ -114,8 +115,24 @@ def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, 
     )
 
 
+def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
+    for part in (buffer, sizes, strides, storage_offsets):
+        _check_tensor(part)
+    return rl._nested_view_from_buffer(buffer, sizes, strides, storage_offsets)
+
+
+def _rebuild_njt(parts):
+    from rushlight.nested._internal import nested_tensor
+
+    return nested_tensor._rebuild_njt(parts)
+
+
 def _rebuild_from_type_v2(func, new_type, args, state):
     """A tensor of a subclass, with the attributes it had; func is one of the functions above."""
+    if (
+        func is _rebuild_njt and type(args) is tuple
+    ):  # a jagged tensor: the state says once more what the arguments say
+        return func(*args)
     if not any(func is globals()[name] for name in REBUILDERS) or type(args) is not tuple:
         raise TypeError("the function given does not rebuild tensors")
     tensor = func(*args)

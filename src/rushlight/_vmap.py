@@ -22,6 +22,7 @@ RANDOM = 256  # csrc/ops/registry.h: kRandom
 class _Levels(threading.local):
     def __init__(self):
         self.stack = []  # of _Level, outermost first
+        self.nested = False  # inside a function that is mapped over a nested tensor
 
 
 class _Level:

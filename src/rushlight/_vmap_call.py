@@ -5,7 +5,7 @@ import functools
 import rushlight as rl
 
 from . import _C
-from ._vmap import batched_at, inside, physical, wrap
+from ._vmap import _levels, batched_at, inside, physical, wrap
 from .utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 __all__ = ["vmap"]
@@ -156,6 +156,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     def wrapper(*args, **kwargs):
         leaves, spec = tree_flatten(args)
         dims = _flat_dims(func, in_dims, spec, leaves)
+        if _levels.nested or any(isinstance(leaf, Tensor) and leaf.is_nested for leaf in leaves):
+            from .nested._vmap import map_nested
+
+            return map_nested(func, leaves, dims, spec, kwargs, out_dims, randomness, _out_dims)
         size = _batch_size(leaves, dims)
         if chunk_size is None or chunk_size >= size:
             results, _, out_spec = _map(func, leaves, dims, spec, size, kwargs, out_dims, randomness)

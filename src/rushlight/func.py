@@ -82,12 +82,18 @@ def _begun(x):
     return wrap(_begun(x._value), x._level) if type(x) is Batched else _dual_of(x)
 
 
+def _recorded(tensor):
+    """The tensor that the graph knows for this one."""
+    tensor = innermost(tensor)
+    return tensor._held if tensor.is_nested else tensor
+
+
 def _reaches_outside(outputs, inputs):
     """Whether outputs depend on tensors that require grad other than these inputs."""
     if any(not x.is_leaf for x in inputs):
         return True
-    own = {id(innermost(x)) for x in inputs}
-    if any(o.requires_grad and o.grad_fn is None and id(innermost(o)) not in own for o in outputs):
+    own = {id(_recorded(x)) for x in inputs}
+    if any(o.requires_grad and o.grad_fn is None and id(_recorded(o)) not in own for o in outputs):
         return True
     stack = [o.grad_fn for o in outputs if o.grad_fn is not None]
     seen = set(stack)

@@ -10,4 +10,8 @@ _NAMES = [
 ]  # fmt: skip
 globals().update({name: getattr(rl, name) for name in _NAMES if hasattr(rl, name)})
 Tensor = rl.Tensor
-__getattr__ = _teach(__name__)
+_taught = _teach(__name__)
+
+
+def __getattr__(name):
+    return rl.nn.functional if name == "F" else _taught(name)

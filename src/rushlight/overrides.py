@@ -35,7 +35,7 @@ _push, _pop = _C._push_function_mode, _C.ops["_pop_function_mode"]
 def _overrides(value):
     """Whether value's class brings a __torch_function__ (a plain Tensor's does not count)."""
     kind = type(value)
-    if kind is rl.Tensor:
+    if kind is rl.Tensor or hasattr(kind, "_plain_in_pytorch"):
         return False
     method = getattr(kind, "__torch_function__", None)
     return method is not None and method is not _C._disabled_torch_function_impl

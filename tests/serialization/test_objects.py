@@ -286,22 +286,6 @@ def test_numpy_values_are_a_choice():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "make, words",
-    [
-        (lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]), "nested tensors.*unbind"),
-    ],
-)
-def test_what_rushlight_does_not_have_is_said(make, words):
-    buffer = io.BytesIO()
-    torch.save(make(), buffer)
-    for weights_only in (True, False):
-        with pytest.raises(
-            (pickle.UnpicklingError, AttributeError, TypeError, NotImplementedError), match=words
-        ):
-            rl.load(buffer.getvalue(), weights_only=weights_only)
-
-
 def test_other_pickle_modules():
     for name in ("dill", "cloudpickle"):
         module = pytest.importorskip(name)

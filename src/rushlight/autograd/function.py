@@ -11,6 +11,7 @@ from .._grad_mode import no_grad, set_grad_enabled
 
 Tensor = _C.Tensor
 _Batched: type | None = None  # vmap's class of tensors, when vmap is in use
+_Nested: type | None = None  # the class of nested tensors, when they are in use
 
 
 class _Transforms(threading.local):
@@ -165,6 +166,10 @@ class Function(metaclass=FunctionMeta):
             from .._vmap_function import call_function
 
             return call_function(cls, args, kwargs)
+        if _Nested is not None and any(isinstance(a, _Nested) for a in args):
+            from ..nested._function import call_nested
+
+            return call_nested(cls, args, kwargs)
         if _transforms.depth and cls.setup_context is Function.setup_context:
             _refuse_in_transform(cls)
         separate = cls.setup_context is not Function.setup_context

@@ -136,7 +136,21 @@ cpu = _Backend("cpu", {}, get_cpu_capability=_say(_capability))
 quantized = _Backend("quantized", dict(engine="none", supported_engines=["none"]))
 nnpack = _Backend("nnpack", {}, is_available=_say(False))
 xnnpack = _Backend("xnnpack", dict(enabled=False))
-mha = _Backend("mha", {}, get_fastpath_enabled=_say(False), set_fastpath_enabled=_say(None))
+
+
+class _Attention(_Backend):
+    """torch.backends.mha: whether nn.MultiheadAttention may take its path of inference."""
+
+    _enabled = True
+
+    def get_fastpath_enabled(self):
+        return self._enabled
+
+    def set_fastpath_enabled(self, value):
+        self._enabled = bool(value)
+
+
+mha = _Attention("mha", {})
 cusparselt = _Backend("cusparselt", {}, **_absent)
 kleidiai = _Backend("kleidiai", {}, is_available=_say(False))
 miopen = _Backend("miopen", dict(immediate=False))

@@ -53,6 +53,10 @@ def storage_types():
     return types
 
 
+class _NestedName:
+    """Stands for the class of jagged tensors, which its rebuilder loads."""
+
+
 def plain_names():
     """{name: object} of everything that is data by itself."""
     names = storage_types()
@@ -61,6 +65,7 @@ def plain_names():
             names[f"torch.{dtype}"] = getattr(rl, dtype)
     names.update({f"torch.{name}": getattr(rl, name) for name in _SCHEMES})
     names["torch.Tensor"] = rl.Tensor
+    names["torch.nested._internal.nested_tensor.NestedTensor"] = _NestedName
     names["torch.nn.parameter.Parameter"] = names["torch.nn.Parameter"] = rl.nn.Parameter
     return names
 
@@ -71,19 +76,14 @@ def callables():
     table["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
     for name in _utils.REBUILDERS:
         table[f"torch._utils.{name}"] = getattr(_utils, name)
+    table["torch.nested._internal.nested_tensor._rebuild_njt"] = _utils._rebuild_njt
+    table["torch._dynamo.decorators._DimRange"] = _plain.make_dim_range
     return table
 
 
 def known_names():
     """Every name that a weights_only load accepts."""
     return {**plain_names(), **callables(), **user_names()}
-
-
-def absent(full):
-    """Why a name of PyTorch means nothing here, or None."""
-    if full == "torch._utils._rebuild_nested_tensor":
-        return "the file holds nested tensors, which rushlight does not have: save their unbind()"
-    return None
 
 
 def _user_globals():
@@ -163,8 +163,6 @@ class SafeHooks:
         for table in (self.plain, self.callables, self.user):
             if full in table:
                 return table[full]
-        if absent(full):
-            raise UnpicklingError(absent(full))
         refused = [n for n in dict.fromkeys(file_name(*n.rpartition(".")[::2]) for n in self.pickled())]
         raise UnpicklingError(refusal(full, [n for n in refused if not self.knows(n)]))
 
@@ -201,15 +199,20 @@ class SafeHooks:
             raise UnpicklingError("an object whose arguments are not a tuple and a dict")
         if cls is _plain.make_ordered_dict and not args and not kwargs:
             return collections.OrderedDict()
+        if cls is _plain.make_dim_range:
+            return cls()
         if isinstance(cls, type) and self.is_users(cls):
             return cls.__new__(cls, *args, **kwargs)
         raise UnpicklingError(f"the file creates {shown(cls)}, which is not allowed")
 
     def build(self, obj, state):
         if type(obj) is collections.OrderedDict or isinstance(obj, rl.Tensor):
-            if type(state) in (dict, collections.OrderedDict) and type(obj) is not rl.Tensor:
+            plain = isinstance(obj, rl.Tensor) and (type(obj) is rl.Tensor or obj.is_nested)
+            if type(state) in (dict, collections.OrderedDict) and not plain:
                 self.spend((state,))
                 obj.__dict__.update(state)
+            return obj
+        if type(obj) is _plain.DimRange:
             return obj
         if not self.is_users(type(obj)):
             raise UnpicklingError(

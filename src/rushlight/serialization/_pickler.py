@@ -121,6 +121,8 @@ class _TensorPickling:
             return self.name("torch._utils", function), (*args, attributes) if attributes else args
         if t.is_quantized:
             return self._quantized(t)
+        if t.is_nested:
+            return self._nested(t)
         function, args = self._plain_tensor(t)
         if t.layout != rl.strided:
             return function, args
@@ -172,6 +174,15 @@ class _TensorPickling:
             stride = t.contiguous().stride()
         args = (stored, offset, size, tuple(stride), t._quantizer.parts(), False, OrderedDict())
         return self.name("torch._utils", "_rebuild_qtensor"), args
+
+    def _nested(self, t):
+        from rushlight.nested import _tensor as nested
+
+        if t.layout == rl.jagged:
+            return self.name("torch.nested._internal.nested_tensor", "_rebuild_njt"), (
+                nested.jagged_state(t),
+            )
+        return self.name("torch._utils", "_rebuild_nested_tensor"), nested.nested_parts(t)
 
     def _sparse(self, t):
         if t.layout == rl.sparse_coo:

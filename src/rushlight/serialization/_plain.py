@@ -77,6 +77,14 @@ def make_device(*args):
     return rl.device(*args)
 
 
+class DimRange:
+    """What PyTorch's compiler notes of a dimension, in files of jagged tensors: it means nothing here."""
+
+
+def make_dim_range():
+    return DimRange()
+
+
 def get_layout(name):
     """The layout that is called `name`, such as "torch.strided"."""
     short = name.rsplit(".", 1)[-1] if type(name) is str else ""

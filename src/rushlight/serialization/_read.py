@@ -5,7 +5,7 @@ import io
 import rushlight as rl
 from rushlight import _utils
 from rushlight.serialization import _options
-from rushlight.serialization._allowed import SafeHooks, absent, callables, file_name, storage_types
+from rushlight.serialization._allowed import SafeHooks, callables, file_name, storage_types
 from rushlight.serialization._location import Placement
 from rushlight.serialization._storage import StorageType, typed
 from rushlight.serialization._vm import Machine, UnpicklingError, globals_of, shown
@@ -80,7 +80,7 @@ def _executing(pickle_module):
                     return super().find_class("rushlight" + module[len(module.split(".")[0]) :], name)
                 except (ImportError, AttributeError) as e:
                     raise AttributeError(
-                        absent(full) or f"the file needs {full}, which rushlight does not have ({e})"
+                        f"the file needs {full}, which rushlight does not have ({e})"
                     ) from None
             return super().find_class(module, name)
 

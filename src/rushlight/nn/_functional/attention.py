@@ -72,7 +72,8 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 def _project(x, w, b):
     """linear of (L, N, E), in the order in which x lies in memory: no copy where it is a turned (N, L, E)."""
     turned = x.transpose(0, 1)
-    if turned.is_contiguous() and not x.is_contiguous():
+    same = b is None or b.dtype == x.dtype  # of another type it is only added to products of x as it lies
+    if same and turned.is_contiguous() and not x.is_contiguous():
         return core.linear(turned, w, b).transpose(0, 1)
     return core.linear(x, w, b)
 

@@ -48,6 +48,12 @@ def thnn_conv2d(
 _slow_conv2d_forward = thnn_conv2d
 
 
+def gelu_(input: Any, *, approximate: str = "none") -> Any:
+    """gelu in place."""
+    kept = input.clone() if rl.is_grad_enabled() and input.requires_grad else input
+    return rl._C.ops["_assign"]("gelu_", input, F.gelu(kept, approximate=approximate))
+
+
 def _masked_softmax(input: Any, mask: Any, dim: int | None = None, mask_type: int | None = None) -> Any:
     """softmax along dim (the last one by default) over the elements whose mask is False; 0 elsewhere.
 

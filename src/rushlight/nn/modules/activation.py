@@ -432,6 +432,18 @@ class MultiheadAttention(Module):
         state.setdefault("_qkv_same_embed_dim", True)
         super().__setstate__(state)
 
+    def merge_masks(self, attn_mask, key_padding_mask, query):
+        """(one mask of both, its kind): 1 for one of keys alone, (N, L), 2 for (N, heads, L, L), None without."""
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        n, length = query.shape[:2]
+        merged = attn_mask.reshape(n, -1, length, length) if attn_mask.dim() == 3 else attn_mask[None, None]
+        merged = merged.expand(n, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            padding = key_padding_mask[:, None, None, :]
+            merged = merged | padding if merged.dtype == padding.dtype == rl.bool else merged + padding
+        return merged, 2
+
     def forward(
         self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
         average_attn_weights=True,
@@ -439,6 +451,24 @@ class MultiheadAttention(Module):
     ):  # fmt: skip
         """(result, attention weights or None); masks are True or -inf where attention must not look."""
         batched = query.dim() == 3
+        nested = query.is_nested or key.is_nested or value.is_nested
+        masks = (attn_mask, key_padding_mask)
+        # Without masks both paths have the same result, and the causal mask has a kernel of its own.
+        if nested or (not self.training and not (is_causal and attn_mask is None) and masks != (None, None)):
+            from rushlight.nn._functional.inference_attention import why_not
+
+            reason = why_not(self, query, key, value, masks)
+            if reason is None:
+                merged, mask_type = self.merge_masks(*masks, query)
+                return rl._native_multi_head_attention(
+                    query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
+                    self.out_proj.weight, self.out_proj.bias, merged, need_weights, average_attn_weights, mask_type,
+                )  # fmt: skip
+            if nested:
+                raise AssertionError(
+                    "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because "
+                    f"{reason}: use eval() and no_grad(), or scaled_dot_product_attention on jagged tensors"
+                )
         key_padding_mask = F._canonical_mask(
             key_padding_mask, "key_padding_mask", F._none_or_dtype(attn_mask), "attn_mask", query.dtype
         )

@@ -26,6 +26,8 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def _get_seq_len(src, batch_first):
+    if src.is_nested:
+        return None
     if src.dim() == 2:
         return src.size(0)
     return src.size(1 if batch_first else 0)
@@ -144,14 +146,16 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
-        self.use_nested_tensor = False  # padded positions are computed like the others
+        self.use_nested_tensor = bool(enable_nested_tensor) and _takes_nested(encoder_layer)
         self.mask_check = mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
-        src_key_padding_mask = F._canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
-        )
-        mask = F._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
+        padding = src_key_padding_mask
+        if self.training or not _are_booleans(mask, padding):
+            src_key_padding_mask = F._canonical_mask(
+                src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
+            )
+            mask = F._canonical_mask(mask, "mask", None, "", src.dtype, check_other=False)
         batch_first = (
             getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
             if len(self.layers)
@@ -159,11 +163,50 @@ class TransformerEncoder(Module):
         )
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))
         output = src
+        nested = self.use_nested_tensor and mask is None and self._may_nest(src, padding)
+        if nested:  # what is padded is not computed, and 0 in the end
+            output = rl._nested_tensor_from_mask(src, ~padding, mask_check=False)
+            src_key_padding_mask = None
         for layer in self.layers:
             output = layer(
                 output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask
             )
+        if nested:
+            output = output.to_padded_tensor(0.0, src.size())
         return output if self.norm is None else self.norm(output)
+
+    def _may_nest(self, src, padding):
+        """Whether a batch is run as a nested tensor: nobody trains, and the padding stands behind the sequences."""
+        if padding is None or padding.dtype != rl.bool or src.dim() != 3 or src.is_nested or self.training:
+            return False
+        if rl.is_autocast_enabled("cpu") or not rl.backends.mha.get_fastpath_enabled():
+            return False
+        if rl.is_grad_enabled() and (
+            src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())
+        ):
+            return False
+        return not getattr(self, "mask_check", True) or rl._nested_tensor_from_mask_left_aligned(
+            src, ~padding
+        )
+
+
+def _are_booleans(*masks):
+    """Whether masks are left as they are for attention's path of inference."""
+    return all(m is None or m.dtype == rl.bool for m in masks)
+
+
+def _takes_nested(layer):
+    """Whether the layers of an encoder can run on nested tensors."""
+    attention = getattr(layer, "self_attn", None)
+    return (
+        type(layer) is TransformerEncoderLayer
+        and not layer.norm_first
+        and type(attention) is MultiheadAttention
+        and attention.batch_first
+        and attention._qkv_same_embed_dim
+        and attention.in_proj_bias is not None
+        and attention.num_heads % 2 == 0
+    )
 
 
 class TransformerDecoder(Module):
@@ -237,10 +280,15 @@ class TransformerEncoderLayer(Module):
         _make_rest(self, d_model, *rest, 2, made)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        src_key_padding_mask = F._canonical_mask(
-            src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(src_mask), "src_mask", src.dtype
-        )
-        src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
+        if self.training or not _are_booleans(src_mask, src_key_padding_mask):
+            src_key_padding_mask = F._canonical_mask(
+                src_key_padding_mask,
+                "src_key_padding_mask",
+                F._none_or_dtype(src_mask),
+                "src_mask",
+                src.dtype,
+            )
+            src_mask = F._canonical_mask(src_mask, "src_mask", None, "", src.dtype, check_other=False)
         x = src
         if self.norm_first:
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)

@@ -1,0 +1,31 @@
+"""Methods of tensors that only nested ones have: those take them over (rushlight.nested)."""
+
+from rushlight._compose import op
+
+
+def _refused(name):
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: it is there for nested tensors "
+        "(torch.nested.nested_tensor) only"
+    )
+
+
+@op(method=True)
+def to_padded_tensor(input, padding, output_size=None):
+    """The tensors of a nested tensor side by side, each filled up to the size of the largest, or to output_size."""
+    raise _refused("to_padded_tensor")
+
+
+@op(method=True)
+def _nested_tensor_size(input):
+    raise _refused("_nested_tensor_size")
+
+
+@op(method=True)
+def _nested_tensor_strides(input):
+    raise _refused("_nested_tensor_strides")
+
+
+@op(method=True)
+def _nested_tensor_storage_offsets(input):
+    raise _refused("_nested_tensor_storage_offsets")

@@ -1,0 +1,1 @@
+"""Private names of torch.nested that programs import."""
