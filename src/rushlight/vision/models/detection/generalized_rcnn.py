@@ -4,6 +4,7 @@ from collections import OrderedDict
 
 import rushlight as rl
 from rushlight import nn
+from rushlight.jit import is_scripting
 
 
 class GeneralizedRCNN(nn.Module):
@@ -17,7 +18,7 @@ class GeneralizedRCNN(nn.Module):
         self.roi_heads = roi_heads
 
     def forward(self, images, targets=None):
-        """Losses in training, detections of each picture in evaluation."""
+        """Losses in training, detections of each picture in evaluation; scripted models give both."""
         if self.training:
             self._check(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]
@@ -35,7 +36,10 @@ class GeneralizedRCNN(nn.Module):
         proposals, proposal_losses = self.rpn(images, features, targets)
         found, losses = self.roi_heads(features, proposals, images.image_sizes, targets)
         found = self.transform.postprocess(found, images.image_sizes, sizes)
-        return {**losses, **proposal_losses} if self.training else found
+        losses = {**losses, **proposal_losses}
+        if is_scripting():
+            return losses, found
+        return losses if self.training else found
 
     @staticmethod
     def _check(targets):
