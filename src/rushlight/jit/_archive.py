@@ -175,7 +175,7 @@ def _own_record(value):
     return (
         isinstance(value, type)
         and value.__module__.startswith("rushlight.vision.models.")
-        and value.__bases__ == (object,)
+        and all(base is object or _own_record(base) for base in value.__bases__)
         and not {"__reduce__", "__setstate__", "__new__", "__del__"} & vars(value).keys()
     )
 

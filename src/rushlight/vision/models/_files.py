@@ -41,6 +41,7 @@ efficientnet_v2_m EfficientNet_V2_M | V1 efficientnet_v2_m-dc08266a 480 480
 efficientnet_v2_s EfficientNet_V2_S | V1 efficientnet_v2_s-dd5fe13b 384 384
 googlenet GoogLeNet | V1 googlenet-1378be20
 inception_v3 Inception_V3 | V1 inception_v3_google-0cc3c7bd 299 342
+maxvit_t MaxVit_T | V1 maxvit_t-bc5ab103 224 224 bicubic
 mnasnet0_5 MNASNet0_5 | V1 mnasnet0.5_top1_67.823-3ffadce67e
 mnasnet0_75 MNASNet0_75 | V1 mnasnet0_75-7090bc5f 224 232
 mnasnet1_0 MNASNet1_0 | V1 mnasnet1.0_top1_73.512-f206786ef8
@@ -111,7 +112,14 @@ _DETECTORS = """
 fasterrcnn_mobilenet_v3_large_320_fpn FasterRCNN_MobileNet_V3_Large_320_FPN | V1 fasterrcnn_mobilenet_v3_large_320_fpn-907ea3f9
 fasterrcnn_mobilenet_v3_large_fpn FasterRCNN_MobileNet_V3_Large_FPN | V1 fasterrcnn_mobilenet_v3_large_fpn-fb6a3cc7
 fasterrcnn_resnet50_fpn FasterRCNN_ResNet50_FPN | V1 fasterrcnn_resnet50_fpn_coco-258fb6c6
+fasterrcnn_resnet50_fpn_v2 FasterRCNN_ResNet50_FPN_V2 | V1 fasterrcnn_resnet50_fpn_v2_coco-dd69338a
+fcos_resnet50_fpn FCOS_ResNet50_FPN | V1 fcos_resnet50_fpn_coco-99b0c9b7
 maskrcnn_resnet50_fpn MaskRCNN_ResNet50_FPN | V1 maskrcnn_resnet50_fpn_coco-bf2d0c1e
+maskrcnn_resnet50_fpn_v2 MaskRCNN_ResNet50_FPN_V2 | V1 maskrcnn_resnet50_fpn_v2_coco-73cbd019
+retinanet_resnet50_fpn RetinaNet_ResNet50_FPN | V1 retinanet_resnet50_fpn_coco-eeacb38b
+retinanet_resnet50_fpn_v2 RetinaNet_ResNet50_FPN_V2 | V1 retinanet_resnet50_fpn_v2_coco-5905b1c5
+ssd300_vgg16 SSD300_VGG16 | V1 ssd300_vgg16_coco-b556d3b4
+ssdlite320_mobilenet_v3_large SSDLite320_MobileNet_V3_Large | V1 ssdlite320_mobilenet_v3_large_coco-a79551df
 """
 _KEYPOINTS = (
     "nose,left_eye,right_eye,left_ear,right_ear,left_shoulder,right_shoulder,left_elbow,right_elbow,left_wrist,right_wrist,"

@@ -23,13 +23,7 @@ class GeneralizedRCNN(nn.Module):
             self._check(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]
         images, targets = self.transform(images, targets)
-        for i, target in enumerate(targets or []):
-            flat = target["boxes"][:, 2:] <= target["boxes"][:, :2]
-            if flat.any():
-                box = target["boxes"][rl.where(flat.any(dim=1))[0][0]].tolist()
-                raise AssertionError(
-                    f"All bounding boxes should have positive height and width. Found invalid box {box} for target at index {i}."
-                )
+        self._check_sizes(targets)
         features = self.backbone(images.tensors)
         if isinstance(features, rl.Tensor):
             features = OrderedDict([("0", features)])
@@ -52,4 +46,14 @@ class GeneralizedRCNN(nn.Module):
             if boxes.ndim != 2 or boxes.shape[-1] != 4:
                 raise AssertionError(
                     f"Expected target boxes to be a tensor of shape [N, 4], got {boxes.shape}."
+                )
+
+    @staticmethod
+    def _check_sizes(targets):
+        for i, target in enumerate(targets or []):
+            flat = target["boxes"][:, 2:] <= target["boxes"][:, :2]
+            if flat.any():
+                box = target["boxes"][rl.where(flat.any(dim=1))[0][0]].tolist()
+                raise AssertionError(
+                    f"All bounding boxes should have positive height and width. Found invalid box {box} for target at index {i}."
                 )
