@@ -54,7 +54,11 @@ PyObject* by_spelling(const Spelling& names, PyObject* a, PyObject* b) {
 }
 PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(a) || !operand(b)) Py_RETURN_NOTIMPLEMENTED;
-  return by_spelling(names, a, b);
+  PyObject* result = by_spelling(names, a, b);
+  // Classes that refuse each other: Python says which operator has no meaning for them.
+  if (result || !PyErr_ExceptionMatches(PyExc_TypeError) || (!overrides(a) && !overrides(b))) return result;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
 }
 PyObject* in_place(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;

@@ -74,6 +74,33 @@ def _convolution_double_backward(
     return by_gO, by_input, by_weight
 
 
+def convolution_backward(
+    grad_output,
+    input,
+    weight,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+):
+    """Gradients by (input, weight, bias) of a convolution, None where output_mask does not ask."""
+    wanted = [
+        t.detach().requires_grad_(asked) for t, asked in zip((input, weight), output_mask[:2], strict=True)
+    ]
+    found = iter(())
+    if any(output_mask[:2]):
+        with rl.enable_grad():
+            y = rl.convolution(*wanted, None, stride, padding, dilation, transposed, output_padding, groups)
+        found = iter(rl.autograd.grad(y, [t for t in wanted if t.requires_grad], grad_output.detach()))
+    by_input, by_weight = (next(found) if asked else None for asked in output_mask[:2])
+    by_bias = grad_output.sum([0, *range(2, grad_output.dim())]) if output_mask[2] else None
+    return by_input, by_weight, by_bias
+
+
 def tanh_backward(grad_output, output):
     return grad_output * (1 - output * output).conj()
 

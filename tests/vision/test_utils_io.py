@@ -193,3 +193,12 @@ def test_against_torchvision(theirs, tmp_path):
     assert np.array_equal(
         np.asarray(Image.open(tmp_path / "a.png")), np.asarray(Image.open(tmp_path / "b.png"))
     )
+
+
+def test_rotated_boxes_have_a_dashed_first_side():
+    box = rl.tensor([[10.0, 10, 40, 10, 40, 30, 10, 30]])
+    drawn = utils.draw_bounding_boxes(rl.full((3, 50, 50), 255, dtype=rl.uint8), box, colors=(0, 0, 0))[0]
+    first = "".join("x" if v == 0 else "." for v in drawn[10, 10:41].tolist())
+    assert first == "xxxxxx....xxxxxx....xxxxxx....x"
+    assert (drawn[30, 10:41] == 0).all() and (drawn[10:31, 40] == 0).all() and (drawn[10:31, 10] == 0).all()
+    assert (drawn == 0).sum() == (drawn[[10, 30]] == 0).sum() + 2 * 19

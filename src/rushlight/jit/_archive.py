@@ -185,7 +185,9 @@ def _rebuilt_partial(made, state):
     if type(state) is tuple and len(state) == 4:
         function, args, named, rest = state
         if function is made.func and args == () and type(named) in (dict, type(None)) and rest is None:
-            made.__setstate__((function, (), dict(named or {}), None))  # in place: the pickle may refer to it again
+            made.__setstate__(
+                (function, (), dict(named or {}), None)
+            )  # in place: the pickle may refer to it again
             return made
     raise UnpicklingError("a partial of a class of layers has named arguments only")
 

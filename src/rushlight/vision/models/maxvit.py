@@ -69,7 +69,13 @@ class MBConv(nn.Module):
                 pre_norm=norm_layer(in_channels),
                 conv_a=layer(in_channels, middle, kernel_size=1, stride=1, padding=0, norm_layer=norm_layer),
                 conv_b=layer(
-                    middle, middle, kernel_size=3, stride=stride, padding=1, norm_layer=norm_layer, groups=middle
+                    middle,
+                    middle,
+                    kernel_size=3,
+                    stride=stride,
+                    padding=1,
+                    norm_layer=norm_layer,
+                    groups=middle,
                 ),
                 squeeze_excitation=SqueezeExcitation(middle, squeezed, activation=nn.SiLU),
                 conv_c=nn.Conv2d(middle, out_channels, kernel_size=1, bias=True),
@@ -273,7 +279,9 @@ class MaxVitBlock(nn.Module):
     ):
         super().__init__()
         if len(p_stochastic) != n_layers:
-            raise ValueError(f"p_stochastic must have length n_layers={n_layers}, got p_stochastic={p_stochastic}.")
+            raise ValueError(
+                f"p_stochastic must have length n_layers={n_layers}, got p_stochastic={p_stochastic}."
+            )
         self.layers = nn.ModuleList()
         self.grid_size = _get_conv_output_shape(input_grid_size, 3, 2, 1)
         for i, p in enumerate(p_stochastic):

@@ -36,9 +36,15 @@ def box_loss(kind, box_coder, anchors, truth, regression, beta=1.0):
         if kind == "l1":
             return F.l1_loss(regression, wanted, reduction="sum")
         return F.smooth_l1_loss(regression, wanted, reduction="sum", beta=beta)
-    overlaps = {"ciou": complete_box_iou_loss, "diou": distance_box_iou_loss, "giou": generalized_box_iou_loss}
+    overlaps = {
+        "ciou": complete_box_iou_loss,
+        "diou": distance_box_iou_loss,
+        "giou": generalized_box_iou_loss,
+    }
     if kind not in overlaps:
-        raise NotImplementedError(f"Unsupported loss {kind}: it is 'l1', 'smooth_l1', 'ciou', 'diou' or 'giou'")
+        raise NotImplementedError(
+            f"Unsupported loss {kind}: it is 'l1', 'smooth_l1', 'ciou', 'diou' or 'giou'"
+        )
     return overlaps[kind](box_coder.decode_single(regression, anchors), truth, reduction="sum", eps=1e-7)
 
 
@@ -61,7 +67,10 @@ class OneStageDetector(nn.Module):
             GeneralizedRCNN._check(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]
         for size in sizes:
-            rl._assert(len(size) == 2, f"expecting the last two dimensions of the Tensor to be H and W instead got {size}")
+            rl._assert(
+                len(size) == 2,
+                f"expecting the last two dimensions of the Tensor to be H and W instead got {size}",
+            )
         images, targets = self.transform(images, targets)
         GeneralizedRCNN._check_sizes(targets)
         features = self.backbone(images.tensors)
@@ -105,7 +114,9 @@ class OneStageDetector(nn.Module):
             for level, cells in enumerate(boxes.split(counts)):
                 one = {name: output[level][i] for name, output in levels.items()}
                 classes = one["cls_logits"].shape[-1]
-                scores, best = best_candidates(self._scores(one).flatten(), self.score_thresh, self.topk_candidates)
+                scores, best = best_candidates(
+                    self._scores(one).flatten(), self.score_thresh, self.topk_candidates
+                )
                 where = best // classes
                 decoded = self._decoded(one["bbox_regression"][where], cells[where])
                 parts.append((box_ops.clip_boxes_to_image(decoded, size), scores, best % classes))

@@ -30,7 +30,9 @@ class FCOSHead(nn.Module):
 
     def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
         """Losses over the number of places inside of objects."""
-        logits, regression, centred = (head_outputs[k] for k in ("cls_logits", "bbox_regression", "bbox_ctrness"))
+        logits, regression, centred = (
+            head_outputs[k] for k in ("cls_logits", "bbox_regression", "bbox_ctrness")
+        )
         classes, truths = [], []
         for target, matched in zip(targets, matched_idxs):
             if len(target["labels"]) == 0:
@@ -148,7 +150,9 @@ class FCOS(OneStageDetector):
             anchor_generator = AnchorGenerator(((8,), (16,), (32,), (64,), (128,)), ((1.0,),) * 5)
         per_place = anchor_generator.num_anchors_per_location()[0]
         if per_place != 1:
-            raise ValueError(f"anchor_generator.num_anchors_per_location()[0] should be 1 instead of {per_place}")
+            raise ValueError(
+                f"anchor_generator.num_anchors_per_location()[0] should be 1 instead of {per_place}"
+            )
         self.anchor_generator = anchor_generator
         self.head = head or FCOSHead(backbone.out_channels, per_place, num_classes)
         self.box_coder = BoxLinearCoder(normalize_by_size=True)
@@ -198,5 +202,7 @@ class FCOS(OneStageDetector):
 @entry
 def fcos_resnet50_fpn(weights=None, num_classes=91, **kwargs):
     """FCOS on a pyramid of ResNet-50."""
-    backbone = resnet50_pyramid(weights, kwargs, returned_layers=[2, 3, 4], extra_blocks=lambda: LastLevelP6P7(256, 256))
+    backbone = resnet50_pyramid(
+        weights, kwargs, returned_layers=[2, 3, 4], extra_blocks=lambda: LastLevelP6P7(256, 256)
+    )
     return FCOS(backbone, num_classes, **kwargs)

@@ -39,7 +39,9 @@ class RetinaNetHead(nn.Module):
     def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
         return {
             "classification": self.classification_head.compute_loss(targets, head_outputs, matched_idxs),
-            "bbox_regression": self.regression_head.compute_loss(targets, head_outputs, anchors, matched_idxs),
+            "bbox_regression": self.regression_head.compute_loss(
+                targets, head_outputs, anchors, matched_idxs
+            ),
         }
 
     def forward(self, x):
@@ -176,7 +178,9 @@ class RetinaNet(OneStageDetector):
 @entry
 def retinanet_resnet50_fpn(weights=None, num_classes=91, **kwargs):
     """RetinaNet on a pyramid of ResNet-50."""
-    backbone = resnet50_pyramid(weights, kwargs, returned_layers=[2, 3, 4], extra_blocks=lambda: LastLevelP6P7(256, 256))
+    backbone = resnet50_pyramid(
+        weights, kwargs, returned_layers=[2, 3, 4], extra_blocks=lambda: LastLevelP6P7(256, 256)
+    )
     model = RetinaNet(backbone, num_classes, **kwargs)
     return without_eps(model) if weights is not None else model
 

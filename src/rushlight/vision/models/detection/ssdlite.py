@@ -114,7 +114,9 @@ def _mobilenet_extractor(backbone, trainable_layers, norm_layer):
     backbone = backbone.features
     stages = [0] + [i for i, b in enumerate(backbone) if getattr(b, "_is_cn", False)] + [len(backbone) - 1]
     if not 0 <= trainable_layers <= len(stages):
-        raise ValueError(f"trainable_layers should be in the range [0, {len(stages)}], instead got {trainable_layers}")
+        raise ValueError(
+            f"trainable_layers should be in the range [0, {len(stages)}], instead got {trainable_layers}"
+        )
     start = len(backbone) if trainable_layers == 0 else stages[len(stages) - trainable_layers]
     for b in backbone[:start]:
         for parameter in b.parameters():

@@ -64,14 +64,16 @@ def _table(embedding, length):
     """A table of relative positions with so many rows."""
     if embedding.shape[0] == length:
         return embedding
-    return F.interpolate(embedding.permute(1, 0).unsqueeze(0), size=length, mode="linear").squeeze(0).permute(1, 0)
+    return (
+        F.interpolate(embedding.permute(1, 0).unsqueeze(0), size=length, mode="linear")
+        .squeeze(0)
+        .permute(1, 0)
+    )
 
 
 def _relative_scores(q, q_thw, k_thw, tables):
     """(N, heads, 1 + queries, 1 + keys): what queries say to distances in time, height and width; 0 for the class token."""
-    biases = [
-        _table(table, 2 * max(a, b) - 1)[_distances(a, b)] for table, a, b in zip(tables, q_thw, k_thw)
-    ]
+    biases = [_table(table, 2 * max(a, b) - 1)[_distances(a, b)] for table, a, b in zip(tables, q_thw, k_thw)]
     n, heads, _, c = q.shape
     q = q[:, :, 1:].reshape(n, heads, *q_thw, c)
     t = rl.einsum("bythwc,tkc->bythwk", q, biases[0])[..., :, None, None]
@@ -118,7 +120,13 @@ class MultiscaleAttention(nn.Module):
                 return None
             padding = [k // 2 for k in kernel]
             conv = nn.Conv3d(
-                self.head_dim, self.head_dim, kernel, stride=stride, padding=padding, groups=self.head_dim, bias=False
+                self.head_dim,
+                self.head_dim,
+                kernel,
+                stride=stride,
+                padding=padding,
+                groups=self.head_dim,
+                bias=False,
             )
             return Pool(conv, norm_layer(self.head_dim))
 

@@ -245,7 +245,9 @@ class SwinTransformer3d(nn.Module):
 
 
 def _swin3d(embed_dim, depths, num_heads, kwargs):
-    return SwinTransformer3d([2, 4, 4], embed_dim, depths, num_heads, [8, 7, 7], **{"stochastic_depth_prob": 0.1, **kwargs})
+    return SwinTransformer3d(
+        [2, 4, 4], embed_dim, depths, num_heads, [8, 7, 7], **{"stochastic_depth_prob": 0.1, **kwargs}
+    )
 
 
 @entry
