@@ -428,3 +428,33 @@ def test_vision_transformer_in_a_file_of_a_scripted_module(tmp_path):
 def test_maxvit_needs_sizes_that_its_windows_divide():
     with pytest.raises(ValueError, match="not divisible by partition size 7"):
         models.MaxVit((200, 200), 8, 7, [8, 8], [1, 1], 8, 0.0)
+
+
+def test_own_builders_with_the_old_argument():
+    from rushlight.vision.models._utils import handle_legacy_interface
+
+    class Kinds(models.WeightsEnum):
+        ONE = models.Weights("https://example.org", None, {})
+
+    @handle_legacy_interface(
+        weights=("pretrained", lambda kwargs: Kinds.ONE if kwargs.get("good", True) else None)
+    )
+    def build(*, weights=None, good=True):
+        return weights
+
+    assert build() is None and build(weights=None) is None and build(weights=Kinds.ONE) is Kinds.ONE
+    for call, wanted in (
+        (lambda: build(True), Kinds.ONE),
+        (lambda: build(pretrained=True), Kinds.ONE),
+        (lambda: build(pretrained=False), None),
+        (lambda: build(weights=False), None),
+    ):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert call() is wanted
+        assert any(f"weights={wanted!r}" in str(w.message) for w in said)
+    with (
+        pytest.warns(UserWarning, match="deprecated"),
+        pytest.raises(ValueError, match="No weights available"),
+    ):
+        build(pretrained=True, good=False)

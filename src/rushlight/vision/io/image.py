@@ -110,7 +110,11 @@ def _broken(format, error):
     if format == "PNG":
         return f"Out of bound read in decode_png: {error}"
     if format == "JPEG":
-        kind = "Image is incomplete or truncated" if "truncated" in str(error).lower() else "Unsupported marker type"
+        kind = (
+            "Image is incomplete or truncated"
+            if "truncated" in str(error).lower()
+            else "Unsupported marker type"
+        )
         return f"{kind}: {error}"
     return f"these bytes are no {format or 'picture'} that Pillow can read: {error}"
 
