@@ -55,3 +55,19 @@ def test_embedding_bags_of_tables_of_other_ranks():
     indices, offsets = rl.tensor([0, 1]), rl.tensor([0])
     with pytest.raises(RuntimeError, match="weight has to be a 2D Tensor"):
         rl.embedding_bag(rl.ones(2, 3, 4), indices, offsets)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_gradients_of_a_convolution_by_name(transposed):
+    x = rl.randn(2, 4, 7, dtype=rl.float64, requires_grad=True)
+    w = rl.randn(4, 4, 3, dtype=rl.float64, requires_grad=True)
+    b = rl.randn(4, dtype=rl.float64, requires_grad=True)
+    geometry = ((2,), (1,), (1,), transposed, (0,), 1)
+    y = rl.convolution(x, w, b, *geometry)
+    dy = rl.randn_like(y)
+    expected = rl.autograd.grad(y, (x, w, b), dy)
+    call = rl.ops.aten.convolution_backward
+    for mask in ((True, True, True), (False, True, False), (True, False, False), (False, False, False)):
+        found = call(dy, x, w, [4], *geometry, mask)
+        for one, other, asked in zip(found, expected, mask, strict=True):
+            assert rl.allclose(one, other) if asked else one is None

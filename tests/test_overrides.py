@@ -288,3 +288,25 @@ def test_functions_with_out_arrive_as_themselves():
 
     for function in (rl.kron, rl.isin, rl.cov, rl.add):
         assert function(Taker(), Taker()) is function
+
+
+def test_operators_of_classes_that_refuse_each_other():
+    class Alone(rl.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if not all(issubclass(cls, t) for t in types):
+                return NotImplemented
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    class Other(Alone):
+        pass
+
+    class Third(Alone):
+        pass
+
+    a, b = rl.ones(2).as_subclass(Other), rl.ones(2).as_subclass(Third)
+    for operate, sign in ((lambda: a + b, r"\+"), (lambda: a * b, r"\*"), (lambda: a - b, "-")):
+        with pytest.raises(TypeError, match=f"unsupported operand type.* for {sign}: 'Other' and 'Third'"):
+            operate()
+    with pytest.raises(TypeError, match="no implementation found"):
+        rl.add(a, b)

@@ -73,7 +73,18 @@ PyObject* turned_way(PyObject* a, PyObject* b, const Spelling& names) {
 PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(a) || !operand(b)) Py_RETURN_NOTIMPLEMENTED;
   PyObject* result = by_spelling(names, a, b);
-  return result ? result : turned_way(a, b, names);
+  if (!result) result = turned_way(a, b, names);
+  if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);  // before classes are looked at, which would clear it
+  if (!overrides(a) && !overrides(b)) {
+    PyErr_Restore(type, value, trace);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  Py_RETURN_NOTIMPLEMENTED;  // classes that refuse each other: Python says which operator has no meaning for them
 }
 PyObject* in_place(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;

@@ -33,8 +33,10 @@ def boolean_dispatch(arg_name, arg_index, default, if_true, if_false, module_nam
 
 
 def is_scripting():
-    """Whether TorchScript compiles this call: never, scripted code stays Python."""
-    return False
+    """Whether this call comes from a module that jit.script made."""
+    from rushlight.jit import is_scripting as inside
+
+    return inside()
 
 
 _overload = _overload_method = lambda func: func

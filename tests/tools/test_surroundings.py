@@ -325,3 +325,24 @@ def test_foreach():
         warnings.simplefilter("error")
         foreach._foreach_lerp_(a, [rl.ones(2), rl.ones(1)], 0.5)
     assert a[0].tolist() == [0.5, 0.5]
+
+
+def test_scripted_modules_know_that_they_are():
+    jit = rl.jit
+
+    class Asks(rl.nn.Module):
+        def forward(self, x):
+            if x.sum() < 0:
+                raise ValueError("negative")
+            return x + 1 if jit.is_scripting() else x
+
+    one = rl.ones(1)
+    module, scripted = Asks(), jit.script(Asks())
+    assert module(one) == 1 and scripted(one) == 2 and jit.trace(module, (one,))(one) == 1
+    assert (
+        rl.nn.Sequential(scripted, module)(one) == 2
+        and jit.script(rl.nn.Sequential(module, module))(one) == 3
+    )
+    with pytest.raises(ValueError, match="negative"):
+        scripted(-one)
+    assert not jit.is_scripting() and module(one) == 1

@@ -62,7 +62,7 @@ def test_anchors():
     (anchors,) = make(images, [rl.zeros(1, 8, 4, 4), rl.zeros(1, 8, 2, 2)])
     assert anchors.shape == (16 + 8, 4)
     assert anchors[5].tolist() == [0, 0, 32, 32] and anchors[16].tolist() == [-45, -23, 45, 23]
-    with pytest.raises(ValueError, match="sizes of anchors"):
+    with pytest.raises(AssertionError, match="sizes of anchors"):
         make(images, [rl.zeros(1, 8, 4, 4)])
 
 
@@ -193,3 +193,72 @@ def test_against_torchvision(theirs, monkeypatch):
         assert a["labels"].tolist() == b["labels"].tolist()
         assert np.allclose(a["boxes"].numpy(), b["boxes"].numpy(), atol=1e-3)
         assert np.allclose(a["scores"].numpy(), b["scores"].numpy(), atol=1e-5)
+
+
+# Losses of torchvision 0.28 for seed 0, with frozen statistics of the normalizations.
+LOSSES = {
+    "retinanet_resnet50_fpn": {"classification": 1.13733, "bbox_regression": 0.96306},
+    "retinanet_resnet50_fpn_v2": {"classification": 1.12866, "bbox_regression": 0.90253},
+    "fcos_resnet50_fpn": {"classification": 1.16712, "bbox_regression": 0.99706, "bbox_ctrness": 0.68481},
+    "ssdlite320_mobilenet_v3_large": {"bbox_regression": 2.51934, "classification": 5.54518},
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_detectors_without_proposals(name):
+    rl.manual_seed(0)
+    options = {} if name.startswith("ssd") else {"min_size": 64, "max_size": 96}
+    model = getattr(detection, name)(weights_backbone=None, num_classes=4, **options)
+    for layer in model.modules():
+        if isinstance(layer, rl.nn.BatchNorm2d):
+            layer.eval()
+    images, targets = scene()
+    losses = model(images, targets)
+    assert {k: v.item() for k, v in losses.items()} == pytest.approx(LOSSES[name], rel=1e-4)
+    sum(losses.values()).backward()
+    assert all(p.grad is not None for p in model.parameters())
+    nothing = [{"boxes": rl.zeros(0, 4), "labels": rl.zeros(0, dtype=rl.int64)}] * 2
+    assert all(rl.isfinite(v) for v in model(images, nothing).values())
+    with pytest.raises(AssertionError, match="targets should not be none"):
+        model(images)
+    model.eval()
+    model.score_thresh = 0.0
+    with rl.no_grad():
+        found = model(images)
+    for one, image in zip(found, images):
+        height, width = image.shape[1:]
+        assert 0 < len(one["boxes"]) == len(one["scores"]) == len(one["labels"]) <= model.detections_per_img
+        assert (one["boxes"] >= 0).all() and (one["boxes"] <= rl.tensor([width, height] * 2)).all()
+        assert (one["scores"].diff() <= 0).all()
+
+
+def test_scripted_detectors_give_losses_and_detections(tmp_path):
+    model = detection.ssdlite320_mobilenet_v3_large(weights_backbone=None, num_classes=3).eval()
+    rl.jit.script(model).save(tmp_path / "detector.pt")
+    with rl.no_grad():
+        plain = model(scene()[0][:1])
+        losses, found = rl.jit.load(tmp_path / "detector.pt")(scene()[0][:1])
+    assert losses == {} and rl.equal(plain[0]["boxes"], found[0]["boxes"])
+
+
+def test_gradients_reach_the_pictures():
+    model = detection.fasterrcnn_mobilenet_v3_large_320_fpn(**SMALL).eval()
+    image = scene()[0][0].requires_grad_()
+    model([image])[0]["scores"].sum().backward()
+    assert image.grad.abs().sum() > 0
+
+
+def test_each_truth_keeps_its_best_box():
+    matcher = detection._utils.SSDMatcher(0.5)
+    assert matcher(rl.tensor([[0.9, 0.1, 0.3], [0.2, 0.2, 0.4]])).tolist() == [0, -1, 1]
+
+
+def test_backbones_check_the_layers_asked_for():
+    make = detection.backbone_utils.mobilenet_backbone
+    for layers in ([-1, 0, 1], [4, 5, 6]):
+        with pytest.raises(ValueError, match="Each returned layer should be in the range"):
+            make(backbone_name="mobilenet_v2", weights=None, fpn=True, returned_layers=layers)
+    with pytest.raises(AssertionError, match="needs to be a match"):
+        anchor_utils.AnchorGenerator(((32,), (64,)), ((1.0,), (1.0,)))(
+            image_list.ImageList(rl.zeros(1, 3, 8, 8), [(8, 8)]), [rl.zeros(1, 1, 4, 4)]
+        )

@@ -21,6 +21,19 @@ FROZEN = {
     "fasterrcnn_mobilenet_v3_large_fpn": (19410754, "7b964872ca24"),
     "fasterrcnn_resnet50_fpn": (41808406, "e2932dff0876"),
     "maskrcnn_resnet50_fpn": (44454513, "1b4df59696a0"),
+    "fasterrcnn_resnet50_fpn_v2": (43712278, "04222beb89a0"),
+    "fcos_resnet50_fpn": (32322720, "43574afe21e2"),
+    "maskrcnn_resnet50_fpn_v2": (46359409, "015c583e187a"),
+    "retinanet_resnet50_fpn": (34068119, "b4465aefc062"),
+    "retinanet_resnet50_fpn_v2": (38198935, "77d38bbb0f36"),
+    "ssd300_vgg16": (35641826, "a1ae18339c60"),
+    "ssdlite320_mobilenet_v3_large": (3440060, "2fc3d2b4eac6"),
+    "maxvit_t": (30919624, "66d5262e2765"),
+    "mvit_v1_b": (36610672, "ef859bed6525"),
+    "mvit_v2_s": (34537744, "cb75d91f0ecf"),
+    "swin3d_b": (88048984, "0450adf95eee"),
+    "swin3d_s": (49816678, "0450adf95eee"),
+    "swin3d_t": (28158070, "6a85b7c8c06a"),
     "alexnet": (61100840, "de6e146dd04c"),
     "convnext_base": (88591464, "71e02e6bf8d7"),
     "convnext_large": (197767336, "71e02e6bf8d7"),
@@ -182,6 +195,8 @@ def test_auxiliary_outputs():
     out = model(rl.randn(2, 3, 64, 64))
     assert type(out).__name__ == "GoogLeNetOutputs" and out.logits.shape == out.aux_logits1.shape == (2, 5)
     assert isinstance(model.eval()(rl.randn(1, 3, 64, 64)), rl.Tensor)
+    scripted = rl.jit.script(model)(rl.zeros(1, 3, 64, 64))  # programs for TorchScript unwrap .logits
+    assert type(scripted).__name__ == "GoogLeNetOutputs" and scripted.aux_logits1 is None
     with pytest.warns(FutureWarning, match="default weight initialization of GoogleNet"):
         models.GoogLeNet(num_classes=2, aux_logits=False)
     unit = models.GoogLeNet(2, aux_logits=False, transform_input=True, init_weights=False).eval()
@@ -389,3 +404,57 @@ def test_names_of_features_against_torchvision(theirs, name):
 
     want = other.get_graph_node_names(theirs.models.get_model(name), suppress_diff_warning=True)
     assert feature_extraction.get_graph_node_names(models.get_model(name)) == want
+
+
+@pytest.mark.parametrize("name", ["swin_t", "swin_v2_t", "vit_b_32", "maxvit_t"])
+def test_traced_transformers_give_what_they_gave(name):
+    sizes = {"vit_b_32": {"image_size": 32}, "maxvit_t": {}}
+    model = models.get_model(name, num_classes=3, **sizes.get(name, {})).eval()
+    x = rl.linspace(-1, 1, 3 * 224 * 224).view(1, 3, 224, 224)
+    x = x[..., :32, :32] if name != "maxvit_t" else x
+    with rl.no_grad():
+        assert rl.equal(rl.fx.symbolic_trace(model)(x), model(x))
+
+
+def test_vision_transformer_in_a_file_of_a_scripted_module(tmp_path):
+    """It keeps functools.partial(LayerNorm, eps=1e-6)."""
+    model = models.VisionTransformer(32, 16, 1, 2, 8, 16, num_classes=3).eval()
+    rl.jit.script(model).save(tmp_path / "vit.pt")
+    again = rl.jit.load(tmp_path / "vit.pt")
+    x = rl.ones(1, 3, 32, 32)
+    assert again.norm_layer.keywords == {"eps": 1e-6} and rl.equal(again(x), model(x))
+
+
+def test_maxvit_needs_sizes_that_its_windows_divide():
+    with pytest.raises(ValueError, match="not divisible by partition size 7"):
+        models.MaxVit((200, 200), 8, 7, [8, 8], [1, 1], 8, 0.0)
+
+
+def test_own_builders_with_the_old_argument():
+    from rushlight.vision.models._utils import handle_legacy_interface
+
+    class Kinds(models.WeightsEnum):
+        ONE = models.Weights("https://example.org", None, {})
+
+    @handle_legacy_interface(
+        weights=("pretrained", lambda kwargs: Kinds.ONE if kwargs.get("good", True) else None)
+    )
+    def build(*, weights=None, good=True):
+        return weights
+
+    assert build() is None and build(weights=None) is None and build(weights=Kinds.ONE) is Kinds.ONE
+    for call, wanted in (
+        (lambda: build(True), Kinds.ONE),
+        (lambda: build(pretrained=True), Kinds.ONE),
+        (lambda: build(pretrained=False), None),
+        (lambda: build(weights=False), None),
+    ):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert call() is wanted
+        assert any(f"weights={wanted!r}" in str(w.message) for w in said)
+    with (
+        pytest.warns(UserWarning, match="deprecated"),
+        pytest.raises(ValueError, match="No weights available"),
+    ):
+        build(pretrained=True, good=False)

@@ -1,10 +1,13 @@
 """Grids, drawings and files of pictures."""
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
 
 pytest.importorskip("PIL")
-from PIL import Image
+from PIL import Image, ImageOps
 
 import rushlight as rl
 from rushlight.vision import io, utils
@@ -118,7 +121,7 @@ def test_modes_of_files(tmp_path):
     deep = io.read_image(str(tmp_path / "deep.png"))
     assert deep.dtype == rl.uint16 and deep.to(rl.int32).unique().tolist() == [60000]
     Image.new("P", (4, 3)).save(tmp_path / "p.png")
-    assert io.read_image(str(tmp_path / "p.png")).shape == (3, 3, 4)
+    assert io.read_image(str(tmp_path / "p.png")).shape == (1, 3, 4)
     frames = [Image.new("L", (4, 3), 50 * i) for i in range(3)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     assert io.decode_gif(io.read_file(tmp_path / "a.gif")).shape == (3, 3, 3, 4)
@@ -133,7 +136,7 @@ def test_modes_of_files(tmp_path):
     whole = io.read_file(tmp_path / "a.png")
     with pytest.raises(RuntimeError, match="no picture that Pillow can read"):
         io.decode_image(whole[:20])
-    with pytest.raises(RuntimeError, match="no JPEG"):
+    with pytest.raises(RuntimeError, match="Not a JPEG file"):
         io.decode_jpeg(whole)
     for bad in (rl.zeros(3, 4, 4), rl.zeros(4, 4, dtype=rl.uint8), rl.zeros(2, 4, 4, dtype=rl.uint8)):
         with pytest.raises(RuntimeError):
@@ -193,3 +196,104 @@ def test_against_torchvision(theirs, tmp_path):
     assert np.array_equal(
         np.asarray(Image.open(tmp_path / "a.png")), np.asarray(Image.open(tmp_path / "b.png"))
     )
+
+
+def test_rotated_boxes_have_a_dashed_first_side():
+    box = rl.tensor([[10.0, 10, 40, 10, 40, 30, 10, 30]])
+    drawn = utils.draw_bounding_boxes(rl.full((3, 50, 50), 255, dtype=rl.uint8), box, colors=(0, 0, 0))[0]
+    first = "".join("x" if v == 0 else "." for v in drawn[10, 10:41].tolist())
+    assert first == "xxxxxx....xxxxxx....xxxxxx....x"
+    assert (drawn[30, 10:41] == 0).all() and (drawn[10:31, 40] == 0).all() and (drawn[10:31, 10] == 0).all()
+    assert (drawn == 0).sum() == (drawn[[10, 30]] == 0).sum() + 2 * 19
+
+
+def png_of(values, colour_type, filter_type):
+    """The bytes of a PNG of 16 bits (H, W, C), its rows filtered."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    height, width, channels = values.shape
+    rows = values.astype(">u2").tobytes()
+    step, size = 2 * channels, 2 * channels * width
+    packed = b""
+    for y in range(height):
+        row = rows[y * size : (y + 1) * size]
+        if filter_type == 1:  # differences from the pixel before
+            row = bytes((row[i] - (row[i - step] if i >= step else 0)) % 256 for i in range(size))
+        packed += bytes([filter_type]) + row
+    head = struct.pack(">IIBBBBB", width, height, 16, colour_type, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(packed))
+        + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.parametrize("channels, colour_type", [(3, 2), (4, 6)])
+@pytest.mark.parametrize("filter_type", [0, 1])
+def test_pictures_of_16_bits(channels, colour_type, filter_type):
+    values = np.random.default_rng(0).integers(0, 65536, (3, 5, channels), dtype=np.uint16)
+    data = rl.frombuffer(bytearray(png_of(values, colour_type, filter_type)), dtype=rl.uint8)
+    got = io.decode_png(data)
+    assert got.dtype == rl.uint16 and np.array_equal(got.numpy(), values.transpose(2, 0, 1))
+    assert np.array_equal(io.decode_image(data, "RGB").numpy(), values.transpose(2, 0, 1)[:3])
+    rgba = io.decode_image(data, "RGBA", apply_exif_orientation=True).numpy()
+    assert np.array_equal(rgba[3], values[..., 3] if channels == 4 else np.full((3, 5), 65535))
+    grey = io.decode_png(data, io.ImageReadMode.GRAY).numpy()[0].astype(float)
+    assert np.abs(grey - values[..., :3] @ [0.299, 0.587, 0.114]).max() < 1.5
+    assert io.decode_png(data, io.ImageReadMode.GRAY_ALPHA).shape == (2, 3, 5)
+
+
+def test_pictures_turned_as_exif_says():
+    from rushlight.vision.io.image import _turned
+
+    pixels = rl.arange(6, dtype=rl.uint8).view(1, 2, 3)
+    for orientation in range(10):
+        image = Image.fromarray(pixels[0].numpy())
+        image.getexif()[0x0112] = orientation
+        expected = np.asarray(ImageOps.exif_transpose(image))
+        assert np.array_equal(_turned(pixels, orientation)[0].numpy(), expected), orientation
+
+
+def test_palettes_inks_and_frames(tmp_path):
+    colours = Image.fromarray(np.arange(12, dtype=np.uint8).reshape(3, 4) % 3).convert("P")
+    colours.save(tmp_path / "p.png")
+    got = io.decode_image(tmp_path / "p.png")
+    assert got.shape == (1, 3, 4) and io.decode_image(tmp_path / "p.png", "RGB").shape == (3, 3, 4)
+    Image.new("CMYK", (8, 8), (0, 0, 0, 255)).save(tmp_path / "ink.jpg")
+    ink = io.decode_image(tmp_path / "ink.jpg").float().mean((1, 2)).tolist()
+    assert ink == pytest.approx([255, 255, 255, 0], abs=3)
+    Image.new("RGB", (5, 4), (1, 2, 3)).save(tmp_path / "a.webp")
+    assert io.decode_image(tmp_path / "a.webp")[None].is_contiguous(memory_format=rl.channels_last)
+
+
+def test_bytes_that_are_no_pictures():
+    noise = rl.arange(100, dtype=rl.uint8)
+    for decode, phrase in (
+        (io.decode_png, "Content is not png"),
+        (io.decode_jpeg, "Not a JPEG file"),
+        (io.decode_gif, "DGifOpenFileName"),
+        (io.decode_webp, "WebPGetFeatures failed"),
+    ):
+        with pytest.raises(RuntimeError, match=phrase):
+            decode(noise)
+        with pytest.raises(RuntimeError, match="must be 1-dimensional"):
+            decode(noise[None])
+        with pytest.raises(RuntimeError, match="must have uint8 data type"):
+            decode(noise.float())
+        with pytest.raises(RuntimeError, match="must be contiguous"):
+            decode(noise[::2])
+        with pytest.raises(RuntimeError, match="non empty"):
+            decode(noise[:0])
+    with pytest.raises(RuntimeError, match="too small for png"):
+        io.decode_png(noise[:7])
+    whole = io.encode_png(rl.zeros(3, 40, 40, dtype=rl.uint8))
+    with pytest.raises(RuntimeError, match="Out of bound read in decode_png"):
+        io.decode_png(whole[:-40].contiguous())
+    whole = io.encode_jpeg((rl.arange(4800) % 251).to(rl.uint8).view(3, 40, 40))
+    with pytest.raises(RuntimeError, match="incomplete or truncated"):
+        io.decode_jpeg(whole[:400].contiguous())
+    with pytest.raises(RuntimeError, match="No such file or directory: 'absent'"):
+        io.read_file("absent")

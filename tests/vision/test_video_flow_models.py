@@ -27,6 +27,35 @@ def test_models_of_videos(name, parameters):
             assert model(rl.zeros(1, 3, frames, size, size)).shape == (1, 400)
 
 
+def test_video_swin_cuts_its_windows():
+    rl.manual_seed(0)
+    model = models.video.SwinTransformer3d([2, 4, 4], 8, [2, 1], [1, 2], [8, 7, 7], num_classes=5).eval()
+    x = rl.linspace(-1, 1, 3 * 4 * 72 * 40).view(1, 3, 4, 72, 40)  # two frames of patches, less than a window
+    with rl.no_grad():
+        out = model(x)
+        assert out.shape == (1, 5) and rl.equal(rl.fx.symbolic_trace(model)(x), out)
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_multiscale_transformers(second):
+    rl.manual_seed(0)
+    config = models.video.mvit.MSBlockConfig
+    q = ([3, 3, 3], [1, 1, 1]) if second else ([], [])
+    blocks = [
+        config(1, 8, 8, q[0], [3, 3, 3], q[1], [1, 4, 4]),
+        config(2, 8, 16, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, 2, 2]),
+    ]
+    model = models.video.MViT((32, 32), 4, blocks, second, False, second, second, num_classes=5).eval()
+    x = rl.linspace(-1, 1, 3 * 4 * 32 * 32).view(1, 3, 4, 32, 32)
+    with rl.no_grad():
+        out = model(x)
+        assert out.shape == (1, 5) and rl.equal(rl.fx.symbolic_trace(model)(x), out)
+    model(x).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    kinds = models.get_model_weights("mvit_v2_s")
+    assert kinds.DEFAULT.transforms.keywords["mean"] == (0.45, 0.45, 0.45)
+
+
 @pytest.mark.parametrize("name, parameters", [("raft_small", 990162), ("raft_large", 5257536)])
 def test_optical_flow(name, parameters):
     model = models.get_model(name).eval()

@@ -24,6 +24,9 @@ from rushlight.jit._module import (
     TracedModule as TracedModule,
 )
 from rushlight.jit._module import (
+    is_scripting as is_scripting,
+)
+from rushlight.jit._module import (
     load as load,
 )
 from rushlight.jit._module import (
@@ -180,10 +183,6 @@ def isinstance(obj, target_type):  # noqa: A001
     if origin is tuple and not (len(inner) == 2 and inner[1] is Ellipsis):
         return len(obj) == len(inner) and all(map(isinstance, obj, inner))
     return all(isinstance(item, inner[0]) for item in obj) if inner else True
-
-
-def is_scripting():
-    return False
 
 
 def is_tracing():

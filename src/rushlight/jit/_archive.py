@@ -5,6 +5,7 @@ data: parameters, buffers, submodules and attributes.
 """
 
 import enum
+import functools
 import re
 import sys
 
@@ -136,25 +137,59 @@ class ModuleHooks(SafeHooks):
             found = getattr(found, part, None)
         if isinstance(found, type) and issubclass(found, rl.nn.Module):
             return found
-        if _own_enum(found):
+        if _own_enum(found) or _own_record(found) or found is functools.partial:
             return found
         return super().find(module, name)
 
     def call(self, function, args):
+        if function is functools.partial and len(args) == 1 and _is_layer(args[0]):
+            return function(*args)
         return function(*args) if _own_enum(function) else super().call(function, args)
 
     def new(self, cls, args, kwargs):
-        if isinstance(cls, type) and issubclass(cls, rl.nn.Module) and not args and not kwargs:
+        if (_is_layer(cls) or _own_record(cls)) and not args and not kwargs:
             return cls.__new__(cls)
         return super().new(cls, args, kwargs)
 
     def build(self, obj, state):
+        if isinstance(obj, functools.partial):
+            return _rebuilt_partial(obj, state)
+        if _own_record(type(obj)) and type(state) is dict and all(type(name) is str for name in state):
+            self.spend((state,))
+            obj.__dict__.update(state)
+            return obj
         if isinstance(obj, rl.nn.Module) and type(state) is dict:
             self.spend((state,))
             _check_members(obj, state)
             obj.__setstate__(state)
             return obj
         return super().build(obj, state)
+
+
+def _is_layer(value):
+    return isinstance(value, type) and issubclass(value, rl.nn.Module)
+
+
+def _own_record(value):
+    """Whether a value is a class of the package's models that has settings and no state beyond them (BoxCoder ...)."""
+    return (
+        isinstance(value, type)
+        and value.__module__.startswith("rushlight.vision.models.")
+        and all(base is object or _own_record(base) for base in value.__bases__)
+        and not {"__reduce__", "__setstate__", "__new__", "__del__"} & vars(value).keys()
+    )
+
+
+def _rebuilt_partial(made, state):
+    """functools.partial(LayerNorm, eps=1e-6): a class of layers and named arguments, which nothing is called with here."""
+    if type(state) is tuple and len(state) == 4:
+        function, args, named, rest = state
+        if function is made.func and args == () and type(named) in (dict, type(None)) and rest is None:
+            made.__setstate__(
+                (function, (), dict(named or {}), None)
+            )  # in place: the pickle may refer to it again
+            return made
+    raise UnpicklingError("a partial of a class of layers has named arguments only")
 
 
 def _own_enum(value):

@@ -5,12 +5,21 @@ import inspect
 import io
 import os
 import textwrap
+import threading
 
 import rushlight as rl
 from rushlight.nn.parameter import UninitializedTensorMixin
 
 # Errors of Python that TorchScript has no classes for.
 _PYTHONS = (AssertionError, ValueError, TypeError, IndexError, KeyError)
+
+
+_calls = threading.local()  # .depth: how many scripted modules this thread is in
+
+
+def is_scripting():
+    """Whether this call comes from a module that jit.script made (one that jit.trace made does not count)."""
+    return getattr(_calls, "depth", 0) > 0
 
 
 @functools.cache
@@ -25,6 +34,8 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     """
 
     def __call__(self, *args, **kwargs):
+        inside = getattr(_calls, "depth", 0)
+        _calls.depth = inside + (getattr(type(self), "_scripted_as", None) is RecursiveScriptModule)
         try:
             return super().__call__(*args, **kwargs)
         except (
@@ -35,6 +46,8 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
             made = _error_class(type(error))(*error.args)
             made.__dict__.update(error.__dict__)
             raise made.with_traceback(error.__traceback__) from error.__cause__
+        finally:
+            _calls.depth = inside
 
     @property
     def original_name(self):

@@ -113,6 +113,24 @@ def _check_picture(image, dtypes=(rl.uint8,), what="The image must be a tensor")
         raise ValueError("Pass individual images, not batches")
 
 
+def _draw_rotated(draw, box, width, color, inside):
+    """A box by its corners; the first side is dashed, so that one sees how it is turned."""
+    corners = [tuple(box[i : i + 2]) for i in range(0, 8, 2)]
+    if inside is not None:
+        draw.polygon(corners, width=0, fill=inside)
+    (x1, y1), (x2, y2) = corners[:2]
+    length, at = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 0
+    dash = 5
+    while at < length:
+        ends = [
+            (x1 + (x2 - x1) * far / length, y1 + (y2 - y1) * far / length)
+            for far in (at, min(at + dash, length))
+        ]
+        draw.line(ends, fill=color, width=width)
+        at += 2 * dash
+    draw.line([*corners[1:], corners[0]], fill=color, width=width)
+
+
 @rl.no_grad()
 def draw_bounding_boxes(
     image,
@@ -163,8 +181,11 @@ def draw_bounding_boxes(
     for box, color, label, label_color, background in zip(
         boxes.to(rl.int64).tolist(), colors, labels, label_colors, backgrounds
     ):
-        shape = draw.polygon if rotated else draw.rectangle
-        shape(box, width=width, outline=color, fill=(*color, 100) if fill else None)
+        inside = (*color, 100) if fill else None
+        if rotated:
+            _draw_rotated(draw, box, width, color, inside)
+        else:
+            draw.rectangle(box, width=width, outline=color, fill=inside)
         if label is not None:
             margin = width + 1
             place = (box[0] + margin, box[1] + margin)

@@ -167,7 +167,7 @@ def extract_archive(from_path, to_path=None, remove_finished=False):
             os.remove(from_path)
     else:
         name = os.path.basename(from_path).replace(suffix, "")
-        to_path = _decompress(from_path, os.path.join(to_path, name), remove_finished)
+        to_path = _decompress(from_path, os.path.join(to_path, name), remove_finished=remove_finished)
     return os.fspath(to_path) if isinstance(from_path, str) else pathlib.Path(to_path)
 
 

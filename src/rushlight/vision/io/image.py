@@ -36,6 +36,7 @@ class ImageReadMode(enum.Enum):
     GRAY_ALPHA = 2
     RGB = 3
     RGB_ALPHA = 4
+    RGBA = RGB_ALPHA
 
 
 _PIL_MODES = {
@@ -48,8 +49,11 @@ _PIL_MODES = {
 
 def read_file(path):
     """The bytes of a file as a tensor."""
-    with open(path, "rb") as f:
-        data = f.read()
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except OSError as e:
+        raise RuntimeError(str(e)) from e
     return rl.frombuffer(bytearray(data), dtype=rl.uint8) if data else rl.empty(0, dtype=rl.uint8)
 
 
@@ -61,37 +65,127 @@ def write_file(filename, data):
         f.write(data.contiguous().numpy().tobytes())
 
 
+# What torchvision's decoders say of bytes that are no picture of theirs.
+_NOT_THIS = {
+    "PNG": "Content is not png",
+    "JPEG": "Not a JPEG file",
+    "GIF": "DGifOpenFileName() failed - 103",
+    "WEBP": "WebPGetFeatures failed.",
+}
+
+
+def _bytes(input):
+    if not isinstance(input, rl.Tensor) or input.dim() != 1:
+        raise RuntimeError("Input tensor must be 1-dimensional, the bytes of a picture's file")
+    if input.dtype != rl.uint8:
+        raise RuntimeError(f"Input tensor must have uint8 data type, got {input.dtype}")
+    if not input.is_contiguous():
+        raise RuntimeError("Input tensor must be contiguous")
+    if input.numel() == 0:
+        raise RuntimeError("Expected a non empty 1-dimensional tensor")
+    return input.numpy().tobytes()
+
+
 def _open(input, formats=None):
-    if not isinstance(input, rl.Tensor) or input.dtype != rl.uint8 or input.dim() != 1 or input.numel() == 0:
-        raise RuntimeError(
-            "Expected a non empty 1-dimensional tensor of dtype uint8, the bytes of a picture's file"
-        )
+    data = _bytes(input)
+    image = pil()
+    format = formats[0] if formats else None
+    if format == "PNG" and len(data) < 8:
+        raise RuntimeError("Content is too small for png!")
     try:
-        img = pil().open(io.BytesIO(input.contiguous().numpy().tobytes()), formats=formats)
+        img = image.open(io.BytesIO(data), formats=formats)
+        format = img.format
+        if _has_16_bits(img):
+            return img  # the bytes are read twice: see _sixteen_bits
         img.load()
+    except image.UnidentifiedImageError as e:
+        kind = _NOT_THIS.get(format, f"these bytes are no {format or 'picture'} that Pillow can read")
+        raise RuntimeError(f"{kind}: {e}") from None
     except (OSError, SyntaxError, ValueError) as e:
-        kind = "/".join(formats) if formats else "picture"
-        raise RuntimeError(f"these bytes are no {kind} that Pillow can read: {e}") from None
+        raise RuntimeError(_broken(format, e)) from None
     return img
+
+
+def _broken(format, error):
+    if format == "PNG":
+        return f"Out of bound read in decode_png: {error}"
+    if format == "JPEG":
+        kind = (
+            "Image is incomplete or truncated"
+            if "truncated" in str(error).lower()
+            else "Unsupported marker type"
+        )
+        return f"{kind}: {error}"
+    return f"these bytes are no {format or 'picture'} that Pillow can read: {error}"
+
+
+def _has_16_bits(img):
+    """Whether it is a PNG with 16 bits of each colour, of which Pillow gives the upper 8."""
+    return img.format == "PNG" and bool(img.tile) and img.tile[0].args in ("RGB;16B", "RGBA;16B")
+
+
+def _sixteen_bits(img):
+    """(C, H, W) of uint16: the upper bytes, then the same file with the order of bytes turned, for the lower ones."""
+    import numpy as np
+
+    file = img.fp
+    whole = []
+    for order in ("16B", "16L"):
+        file.seek(0)
+        part = pil().open(file)
+        part.tile = [tile._replace(args=tile.args.replace("16B", order)) for tile in part.tile]
+        whole.append(np.asarray(part).astype(np.uint16))
+    return rl.from_numpy((whole[0] << 8 | whole[1]).transpose(2, 0, 1).copy())
+
+
+def _converted(colours, mode):
+    """uint16 of RGB or RGBA in the channels that are wanted."""
+    if mode is ImageReadMode.UNCHANGED:
+        return colours
+    opaque = colours.new_full((1, *colours.shape[1:]), 65535)
+    alpha = colours[3:] if len(colours) == 4 else opaque
+    rgb = colours[:3]
+    if mode in (ImageReadMode.GRAY, ImageReadMode.GRAY_ALPHA):
+        parts = rgb.to(rl.int64) * rl.tensor([19595, 38470, 7471]).view(3, 1, 1)
+        rgb = ((parts.sum(0, keepdim=True) + 32768) >> 16).to(rl.uint16)
+    return rl.cat((rgb, alpha)) if mode in (ImageReadMode.GRAY_ALPHA, ImageReadMode.RGB_ALPHA) else rgb
 
 
 def _tensor(img, mode, exif):
     if isinstance(mode, str):
         mode = ImageReadMode[mode.upper()]
+    if _has_16_bits(img):
+        colours = _converted(_sixteen_bits(img), mode)
+        return _turned(colours, img.getexif().get(0x0112)) if exif else colours
+    format = img.format
     if exif:
         img = pil("ImageOps").exif_transpose(img)
     if mode is not ImageReadMode.UNCHANGED:
         img = img.convert(_PIL_MODES[mode])
-    elif img.mode in ("1", "P"):
-        img = img.convert("L" if img.mode == "1" else "RGBA" if "transparency" in img.info else "RGB")
+    elif img.mode == "1":
+        img = img.convert("L")
+    elif img.mode == "P" and format != "PNG":  # of a PNG with a palette the numbers of colours
+        img = img.convert("RGBA" if "transparency" in img.info else "RGB")
     out = pil_to_tensor(img).contiguous()
-    return out.to(rl.uint16) if img.mode == "I" and img.format == "PNG" else out
+    if img.mode == "CMYK" and format == "JPEG":
+        out = 255 - out  # files have amounts of light, Pillow turns them to amounts of ink
+    return out.to(rl.uint16) if img.mode in ("I", "I;16") and format == "PNG" else out
+
+
+def _turned(colours, orientation):
+    """A picture as its EXIF says that it should be seen."""
+    if orientation in (5, 6, 7, 8):
+        colours = colours.transpose(-1, -2)
+    across, down = orientation in (2, 3, 6, 7), orientation in (3, 4, 7, 8)
+    return colours.flip([d for d, wanted in ((-1, across), (-2, down)) if wanted]).contiguous()
 
 
 def decode_image(input, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=False):
     """A picture (C, H, W) of bytes from its file's bytes, or from a path."""
     data = read_file(input) if isinstance(input, (str, os.PathLike)) else input
-    return _tensor(_open(data), mode, apply_exif_orientation)
+    img = _open(data)
+    out = _tensor(img, mode, apply_exif_orientation)
+    return _by_pixel(out) if img.format == "WEBP" else out
 
 
 def read_image(path, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=False):
@@ -112,8 +206,12 @@ def decode_jpeg(input, mode=ImageReadMode.UNCHANGED, device="cpu", apply_exif_or
 
 
 def decode_webp(input, mode=ImageReadMode.UNCHANGED):
-    """A picture (C, H, W) from the bytes of a WebP file."""
-    return _tensor(_open(input, ["WEBP"]), mode, False)
+    """A picture (C, H, W) from the bytes of a WebP file, pixel by pixel in memory."""
+    return _by_pixel(_tensor(_open(input, ["WEBP"]), mode, False))
+
+
+def _by_pixel(picture):
+    return picture[None].contiguous(memory_format=rl.channels_last)[0]
 
 
 def decode_avif(input, mode=ImageReadMode.UNCHANGED):
@@ -135,9 +233,11 @@ def decode_gif(input):
     """The pictures (N, 3, H, W) of a GIF file's bytes, or one (3, H, W)."""
     img = _open(input, ["GIF"])
     frames = []
+    width, height = img.size
     for i in range(getattr(img, "n_frames", 1)):
         img.seek(i)
-        frames.append(pil_to_tensor(img.convert("RGB")))
+        frame = img.convert("RGB")  # frames may stand over the canvas, which Pillow makes larger for them
+        frames.append(pil_to_tensor(frame if i == 0 else frame.crop((0, 0, width, height))))
     return frames[0] if len(frames) == 1 else rl.stack(frames)
 
 

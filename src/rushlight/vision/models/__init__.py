@@ -6,6 +6,7 @@ from .densenet import *
 from .efficientnet import *
 from .googlenet import *
 from .inception import *
+from .maxvit import *
 from .mnasnet import *
 from .mobilenet import *
 from .regnet import *

@@ -11,6 +11,15 @@ from rushlight import hub
 
 from . import _files
 
+__all__ = [
+    "WeightsEnum",
+    "Weights",
+    "get_model",
+    "get_model_builder",
+    "get_model_weights",
+    "get_weight",
+    "list_models",
+]
 _BUILDERS: dict = {}  # name: builder
 
 

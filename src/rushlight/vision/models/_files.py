@@ -41,6 +41,7 @@ efficientnet_v2_m EfficientNet_V2_M | V1 efficientnet_v2_m-dc08266a 480 480
 efficientnet_v2_s EfficientNet_V2_S | V1 efficientnet_v2_s-dd5fe13b 384 384
 googlenet GoogLeNet | V1 googlenet-1378be20
 inception_v3 Inception_V3 | V1 inception_v3_google-0cc3c7bd 299 342
+maxvit_t MaxVit_T | V1 maxvit_t-bc5ab103 224 224 bicubic
 mnasnet0_5 MNASNet0_5 | V1 mnasnet0.5_top1_67.823-3ffadce67e
 mnasnet0_75 MNASNet0_75 | V1 mnasnet0_75-7090bc5f 224 232
 mnasnet1_0 MNASNet1_0 | V1 mnasnet1.0_top1_73.512-f206786ef8
@@ -111,7 +112,14 @@ _DETECTORS = """
 fasterrcnn_mobilenet_v3_large_320_fpn FasterRCNN_MobileNet_V3_Large_320_FPN | V1 fasterrcnn_mobilenet_v3_large_320_fpn-907ea3f9
 fasterrcnn_mobilenet_v3_large_fpn FasterRCNN_MobileNet_V3_Large_FPN | V1 fasterrcnn_mobilenet_v3_large_fpn-fb6a3cc7
 fasterrcnn_resnet50_fpn FasterRCNN_ResNet50_FPN | V1 fasterrcnn_resnet50_fpn_coco-258fb6c6
+fasterrcnn_resnet50_fpn_v2 FasterRCNN_ResNet50_FPN_V2 | V1 fasterrcnn_resnet50_fpn_v2_coco-dd69338a
+fcos_resnet50_fpn FCOS_ResNet50_FPN | V1 fcos_resnet50_fpn_coco-99b0c9b7
 maskrcnn_resnet50_fpn MaskRCNN_ResNet50_FPN | V1 maskrcnn_resnet50_fpn_coco-bf2d0c1e
+maskrcnn_resnet50_fpn_v2 MaskRCNN_ResNet50_FPN_V2 | V1 maskrcnn_resnet50_fpn_v2_coco-73cbd019
+retinanet_resnet50_fpn RetinaNet_ResNet50_FPN | V1 retinanet_resnet50_fpn_coco-eeacb38b
+retinanet_resnet50_fpn_v2 RetinaNet_ResNet50_FPN_V2 | V1 retinanet_resnet50_fpn_v2_coco-5905b1c5
+ssd300_vgg16 SSD300_VGG16 | V1 ssd300_vgg16_coco-b556d3b4
+ssdlite320_mobilenet_v3_large SSDLite320_MobileNet_V3_Large | V1 ssdlite320_mobilenet_v3_large_coco-a79551df
 """
 _KEYPOINTS = (
     "nose,left_eye,right_eye,left_ear,right_ear,left_shoulder,right_shoulder,left_elbow,right_elbow,left_wrist,right_wrist,"
@@ -120,9 +128,14 @@ _KEYPOINTS = (
 # model, name in enumerations, versions (file), crop, resized edge or edges
 _VIDEOS = """
 mc3_18 MC3_18 | KINETICS400_V1 mc3_18-a90a0ba3 112 128 171
+mvit_v1_b MViT_V1_B | KINETICS400_V1 mvit_v1_b-dbeb1030 224 256
+mvit_v2_s MViT_V2_S | KINETICS400_V1 mvit_v2_s-ae3be167 224 256
 r2plus1d_18 R2Plus1D_18 | KINETICS400_V1 r2plus1d_18-91a641e6 112 128 171
 r3d_18 R3D_18 | KINETICS400_V1 r3d_18-b3b3357e 112 128 171
 s3d S3D | KINETICS400_V1 s3d-d76dad2f 224 256 256
+swin3d_b Swin3D_B | KINETICS400_V1 swin3d_b_1k-24f7c7c6 224 256 | KINETICS400_IMAGENET22K_V1 swin3d_b_22k-7c6ae6fa 224 256
+swin3d_s Swin3D_S | KINETICS400_V1 swin3d_s-da41c237 224 256
+swin3d_t Swin3D_T | KINETICS400_V1 swin3d_t-7615ae03 224 256
 """
 _FLOWS = """
 raft_large Raft_Large | C_T_V1 raft_large_C_T_V1-22a6c225 | C_T_V2 raft_large_C_T_V2-1bb1363a | C_T_SKHT_V1 raft_large_C_T_SKHT_V1-0b8c9e55 | C_T_SKHT_K_V1 raft_large_C_T_SKHT_K_V1-4a6a5039 | C_T_SKHT_K_V2 raft_large_C_T_SKHT_K_V2-b5c70766 | C_T_SKHT_V2 raft_large_C_T_SKHT_V2-ff5fadd5
@@ -131,6 +144,11 @@ raft_small Raft_Small | C_T_V1 raft_small_C_T_V1-ad48884c | C_T_V2 raft_small_C_
 # Weights whose training normalized pictures otherwise: mean, deviation.
 _NORMALIZED = {
     "efficientnet_v2_l-59c71312": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    **dict.fromkeys(("mvit_v1_b-dbeb1030", "mvit_v2_s-ae3be167"), ((0.45,) * 3, (0.225,) * 3)),
+    **dict.fromkeys(
+        ("swin3d_b_1k-24f7c7c6", "swin3d_b_22k-7c6ae6fa", "swin3d_s-da41c237", "swin3d_t-7615ae03"),
+        ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    ),
     "vgg16_features-amdegroot-88682ab5": (
         (0.48235, 0.45882, 0.40784),
         (1.0 / 255.0, 1.0 / 255.0, 1.0 / 255.0),
@@ -193,8 +211,10 @@ def rows(model):
     ]
 
 
-def _video(version, file, crop, height, width):
-    options = {"crop_size": (int(crop), int(crop)), "resize_size": (int(height), int(width))}
+def _video(version, file, crop, *edges):
+    options = {"crop_size": (int(crop), int(crop)), "resize_size": tuple(map(int, edges))}
+    if file in _NORMALIZED:
+        options["mean"], options["std"] = _NORMALIZED[file]
     return version, file + ".pth", "VideoClassification", options, {"num_classes": 400}
 
 

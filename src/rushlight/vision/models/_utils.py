@@ -1,5 +1,8 @@
 """Small helpers of models."""
 
+import functools
+import inspect
+import warnings
 from collections import OrderedDict
 
 from rushlight import nn
@@ -34,3 +37,56 @@ class IntermediateLayerGetter(nn.ModuleDict):
             if name in self.return_layers:
                 out[self.return_layers[name]] = x
         return out
+
+
+def handle_legacy_interface(**weights):
+    """Lets a builder take the old pretrained=True: weights=("pretrained", member or a function of the arguments).
+
+    The old argument becomes the new one, with a warning; positional arguments are taken too.
+    """
+    from ._api import WeightsEnum
+
+    def outer(builder):
+        names = [
+            p.name for p in inspect.signature(builder).parameters.values() if p.kind is not p.VAR_KEYWORD
+        ]
+
+        @functools.wraps(builder)
+        def inner(*args, **kwargs):
+            if args:
+                said = ", ".join(f"'{name}'" for name in names[: len(args)])
+                warnings.warn(
+                    f"Using {said} as positional parameter(s) is deprecated since 0.13 and may be removed in the future. "
+                    "Please use keyword parameter(s) instead.",
+                    stacklevel=2,
+                )
+                kwargs.update(zip(names, args))
+            for name, (old, default) in weights.items():
+                given = kwargs.get(name)
+                if old not in kwargs and (given is None or isinstance(given, (str, WeightsEnum))):
+                    continue
+                if old in kwargs:
+                    given = kwargs.pop(old)
+                    warnings.warn(
+                        f"The parameter '{old}' is deprecated since 0.13 and may be removed in the future, please use "
+                        f"'{name}' instead.",
+                        stacklevel=2,
+                    )
+                chosen = None
+                if given:
+                    chosen = default
+                    if callable(default) and not isinstance(default, WeightsEnum):
+                        chosen = default({**kwargs, old: given})
+                    if not isinstance(chosen, WeightsEnum):
+                        raise ValueError(f"No weights available for model {builder.__name__}")
+                warnings.warn(
+                    f"Arguments other than a weight enum or `None` for '{name}' are deprecated since 0.13 and may be removed "
+                    f"in the future. The current behavior is equivalent to passing `{name}={chosen!r}`.",
+                    stacklevel=2,
+                )
+                kwargs[name] = chosen
+            return builder(**kwargs)
+
+        return inner
+
+    return outer

@@ -5,6 +5,7 @@ from collections import namedtuple
 
 import rushlight as rl
 from rushlight import nn
+from rushlight.jit import is_scripting
 from rushlight.nn import functional as F
 
 from ._api import entry
@@ -153,7 +154,9 @@ class GoogLeNet(nn.Module):
             elif name == "inception4d" and self.aux2 is not None and self.training:
                 aux2 = self.aux2(x)
         x = self.fc(self.dropout(rl.flatten(self.avgpool(x), 1)))
-        return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
+        if is_scripting() or (self.training and self.aux_logits):
+            return GoogLeNetOutputs(x, aux2, aux1)
+        return x
 
     def _after_weights(self):
         if not self._keeps_aux:

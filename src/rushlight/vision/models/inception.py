@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import rushlight as rl
 from rushlight import nn
+from rushlight.jit import is_scripting
 from rushlight.nn import functional as F
 
 from ._api import entry
@@ -196,7 +197,9 @@ class Inception3(nn.Module):
         aux = self.AuxLogits(x) if self.AuxLogits is not None and self.training else None
         x = self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x)))
         x = self.fc(rl.flatten(self.dropout(self.avgpool(x)), 1))
-        return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
+        if is_scripting() or (self.training and self.aux_logits):
+            return InceptionOutputs(x, aux)
+        return x
 
     def _after_weights(self):
         if not self._keeps_aux:

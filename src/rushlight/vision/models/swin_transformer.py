@@ -4,7 +4,7 @@ import math
 from functools import partial
 
 import rushlight as rl
-from rushlight import nn
+from rushlight import fx, nn
 from rushlight.nn import functional as F
 
 from ..ops.misc import MLP, Permute
@@ -61,6 +61,66 @@ def _region_mask(x, size, window, shift):
     return apart.masked_fill(apart != 0, -100.0).masked_fill(apart == 0, 0.0).unsqueeze(1)
 
 
+def _without_key_bias(bias):
+    if bias is None:
+        return None
+    third = bias.numel() // 3
+    bias = bias.clone()
+    bias[third : 2 * third].zero_()
+    return bias
+
+
+def shifted_window_attention(
+    input,
+    qkv_weight,
+    proj_weight,
+    relative_position_bias,
+    window_size,
+    num_heads,
+    shift_size,
+    attention_dropout=0.0,
+    dropout=0.0,
+    qkv_bias=None,
+    proj_bias=None,
+    logit_scale=None,
+    training=True,
+):
+    """Attention of (N, H, W, C) within windows that are shifted cyclically; with a logit_scale it is Swin v2's, of cosines."""
+    n, h, w, c = input.shape
+    window = window_size
+    x = F.pad(input, (0, 0, 0, -w % window[1], 0, -h % window[0]))
+    ph, pw = x.shape[1:3]
+    shift = [0 if win >= size else s for win, size, s in zip(window, (ph, pw), shift_size)]
+    if sum(shift) > 0:
+        x = rl.roll(x, shifts=(-shift[0], -shift[1]), dims=(1, 2))
+    rows, columns = ph // window[0], pw // window[1]
+    places = window[0] * window[1]
+    x = x.view(n, rows, window[0], columns, window[1], c).permute(0, 1, 3, 2, 4, 5)
+    x = x.reshape(n * rows * columns, places, c)
+    qkv = F.linear(x, qkv_weight, qkv_bias if logit_scale is None else _without_key_bias(qkv_bias))
+    q, k, v = qkv.reshape(x.shape[0], places, 3, num_heads, c // num_heads).permute(2, 0, 3, 1, 4)
+    if logit_scale is None:
+        scores = (q * (q.shape[-1] ** -0.5)).matmul(k.transpose(-2, -1))
+    else:
+        scores = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)
+        scores = scores * rl.clamp(logit_scale, max=math.log(100.0)).exp()
+    scores = scores + relative_position_bias
+    if sum(shift) > 0:
+        mask = _region_mask(x, (ph, pw), window, shift)
+        scores = scores.view(n, rows * columns, num_heads, places, places) + mask
+        scores = scores.view(-1, num_heads, places, places)
+    scores = F.dropout(F.softmax(scores, dim=-1), p=attention_dropout, training=training)
+    x = F.linear(scores.matmul(v).transpose(1, 2).reshape(x.shape[0], places, c), proj_weight, proj_bias)
+    x = F.dropout(x, p=dropout, training=training)
+    x = x.view(n, rows, columns, window[0], window[1], c).permute(0, 1, 3, 2, 4, 5).reshape(n, ph, pw, c)
+    if sum(shift) > 0:
+        x = rl.roll(x, shifts=(shift[0], shift[1]), dims=(1, 2))
+    return x[:, :h, :w].contiguous()
+
+
+fx.wrap("shifted_window_attention")  # which windows there are depends on the size of the picture
+
+
 class ShiftedWindowAttention(nn.Module):
     """Attention within windows that may be shifted; places know each other by a learned bias."""
 
@@ -83,6 +143,7 @@ class ShiftedWindowAttention(nn.Module):
         self.num_heads = num_heads
         self.attention_dropout = attention_dropout
         self.dropout = dropout
+        self.logit_scale = None  # Swin v2 learns one
         self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim, bias=proj_bias)
         self.define_relative_position_bias_table()
@@ -107,39 +168,23 @@ class ShiftedWindowAttention(nn.Module):
         bias = self.relative_position_bias_table[self.relative_position_index].view(n, n, -1)
         return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
-    def _project(self, x):
-        return self.qkv(x)
-
-    def _scores(self, q, k):
-        return (q * (q.shape[-1] ** -0.5)).matmul(k.transpose(-2, -1))
-
     def forward(self, x):
         """(N, H, W, C) -> (N, H, W, C)"""
-        n, h, w, c = x.shape
-        window, shift = self.window_size, list(self.shift_size)
-        x = F.pad(x, (0, 0, 0, -w % window[1], 0, -h % window[0]))
-        ph, pw = x.shape[1:3]
-        shift = [0 if win >= size else s for win, size, s in zip(window, (ph, pw), shift)]
-        if sum(shift) > 0:
-            x = rl.roll(x, shifts=(-shift[0], -shift[1]), dims=(1, 2))
-        rows, columns = ph // window[0], pw // window[1]
-        places = window[0] * window[1]
-        x = x.view(n, rows, window[0], columns, window[1], c).permute(0, 1, 3, 2, 4, 5)
-        x = x.reshape(n * rows * columns, places, c)
-        qkv = self._project(x).reshape(x.shape[0], places, 3, self.num_heads, c // self.num_heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        scores = self._scores(q, k) + self.get_relative_position_bias()
-        if sum(shift) > 0:
-            mask = _region_mask(x, (ph, pw), window, shift)
-            scores = scores.view(n, rows * columns, self.num_heads, places, places) + mask
-            scores = scores.view(-1, self.num_heads, places, places)
-        scores = F.dropout(F.softmax(scores, dim=-1), p=self.attention_dropout, training=self.training)
-        x = self.proj(scores.matmul(v).transpose(1, 2).reshape(x.shape[0], places, c))
-        x = F.dropout(x, p=self.dropout, training=self.training)
-        x = x.view(n, rows, columns, window[0], window[1], c).permute(0, 1, 3, 2, 4, 5).reshape(n, ph, pw, c)
-        if sum(shift) > 0:
-            x = rl.roll(x, shifts=(shift[0], shift[1]), dims=(1, 2))
-        return x[:, :h, :w].contiguous()
+        return shifted_window_attention(
+            x,
+            self.qkv.weight,
+            self.proj.weight,
+            self.get_relative_position_bias(),
+            self.window_size,
+            self.num_heads,
+            shift_size=self.shift_size,
+            attention_dropout=self.attention_dropout,
+            dropout=self.dropout,
+            qkv_bias=self.qkv.bias,
+            proj_bias=self.proj.bias,
+            logit_scale=self.logit_scale,
+            training=self.training,
+        )
 
 
 class ShiftedWindowAttentionV2(ShiftedWindowAttention):
@@ -184,18 +229,6 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
         table = self.cpb_mlp(self.relative_coords_table).view(-1, self.num_heads)
         bias = table[self.relative_position_index].view(n, n, -1).permute(2, 0, 1).contiguous().unsqueeze(0)
         return 16 * rl.sigmoid(bias)
-
-    def _project(self, x):
-        bias = self.qkv.bias
-        if bias is not None:
-            third = bias.numel() // 3
-            bias = bias.clone()
-            bias[third : 2 * third].zero_()
-        return F.linear(x, self.qkv.weight, bias)
-
-    def _scores(self, q, k):
-        cosine = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).transpose(-2, -1)
-        return cosine * rl.clamp(self.logit_scale, max=math.log(100.0)).exp()
 
 
 class SwinTransformerBlock(nn.Module):

@@ -194,10 +194,9 @@ class VisionTransformer(nn.Module):
     def _process_input(self, x):
         """(N, 3, H, W) -> (N, patches, hidden)"""
         _, _, h, w = x.shape
-        if h != self.image_size:
-            raise AssertionError(f"Wrong image height! Expected {self.image_size} but got {h}!")
-        if w != self.image_size:
-            raise AssertionError(f"Wrong image width! Expected {self.image_size} but got {w}!")
+        # _assert stays in traced programs
+        rl._assert(h == self.image_size, f"Wrong image height! Expected {self.image_size} but got {h}!")
+        rl._assert(w == self.image_size, f"Wrong image width! Expected {self.image_size} but got {w}!")
         return self.conv_proj(x).flatten(2).permute(0, 2, 1)
 
     def forward(self, x):

@@ -40,7 +40,7 @@ class BoxCoder:
         size = boxes[:, 2:] - boxes[:, :2]
         middle = boxes[:, :2] + 0.5 * size
         weights = rl.tensor(self.weights, dtype=rel_codes.dtype)
-        codes = rel_codes.reshape(len(boxes), -1, 4) / weights
+        codes = rel_codes.reshape(len(boxes), rel_codes.shape[-1] // 4, 4) / weights
         to = codes[..., :2] * size[:, None] + middle[:, None]
         half = rl.exp(codes[..., 2:].clamp(max=self.bbox_xform_clip)) * size[:, None] * 0.5
         return rl.cat((to - half, to + half), dim=-1).flatten(1)

@@ -31,3 +31,29 @@ class BoxLinearCoder:
         centre, size = self._frame(boxes)
         sides = rel_codes * size if self.normalize_by_size else rel_codes
         return centre + sides * rl.tensor([-1, -1, 1, 1], dtype=sides.dtype)
+
+
+class SSDMatcher(Matcher):
+    """Each truth keeps the box that overlaps it most, whatever else that box overlaps."""
+
+    def __init__(self, threshold):
+        super().__init__(threshold, threshold, allow_low_quality_matches=False)
+
+    def __call__(self, match_quality_matrix):
+        matches = super().__call__(match_quality_matrix)
+        best = match_quality_matrix.max(dim=1).indices
+        matches[best] = rl.arange(len(best), dtype=rl.int64)
+        return matches
+
+
+def retrieve_out_channels(model, size):
+    """The channels of each map that a backbone gives for pictures of (width, height)."""
+    was_training = model.training
+    model.eval()
+    with rl.no_grad():
+        parameter = next(model.parameters())
+        maps = model(rl.zeros((1, 3, size[1], size[0]), dtype=parameter.dtype))
+        maps = {"0": maps} if isinstance(maps, rl.Tensor) else maps
+        widths = [m.shape[1] for m in maps.values()]
+    model.train(was_training)
+    return widths

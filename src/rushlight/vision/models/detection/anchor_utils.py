@@ -32,7 +32,8 @@ class AnchorGenerator(nn.Module):
         """A tensor (anchors, 4) for each picture."""
         height, width = image_list.tensors.shape[-2:]
         if len(feature_maps) != len(self.cell_anchors):
-            raise ValueError(
+            raise AssertionError(
+                f"There needs to be a match between the feature maps passed and the sizes and aspect ratios specified: "
                 f"{len(feature_maps)} feature maps, and sizes of anchors for {len(self.cell_anchors)}: pass an AnchorGenerator "
                 "with as many sizes as there are maps"
             )

@@ -4,7 +4,7 @@ from rushlight import nn
 
 from ...ops import misc
 from ...ops.feature_pyramid_network import FeaturePyramidNetwork, LastLevelMaxPool
-from .. import mobilenetv3, resnet
+from .. import mobilenet, resnet
 from .._utils import IntermediateLayerGetter
 
 
@@ -98,6 +98,8 @@ def _mobilenet_extractor(
         body.out_channels = 256
         return body
     returned = returned_layers or [len(stages) - 2, len(stages) - 1]
+    if min(returned) < 0 or max(returned) >= len(stages):
+        raise ValueError(f"Each returned layer should be in the range [0,{len(stages) - 1}], got {returned} ")
     layers = {f"{stages[k]}": str(i) for i, k in enumerate(returned)}
     widths = [backbone[stages[k]].out_channels for k in returned]
     return BackboneWithFPN(backbone, layers, widths, 256, extra_blocks, norm_layer)
@@ -105,5 +107,5 @@ def _mobilenet_extractor(
 
 def mobilenet_backbone(*, backbone_name, weights, fpn, norm_layer=misc.FrozenBatchNorm2d, trainable_layers=2, returned_layers=None, extra_blocks=None):  # fmt: skip
     """A pyramid on a MobileNet of this name."""
-    network = vars(mobilenetv3)[backbone_name](weights=weights, norm_layer=norm_layer)
+    network = vars(mobilenet)[backbone_name](weights=weights, norm_layer=norm_layer)
     return _mobilenet_extractor(network, fpn, trainable_layers, returned_layers, extra_blocks)

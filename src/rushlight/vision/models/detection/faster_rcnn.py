@@ -3,7 +3,7 @@
 from rushlight import nn
 from rushlight.nn import functional as F
 
-from ...ops.misc import FrozenBatchNorm2d
+from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
 from ..mobilenetv3 import mobilenet_v3_large
@@ -118,6 +118,28 @@ class TwoMLPHead(nn.Module):
         return F.relu(self.fc7(F.relu(self.fc6(x.flatten(start_dim=1)))))
 
 
+class FastRCNNConvFCHead(nn.Sequential):
+    """Convolutions and linear layers on a region of (channels, height, width)."""
+
+    def __init__(self, input_size, conv_layers, fc_layers, norm_layer=None):
+        channels, height, width = input_size
+        blocks = []
+        for out in conv_layers:
+            blocks.append(Conv2dNormActivation(channels, out, norm_layer=norm_layer))
+            channels = out
+        blocks.append(nn.Flatten())
+        features = channels * height * width
+        for out in fc_layers:
+            blocks += [nn.Linear(features, out), nn.ReLU(inplace=True)]
+            features = out
+        super().__init__(*blocks)
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):
+                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+
+
 class FastRCNNPredictor(nn.Module):
     """The class of a region, and a box for each class."""
 
@@ -135,14 +157,34 @@ class FastRCNNPredictor(nn.Module):
         return self.cls_score(x), self.bbox_pred(x)
 
 
-def resnet50_pyramid(weights, kwargs):
-    """The backbone of a builder's arguments; what is trained already has frozen normalization and first layers."""
+def trainable_resnet50(weights, kwargs):
+    """(weights of the backbone, how many of its layers are trained) of a builder's arguments"""
     first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")
     first = None if weights is not None else first
     trained = weights is not None or first is not None
-    layers = _validate_trainable_layers(trained, kwargs.pop("trainable_backbone_layers", None), 5, 3)
-    norm = FrozenBatchNorm2d if trained else nn.BatchNorm2d
-    return _resnet_fpn_extractor(resnet50(weights=first, norm_layer=norm), layers)
+    return first, _validate_trainable_layers(trained, kwargs.pop("trainable_backbone_layers", None), 5, 3)
+
+
+def resnet50_pyramid(weights, kwargs, returned_layers=None, extra_blocks=lambda: None):
+    """The backbone of a builder's arguments; what is trained already has frozen normalization and first layers."""
+    first, layers = trainable_resnet50(weights, kwargs)
+    trained = weights is not None or first is not None
+    backbone = resnet50(weights=first, norm_layer=FrozenBatchNorm2d if trained else nn.BatchNorm2d)
+    return _resnet_fpn_extractor(backbone, layers, returned_layers, extra_blocks())
+
+
+def resnet50_v2_parts(weights, kwargs):
+    """(backbone, arguments) of the second versions (Li et al., 2021): normalized pyramid and heads, deeper proposals."""
+    first, layers = trainable_resnet50(weights, kwargs)
+    backbone = _resnet_fpn_extractor(resnet50(weights=first), layers, norm_layer=nn.BatchNorm2d)
+    anchors = _default_anchorgen()
+    return backbone, {
+        "rpn_anchor_generator": anchors,
+        "rpn_head": RPNHead(backbone.out_channels, anchors.num_anchors_per_location()[0], conv_depth=2),
+        "box_head": FastRCNNConvFCHead(
+            (backbone.out_channels, 7, 7), [256, 256, 256, 256], [1024], norm_layer=nn.BatchNorm2d
+        ),
+    }
 
 
 @entry
@@ -150,6 +192,13 @@ def fasterrcnn_resnet50_fpn(weights=None, num_classes=91, **kwargs):
     """Faster R-CNN on a pyramid of ResNet-50."""
     model = FasterRCNN(resnet50_pyramid(weights, kwargs), num_classes=num_classes, **kwargs)
     return without_eps(model) if weights is not None else model
+
+
+@entry
+def fasterrcnn_resnet50_fpn_v2(weights=None, num_classes=91, **kwargs):
+    """Faster R-CNN with more and normalized layers in its heads."""
+    backbone, parts = resnet50_v2_parts(weights, kwargs)
+    return FasterRCNN(backbone, num_classes=num_classes, **parts, **kwargs)
 
 
 def without_eps(model):

@@ -4,6 +4,7 @@ from collections import OrderedDict
 
 import rushlight as rl
 from rushlight import nn
+from rushlight.jit import is_scripting
 
 
 class GeneralizedRCNN(nn.Module):
@@ -17,25 +18,22 @@ class GeneralizedRCNN(nn.Module):
         self.roi_heads = roi_heads
 
     def forward(self, images, targets=None):
-        """Losses in training, detections of each picture in evaluation."""
+        """Losses in training, detections of each picture in evaluation; scripted models give both."""
         if self.training:
             self._check(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]
         images, targets = self.transform(images, targets)
-        for i, target in enumerate(targets or []):
-            flat = target["boxes"][:, 2:] <= target["boxes"][:, :2]
-            if flat.any():
-                box = target["boxes"][rl.where(flat.any(dim=1))[0][0]].tolist()
-                raise AssertionError(
-                    f"All bounding boxes should have positive height and width. Found invalid box {box} for target at index {i}."
-                )
+        self._check_sizes(targets)
         features = self.backbone(images.tensors)
         if isinstance(features, rl.Tensor):
             features = OrderedDict([("0", features)])
         proposals, proposal_losses = self.rpn(images, features, targets)
         found, losses = self.roi_heads(features, proposals, images.image_sizes, targets)
         found = self.transform.postprocess(found, images.image_sizes, sizes)
-        return {**losses, **proposal_losses} if self.training else found
+        losses = {**losses, **proposal_losses}
+        if is_scripting():
+            return losses, found
+        return losses if self.training else found
 
     @staticmethod
     def _check(targets):
@@ -48,4 +46,14 @@ class GeneralizedRCNN(nn.Module):
             if boxes.ndim != 2 or boxes.shape[-1] != 4:
                 raise AssertionError(
                     f"Expected target boxes to be a tensor of shape [N, 4], got {boxes.shape}."
+                )
+
+    @staticmethod
+    def _check_sizes(targets):
+        for i, target in enumerate(targets or []):
+            flat = target["boxes"][:, 2:] <= target["boxes"][:, :2]
+            if flat.any():
+                box = target["boxes"][rl.where(flat.any(dim=1))[0][0]].tolist()
+                raise AssertionError(
+                    f"All bounding boxes should have positive height and width. Found invalid box {box} for target at index {i}."
                 )

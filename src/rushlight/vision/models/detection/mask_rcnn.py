@@ -8,7 +8,7 @@ from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
 from .._init import init_fan_out
-from .faster_rcnn import FasterRCNN, resnet50_pyramid, without_eps
+from .faster_rcnn import FasterRCNN, resnet50_pyramid, resnet50_v2_parts, without_eps
 
 __all__ = ["MaskRCNN"]
 
@@ -92,3 +92,11 @@ def maskrcnn_resnet50_fpn(weights=None, num_classes=91, **kwargs):
     """Mask R-CNN on a pyramid of ResNet-50."""
     model = MaskRCNN(resnet50_pyramid(weights, kwargs), num_classes=num_classes, **kwargs)
     return without_eps(model) if weights is not None else model
+
+
+@entry
+def maskrcnn_resnet50_fpn_v2(weights=None, num_classes=91, **kwargs):
+    """Mask R-CNN with more and normalized layers in its heads."""
+    backbone, parts = resnet50_v2_parts(weights, kwargs)
+    head = MaskRCNNHeads(backbone.out_channels, [256, 256, 256, 256], 1, norm_layer=nn.BatchNorm2d)
+    return MaskRCNN(backbone, num_classes=num_classes, mask_head=head, **parts, **kwargs)

@@ -90,7 +90,7 @@ class RegionProposalNetwork(nn.Module):
             return boxes, {}
         if targets is None:
             raise ValueError("targets should not be None")
-        labels, matched = self._assigned(anchors, targets)
+        labels, matched = self.assign_targets_to_anchors(anchors, targets)
         wanted = self.box_coder.encode(matched, anchors)
         return boxes, self._losses(objectness, deltas, labels, wanted)
 
@@ -117,7 +117,7 @@ class RegionProposalNetwork(nn.Module):
             found.append(boxes[box_ops.batched_nms(boxes, scores, level, self.nms_thresh)[:after]])
         return found
 
-    def _assigned(self, anchors, targets):
+    def assign_targets_to_anchors(self, anchors, targets):
         """(1 for objects, 0 for background, -1 for neither; boxes of the matched truths) of each picture's anchors."""
         labels, matched = [], []
         for boxes, target in zip(anchors, targets):

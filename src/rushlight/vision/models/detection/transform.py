@@ -93,8 +93,8 @@ class GeneralizedRCNNTransform(nn.Module):
         size = [max(image.shape[d] for image in images) for d in range(3)]
         size[1:] = [int(math.ceil(float(s) / stride) * stride) for s in size[1:]]
         batch = images[0].new_full((len(images), *size), 0)
-        for place, image in zip(batch, images):
-            place[:, : image.shape[1], : image.shape[2]].copy_(image)
+        for i, image in enumerate(images):  # by index: gradients reach the pictures through these copies
+            batch[i, :, : image.shape[1], : image.shape[2]].copy_(image)
         return batch
 
     def postprocess(self, result, image_shapes, original_image_sizes):

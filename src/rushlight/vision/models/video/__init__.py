@@ -1,7 +1,9 @@
 """Models that classify videos (N, C, T, H, W)."""
 
+from .mvit import *
 from .resnet import *
 from .s3d import *
+from .swin_transformer import *
 from rushlight._missing import teach as _teach
 
 __getattr__ = _teach(__name__)

@@ -1,0 +1,268 @@
+"""Video Swin transformers (Liu et al., 2021)."""
+
+from functools import partial
+
+import rushlight as rl
+from rushlight import fx, nn
+from rushlight.nn import functional as F
+
+from .._api import entry
+from ..swin_transformer import PatchMerging, SwinTransformerBlock
+
+__all__ = ["SwinTransformer3d"]
+
+
+def _get_window_and_shift_size(shift_size, size_dhw, window_size):
+    """Windows are no larger than the video, and where one covers all of it nothing is shifted."""
+    pairs = [(s, 0) if s <= w else (w, shift) for s, w, shift in zip(size_dhw, window_size, shift_size)]
+    return [window for window, _ in pairs], [shift for _, shift in pairs]
+
+
+def _by_window(x, window):
+    """(N, T, H, W, C) -> (N * windows, places of a window, C)"""
+    n, t, h, w, c = x.shape
+    x = x.view(n, t // window[0], window[0], h // window[1], window[1], w // window[2], window[2], c)
+    return x.permute(0, 1, 3, 5, 2, 4, 6, 7).reshape(-1, window[0] * window[1] * window[2], c)
+
+
+def _region_mask(x, size, window, shift):
+    """What must not attend to what after a cyclic shift: (windows, 1, places, places) of 0 and -100."""
+    regions = x.new_zeros(size)
+    cuts = [((0, -w), (-w, -s), (-s, None)) if s else ((0, None),) for w, s in zip(window, shift)]
+    count = 0
+    for t in cuts[0]:
+        for h in cuts[1]:
+            for w in cuts[2]:
+                regions[t[0] : t[1], h[0] : h[1], w[0] : w[1]] = count
+                count += 1
+    regions = _by_window(regions[None, ..., None], window).squeeze(-1)
+    apart = regions.unsqueeze(1) - regions.unsqueeze(2)
+    return apart.masked_fill(apart != 0, -100.0).masked_fill(apart == 0, 0.0).unsqueeze(1)
+
+
+def shifted_window_attention_3d(
+    input,
+    qkv_weight,
+    proj_weight,
+    relative_position_bias,
+    window_size,
+    num_heads,
+    shift_size,
+    attention_dropout=0.0,
+    dropout=0.0,
+    qkv_bias=None,
+    proj_bias=None,
+    training=True,
+):
+    """Attention of (N, T, H, W, C) within windows that are shifted cyclically."""
+    n, t, h, w, c = input.shape
+    window, shift = window_size, list(shift_size)
+    x = F.pad(input, (0, 0, 0, -w % window[2], 0, -h % window[1], 0, -t % window[0]))
+    size = tuple(x.shape[1:4])
+    if sum(shift) > 0:
+        x = rl.roll(x, shifts=tuple(-s for s in shift), dims=(1, 2, 3))
+    x = _by_window(x, window)
+    count, places = x.shape[:2]
+    qkv = F.linear(x, qkv_weight, qkv_bias).reshape(count, places, 3, num_heads, c // num_heads)
+    q, k, v = qkv.permute(2, 0, 3, 1, 4)
+    scores = (q * (c // num_heads) ** -0.5).matmul(k.transpose(-2, -1)) + relative_position_bias
+    if sum(shift) > 0:
+        mask = _region_mask(x, size, window, shift)
+        scores = scores.view(n, count // n, num_heads, places, places) + mask
+        scores = scores.view(-1, num_heads, places, places)
+    scores = F.dropout(F.softmax(scores, dim=-1), p=attention_dropout, training=training)
+    x = F.linear(scores.matmul(v).transpose(1, 2).reshape(count, places, c), proj_weight, proj_bias)
+    x = F.dropout(x, p=dropout, training=training)
+    grid = [s // win for s, win in zip(size, window)]
+    x = x.view(n, *grid, *window, c).permute(0, 1, 4, 2, 5, 3, 6, 7).reshape(n, *size, c)
+    if sum(shift) > 0:
+        x = rl.roll(x, shifts=tuple(shift), dims=(1, 2, 3))
+    return x[:, :t, :h, :w].contiguous()
+
+
+def _bias_of(table, index, places, heads):
+    """(1, heads, places, places); a window that was cut has the first places of a whole one."""
+    bias = table[index[:places, :places].flatten()].view(places, places, heads)
+    return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
+
+
+def _attend(x, module):
+    window, shift = _get_window_and_shift_size(module.shift_size, x.shape[1:4], module.window_size)
+    return shifted_window_attention_3d(
+        x,
+        module.qkv.weight,
+        module.proj.weight,
+        module.get_relative_position_bias(window),
+        window,
+        module.num_heads,
+        shift_size=shift,
+        attention_dropout=module.attention_dropout,
+        dropout=module.dropout,
+        qkv_bias=module.qkv.bias,
+        proj_bias=module.proj.bias,
+        training=module.training,
+    )
+
+
+class ShiftedWindowAttention3d(nn.Module):
+    """Attention within windows of a video; places know each other by a learned bias."""
+
+    def __init__(
+        self,
+        dim,
+        window_size,
+        shift_size,
+        num_heads,
+        qkv_bias=True,
+        proj_bias=True,
+        attention_dropout=0.0,
+        dropout=0.0,
+    ):
+        super().__init__()
+        if len(window_size) != 3 or len(shift_size) != 3:
+            raise ValueError("window_size and shift_size must be of length 2")
+        self.window_size, self.shift_size = window_size, shift_size
+        self.num_heads = num_heads
+        self.attention_dropout, self.dropout = attention_dropout, dropout
+        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.proj = nn.Linear(dim, dim, bias=proj_bias)
+        self.define_relative_position_bias_table()
+        self.define_relative_position_index()
+
+    def define_relative_position_bias_table(self):
+        t, h, w = self.window_size
+        rows = (2 * t - 1) * (2 * h - 1) * (2 * w - 1)
+        self.relative_position_bias_table = nn.Parameter(rl.zeros(rows, self.num_heads))
+        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
+
+    def define_relative_position_index(self):
+        """For each pair of places of a window, the row of its bias."""
+        t, h, w = self.window_size
+        places = rl.stack(rl.meshgrid(rl.arange(t), rl.arange(h), rl.arange(w), indexing="ij")).flatten(1)
+        apart = places[:, :, None] - places[:, None, :]
+        index = (apart[0] + t - 1) * (2 * h - 1) * (2 * w - 1) + (apart[1] + h - 1) * (2 * w - 1)
+        self.register_buffer("relative_position_index", index + apart[2] + w - 1)
+
+    def get_relative_position_bias(self, window_size):
+        places = window_size[0] * window_size[1] * window_size[2]
+        return _bias_of(
+            self.relative_position_bias_table, self.relative_position_index, places, self.num_heads
+        )
+
+    def forward(self, x):
+        """(N, T, H, W, C) -> (N, T, H, W, C)"""
+        return _attend(x, self)
+
+
+# Which windows there are depends on the size of the video.
+fx.wrap("_get_window_and_shift_size")
+fx.wrap("shifted_window_attention_3d")
+fx.wrap("_bias_of")
+
+
+class PatchEmbed3d(nn.Module):
+    """Patches of a video as vectors: (N, C, T, H, W) -> (N, T', H', W', embed_dim)."""
+
+    def __init__(self, patch_size, in_channels=3, embed_dim=96, norm_layer=None):
+        super().__init__()
+        self.tuple_patch_size = tuple(patch_size)
+        self.proj = nn.Conv3d(
+            in_channels, embed_dim, kernel_size=self.tuple_patch_size, stride=self.tuple_patch_size
+        )
+        self.norm = norm_layer(embed_dim) if norm_layer is not None else nn.Identity()
+
+    def forward(self, x):
+        _, _, t, h, w = x.shape
+        p = self.tuple_patch_size
+        x = self.proj(F.pad(x, (0, -w % p[2], 0, -h % p[1], 0, -t % p[0])))
+        return self.norm(x.permute(0, 2, 3, 4, 1))
+
+
+class SwinTransformer3d(nn.Module):
+    """Stages of blocks over windows of a video, with patches of pictures merged between them."""
+
+    def __init__(
+        self,
+        patch_size,
+        embed_dim,
+        depths,
+        num_heads,
+        window_size,
+        mlp_ratio=4.0,
+        dropout=0.0,
+        attention_dropout=0.0,
+        stochastic_depth_prob=0.1,
+        num_classes=400,
+        norm_layer=None,
+        block=None,
+        downsample_layer=PatchMerging,
+        patch_embed=None,
+    ):
+        super().__init__()
+        self.num_classes = num_classes
+        block = block or partial(SwinTransformerBlock, attn_layer=ShiftedWindowAttention3d)
+        norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-5)
+        self.patch_embed = (patch_embed or PatchEmbed3d)(
+            patch_size=patch_size, embed_dim=embed_dim, norm_layer=norm_layer
+        )
+        self.pos_drop = nn.Dropout(p=dropout)
+        layers, total, done = [], sum(depths), 0
+        for i, depth in enumerate(depths):
+            dim, stage = embed_dim * 2**i, []
+            for j in range(depth):
+                stage.append(
+                    block(
+                        dim,
+                        num_heads[i],
+                        window_size=window_size,
+                        shift_size=[0 if j % 2 == 0 else w // 2 for w in window_size],
+                        mlp_ratio=mlp_ratio,
+                        dropout=dropout,
+                        attention_dropout=attention_dropout,
+                        stochastic_depth_prob=stochastic_depth_prob * float(done) / (total - 1),
+                        norm_layer=norm_layer,
+                    )
+                )
+                done += 1
+            layers.append(nn.Sequential(*stage))
+            if i < len(depths) - 1:
+                layers.append(downsample_layer(dim, norm_layer))
+        self.features = nn.Sequential(*layers)
+        self.num_features = embed_dim * 2 ** (len(depths) - 1)
+        self.norm = norm_layer(self.num_features)
+        self.avgpool = nn.AdaptiveAvgPool3d(1)
+        self.head = nn.Linear(self.num_features, num_classes)
+        for m in self.modules():
+            if isinstance(m, nn.Linear):
+                nn.init.trunc_normal_(m.weight, std=0.02)
+                if m.bias is not None:
+                    nn.init.zeros_(m.bias)
+
+    def forward(self, x):
+        x = self.norm(self.features(self.pos_drop(self.patch_embed(x))))
+        x = self.avgpool(x.permute(0, 4, 1, 2, 3))
+        return self.head(rl.flatten(x, 1))
+
+
+def _swin3d(embed_dim, depths, num_heads, kwargs):
+    return SwinTransformer3d(
+        [2, 4, 4], embed_dim, depths, num_heads, [8, 7, 7], **{"stochastic_depth_prob": 0.1, **kwargs}
+    )
+
+
+@entry
+def swin3d_t(**kwargs):
+    """Video Swin, tiny."""
+    return _swin3d(96, [2, 2, 6, 2], [3, 6, 12, 24], kwargs)
+
+
+@entry
+def swin3d_s(**kwargs):
+    """Video Swin, small."""
+    return _swin3d(96, [2, 2, 18, 2], [3, 6, 12, 24], kwargs)
+
+
+@entry
+def swin3d_b(**kwargs):
+    """Video Swin, base."""
+    return _swin3d(128, [2, 2, 18, 2], [4, 8, 16, 32], kwargs)
