@@ -62,8 +62,8 @@ def test_operators_with_operands_turned():
 
     assert Nothing() ** Turned() == "__rpow__"
     assert Nothing() - Turned() == "__rsub__" and Nothing() // Turned() == "__rfloordiv__"
-    for use in (lambda: Nothing() ** Nothing(), lambda: Nothing() * Turned(), lambda: Nothing() @ Turned()):
-        with pytest.raises(TypeError, match="no implementation found"):
+    for use in (lambda: Nothing() ** Nothing(), lambda: Nothing() * Turned(), lambda: Nothing() < Turned()):
+        with pytest.raises(TypeError, match="unsupported operand type|not supported between"):
             use()
 
 

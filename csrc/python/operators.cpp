@@ -70,10 +70,8 @@ PyObject* turned_way(PyObject* a, PyObject* b, const Spelling& names) {
   Py_XDECREF(trace);
   return result;
 }
-PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
-  if (!operand(a) || !operand(b)) Py_RETURN_NOTIMPLEMENTED;
-  PyObject* result = by_spelling(names, a, b);
-  if (!result) result = turned_way(a, b, names);
+// The result, or, where classes refuse each other, NotImplemented: Python says which operator has no meaning for them.
+PyObject* or_not_implemented(PyObject* result, PyObject* a, PyObject* b) {
   if (result || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // before classes are looked at, which would clear it
@@ -84,11 +82,16 @@ PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
-  Py_RETURN_NOTIMPLEMENTED;  // classes that refuse each other: Python says which operator has no meaning for them
+  Py_RETURN_NOTIMPLEMENTED;
+}
+PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
+  if (!operand(a) || !operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* result = by_spelling(names, a, b);
+  return or_not_implemented(result ? result : turned_way(a, b, names), a, b);
 }
 PyObject* in_place(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;
-  return by_spelling(names, a, b);
+  return or_not_implemented(by_spelling(names, a, b), a, b);
 }
 
 // Straight to the op for tensors and numbers.
@@ -131,7 +134,7 @@ PyObject* op_divide(PyObject* a, PyObject* b) {
 }
 PyObject* op_matmul(PyObject* a, PyObject* b) {
   if (!is_tensor(a) || (!is_tensor(b) && !overrides(b))) Py_RETURN_NOTIMPLEMENTED;
-  return by_name("matmul", a, b);
+  return or_not_implemented(by_name("matmul", a, b), a, b);
 }
 PyObject* op_negative(PyObject* a) {
   if (!plain_tensor(a) || watched()) return by_name("neg", a, nullptr);
@@ -153,14 +156,14 @@ PyObject* op_compare(PyObject* a, PyObject* b, int which) {
   if (plain(a) && plain(b) && !watched()) return direct(kOps[which], kNames[which], a, b);
   if (which == Py_EQ && asks(a, true)) {
     PyObject* args[] = {a, b};
-    return method_override("__eq__", args, 2, nullptr);
+    return or_not_implemented(method_override("__eq__", args, 2, nullptr), a, b);
   }
   if (!operand(b)) {
     if ((which == Py_EQ || which == Py_NE) && is_array_like(b) && !PyBytes_Check(b) && !PyByteArray_Check(b))
       return compare_array(a, b, kNames[which]);
     Py_RETURN_NOTIMPLEMENTED;
   }
-  return by_name(kNames[which], a, b);
+  return or_not_implemented(by_name(kNames[which], a, b), a, b);
 }
 
 PyObject* op_power(PyObject* a, PyObject* b, PyObject* modulus) {

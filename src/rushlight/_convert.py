@@ -262,10 +262,11 @@ def to_mkldnn(self, dtype=None):
 
 @method
 def index(self, positions, dims):
-    """Binds dimensions to objects of functorch.dim."""
-    from importlib import import_module
-
-    return import_module("rushlight.functorch.dim").index(self, positions, dims)
+    """Binds dimensions to objects of functorch.dim, which are not here."""
+    raise NotImplementedError(
+        "Tensor.index() needs the dimension objects of functorch.dim, which rushlight does not have: write x[i], x.select(dim, i) "
+        "or x.index_select(dim, i)"
+    )
 
 
 def _sparse_only(name, doc, signature):

@@ -56,7 +56,6 @@ HOMES = {
     "_saturate_weight_to_fp16": "_quantized._make",
     "_sparse_broadcast_to": "sparse._primitives",
     "_sparse_broadcast_to_copy": "sparse._primitives",
-    "_test_parallel_materialize": "_rare",
     "_wrapped_linear_prepack": "_quantized._legacy",
     "_wrapped_quantized_linear_prepacked": "_quantized._legacy",
     "autocast": "amp",

@@ -220,8 +220,13 @@ def __cuda_array_interface__(self):
 
 @_plain_method
 def __dir__(self):
-    """What it has: attributes that only tensors on a GPU have are left out."""
-    return [name for name in object.__dir__(self) if name != "__cuda_array_interface__"]
+    """What it has, without attributes of tensors on a GPU and helpers of reflected operators. Python suggests names
+    ("Did you mean") from lists of fewer than 750 only."""
+    return [
+        name
+        for name in object.__dir__(self)
+        if name != "__cuda_array_interface__" and not name.endswith("_op__")
+    ]
 
 
 @_Attribute

@@ -121,7 +121,9 @@ def call(func, args, kwargs):
         return out.copy_(call(func, args, kwargs))
     kwargs.pop("out", None)
     inner = getattr(func, "__wrapped__", None)
-    of_nn = inner is not None and getattr(func, "__module__", "").startswith("rushlight.nn")
+    of_nn = inner is not None and getattr(func, "__module__", "").startswith(
+        ("rushlight.nn", "rushlight._C._nn")
+    )
     handler = (rules.LAYERS if of_nn else rules.HANDLERS).get(name)
     if handler is not None:
         result = handler(*args, **kwargs)
