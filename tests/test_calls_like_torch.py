@@ -212,3 +212,11 @@ def test_futures(capsys):
         rl.futures.wait_all([None])
     with pytest.raises(RuntimeError, match="Can not pickle torch.futures.Future"):
         rl.save(future, "nowhere")
+
+
+def test_in_place_methods_refuse_what_is_no_tensor():
+    """Composed ops as well as those of the extension: a class error that names the method, none about private attributes."""
+    for name in dir(rl.Tensor):
+        if name.endswith("_") and not name.startswith("_"):
+            with pytest.raises(TypeError):
+                getattr(rl.Tensor, name)(3)

@@ -212,6 +212,11 @@ def _in_place(function):
 
     @functools.wraps(function)
     def wrapper(self, *args, **kwargs):
+        if not isinstance(self, Tensor):
+            raise TypeError(
+                f"descriptor '{wrapper.__name__}' for 'torch.Tensor' objects needs a Tensor as its first argument, got "
+                f"{type(self).__name__}"
+            )
         if (type(self) is not Tensor or _modes) and self._asks():
             return _ask(wrapper, (self, *args), kwargs)
         # What the calls inside keep of x is its old value.
