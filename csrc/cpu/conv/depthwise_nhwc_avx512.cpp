@@ -1,0 +1,80 @@
+// Convolutions with one filter for each channel, with channels in the lanes of registers: of pictures with their
+// channels last, and of small ones, which are turned so, sixteen channels at a time.
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "cpu/conv/avx512.h"
+#include "cpu/loops/scratch.h"
+
+#if defined(__x86_64__)
+#include "cpu/conv/avx512_begin.h"
+#include "cpu/conv/depthwise_nhwc.h"
+#include "cpu/conv/nchw_to_nhwc.h"
+
+namespace rl::cpu::conv512 {
+namespace {
+
+constexpr int64_t kMostTaps = 4096;
+
+// Planes of sixteen channels are turned, met by their filters, and turned back.
+void run_turned(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
+  ConvShape some = s;
+  some.batch = 1, some.groups = some.in_channels = some.out_channels = W;
+  const Lanes lanes(some, input);
+  const RowSteps rows = lanes.picture();
+  const int64_t channels = s.groups, blocks = (channels + W - 1) / W, taps = s.taps();
+  const int64_t in = input ? s.out_plane() : s.in_plane(), out = input ? s.in_plane() : s.out_plane();
+  Scratch<float> filters(blocks * taps * W);
+  for (int64_t b = 0; b < blocks; ++b)
+    to_lanes(w + b * W * taps, std::min<int64_t>(W, channels - b * W), taps, filters.get() + b * taps * W);
+  const double work = static_cast<double>(s.out_plane() * W) * static_cast<double>(taps) + 8.0 * (in + out) * W;
+  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(4e5 / work));
+  parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    Scratch<float> image(in * W), results(out * W);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / blocks, c = i % blocks * W, some = std::min<int64_t>(W, channels - c);
+      to_lanes(x + (n * channels + c) * in, some, in, image.get());
+      lanes.compute(rows, image.get(), results.get(), 1, conv512::lanes(some), filters.get() + c * taps,
+                    bias ? bias + c : nullptr);
+      from_lanes(results.get(), some, out, y + (n * channels + c) * out);
+    }
+  });
+}
+
+}  // namespace
+
+bool lanes_serve(const ConvShape& s) {
+  return available() && s.groups > 1 && s.in_channels == s.groups && s.out_channels == s.groups &&
+         s.taps() <= kMostTaps && s.batch > 0 && s.in_plane() > 0 && s.out_plane() > 0 && s.groups >= 12 &&
+         s.groups * s.taps() <= (int64_t{1} << 30);
+}
+void lanes_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+  Lanes(s, false).run(y, x, w, bias);
+}
+void lanes_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+  Lanes(s, true).run(dx, dy, w, bias);
+}
+
+bool turned_lanes_serve(const ConvShape& s, ConvPass pass) {
+  constexpr int64_t kMostPlaces = 26000;  // of a picture and its result: sixteen channels of them stay in the cache
+  if (!lanes_serve(s) || s.taps() == 1 || s.in_plane() + s.out_plane() > kMostPlaces) return false;
+  if ((s.groups + W - 1) / W * W * 2 >= s.groups * 3) return false;                          // lanes left over
+  if (pass != ConvPass::Weight && s.in_plane() == s.in[2] && s.kernel[2] > 7) return false;  // rows fill the lanes too
+  // At stride 1 other filters are as fast with places in the lanes.
+  return s.stride[2] > 1 || !cut_taps(1, s.dilation[2], s.kernel[2]).empty();
+}
+void turned_lanes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
+  run_turned(s, y, x, w, bias, input);
+}
+
+}  // namespace rl::cpu::conv512
+#include "cpu/avx512_end.h"
+#else
+namespace rl::cpu::conv512 {
+bool lanes_serve(const ConvShape&) { return false; }
+void lanes_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
+void lanes_input(const ConvShape&, float*, const float*, const float*, const float*) {}
+bool turned_lanes_serve(const ConvShape&, ConvPass) { return false; }
+void turned_lanes(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
+}  // namespace rl::cpu::conv512
+#endif

@@ -1,0 +1,259 @@
+#include "base/parallel.h"
+#include "cpu/index/index.h"
+#include "cpu/index/offsets.h"
+#include "cpu/simd/transpose.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+
+#include "cpu/features.h"
+#endif
+
+namespace rl::RL_ISA {
+
+namespace {
+
+// Elements that differ in a dimension where the target has a stride never meet, so those dimensions are split
+// over the threads; the others, along which places may be equal, are walked in order within a piece.
+template <int N> struct Split {
+  int free_count = 0, serial_count = 0;
+  int free[kMaxDims], serial[kMaxDims];
+  int64_t free_total = 1, serial_total = 1;
+
+  explicit Split(const Nest<N>& nest) {
+    for (int d = 0; d < nest.ndim; ++d) {
+      if (nest.strides[d][0] != 0) free[free_count++] = d, free_total *= nest.sizes[d];
+      else serial[serial_count++] = d, serial_total *= nest.sizes[d];
+    }
+  }
+};
+
+// Keeps the offsets within [low, low + span), and their values; without branches, as places are in no order.
+template <class U> int64_t keep_band(const int64_t* offsets, const char* values, int64_t step, int64_t n, int64_t low,
+                                     int64_t span, int64_t* kept, void* kept_values) {
+  U* to = static_cast<U*>(kept_values);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    kept[count] = offsets[i];
+    to[count] = *reinterpret_cast<const U*>(values + i * step);
+    count += static_cast<uint64_t>(offsets[i] - low) < static_cast<uint64_t>(span);
+  }
+  return count;
+}
+
+#ifdef __AVX2__
+#define RL_AVX512 [[gnu::target("avx512f,avx512vl")]]
+// The same for values of four or eight bytes next to each other, eight at a time; n is a multiple of eight.
+template <class U> RL_AVX512 int64_t keep_band_wide(const int64_t* offsets, const char* values, int64_t n, int64_t low,
+                                                    int64_t span, int64_t* kept, void* kept_values) {
+  const __m512i least = _mm512_set1_epi64(low), width = _mm512_set1_epi64(span);
+  const U* from = reinterpret_cast<const U*>(values);
+  U* to = static_cast<U*>(kept_values);
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += 8) {
+    const __m512i at = _mm512_loadu_si512(offsets + i);
+    const __mmask8 inside = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(at, least), width);
+    _mm512_storeu_si512(kept + count, _mm512_maskz_compress_epi64(inside, at));
+    if constexpr (sizeof(U) == 4) {
+      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + count), _mm256_maskz_compress_epi32(inside, v));
+    } else {
+      _mm512_storeu_si512(to + count, _mm512_maskz_compress_epi64(inside, _mm512_loadu_si512(from + i)));
+    }
+    count += __builtin_popcount(inside);
+  }
+  return count;
+}
+#endif
+
+// One long run of places that may be equal: every piece reads all of them and takes those in its band of the target, so
+// that an element sees its values in the same order whatever the number of bands. It pays where the target is larger
+// than a core's nearest cache, so that most of the time goes on waiting for its lines.
+constexpr int64_t kBandedRun = 32768, kBandedBytes = 1 << 16, kMostBands = 8;
+
+void put_in_bands(const Nest<3>& nest, const PlaceSet<1>& set, int64_t item, const PutLoops& loops) {
+  const int64_t* step = nest.strides[0];
+  const int64_t bands = num_threads() < kMostBands ? num_threads() : kMostBands;
+  const int64_t span = (set.index[0].size + bands - 1) / bands * set.index[0].stride;
+#ifdef __AVX2__
+  const bool wide = cpu::has_avx512() && step[1] == item;
+#endif
+  parallel_for(0, bands, 1, [&](int64_t band, int64_t) {
+    int64_t offsets[kChunk], kept[kChunk + 8];
+    alignas(64) char values[(kChunk + 8) * 16];
+    for (int64_t i = 0; i < nest.total; i += kChunk) {
+      const int64_t n = nest.total - i < kChunk ? nest.total - i : kChunk;
+      char* const from[1] = {nest.data[2] + i * step[2]};
+      set.resolve(from, step + 2, n, offsets);
+      const char* value = nest.data[1] + i * step[1];
+      const int64_t low = band * span;
+      int64_t count = 0;
+      visit_size(item, [&](auto u) {
+        using U = decltype(u);
+#ifdef __AVX2__
+        if constexpr (sizeof(U) == 4 || sizeof(U) == 8) {
+          if (wide && n % 8 == 0) {
+            count = keep_band_wide<U>(offsets, value, n, low, span, kept, values);
+            return;
+          }
+        }
+#endif
+        count = keep_band<U>(offsets, value, step[1], n, low, span, kept, values);
+      });
+      loops.each(nest.data[0], 0, values, item, kept, count);
+    }
+  });
+}
+
+// Rows that go to rows of the target, at places that may be equal: in bands of the target's rows, as above.
+constexpr int64_t kRowsInBands = 16384, kFewRows = 64, kRowsAhead = 8;
+
+void put_rows(const Nest<3>& nest, const PlaceSet<1>& set, const PutLoops& loops) {
+  const int64_t *step = nest.strides[0], *next = nest.strides[1], rows = nest.sizes[1];
+  const Index& index = set.index[0];
+  const bool divided = nest.total > kRowsInBands && index.checked && index.stride > 0 && !in_parallel();
+  const int64_t bands = divided ? (num_threads() < kMostBands ? num_threads() : kMostBands) : 1;
+  const int64_t span = (index.size + bands - 1) / bands * index.stride;
+  auto run = [&](int64_t band, int64_t) {
+    int64_t offsets[kChunk], kept[kChunk + kRowsAhead];
+    for (int64_t i = 0; i < rows; i += kChunk) {
+      const int64_t n = rows - i < kChunk ? rows - i : kChunk, low = band * span;
+      char* const from[1] = {nest.data[2] + i * next[2]};
+      set.resolve(from, next + 2, n, offsets);
+      int64_t count = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        kept[count] = j;
+        count += bands == 1 || static_cast<uint64_t>(offsets[j] - low) < static_cast<uint64_t>(span);
+      }
+      if (count == 0) continue;
+      for (int64_t j = 0; j < kRowsAhead; ++j) kept[count + j] = kept[count - 1];
+      for (int64_t j = 0; j < count; ++j) {
+        __builtin_prefetch(nest.data[0] + offsets[kept[j + kRowsAhead]], 1);
+        loops.row(nest.data[0] + offsets[kept[j]], step[0], nest.data[1] + (i + kept[j]) * next[1], step[1],
+                  nest.sizes[0]);
+      }
+    }
+  };
+  if (bands == 1) run(0, 1);
+  else parallel_for(0, bands, 1, run);
+}
+
+template <int K> void put_at(const View& target, const View& values, const Places& places, const PutLoops& loops) {
+  const View* views[2 + K] = {&target, &values};
+  for (int k = 0; k < K; ++k) views[2 + k] = &places.indices[k];
+  constexpr int N = 2 + K;
+  Nest<N> nest(views, Order::Repeated);
+  PlaceSet<K> set(places, itemsize(target.dtype));
+  Split<N> split(nest);
+  const int64_t* step = nest.strides[0];
+  bool row = true;
+  for (int k = 0; k < K; ++k) row &= step[2 + k] == 0;
+  row &= step[0] != 0;  // along a serial run equal places must be combined one by one, which a vector would not do
+
+  if constexpr (K == 1) {
+    const Index& index = set.index[0];
+    const bool one_run = nest.ndim == 1 && step[0] == 0 && index.checked && index.stride > 0;
+    const bool large = nest.total > kBandedRun && index.size * index.stride > kBandedBytes;
+    if (one_run && large && num_threads() > 1 && !in_parallel())
+      return put_in_bands(nest, set, itemsize(target.dtype), loops);
+    if (row && nest.ndim == 2 && nest.strides[1][0] == 0 && nest.sizes[1] >= kFewRows)
+      return put_rows(nest, set, loops);
+  }
+
+  // Short rows whose places differ within the row only: as many as a chunk holds go as one run, since values and
+  // indices of one row continue those of the row before.
+  bool continues = split.free_count > 0 && split.serial_count == 1 && step[0] == 0 && nest.sizes[0] <= kChunk / 4;
+  if (continues) {
+    const int64_t* next = nest.strides[split.free[0]];
+    for (int k = 1; k < N; ++k) continues &= next[k] == nest.sizes[0] * step[k];
+  }
+  auto run_rows = [&](char* const* at, int64_t rows) {
+    const int64_t n = nest.sizes[0], next = nest.strides[split.free[0]][0];
+    int64_t offsets[kChunk];
+    char* from[K];
+    for (int64_t r = 0, m; r < rows; r += m) {
+      m = kChunk / n < rows - r ? kChunk / n : rows - r;
+      for (int k = 0; k < K; ++k) from[k] = at[2 + k] + r * n * step[2 + k];
+      set.resolve(from, step + 2, m * n, offsets);
+      for (int64_t i = 1; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) offsets[i * n + j] += i * next;
+      loops.each(at[0] + r * next, 0, at[1] + r * n * step[1], step[1], offsets, m * n);
+    }
+  };
+  auto run = [&](char* const* at, int64_t n) {
+    if (row) return loops.row(at[0] + set.resolve_one(at + 2), step[0], at[1], step[1], n);
+    int64_t offsets[kChunk];
+    char* from[K];
+    for (int64_t i = 0; i < n; i += kChunk) {
+      int64_t m = n - i < kChunk ? n - i : kChunk;
+      for (int k = 0; k < K; ++k) from[k] = at[2 + k] + i * step[2 + k];
+      set.resolve(from, step + 2, m, offsets);
+      loops.each(at[0] + i * step[0], step[0], at[1] + i * step[1], step[1], offsets, m);
+    }
+  };
+
+  // Walks all serial dimensions from the given pointers, `n` elements of the innermost dimension at a time.
+  bool inner_free = step[0] != 0;
+  auto walk = [&](char* const* start, int64_t n) {
+    char* at[N];
+    for (int k = 0; k < N; ++k) at[k] = start[k];
+    int64_t index[kMaxDims] = {};
+    int first = inner_free ? 0 : 1;  // the innermost dimension is the run itself when serial
+    for (;;) {
+      run(at, n);
+      int s = first;
+      for (; s < split.serial_count; ++s) {
+        int d = split.serial[s];
+        for (int k = 0; k < N; ++k) at[k] += nest.strides[d][k];
+        if (++index[s] < nest.sizes[d]) break;
+        for (int k = 0; k < N; ++k) at[k] -= nest.sizes[d] * nest.strides[d][k];
+        index[s] = 0;
+      }
+      if (s == split.serial_count) return;
+    }
+  };
+
+  auto piece = [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      char* at[N];
+      for (int k = 0; k < N; ++k) at[k] = nest.data[k];
+      int64_t rest = begin, n = inner_free ? 0 : nest.sizes[0];
+      for (int f = 0; f < split.free_count; ++f) {
+        int d = split.free[f];
+        int64_t i = rest % nest.sizes[d];
+        rest /= nest.sizes[d];
+        for (int k = 0; k < N; ++k) at[k] += i * nest.strides[d][k];
+        if (f == 0 && continues) {
+          n = nest.sizes[d] - i < end - begin ? nest.sizes[d] - i : end - begin;
+          continue;
+        }
+        if (f == 0 && inner_free) n = nest.sizes[d] - i < end - begin ? nest.sizes[d] - i : end - begin;
+      }
+      if (continues) run_rows(at, n);
+      else walk(at, n);
+      begin += inner_free || continues ? n : 1;
+    }
+  };
+  // Every target element sees its values in the same order however the free dimensions are cut.
+  int64_t grain = 8192 / split.serial_total + 1;
+  int64_t share = split.free_total / (4 * num_threads()) + 1;
+  if (share > grain) grain = share;
+  if (inner_free && grain < 128) grain = 128;  // neighbours share cache lines
+  const int64_t few = inner_free ? 2 : 4;      // pieces of one size, in multiples that few threads share evenly
+  const int64_t pieces = ((split.free_total + grain - 1) / grain + few - 1) / few * few;
+  grain = (split.free_total + pieces - 1) / pieces;
+  if (nest.total <= 32768 || split.free_total <= grain) return piece(0, split.free_total);
+  parallel_for(0, split.free_total, grain, piece);
+}
+
+}  // namespace
+
+void put(const View& target, const View& values, const Places& places, Combine combine) {
+  if (values.numel() == 0) return;
+  PutLoops loops = put_loops(target.dtype, combine);
+  if (places.count == 1) return put_at<1>(target, values, places, loops);
+  if (places.count == 2) return put_at<2>(target, values, places, loops);
+  Folded folded(places, itemsize(target.dtype));
+  put_at<1>(target, values, folded.places(), loops);
+}
+
+}  // namespace rl::RL_ISA
