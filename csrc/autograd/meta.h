@@ -91,7 +91,7 @@ struct EngineOps {
   Tensor (*reshape)(const Tensor&, IntSpan sizes);
   Tensor (*conj)(const Tensor&);
   Tensor (*neg)(const Tensor&);
-  Tensor (*resolved)(const Tensor&);  // in plain memory (ops/lazy_view.h)
+  Tensor (*resolved)(const Tensor&);  // in plain memory (ops/elementwise/lazy_view.h)
 };
 extern EngineOps g_engine_ops;
 

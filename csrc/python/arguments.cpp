@@ -4,7 +4,7 @@
 
 #include "autograd/grad_mode.h"
 #include "base/float8.h"
-#include "ops/lazy_view.h"
+#include "ops/elementwise/lazy_view.h"
 #include "python/bridge.h"
 #include "python/errors.h"
 

@@ -4,7 +4,7 @@
 
 #include "autograd/meta.h"
 #include "autograd/record.h"
-#include "ops/cast.h"
+#include "ops/copy/cast.h"
 #include "python/errors.h"
 #include "tensor/promote.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include "ops/lazy_view.h"
+#include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/errors.h"

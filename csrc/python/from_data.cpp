@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "ops/lazy_view.h"
+#include "ops/elementwise/lazy_view.h"
+#include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/pointwise.h"
 #include "ops/registry.h"
 #include "python/bridge.h"
 #include "python/storage_type.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "autograd/profile.h"
-#include "ops/fused.h"
-#include "ops/pointwise.h"
+#include "ops/elementwise/fused.h"
+#include "ops/elementwise/pointwise.h"
 #include "python/arguments.h"
 #include "python/dispatch.h"
 #include "python/errors.h"

@@ -1,4 +1,4 @@
-// Pointwise expressions that run as one op (ops/fused.h), as Python objects.
+// Pointwise expressions that run as one op (ops/elementwise/fused.h), as Python objects.
 #pragma once
 #include <Python.h>
 

@@ -2,9 +2,9 @@
 
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
-#include "ops/gather.h"
-#include "ops/lazy_view.h"
-#include "ops/number.h"
+#include "ops/elementwise/lazy_view.h"
+#include "ops/elementwise/scalar_cast.h"
+#include "ops/index/gather.h"
 #include "ops/ops.h"
 #include "python/arguments.h"
 #include "python/bridge.h"

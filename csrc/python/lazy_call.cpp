@@ -1,7 +1,7 @@
 #include "python/lazy_call.h"
 
 #include "autograd/meta.h"
-#include "ops/lazy_view.h"
+#include "ops/elementwise/lazy_view.h"
 
 namespace rl {
 

@@ -11,7 +11,7 @@
 #include "backend/precision.h"
 #include "base/interrupt.h"
 #include "base/parallel.h"
-#include "ops/lazy_view.h"
+#include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "python/dispatch.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "autograd/profile.h"
-#include "ops/elementwise.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/ops.h"
 #include "python/bridge.h"
 #include "python/errors.h"
@@ -12,7 +12,7 @@
 #include "python/override.h"
 
 namespace rl::ops {
-Tensor divide(const Value& a, const Value& b);  // the operator: ops/arithmetic.cpp
+Tensor divide(const Value& a, const Value& b);  // the operator: ops/elementwise/arithmetic.cpp
 }
 
 namespace rl {

@@ -2,9 +2,9 @@
 #include "python/storage_type.h"
 
 #include "backend/backend.h"
+#include "ops/copy/uninitialized.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
-#include "ops/uninitialized.h"
 #include "python/errors.h"
 
 namespace rl {

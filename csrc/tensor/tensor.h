@@ -45,7 +45,7 @@ struct TensorObject {
   bool contiguous : 1;
   bool inference : 1;
   bool wrapped_number : 1;  // a Python number in tensor's clothes: yields to tensors in type promotion
-  bool conj : 1;            // its values are the conjugates of what lies in memory (ops/lazy_view.h)
+  bool conj : 1;            // its values are the conjugates of what lies in memory (ops/elementwise/lazy_view.h)
   bool neg : 1;             // ... the negatives
   ViewOrigin view_origin;
   Device device;
@@ -139,7 +139,7 @@ Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device 
 Tensor empty_like(const Tensor& like);
 Tensor empty_like(const Tensor& like, DType dtype);
 
-// Another tensor on the same memory, without history: shares storage and version counter. See ops/view.h for the
+// Another tensor on the same memory, without history: shares storage and version counter. See ops/shape/view.h for the
 // differentiable views.
 Tensor alias(const Tensor& t, IntSpan sizes, IntSpan strides, int64_t offset);
 Tensor alias(const Tensor& t);

@@ -1,0 +1,332 @@
+// New tensors: filled, counted, like others.
+#include <cmath>
+
+#include "backend/backend.h"
+#include "ops/copy/factory.h"
+#include "ops/copy/uninitialized.h"
+#include "ops/elementwise/scalar_cast.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+#include "python/bridge.h"
+#include "python/op_object.h"
+#include "tensor/default_device.h"
+
+namespace rl::ops {
+
+namespace {
+
+// What every factory takes beside its own arguments.
+using OptDType = std::optional<DType>;
+using OptLayout = std::optional<Layout>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+using OptFormat = std::optional<MemoryFormat>;
+constexpr uint32_t kLike = kFactory | kNoOut;
+
+// Complex numbers of half precision are made by name only.
+DType dtype_of_number(const Scalar& s) {
+  const DType real = default_dtype();
+  return s.dtype(s.is_complex() && is_half(real) ? DType::Float32 : real);
+}
+
+Tensor finish(Tensor t, const OptBool& requires_grad) {
+  return with_grad_flag(std::move(t), requires_grad.value_or(false));
+}
+
+Tensor full_op(const Ints& size, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+               OptBool requires_grad) {
+  check_factory(layout, device);
+  return finish(full(size, value, dtype.value_or(dtype_of_number(value)), device_or_default(device)), requires_grad);
+}
+
+Tensor scalar_tensor(const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+                     OptBool requires_grad) {
+  check_factory(layout, device);
+  return finish(full({}, value, dtype.value_or(default_dtype()), device_or_default(device)), requires_grad);
+}
+
+// Memory for a tensor like another one.
+Tensor room_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptFormat format) {
+  check_factory(layout, device);
+  return empty_strided(like.sizes(), strides_for(like, format.value_or(MemoryFormat::Preserve)),
+                       dtype.value_or(like.dtype()), device.value_or(like.device()));
+}
+Tensor empty_like_op(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+                     OptBool requires_grad, OptFormat format) {
+  if (is_sparse(layout))
+    return sparse_zeros("empty_like", like.sizes(), *layout, dtype.value_or(like.dtype()),
+                        requires_grad.value_or(false));
+  return finish(known(room_like(like, dtype, layout, device, format)), requires_grad);
+}
+Tensor full_like(const Tensor& like, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+                 OptBool requires_grad, OptFormat format) {
+  Tensor t = room_like(like, dtype, layout, device, format);
+  fill_raw(t, value);
+  return finish(t, requires_grad);
+}
+Tensor zeros_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin,
+                  OptBool requires_grad, OptFormat format) {
+  if (is_sparse(layout))
+    return sparse_zeros("zeros_like", like.sizes(), *layout, dtype.value_or(like.dtype()),
+                        requires_grad.value_or(false));
+  return full_like(like, Scalar(0), dtype, layout, device, pin, requires_grad, format);
+}
+Tensor ones_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin,
+                 OptBool requires_grad, OptFormat format) {
+  return full_like(like, Scalar(1), dtype, layout, device, pin, requires_grad, format);
+}
+
+Tensor empty_strided_op(const Ints& size, const Ints& stride, OptDType dtype, OptLayout layout, OptDevice device,
+                        OptBool, OptBool requires_grad) {
+  check_factory(layout, device);
+  CHECK(size.size() == stride.size(), Runtime, "empty_strided: dimensionality of sizes (", size.size(),
+        ") must match dimensionality of strides (", stride.size(), ")");
+  for (int64_t s : stride)
+    CHECK(s >= 0, Runtime, "empty_strided: negative strides are not supported, got ", to_text(stride));
+  return finish(known(empty_strided(size, stride, dtype.value_or(default_dtype()), device_or_default(device))),
+                requires_grad);
+}
+Tensor empty_permuted(const Ints& size, const Ints& layout_order, OptDType dtype, OptLayout layout, OptDevice device,
+                      OptBool, OptBool requires_grad) {
+  check_factory(layout, device);
+  int64_t n = size.size(), step = 1;
+  CHECK(layout_order.size() == n, Runtime,
+        "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = ", n,
+        " is not equal to len(physical_layout) = ", layout_order.size());
+  Ints strides(n);
+  uint64_t seen = 0;
+  for (int64_t i = n - 1; i >= 0; --i) {
+    int64_t d = layout_order[i];
+    CHECK(d >= 0 && d < n, Runtime, "Dimension out of range (expected to be between 0 and ", n - 1, ", but got ", d,
+          " at index ", i, "). NB: negative dims not currently supported; file an issue if you want it.");
+    CHECK(!(seen >> d & 1), Runtime, "Duplicate dim not allowed");
+    seen |= uint64_t{1} << d;
+    strides[d] = step;
+    step = checked_mul(step, std::max<int64_t>(size[d], 1));
+  }
+  return finish(known(empty_strided(size, strides, dtype.value_or(default_dtype()), device_or_default(device))),
+                requires_grad);
+}
+
+// x.new_*: type and device of x
+Tensor new_empty(const Tensor& like, const Ints& size, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+                 OptBool requires_grad) {
+  if (is_sparse(layout))
+    return sparse_zeros("new_empty", size, *layout, dtype.value_or(like.dtype()), requires_grad.value_or(false));
+  check_factory(layout, device);
+  return finish(known(empty(size, dtype.value_or(like.dtype()), device.value_or(like.device()))), requires_grad);
+}
+Tensor new_full(const Tensor& like, const Ints& size, const Scalar& value, OptDType dtype, OptLayout layout,
+                OptDevice device, OptBool, OptBool requires_grad) {
+  check_factory(layout, device);
+  return finish(full(size, value, dtype.value_or(like.dtype()), device.value_or(like.device())), requires_grad);
+}
+Tensor new_zeros(const Tensor& like, const Ints& size, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+                 OptBool requires_grad) {
+  if (is_sparse(layout))
+    return sparse_zeros("new_zeros", size, *layout, dtype.value_or(like.dtype()), requires_grad.value_or(false));
+  check_factory(layout, device);
+  return finish(zeros(size, dtype.value_or(like.dtype()), device.value_or(like.device())), requires_grad);
+}
+Tensor new_ones(const Tensor& like, const Ints& size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin,
+                OptBool requires_grad) {
+  return new_full(like, size, Scalar(1), dtype, layout, device, pin, requires_grad);
+}
+Tensor new_empty_strided(const Tensor& like, const Ints& size, const Ints& stride, OptDType dtype, OptLayout layout,
+                         OptDevice device, OptBool pin, OptBool requires_grad) {
+  return empty_strided_op(size, stride, dtype.value_or(like.dtype()), layout, device.value_or(like.device()), pin,
+                          requires_grad);
+}
+Tensor new_tensor(const Tensor& like, Object data, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+                  OptBool requires_grad) {
+  check_factory(layout, device);
+  return finish(tensor_from_data(data.p, dtype.value_or(like.dtype()), device.value_or(like.device())), requires_grad);
+}
+
+// A result for `out`, if there is one: then its type is the one to compute in.
+OptDType wanted_type(const OptDType& dtype, const OptTensor& out) {
+  if (!out.defined()) return dtype;
+  CHECK(!dtype || *dtype == out.dtype(), Runtime, "dtype ", dtype ? info(*dtype).name : "",
+        " does not match dtype of out parameter (", info(out.dtype()).name, ")");
+  return out.dtype();
+}
+NewObject deliver(const char* name, Tensor y, const OptTensor& out, const OptBool& requires_grad) {
+  if (!out.defined()) return {finish(std::move(y), requires_grad).release()};
+  if (out.numel() == y.numel()) y = reshape(y, Ints(out.sizes()));  // in the order of its elements, whatever its shape
+  y = finish(std::move(y), requires_grad);
+  return {write_result(name, out.object(), y.object(), false)};
+}
+
+// arange: start, start + step, ... before end
+NewObject arange(const char* name, const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out,
+                 OptDType given, OptLayout layout, OptDevice device, OptBool requires_grad, bool with_end) {
+  check_factory(layout, device);
+  OptDType dtype = wanted_type(given, out);
+  bool integers = start.is_integral() && end.is_integral() && step.is_integral();
+  DType d = dtype.value_or(integers && !with_end ? DType::Int64 : default_dtype());
+  CHECK(d != DType::Bool && !is_complex(d), NotImplemented, "\"", name, "_cpu\" not implemented for '", info(d).legacy,
+        "'");
+  for (const Scalar* s : {&start, &end, &step}) {
+    if (!with_end) check_holds(*s, DType::Float64);
+    if (is_half(d)) check_computes(*s, d);
+    if (is_integral(d) && (with_end || std::isfinite(s->to_double()) || s == &step)) check_holds(*s, DType::Int64);
+    integers = integers && !s->above_int64();
+  }
+  double a = start.to_double(), b = end.to_double(), s = step.to_double();
+  CHECK(s != 0, Runtime, "step must be nonzero");
+  CHECK(std::isfinite(a) && std::isfinite(b), Runtime, "unsupported range: ", a, " -> ", b);
+  double count;
+  if ((integers || d == DType::Int64) && !with_end) {  // exactly, also beyond 2^53
+    __int128 first = start.to_int(), last = end.to_int(), each = step.to_int();
+    CHECK(each != 0, Value, "step must be nonzero");
+    CHECK((each > 0 && last >= first) || (each < 0 && last <= first), Runtime,
+          "upper bound and lower bound inconsistent with step sign");
+    count = static_cast<double>((last - first + each - (each > 0 ? 1 : -1)) / each);
+  } else {
+    CHECK((s > 0 && b >= a) || (s < 0 && b <= a), Runtime, "upper bound and lower bound inconsistent with step sign");
+    count = with_end ? std::floor((b - a) / s) + 1 : std::ceil((b - a) / s);
+  }
+  CHECK(count >= 0 && count <= 9.2e18, Runtime, "invalid size, possible overflow?");
+  // The old `range` multiplies a whole number by the step, each on its own; see Note [Blocks of a range].
+  const bool counted = with_end && !is_integral(d);
+  Tensor y = empty({static_cast<int64_t>(count)}, counted ? DType::Float64 : d, device_or_default(device));
+  if (y.numel() && !y.device().is_meta())
+    g_cpu->copy->range(y.view(), counted ? 0 : a, counted ? 1 : s, start.to_int(), step.to_int());
+  if (counted) y = cast(add(mul(y, step), start), d);
+  return deliver(name, y, out, requires_grad);
+}
+NewObject arange_end(const Scalar& end, const OptTensor& out, OptDType t, OptLayout l, OptDevice d, OptBool,
+                     OptBool g) {
+  return arange("arange", Scalar(0), end, Scalar(1), out, t, l, d, g, false);
+}
+NewObject arange_from(const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out, OptDType t,
+                      OptLayout l, OptDevice d, OptBool, OptBool g) {
+  return arange("arange", start, end, step, out, t, l, d, g, false);
+}
+NewObject range(const Scalar& start, const Scalar& end, const Scalar& step, const OptTensor& out, OptDType t,
+                OptLayout l, OptDevice d, OptBool, OptBool g) {
+  if (PyErr_WarnEx(PyExc_UserWarning,
+                   "torch.range is deprecated and will be removed in a future release because its behavior is "
+                   "inconsistent with Python's range "
+                   "builtin. Instead, use torch.arange, which produces values in [start, end).",
+                   1) < 0)
+    python_error();
+  return arange("range", start, end, step, out, t, l, d, g, true);
+}
+
+// linspace, logspace: from start to end in equal steps, and base to the power of that
+NewObject spaced(const char* name, const Value& start, const Value& end, int64_t steps,
+                 const std::complex<double>* base, const OptTensor& out, OptDType given, OptLayout layout,
+                 OptDevice device, OptBool requires_grad) {
+  check_factory(layout, device);
+  auto number = [&](const Value& v) {
+    CHECK(!v.is_tensor() || v.tensor.dim() == 0, Runtime, name,
+          " only supports 0-dimensional start and end tensors, but got one with ", v.is_tensor() ? v.tensor.dim() : 0,
+          " dimension(s).");
+    return v.is_tensor() ? item(v.tensor) : v.number;
+  };
+  Scalar a = number(start), b = number(end);
+  OptDType dtype = wanted_type(given, out);
+  CHECK(steps >= 0, Runtime, "number of steps must be non-negative, got ", steps);
+  bool complex_ends = a.is_complex() || b.is_complex();
+  CHECK(!dtype || is_complex(*dtype) || !complex_ends, Runtime, "torch.", name, "(): inferred dtype ",
+        info(to_complex(default_dtype())).name, " can't be safely cast to passed dtype ",
+        dtype ? info(*dtype).name : "");
+  DType d = dtype.value_or(complex_ends ? to_complex(default_dtype()) : default_dtype());
+  CHECK(d != DType::Bool, NotImplemented, "\"", name, "_cpu\" not implemented for 'Bool'");
+  check_holds(a, d);
+  check_holds(b, d);
+  if (is_integral(d)) a = Scalar(a.to_int()), b = Scalar(b.to_int());
+  Tensor y = empty({steps}, d, device_or_default(device));
+  if (y.numel() && !y.device().is_meta()) g_cpu->copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);
+  return deliver(name, y, out, requires_grad);
+}
+NewObject linspace(const Value& start, const Value& end, int64_t steps, const OptTensor& out, OptDType t, OptLayout l,
+                   OptDevice d, OptBool, OptBool g) {
+  return spaced("linspace", start, end, steps, nullptr, out, t, l, d, g);
+}
+NewObject logspace(const Value& start, const Value& end, int64_t steps, double base, const OptTensor& out, OptDType t,
+                   OptLayout l, OptDevice d, OptBool, OptBool g) {
+  std::complex<double> b = base;
+  return spaced("logspace", start, end, steps, &b, out, t, l, d, g);
+}
+
+// eye: ones on the diagonal
+Tensor eye(int64_t n, std::optional<int64_t> m, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
+           OptBool requires_grad) {
+  check_factory(layout, device);
+  int64_t columns = m.value_or(n);
+  CHECK(n >= 0, Runtime, "n must be greater or equal to 0, got ", n);
+  CHECK(columns >= 0, Runtime, "m must be greater or equal to 0, got ", columns);
+  Tensor y = zeros({n, columns}, dtype.value_or(default_dtype()), device_or_default(device));
+  if (y.numel()) fill_raw(alias(y, {std::min(n, columns)}, {columns + 1}, 0), Scalar(1));
+  return finish(y, requires_grad);
+}
+
+// tril_indices, triu_indices: rows and columns of a triangle
+Tensor triangle_indices(const char* name, int64_t row, int64_t col, int64_t offset, bool upper, OptDType dtype,
+                        OptLayout layout, OptDevice device) {
+  check_factory(layout, device);
+  CHECK(row >= 0, Runtime, "row must be non-negative, got ", row);
+  CHECK(col >= 0, Runtime, "col must be non-negative, got ", col);
+  DType d = dtype.value_or(DType::Int64);
+  CHECK(d == DType::Int64 || d == DType::Int32, NotImplemented, "\"", name, "\" not implemented for '", info(d).legacy,
+        "'");
+  Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device_or_default(device));
+  if (y.numel() && !y.device().is_meta()) g_cpu->index->triangle_indices(y.view(), row, col, offset, upper);
+  return y;
+}
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device,
+                    OptBool, OptBool) {
+  return triangle_indices("tril_indices", row, col, offset, false, dtype, layout, device);
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device,
+                    OptBool, OptBool) {
+  return triangle_indices("triu_indices", row, col, offset, true, dtype, layout, device);
+}
+
+}  // namespace
+
+#define OPTIONS "*, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
+#define WITH_OUT "*, out=None, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
+static const Register registered([](Ops& ops) {
+  const uint32_t fresh = kMethod | kNoFunction | kLike | kAnyType;
+  ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory | kAnyType, "A tensor of one number.");
+  ops.def("scalar_tensor", scalar_tensor, "s, " OPTIONS, kLike | kAnyType, "A 0-dim tensor of a number.");
+  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
+          "An uninitialised tensor like another one.");
+  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
+          "A tensor of zeros like another one.");
+  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
+          "A tensor of ones like another one.");
+  ops.def("full_like", full_like, "input, fill_value, " OPTIONS ", memory_format=None", kLike | kAnyType,
+          "A tensor of one number like another one.");
+  ops.def("empty_strided", empty_strided_op, "size, stride, " OPTIONS, kLike | kAnyType,
+          "An uninitialised tensor with given strides.");
+  ops.def("empty_permuted", empty_permuted, "size, physical_layout, " OPTIONS, kLike | kAnyType,
+          "An uninitialised tensor with its dimensions in a given order in memory.");
+  ops.def("new_empty", new_empty, "input, size..., " OPTIONS, fresh, "An uninitialised tensor of this one's type.");
+  ops.def("new_empty_strided", new_empty_strided, "input, size, stride, " OPTIONS, fresh,
+          "An uninitialised tensor of this one's type with given strides.");
+  ops.def("new_full", new_full, "input, size, fill_value, " OPTIONS, fresh,
+          "A tensor of one number, of this one's type.");
+  ops.def("new_zeros", new_zeros, "input, size..., " OPTIONS, fresh, "A tensor of zeros, of this one's type.");
+  ops.def("new_ones", new_ones, "input, size..., " OPTIONS, fresh, "A tensor of ones, of this one's type.");
+  ops.def("new_tensor", new_tensor, "input, data, " OPTIONS, fresh,
+          "A new tensor with the numbers of data, of this one's type.");
+  ops.def("arange", arange_end, "end, " WITH_OUT, kLike, "The numbers from start, every step, before end.");
+  ops.def("arange", arange_from, "start, end, step=1, " WITH_OUT, kLike);
+  ops.def("range", range, "start, end, step=1, " WITH_OUT, kLike,
+          "The numbers from start to end, both included (deprecated).");
+  ops.def("linspace", linspace, "start, end, steps, " WITH_OUT, kLike,
+          "Numbers from start to end in equal steps, both included.");
+  ops.def("logspace", logspace, "start, end, steps, base=10.0, " WITH_OUT, kLike,
+          "Powers of base, the exponents from start to end in equal steps.");
+  ops.def("eye", eye, "n, m=None, " OPTIONS, kFactory, "A matrix with ones on its diagonal.");
+  ops.def("tril_indices", tril_indices, "row, col, offset=0, " OPTIONS, kLike,
+          "Rows and columns of the elements on and below a diagonal.");
+  ops.def("triu_indices", triu_indices, "row, col, offset=0, " OPTIONS, kLike,
+          "Rows and columns of the elements on and above a diagonal.");
+});
+
+}  // namespace rl::ops

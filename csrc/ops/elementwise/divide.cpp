@@ -1,0 +1,104 @@
+#include "autograd/grad_mode.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/ops.h"
+
+namespace rl::ops {
+
+// div with rounding: y = floor(a / b) or trunc(a / b)        flat: da = db = 0
+struct DivModeBackward : Node {
+  static constexpr const char* kName = "DivBackward1";
+  static constexpr bool kStacks = true;
+  Grads backward(const Grads& dy) {
+    return {needs(0) ? zeros_like(dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
+  }
+};
+// Half types divided by a number: computed in float from end to end, since cutting the fraction makes the rounding of
+// the number, or of the quotient, a whole unit.
+static Tensor quotient(Pointwise op, const char* name, const Value& a, const Value& b) {
+  if (a.is_tensor() && !b.is_tensor() && !b.number.is_complex() && is_half(a.tensor.dtype())) {
+    NoGrad raw;
+    return cast(binary(name, op, cast(a.tensor, DType::Float32), b, {.cost = 8}), a.tensor.dtype());
+  }
+  return binary(name, op, a, b, {.cost = 8});
+}
+static Tensor divide_rounded(Pointwise op, const char* name, const Value& a, const Value& b) {
+  return record<DivModeBackward>(quotient(op, name, a, b), {a, b});
+}
+Tensor div_mode(const Value& a, const Value& b, const std::optional<std::string>& rounding_mode) {
+  if (!rounding_mode) return div(a, b);
+  if (*rounding_mode == "floor") return divide_rounded(Pointwise::FloorDiv, "div_floor", a, b);
+  CHECK(*rounding_mode == "trunc", Runtime,
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *rounding_mode, "'");
+  return divide_rounded(Pointwise::TruncDiv, "div_trunc", a, b);
+}
+Tensor floor_divide(const Value& a, const Value& b) {
+  return record_not_differentiable("floor_divide", quotient(Pointwise::FloorDiv, "floor_divide", a, b), {a, b});
+}
+static Tensor rfloordiv(const Tensor& b, const Value& a) { return floor_divide(a, b); }
+
+// remainder: y = a - b floor(a / b)        da = dy, db = -dy floor(a / b)
+struct RemainderBackward : PairNode {
+  static constexpr const char* kName = "RemainderBackward0";
+  Grads backward(const Grads& dy) {
+    return {dy[0], needs(1) ? neg(mul(dy[0], div_mode(a(), b(), "floor"))) : Tensor()};
+  }
+};
+Tensor remainder(const Value& a, const Value& b) {
+  Tensor y = binary("remainder", Pointwise::Remainder, a, b, {.cost = 8});
+  return record<RemainderBackward>(y, {a, b}, [&](auto& n) {
+    if (!n.needs(1)) return;
+    n.self = save(a);
+    n.other = save(b);
+  });
+}
+static Tensor rmod(const Tensor& b, const Value& a) { return remainder(a, b); }
+
+// fmod: y = a - b trunc(a / b)        da = dy, db = -dy trunc(a / b)
+struct FmodBackward : PairNode {
+  static constexpr const char* kName = "FmodBackward0";
+  Grads backward(const Grads& dy) {
+    return {dy[0], needs(1) ? neg(mul(dy[0], div_mode(a(), b(), "trunc"))) : Tensor()};
+  }
+};
+Tensor fmod(const Value& a, const Value& b) {
+  Tensor y = binary("fmod", Pointwise::Fmod, a, b, {.cost = 8});
+  return record<FmodBackward>(y, {a, b}, [&](auto& n) {
+    if (!n.needs(1)) return;
+    n.self = save(a);
+    n.other = save(b);
+  });
+}
+
+static Tensor rsub(const Tensor& a, const Value& b, const Scalar& alpha) { return sub(b, a, alpha); }
+
+static Tensor div_rounded(const Tensor& a, const Value& b, const std::optional<std::string>& mode) {
+  return div_mode(a, b, mode);
+}
+
+static Tensor as_tensor(const Scalar& a) {
+  DType type = a.is_complex() ? to_complex(default_dtype()) : a.is_integral() ? DType::Int64 : default_dtype();
+  return full({}, a, type, Device());
+}
+static Tensor divide_numbers(const Scalar& a, const Scalar& b) { return div(as_tensor(a), b); }
+static Tensor floor_divide_numbers(const Scalar& a, const Scalar& b) { return floor_divide(as_tensor(a), b); }
+
+static const Register registered([](Ops& ops) {
+  ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
+  ops.alias("divide", "div");
+  ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
+  ops.def("true_divide", number_first<div>, "input, other");
+  ops.def("true_divide", divide_numbers, "input, other", kNoOut);
+  ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
+  ops.def("floor_divide", number_first<floor_divide>, "input, other");
+  ops.def("floor_divide", floor_divide_numbers, "input, other", kNoOut);
+  ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
+  ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
+          "The remainder of division, with the sign of other (Python's %).");
+  ops.def("remainder", number_first<remainder>, "input, other");
+  ops.def("__rmod_op__", rmod, "input, other", kMethod | kNoFunction);
+  ops.def("fmod", tensor_first<fmod>, "input, other", kUnary,
+          "The remainder of division, with the sign of input (C's %).");
+  ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut, "other - alpha * input.");
+});
+
+}  // namespace rl::ops

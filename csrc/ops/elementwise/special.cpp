@@ -1,0 +1,278 @@
+#include "ops/elementwise/elementwise.h"
+#include "ops/ops.h"
+
+namespace rl::ops {
+
+static constexpr double kSqrtPi = 1.77245385090551602730, kSqrtHalf = 0.70710678118654752440;
+static Tensor special_i1(const Tensor& x);
+static Tensor special_i0e(const Tensor& x);
+static Tensor special_i1e(const Tensor& x);
+
+// erf        dx = dy 2 / sqrt(pi) e^-x^2
+struct ErfBackward : SelfNode {
+  static constexpr const char* kName = "ErfBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(neg(square(x()))), 2 / kSqrtPi))}; }
+};
+Tensor erf(const Tensor& x) { return from_self<ErfBackward>(unary("erf", Pointwise::Erf, x, to_float()), x); }
+
+// erfc: y = 1 - erf x        dx = -dy 2 / sqrt(pi) e^-x^2
+struct ErfcBackward : SelfNode {
+  static constexpr const char* kName = "ErfcBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(neg(square(x()))), -2 / kSqrtPi))}; }
+};
+Tensor erfc(const Tensor& x) { return from_self<ErfcBackward>(unary("erfc", Pointwise::Erfc, x, to_float()), x); }
+
+// erfinv: x = erf y        dx = dy sqrt(pi) / 2 e^y^2
+struct ErfinvBackward : ResultNode {
+  static constexpr const char* kName = "ErfinvBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(square(y())), kSqrtPi / 2))}; }
+};
+static Tensor erfinv(const Tensor& x) {
+  return from_result<ErfinvBackward>(unary("erfinv", Pointwise::Erfinv, x, to_float(64)), x);
+}
+
+// erfcx: y = e^x^2 erfc x        dx = dy (2 x y - 2 / sqrt(pi))
+struct ErfcxBackward : Node {
+  static constexpr const char* kName = "SpecialErfcxBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, result;
+  Grads backward(const Grads& dy) {
+    return {mul(dy[0], sub(mul(mul(self.unpack(*this), result.unpack(*this)), 2), 2 / kSqrtPi))};
+  }
+  FIELDS(self, result)
+};
+static Tensor special_erfcx(const Tensor& x) {
+  Tensor y = unary("erfcx", Pointwise::Erfcx, x, to_float(64));
+  return record<ErfcxBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x);
+    n.result = save_output(n, y);
+  });
+}
+
+// ndtri: the quantile of the normal distribution        dx = dy sqrt(2 pi) e^(y^2 / 2)
+struct NdtriBackward : ResultNode {
+  static constexpr const char* kName = "SpecialNdtriBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(mul(square(y()), 0.5)), 2.50662827463100050242))}; }
+};
+static Tensor special_ndtri(const Tensor& x) {
+  return from_result<NdtriBackward>(unary("ndtri", Pointwise::Ndtri, x, to_float(64)), x);
+}
+
+// log_ndtr: the log of the normal distribution function        dx = dy sqrt(2 / pi) / erfcx(-x / sqrt 2)
+struct LogNdtrBackward : SelfNode {
+  static constexpr const char* kName = "SpecialLogNdtrBackward0";
+  Grads backward(const Grads& dy) {
+    return {mul(div(dy[0], special_erfcx(mul(x(), -kSqrtHalf))), 0.79788456080286535588)};
+  }
+};
+static Tensor special_log_ndtr(const Tensor& x) {
+  return from_self<LogNdtrBackward>(unary("log_ndtr", Pointwise::LogNdtr, x, to_float(64)), x);
+}
+
+// ndtr: the normal distribution function, (1 + erf(x / sqrt 2)) / 2, by erfc in the tails
+static Tensor special_ndtr(const Tensor& x) {
+  Tensor z = mul(x, kSqrtHalf);
+  return mul(erfc(neg(z)), 0.5);
+}
+
+// entr: y = -x log x        dx = -dy (1 + log x)
+struct EntrBackward : SelfNode {
+  static constexpr const char* kName = "SpecialEntrBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], neg(add(log(x()), 1)))}; }
+};
+static Tensor special_entr(const Tensor& x) {
+  return from_self<EntrBackward>(unary("entr", Pointwise::Entr, x, to_float()), x);
+}
+
+// logit: y = log(x / (1 - x)), x first brought into [eps, 1 - eps]        dx = dy / (x (1 - x)) inside, 0 outside
+struct LogitBackward : Node {
+  static constexpr const char* kName = "LogitBackward0";
+  static constexpr bool kStacks = true;
+  Saved self;
+  double eps = -1;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), slope = div(dy[0], mul(x, add(neg(x), 1)));
+    double low = eps < 0 ? 0 : eps, high = 1 - low;
+    return {where(logical_and(ge(x, low), le(x, high)), slope, Scalar(eps < 0 ? __builtin_nan("") : 0.0))};
+  }
+  FIELDS(self, eps)
+};
+static Tensor logit(const Tensor& x, const std::optional<double>& eps) {
+  double bound = eps.value_or(-1);
+  Tensor y = unary("logit", Pointwise::Logit, x, with_numbers(Rule::Float, bound, 0, 0, 8));
+  return record<LogitBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x);
+    n.eps = bound;
+  });
+}
+
+// lgamma: y = log |Gamma(x)|        dx = dy digamma(x)
+struct LgammaBackward : SelfNode {
+  static constexpr const char* kName = "LgammaBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], digamma(x()))}; }
+};
+Tensor lgamma(const Tensor& x) {
+  return from_self<LgammaBackward>(unary("lgamma", Pointwise::Lgamma, x, to_float(64)), x);
+}
+
+// digamma: the slope of lgamma        dx = dy trigamma(x)
+struct DigammaBackward : SelfNode {
+  static constexpr const char* kName = "DigammaBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], polygamma(1, x()))}; }
+};
+Tensor digamma(const Tensor& x) {
+  return from_self<DigammaBackward>(unary("digamma", Pointwise::Digamma, x, to_float(64)), x);
+}
+
+// polygamma: the n-th derivative of digamma        dx = dy polygamma(n + 1, x)
+struct PolygammaBackward : Node {
+  static constexpr const char* kName = "PolygammaBackward0";
+  static constexpr bool kStacks = true;
+  Saved self;
+  int64_t n = 0;
+  Grads backward(const Grads& dy) { return {mul(dy[0], polygamma(n + 1, self.unpack(*this)))}; }
+  FIELDS(n, self)
+};
+Tensor polygamma(int64_t n, const Tensor& x) {
+  CHECK(n >= 0, Runtime, "polygamma(n, x) does not support negative n.");
+  if (n == 0) return digamma(x);
+  PointwiseOptions options = to_float(256);
+  options.params.i0 = n;
+  Tensor y = unary("polygamma", n == 1 ? Pointwise::Trigamma : Pointwise::Polygamma, x, options);
+  return record<PolygammaBackward>(y, {x}, [&](auto& node) {
+    node.self = save(x);
+    node.n = n;
+  });
+}
+static Tensor polygamma_method(const Tensor& x, int64_t n) { return polygamma(n, x); }
+
+// mvlgamma: log of the multivariate gamma function, sum over j of lgamma(x - j/2)        dx = dy sum digamma(x - j/2)
+struct MvlgammaBackward : Node {
+  static constexpr const char* kName = "MvlgammaBackward0";
+  static constexpr bool kStacks = true;
+  Saved self;
+  int64_t p = 1;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), sum = digamma(x);
+    for (int64_t j = 1; j < p; ++j) sum = add(sum, digamma(sub(x, 0.5 * static_cast<double>(j))));
+    return {mul(dy[0], sum)};
+  }
+  FIELDS(p, self)
+};
+static Tensor mvlgamma(const Tensor& x, int64_t p) {
+  CHECK(p >= 1, Runtime, "p has to be greater than or equal to 1");
+  CHECK(p <= 1000000, Runtime, "mvlgamma: p is too large: ", p);
+  Tensor base = is_differentiable(x.dtype()) ? x : cast(x, default_dtype());
+  Tensor y;
+  {
+    NoGrad raw;
+    y = lgamma(base);
+    for (int64_t j = 1; j < p; ++j) y = add(y, lgamma(sub(base, 0.5 * static_cast<double>(j))));
+    y = add(y, 0.25 * static_cast<double>(p) * static_cast<double>(p - 1) * 1.14472988584940017414);  // log pi
+  }
+  return record<MvlgammaBackward>(y, {base}, [&](auto& n) { n.self = save(base), n.p = p; });
+}
+
+// i0: modified Bessel function of order 0        dx = dy i1(x)
+struct I0Backward : SelfNode {
+  static constexpr const char* kName = "I0Backward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], special_i1(x()))}; }
+};
+static Tensor i0(const Tensor& x) { return from_self<I0Backward>(unary("i0", Pointwise::I0, x, to_float(64)), x); }
+
+// i0e: e^-|x| i0(x)        dx = dy (i1e(x) - sgn(x) y)
+struct I0eBackward : Node {
+  static constexpr const char* kName = "SpecialI0EBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, result;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this);
+    return {mul(dy[0], sub(special_i1e(x), mul(sgn(x), result.unpack(*this))))};
+  }
+  FIELDS(self, result)
+};
+static Tensor special_i0e(const Tensor& x) {
+  Tensor y = unary("i0e", Pointwise::I0e, x, to_float(64));
+  return record<I0eBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x);
+    n.result = save_output(n, y);
+  });
+}
+
+// So near 0 that 1 / x may overflow; a slope is there what it is at 0.
+static Tensor is_tiny(const Tensor& x) { return le(abs(detach(x)), Scalar(1e-18)); }
+
+// i1: modified Bessel function of order 1        dx = dy (i0(x) - y / x), dy / 2 at 0
+struct I1Backward : Node {
+  static constexpr const char* kName = "SpecialI1Backward0";
+  static constexpr bool kStacks = true;
+  Saved self, result;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this);
+    Tensor slope = sub(i0(x), div(result.unpack(*this), x));
+    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), slope))};
+  }
+  FIELDS(self, result)
+};
+static Tensor special_i1(const Tensor& x) {
+  Tensor y = unary("i1", Pointwise::I1, x, to_float(64));
+  return record<I1Backward>(y, {x}, [&](auto& n) {
+    n.self = save(x);
+    n.result = save_output(n, y);
+  });
+}
+
+// i1e: e^-|x| i1(x)        dx = dy (i0e(x) - y (sgn(x) + 1 / x)), dy / 2 at 0
+struct I1eBackward : Node {
+  static constexpr const char* kName = "SpecialI1EBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, result;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this);
+    Tensor slope = sub(special_i0e(x), mul(result.unpack(*this), add(sgn(x), reciprocal(x))));
+    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), slope))};
+  }
+  FIELDS(self, result)
+};
+static Tensor special_i1e(const Tensor& x) {
+  Tensor y = unary("i1e", Pointwise::I1e, x, to_float(64));
+  return record<I1eBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x);
+    n.result = save_output(n, y);
+  });
+}
+
+static const Register registered([](Ops& ops) {
+  const uint32_t of_result = kUnary | kKeepsInput;
+  ops.def("erf", erf, "input", kUnary, "The error function.");
+  ops.alias("special.erf", "erf");
+  ops.def("erfc", erfc, "input", kUnary, "1 - erf(input).");
+  ops.alias("special.erfc", "erfc");
+  ops.def("erfinv", erfinv, "input", of_result, "The inverse of the error function.");
+  ops.alias("special.erfinv", "erfinv");
+  ops.def("special.erfcx", special_erfcx, "input", 0, "e^(input^2) erfc(input).");
+  ops.def("special.ndtr", special_ndtr, "input", kFreeOut, "The normal distribution function.");
+  ops.def("special.ndtri", special_ndtri, "input", 0, "The quantiles of the normal distribution.");
+  ops.def("special.log_ndtr", special_log_ndtr, "input", 0, "The log of the normal distribution function.");
+  ops.def("special.entr", special_entr, "input", 0, "-input log(input), 0 at 0.");
+  ops.def("logit", logit, "input, eps=None", kUnary, "log(input / (1 - input)).");
+  ops.alias("special.logit", "logit");
+  ops.def("lgamma", lgamma, "input", kUnary, "The log of the absolute value of the gamma function.");
+  ops.alias("special.gammaln", "lgamma");
+  ops.def("digamma", digamma, "input", kUnary, "The derivative of lgamma.");
+  ops.alias("special.digamma", "digamma");
+  ops.alias("special.psi", "digamma");
+  ops.def("polygamma", polygamma, "n, input", kUnary, "The n-th derivative of digamma.");
+  ops.def("special.polygamma", polygamma, "n, input", 0, "The n-th derivative of digamma.");
+  ops.def("polygamma", polygamma_method, "input, n", kUnary);
+  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace | kFreeOut,
+          "The log of the multivariate gamma function.");
+  ops.alias("special.multigammaln", "mvlgamma");
+  ops.def("i0", i0, "input", kUnary, "The modified Bessel function of order 0.");
+  ops.alias("special.i0", "i0");
+  ops.def("special.i0e", special_i0e, "input", 0, "e^-|input| i0(input).");
+  ops.def("special.i1", special_i1, "input", 0, "The modified Bessel function of order 1.");
+  ops.def("special.i1e", special_i1e, "input", 0, "e^-|input| i1(input).");
+});
+
+}  // namespace rl::ops

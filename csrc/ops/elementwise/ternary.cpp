@@ -1,0 +1,142 @@
+#include "ops/elementwise/elementwise.h"
+#include "ops/ops.h"
+#include "tensor/overlap.h"
+#include "tensor/promote.h"
+
+namespace rl::ops {
+
+// addcmul: y = x + value a b        dx = dy, da = value dy conj(b), db = value dy conj(a)
+struct AddcmulBackward : Node {
+  static constexpr const char* kName = "AddcmulBackward0";
+  static constexpr bool kStacks = true;
+  Saved tensor1, tensor2;
+  Scalar value = Scalar(1);
+  Grads backward(const Grads& dy) {
+    Grads dx(3);
+    dx[0] = dy[0];
+    if (needs(1)) dx[1] = mul(mul(dy[0], conj(tensor2.unpack(*this))), value);
+    if (needs(2)) dx[2] = mul(mul(dy[0], conj(tensor1.unpack(*this))), value);
+    return dx;
+  }
+  FIELDS(tensor1, tensor2)
+};
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& value) {
+  ResultType types;
+  for (const Tensor* t : {&x, &a, &b}) types.add(*t);
+  if (types.get() == DType::Complex32) {  // computed in the next wider type
+    auto wide = [](const Tensor& t) { return cast(t, DType::Complex64); };
+    return cast(addcmul(wide(x), wide(a), wide(b), value), DType::Complex32);
+  }
+  Value operands[] = {x, a, b};
+  Tensor y = pointwise_scaled("addcmul", Pointwise::Addcmul, operands, 3, value);
+  return record<AddcmulBackward>(y, {x, a, b}, [&](auto& n) {
+    if (n.needs(2)) n.tensor1 = save(a);
+    if (n.needs(1)) n.tensor2 = save(b);
+    n.value = value;
+  });
+}
+
+// addcdiv: y = x + value a / b        dx = dy, da = value dy / conj(b), db = -value dy conj(a / b^2)
+struct AddcdivBackward : Node {
+  static constexpr const char* kName = "AddcdivBackward0";
+  static constexpr bool kStacks = true;
+  Saved tensor1, tensor2;
+  Scalar value = Scalar(1);
+  Grads backward(const Grads& dy) {
+    Tensor b = tensor2.unpack(*this);
+    Grads dx(3);
+    dx[0] = dy[0];
+    if (needs(1)) dx[1] = mul(div(dy[0], conj(b)), value);
+    if (needs(2)) dx[2] = neg(mul(dy[0], conj(div(mul(tensor1.unpack(*this), value), square(b)))));
+    return dx;
+  }
+  FIELDS(tensor1, tensor2)
+};
+Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& value) {
+  CHECK(
+      is_differentiable(a.dtype()) || is_differentiable(b.dtype()), Runtime,
+      "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+      "division of "
+      "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
+      "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs.");
+  Value operands[] = {x, a, b};
+  Tensor y = pointwise_scaled("addcdiv", Pointwise::Addcdiv, operands, 3, value, {.cost = 2});
+  return record<AddcdivBackward>(y, {x, a, b}, [&](auto& n) {
+    if (n.needs(2)) n.tensor1 = save(a);
+    n.tensor2 = save(b);
+    n.value = value;
+  });
+}
+
+// lerp: y = start + w (end - start)        dstart = dy conj(1 - w), dend = dy conj(w), dw = dy conj(end - start)
+struct LerpBackward : Node {
+  static constexpr const char* kName = "LerpBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, end;
+  SavedValue weight;
+  double number = 0;  // the weight, shown
+  Grads backward(const Grads& dy) {
+    Value w = weight.unpack(*this);
+    Tensor wt = w.is_tensor() ? w.tensor : full({}, w.number, dy[0].dtype(), dy[0].device());
+    Grads dx(3);
+    if (needs(0)) dx[0] = mul(dy[0], conj(add(neg(wt), 1)));
+    if (needs(1)) dx[1] = mul(dy[0], conj(wt));
+    if (needs(2)) dx[2] = mul(dy[0], conj(sub(end.unpack(*this), self.unpack(*this))));
+    return dx;
+  }
+  // A number is not freed: backward can run again.
+  void fields(FieldVisitor& visit) {
+    visit("self", self);
+    visit("end", end);
+    if (weight.is_tensor) visit("weight", weight.tensor);
+    else visit("weight", number);
+  }
+};
+struct LerpTensorBackward : LerpBackward {
+  static constexpr const char* kName = "LerpBackward1";
+};
+Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
+  CHECK(start.dtype() == end.dtype(), Runtime, "expected dtype ", info(start.dtype()).name, " for `end` but got dtype ",
+        info(end.dtype()).name);
+  CHECK(!weight.is_tensor() || weight.tensor.dim() == 0 || weight.tensor.dtype() == start.dtype(), Runtime,
+        "expected dtype ", info(start.dtype()).name, " for `weight` but got dtype ",
+        weight.is_tensor() ? info(weight.tensor.dtype()).name : "");
+  if (!weight.is_tensor() && is_differentiable(start.dtype())) check_computes(weight.number, start.dtype());
+  Tensor y;
+  if (!weight.is_tensor() && is_half(start.dtype())) {
+    // The weight is not rounded to the short type, which holds 3 digits or less.
+    Value operands[] = {start, end};
+    y = pointwise_scaled("lerp", Pointwise::LerpBy, operands, 2, weight.number, {.cost = 2});
+  } else {
+    Value operands[] = {start, end, weight};
+    y = pointwise("lerp", Pointwise::Lerp, operands, 3, {.cost = 2});
+  }
+  auto fill = [&](auto& n) {
+    n.weight = save(weight);
+    if (!weight.is_tensor() && !weight.number.is_complex()) n.number = weight.number.to_double();
+    if (!n.needs(2)) return;
+    n.self = save(start);
+    n.end = save(end);
+  };
+  if (weight.is_tensor()) return record<LerpTensorBackward>(y, {start, end, weight}, fill);
+  return record<LerpBackward>(y, {start, end, weight}, fill);
+}
+
+static Tensor lerp_by_tensor(const Tensor& x, const Tensor& end, const Tensor& weight) { return lerp(x, end, weight); }
+using Mix = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&);
+template <Mix F> static Tensor value_first(const Tensor& x, const Scalar& value, const Tensor& a, const Tensor& b) {
+  return F(x, a, b, value);
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
+          "input + value * tensor1 * tensor2.");
+  ops.def("addcmul", value_first<addcmul>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
+  ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
+          "input + value * tensor1 / tensor2.");
+  ops.def("addcdiv", value_first<addcdiv>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
+  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).");
+  ops.def("lerp", lerp, "input, end, weight", kUnary);
+});
+
+}  // namespace rl::ops

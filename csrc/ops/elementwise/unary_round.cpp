@@ -1,0 +1,124 @@
+#include "ops/elementwise/elementwise.h"
+#include "ops/ops.h"
+
+namespace rl::ops {
+
+// Steps and roundings are flat: their derivative is 0.
+struct FlatBackward : Node {
+  static constexpr const char* kName = "FlatBackward0";
+  static constexpr bool kStacks = true;
+  Grads backward(const Grads& dy) { return {zeros_like(dy[0])}; }
+};
+struct CeilBackward : FlatBackward {
+  static constexpr const char* kName = "CeilBackward0";
+};
+struct FloorBackward : FlatBackward {
+  static constexpr const char* kName = "FloorBackward0";
+};
+struct RoundBackward : FlatBackward {
+  static constexpr const char* kName = "RoundBackward0";
+};
+struct TruncBackward : FlatBackward {
+  static constexpr const char* kName = "TruncBackward0";
+};
+struct SignBackward : FlatBackward {
+  static constexpr const char* kName = "SignBackward0";
+};
+
+static Tensor ceil(const Tensor& x) { return record<CeilBackward>(unary("ceil", Pointwise::Ceil, x), {x}); }
+Tensor floor(const Tensor& x) { return record<FloorBackward>(unary("floor", Pointwise::Floor, x), {x}); }
+Tensor trunc(const Tensor& x) { return record<TruncBackward>(unary("trunc", Pointwise::Trunc, x), {x}); }
+static Tensor round(const Tensor& x, int64_t decimals) {
+  PointwiseOptions options;
+  options.params.i0 = decimals;
+  CHECK(decimals == 0 || is_float(x.dtype()), NotImplemented, "\"round_cpu\" not implemented for '",
+        info(x.dtype()).legacy, "'");
+  return record<RoundBackward>(unary("round", Pointwise::Round, x, options), {x});
+}
+Tensor sign(const Tensor& x) {
+  CHECK(!x.is_complex(), Runtime, "Unlike NumPy, torch.sign doesn't allow complex inputs. Use torch.sgn instead.");
+  return record<SignBackward>(unary("sign", Pointwise::Sign, x), {x});
+}
+
+// frac: y = x - trunc(x)        dx = dy
+struct FracBackward : Node {
+  static constexpr const char* kName = "FracBackward0";
+  static constexpr bool kStacks = true;
+  Grads backward(const Grads& dy) { return {dy[0]}; }
+};
+static Tensor frac(const Tensor& x) { return record<FracBackward>(unary("frac", Pointwise::Frac, x), {x}); }
+
+// abs: y = |x|        dx = dy sgn(x)
+struct AbsBackward : SelfNode {
+  static constexpr const char* kName = "AbsBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], sgn(x()))}; }
+};
+Tensor abs(const Tensor& x) {
+  CHECK(!x.is_complex() || !t_destination.op || t_destination.wanted != x.get(), Runtime,
+        "In-place abs is not supported for complex tensors.");
+  CHECK(x.dtype() != DType::Bool, NotImplemented, "\"abs_cpu\" not implemented for 'Bool'");
+  Tensor y = unary("abs", Pointwise::Abs, x, {.rule = Rule::Real});
+  // Of complex numbers it is laid out as they are, also where strides say nothing, along dimensions of size 1.
+  const bool laid_out = x.is_complex() && x.is_contiguous() && !t_destination.wanted;
+  if (laid_out && x.strides() != y.strides()) y = alias(y, x.sizes(), x.strides(), 0);
+  return from_self<AbsBackward>(y, x);
+}
+
+// sgn: y = x / |x|, 0 at 0        dx = (dy - y Re(conj(y) dy)) / |x|, 0 at 0
+struct SgnBackward : SelfNode {
+  static constexpr const char* kName = "SgnBackward0";
+  Grads backward(const Grads& dy) {
+    Tensor z = x();
+    if (!z.is_complex()) return {zeros_like(dy[0])};
+    Tensor s = sgn(z), r = abs(z);
+    return {zero_where(eq(r, 0), div(sub(dy[0], mul(s, real(mul(conj(s), dy[0])))), r))};
+  }
+};
+Tensor sgn(const Tensor& x) { return from_self<SgnBackward>(unary("sgn", Pointwise::Sgn, x), x); }
+
+static Tensor positive(const Tensor& x) {
+  CHECK(x.dtype() != DType::Bool, Runtime, "The `+` operator, on a bool tensor is not supported.");
+  return x;
+}
+
+// frexp: x = mantissa 2^exponent with 1/2 <= |mantissa| < 1        dx = dmantissa / 2^exponent
+struct FrexpBackward : Node {
+  static constexpr const char* kName = "FrexpBackward0";
+  static constexpr bool kStacks = true;
+  Saved exponent;
+  Grads backward(const Grads& dy) { return {div(dy[0], exp2(cast(exponent.unpack(*this), dy[0].dtype())))}; }
+  FIELDS(exponent)
+};
+static std::tuple<Tensor, Tensor> frexp(const Tensor& x) {
+  CHECK(x.is_float(), Runtime, "torch.frexp() only supports floating-point dtypes");
+  Tensor mantissa = unary("frexp", Pointwise::FrexpMantissa, x);
+  NoGrad raw;
+  Tensor exponent = cast(unary("frexp", Pointwise::FrexpExponent, x), DType::Int32);
+  return {mantissa, exponent};
+}
+static std::tuple<Tensor, Tensor> frexp_op(const Tensor& x) {
+  auto [mantissa, exponent] = frexp(x);
+  mantissa = record<FrexpBackward>(mantissa, {x}, [&, e = exponent](auto& n) { n.exponent = save(e); });
+  return {mantissa, exponent};
+}
+
+static const Register registered([](Ops& ops) {
+  const uint32_t flat = kUnary | kKeepsInput;
+  ops.def("ceil", ceil, "input", flat | kExactOut, "The smallest integer not below each element.");
+  ops.def("floor", floor, "input", flat | kExactOut, "The largest integer not above each element.");
+  ops.def("trunc", trunc, "input", flat | kExactOut, "Each element without its fraction.");
+  ops.alias("fix", "trunc");
+  ops.def("round", round, "input, *, decimals=0", flat | kExactOut,
+          "The nearest integer (half to even), or that many decimals.");
+  ops.alias("special.round", "round");
+  ops.def("frac", frac, "input", flat | kExactOut, "The fraction of each element, with its sign.");
+  ops.def("sign", sign, "input", flat | kExactOut, "-1, 0 or 1.");
+  ops.def("sgn", sgn, "input", kUnary | kExactOut, "input / |input|, and 0 at 0.");
+  ops.def("abs", abs, "input", kUnary | kExactOut, "The absolute value.");
+  ops.alias("absolute", "abs");
+  ops.def("positive", positive, "input", kMethod | kNoOut | kAnyType, "The input itself.");
+  ops.def("frexp", frexp_op, "input", kMethod | kExactOut, "Mantissa and exponent: input = mantissa * 2**exponent.",
+          "mantissa, exponent");
+});
+
+}  // namespace rl::ops

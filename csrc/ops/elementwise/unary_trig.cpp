@@ -1,0 +1,193 @@
+#include "ops/elementwise/elementwise.h"
+#include "ops/ops.h"
+
+namespace rl::ops {
+
+// sin        dx = dy conj(cos x)
+struct SinBackward : SelfNode {
+  static constexpr const char* kName = "SinBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], conj(cos(x())))}; }
+};
+Tensor sin(const Tensor& x) { return from_self<SinBackward>(unary("sin", Pointwise::Sin, x, to_float()), x); }
+
+// cos        dx = -dy conj(sin x)
+struct CosBackward : SelfNode {
+  static constexpr const char* kName = "CosBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], neg(conj(sin(x()))))}; }
+};
+Tensor cos(const Tensor& x) { return from_self<CosBackward>(unary("cos", Pointwise::Cos, x, to_float()), x); }
+
+// tan        dx = dy (1 + conj(y)^2)
+struct TanBackward : ResultNode {
+  static constexpr const char* kName = "TanBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], add(square(conj(y())), 1))}; }
+};
+Tensor tan(const Tensor& x) { return from_result<TanBackward>(unary("tan", Pointwise::Tan, x, to_float()), x); }
+
+// asin        dx = dy conj((1 - x^2)^(-1/2))
+struct AsinBackward : SelfNode {
+  static constexpr const char* kName = "AsinBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], conj(rsqrt(add(neg(square(x())), 1))))}; }
+};
+Tensor asin(const Tensor& x) { return from_self<AsinBackward>(unary("asin", Pointwise::Asin, x, to_float()), x); }
+
+// acos        dx = -dy conj((1 - x^2)^(-1/2))
+struct AcosBackward : SelfNode {
+  static constexpr const char* kName = "AcosBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], neg(conj(rsqrt(add(neg(square(x())), 1)))))}; }
+};
+Tensor acos(const Tensor& x) { return from_self<AcosBackward>(unary("acos", Pointwise::Acos, x, to_float()), x); }
+
+// atan        dx = dy / conj(1 + x^2)
+struct AtanBackward : SelfNode {
+  static constexpr const char* kName = "AtanBackward0";
+  Grads backward(const Grads& dy) { return {div(dy[0], conj(add(square(x()), 1)))}; }
+};
+Tensor atan(const Tensor& x) { return from_self<AtanBackward>(unary("atan", Pointwise::Atan, x, to_float()), x); }
+
+// sinh        dx = dy conj(cosh x)
+struct SinhBackward : SelfNode {
+  static constexpr const char* kName = "SinhBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], conj(cosh(x())))}; }
+};
+Tensor sinh(const Tensor& x) { return from_self<SinhBackward>(unary("sinh", Pointwise::Sinh, x, to_float()), x); }
+
+// cosh        dx = dy conj(sinh x)
+struct CoshBackward : SelfNode {
+  static constexpr const char* kName = "CoshBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], conj(sinh(x())))}; }
+};
+Tensor cosh(const Tensor& x) { return from_self<CoshBackward>(unary("cosh", Pointwise::Cosh, x, to_float()), x); }
+
+// asinh        dx = dy conj((x^2 + 1)^(-1/2))
+struct AsinhBackward : SelfNode {
+  static constexpr const char* kName = "AsinhBackward0";
+  Grads backward(const Grads& dy) { return {mul(dy[0], conj(rsqrt(add(square(x()), 1))))}; }
+};
+Tensor asinh(const Tensor& x) { return from_self<AsinhBackward>(unary("asinh", Pointwise::Asinh, x, to_float()), x); }
+
+// acosh        dx = dy conj((x - 1)^(-1/2) (x + 1)^(-1/2)), two roots so that the complex branch is acosh's own
+struct AcoshBackward : SelfNode {
+  static constexpr const char* kName = "AcoshBackward0";
+  Grads backward(const Grads& dy) {
+    Tensor z = x();
+    if (!z.is_complex()) return {mul(dy[0], rsqrt(sub(square(z), 1)))};
+    return {mul(dy[0], conj(mul(rsqrt(sub(z, 1)), rsqrt(add(z, 1)))))};
+  }
+};
+Tensor acosh(const Tensor& x) { return from_self<AcoshBackward>(unary("acosh", Pointwise::Acosh, x, to_float()), x); }
+
+// atanh        dx = dy / conj(1 - x^2)
+struct AtanhBackward : SelfNode {
+  static constexpr const char* kName = "AtanhBackward0";
+  Grads backward(const Grads& dy) { return {div(dy[0], conj(add(neg(square(x())), 1)))}; }
+};
+Tensor atanh(const Tensor& x) { return from_self<AtanhBackward>(unary("atanh", Pointwise::Atanh, x, to_float()), x); }
+
+// tanh_backward: dx = dy conj(1 - y^2)        ddy = g (1 - y^2), d'y = -2 conj(g y) dy
+struct TanhBackwardBackward : Node {
+  static constexpr const char* kName = "TanhBackwardBackward0";
+  static constexpr bool kStacks = true;
+  Saved grad_output, output;
+  Grads backward(const Grads& g);
+  FIELDS(grad_output, output)
+};
+static Tensor tanh_backward(const Tensor& grad_output, const Tensor& output) {
+  Tensor dx = binary("tanh_backward", Pointwise::TanhGrad, grad_output, output, {.cost = 2});
+  return record<TanhBackwardBackward>(dx, {grad_output, output}, [&](auto& n) {
+    n.grad_output = save(grad_output);
+    n.output = save(output);
+  });
+}
+Grads TanhBackwardBackward::backward(const Grads& g) {
+  Tensor y = conj(output.unpack(*this));
+  Grads dx(2);
+  if (needs(0)) dx[0] = tanh_backward(g[0], y);
+  if (needs(1)) dx[1] = mul(mul(conj(g[0]), grad_output.unpack(*this)), mul(y, -2));
+  return dx;
+}
+
+// tanh        dx = dy conj(1 - y^2)
+struct TanhBackward : ResultNode {
+  static constexpr const char* kName = "TanhBackward0";
+  Grads backward(const Grads& dy) { return {tanh_backward(dy[0], y())}; }
+};
+Tensor tanh(const Tensor& x) { return from_result<TanhBackward>(unary("tanh", Pointwise::Tanh, x, to_float()), x); }
+
+// sigmoid_backward: dx = dy conj(y (1 - y))        ddy = g y (1 - y), d'y = conj(g (1 - 2y)) dy
+struct SigmoidBackwardBackward : Node {
+  static constexpr const char* kName = "SigmoidBackwardBackward0";
+  static constexpr bool kStacks = true;
+  Saved grad_output, output;
+  Grads backward(const Grads& g);
+  FIELDS(grad_output, output)
+};
+static Tensor sigmoid_backward(const Tensor& grad_output, const Tensor& output) {
+  Tensor dx = binary("sigmoid_backward", Pointwise::SigmoidGrad, grad_output, output, {.cost = 2});
+  return record<SigmoidBackwardBackward>(dx, {grad_output, output}, [&](auto& n) {
+    n.grad_output = save(grad_output);
+    n.output = save(output);
+  });
+}
+Grads SigmoidBackwardBackward::backward(const Grads& g) {
+  Tensor y = conj(output.unpack(*this));
+  Grads dx(2);
+  if (needs(0)) dx[0] = sigmoid_backward(g[0], y);
+  if (needs(1)) dx[1] = mul(mul(conj(g[0]), grad_output.unpack(*this)), add(mul(y, -2), 1));
+  return dx;
+}
+
+// sigmoid: y = 1 / (1 + e^-x)        dx = dy conj(y (1 - y))
+struct SigmoidBackward : ResultNode {
+  static constexpr const char* kName = "SigmoidBackward0";
+  Grads backward(const Grads& dy) { return {sigmoid_backward(dy[0], y())}; }
+};
+Tensor sigmoid(const Tensor& x) {
+  return from_result<SigmoidBackward>(unary("sigmoid", Pointwise::Sigmoid, x, to_float()), x);
+}
+
+// sinc: y = sin(pi x) / (pi x)        dx = dy (cos(pi x) pi x - sin(pi x)) / (pi x^2), 0 where x^2 is none
+struct SincBackward : SelfNode {
+  static constexpr const char* kName = "SincBackward0";
+  Grads backward(const Grads& dy) {
+    Tensor z = x(), p = mul(z, 3.14159265358979323846);
+    Tensor slope = div(sub(mul(cos(p), p), sin(p)), mul(p, z));
+    return {mul(dy[0], zero_where(le(abs(detach(z)), Scalar(1e-18)), conj(slope)))};
+  }
+};
+static Tensor sinc(const Tensor& x) {
+  return from_self<SincBackward>(unary("sinc", Pointwise::Sinc, x, to_float()), x);
+}
+
+static Tensor deg2rad(const Tensor& x) { return mul(x, 3.14159265358979323846 / 180); }
+static Tensor rad2deg(const Tensor& x) { return mul(x, 180 / 3.14159265358979323846); }
+
+static const Register registered([](Ops& ops) {
+  const uint32_t of_result = kUnary | kKeepsInput;
+  ops.def("sin", sin, "input", kUnary, "The sine, of radians.");
+  ops.def("cos", cos, "input", kUnary, "The cosine, of radians.");
+  ops.def("tan", tan, "input", of_result, "The tangent, of radians.");
+  ops.def("asin", asin, "input", kUnary, "The arc sine, in radians.");
+  ops.alias("arcsin", "asin");
+  ops.def("acos", acos, "input", kUnary, "The arc cosine, in radians.");
+  ops.alias("arccos", "acos");
+  ops.def("atan", atan, "input", kUnary, "The arc tangent, in radians.");
+  ops.alias("arctan", "atan");
+  ops.def("sinh", sinh, "input", kUnary, "The hyperbolic sine.");
+  ops.def("cosh", cosh, "input", kUnary, "The hyperbolic cosine.");
+  ops.def("tanh", tanh, "input", of_result, "The hyperbolic tangent.");
+  ops.def("asinh", asinh, "input", kUnary, "The inverse hyperbolic sine.");
+  ops.alias("arcsinh", "asinh");
+  ops.def("acosh", acosh, "input", kUnary, "The inverse hyperbolic cosine.");
+  ops.alias("arccosh", "acosh");
+  ops.def("atanh", atanh, "input", kUnary, "The inverse hyperbolic tangent.");
+  ops.alias("arctanh", "atanh");
+  ops.def("sigmoid", sigmoid, "input", of_result, "1 / (1 + e^-input).");
+  ops.alias("special.expit", "sigmoid");
+  ops.def("sinc", sinc, "input", kUnary, "sin(pi input) / (pi input), and 1 at 0.");
+  ops.alias("special.sinc", "sinc");
+  ops.def("deg2rad", deg2rad, "input", kUnary | kKeepsInput, "Degrees to radians.");
+  ops.def("rad2deg", rad2deg, "input", kUnary | kKeepsInput, "Radians to degrees.");
+});
+
+}  // namespace rl::ops

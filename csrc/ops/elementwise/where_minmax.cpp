@@ -1,0 +1,240 @@
+#include <cmath>
+#include <limits>
+
+#include "ops/elementwise/elementwise.h"
+#include "ops/index/gather.h"
+#include "ops/ops.h"
+#include "tensor/promote.h"
+
+namespace rl::ops {
+
+// where: y = a where the condition holds, else b        da = dy there, db = dy elsewhere
+struct WhereBackward : Node {
+  static constexpr const char* kName = "WhereBackward0";
+  static constexpr bool kStacks = true;
+  Saved condition;
+  Grads backward(const Grads& dy) {
+    Tensor c = condition.unpack(*this);
+    return {Tensor(), needs(1) ? keep_where(c, dy[0]) : Tensor(), needs(2) ? zero_where(c, dy[0]) : Tensor()};
+  }
+  FIELDS(condition)
+};
+Tensor where(const Tensor& condition, const Value& a, const Value& b) {
+  CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::UInt8, Runtime,
+        "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+        info(condition.dtype()).legacy);
+  Value operands[] = {condition, a, b};
+  Tensor y = pointwise("where", Pointwise::Where, operands, 3);
+  return record<WhereBackward>(y, {condition, a, b}, [&](auto& n) { n.condition = save(condition); });
+}
+// where(condition): the coordinates at which it holds, one tensor for each dimension
+static Tensors where_indices(const Tensor& condition) {
+  Tensor lifted = condition.dim() ? condition : unsqueeze(condition, 0), places = nonzero(lifted);
+  Tensors columns;
+  for (int64_t d = 0; d < lifted.dim(); ++d) columns.push_back(select(places, 1, d));
+  return columns;
+}
+static Tensor where_method(const Tensor& a, const Tensor& condition, const Value& b) { return where(condition, a, b); }
+
+// maximum: y = max(a, b), NaN wins        equal operands share dy
+template <bool kLarger> struct ExtremeBackward : PairNode {
+  Grads backward(const Grads& dy) {
+    Value x = a(), y = b();
+    Tensor half = where(eq(x, y), mul(dy[0], 0.5), dy[0]);
+    Grads dx(2);
+    if (needs(0)) dx[0] = zero_where(kLarger ? lt(x, y) : gt(x, y), half);
+    if (needs(1)) dx[1] = zero_where(kLarger ? gt(x, y) : lt(x, y), half);
+    return dx;
+  }
+};
+struct MaximumBackward : ExtremeBackward<true> {
+  static constexpr const char* kName = "MaximumBackward0";
+};
+struct MinimumBackward : ExtremeBackward<false> {
+  static constexpr const char* kName = "MinimumBackward0";
+};
+static void no_complex(const char* name, const Value& a, const Value& b) {
+  bool complex = (a.is_tensor() ? a.tensor.is_complex() : a.number.is_complex()) ||
+                 (b.is_tensor() ? b.tensor.is_complex() : b.number.is_complex());
+  CHECK(!complex, Runtime, name, " not implemented for complex tensors.");
+}
+Tensor maximum(const Value& a, const Value& b) {
+  no_complex("maximum", a, b);
+  return from_pair<MaximumBackward>(binary("maximum", Pointwise::Maximum, a, b), a, b);
+}
+Tensor minimum(const Value& a, const Value& b) {
+  no_complex("minimum", a, b);
+  return from_pair<MinimumBackward>(binary("minimum", Pointwise::Minimum, a, b), a, b);
+}
+static Tensor maximum_op(const Tensor& a, const Tensor& b) { return maximum(a, b); }
+static Tensor minimum_op(const Tensor& a, const Tensor& b) { return minimum(a, b); }
+
+// fmax: y = max(a, b), NaN loses        dy goes to the operand chosen, to a where they are equal
+template <bool kLarger> struct FextremeBackward : PairNode {
+  Grads backward(const Grads& dy) {
+    Tensor x = a().tensor, y = b().tensor;
+    Tensor first = logical_or(kLarger ? ge(x, y) : le(x, y), isnan(y));
+    return {needs(0) ? keep_where(first, dy[0]) : Tensor(), needs(1) ? zero_where(first, dy[0]) : Tensor()};
+  }
+};
+struct FmaxBackward : FextremeBackward<true> {
+  static constexpr const char* kName = "FmaxBackward0";
+};
+struct FminBackward : FextremeBackward<false> {
+  static constexpr const char* kName = "FminBackward0";
+};
+static Tensor fmax(const Tensor& a, const Tensor& b) {
+  return from_pair<FmaxBackward>(binary("fmax", Pointwise::Fmax, a, b), a, b);
+}
+static Tensor fmin(const Tensor& a, const Tensor& b) {
+  return from_pair<FminBackward>(binary("fmin", Pointwise::Fmin, a, b), a, b);
+}
+
+// clamp: y = min(max(x, low), high)        dx = dy inside the bounds, ends included
+struct ClampBackward : Node {
+  static constexpr const char* kName = "ClampBackward1";
+  static constexpr bool kStacks = true;
+  Saved self;
+  std::optional<Scalar> min, max;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this);
+    Tensor inside = min ? ge(x, *min) : le(x, *max);
+    if (min && max) inside = logical_and(inside, le(x, *max));
+    return {keep_where(inside, dy[0])};
+  }
+  FIELDS(self)
+};
+struct ClampContext {
+  const std::optional<Scalar>&min, &max;
+};
+Tensor clamp(const Tensor& x, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  CHECK(min || max, Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  CHECK(!x.is_complex(), Runtime, "clamp is not supported for complex types");
+  // A bound of a higher kind lifts the type: clamp of integers by 0.5 gives floats.
+  ResultType types;
+  types.add(x);
+  if (min) types.add(*min);
+  if (max) types.add(*max);
+  PointwiseOptions options;
+  ClampContext context{min, max};
+  Tensor same = cast(x, types.get());
+  auto is_nan = [](const std::optional<Scalar>& v) { return v && v->to_double() != v->to_double(); };
+  if (is_nan(min) || is_nan(max)) return mul(same, Scalar(NAN));  // as torch: a bound that is no number leaves none
+  Value operands[] = {same};
+  Tensor y = pointwise(
+      "clamp", Pointwise::Clamp, operands, 1, options,
+      [](LoopParams& p, DType d, const void* c) {
+        auto& bounds = *static_cast<const ClampContext*>(c);
+        // A bound that is not given is one that nothing passes.
+        visit_compute(d, [&](auto tag) {
+          using T = compute_t<typename decltype(tag)::type>;
+          if constexpr (!is_complex_v<T>) {
+            constexpr bool open = std::numeric_limits<T>::has_infinity;
+            p.s0.set(open ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+            p.s1.set(open ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max());
+          }
+        });
+        for (const auto* bound : {&bounds.min, &bounds.max})
+          if (*bound) check_holds(**bound, d);
+        if (bounds.min) write_compute(p.s0, *bounds.min, d);
+        if (bounds.max) write_compute(p.s1, *bounds.max, d);
+      },
+      &context);
+  return record<ClampBackward>(y, {x}, [&](auto& n) {
+    n.self = save(x);
+    n.min = min;
+    n.max = max;
+  });
+}
+
+// clamp between tensors        dx = dy inside; dmin = dy where x < min < max; dmax = dy where max < x or max < min
+struct ClampTensorsBackward : Node {
+  static constexpr const char* kName = "ClampBackward0";
+  static constexpr bool kStacks = true;
+  Saved self, min, max;
+  Grads backward(const Grads& dy) {
+    Tensor x = self.unpack(*this), low = min.defined() ? min.unpack(*this) : Tensor(),
+           high = max.defined() ? max.unpack(*this) : Tensor();
+    Grads dx(3);
+    if (needs(0)) {
+      Tensor inside = low.defined() ? ge(x, low) : le(x, high);
+      if (low.defined() && high.defined()) inside = logical_and(inside, le(x, high));
+      dx[0] = keep_where(inside, dy[0]);
+    }
+    if (needs(1)) {
+      Tensor below = lt(x, low);
+      dx[1] = keep_where(high.defined() ? logical_and(below, lt(low, high)) : below, dy[0]);
+    }
+    if (needs(2)) {
+      Tensor above = gt(x, high);
+      dx[2] = keep_where(low.defined() ? logical_or(above, lt(high, low)) : above, dy[0]);
+    }
+    return dx;
+  }
+  FIELDS(self, min, max)
+};
+static Tensor clamp_tensors(const Tensor& x, const OptTensor& min, const OptTensor& max) {
+  CHECK(min.defined() || max.defined(), Runtime, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  CHECK(!x.is_complex(), Runtime, "clamp is not implemented for complex tensors.");
+  Tensor y;
+  if (min.defined() && max.defined()) {
+    Value operands[] = {x, static_cast<const Tensor&>(min), static_cast<const Tensor&>(max)};
+    y = pointwise("clamp", Pointwise::ClampTensors, operands, 3);
+  } else {
+    const Tensor& bound = min.defined() ? min : max;
+    y = binary("clamp", min.defined() ? Pointwise::Maximum : Pointwise::Minimum, x, bound);
+  }
+  return record<ClampTensorsBackward>(y, {x, static_cast<const Tensor&>(min), static_cast<const Tensor&>(max)},
+                                      [&](auto& n) {
+                                        n.self = save(x);
+                                        if (min.defined()) n.min = save(min);
+                                        if (max.defined()) n.max = save(max);
+                                      });
+}
+static Tensor clamp_min(const Tensor& x, const Scalar& min) { return clamp(x, min, std::nullopt); }
+static Tensor clamp_max(const Tensor& x, const Scalar& max) { return clamp(x, std::nullopt, max); }
+static Tensor clamp_min_tensor(const Tensor& x, const Tensor& min) { return clamp_tensors(x, min, {}); }
+static Tensor clamp_max_tensor(const Tensor& x, const Tensor& max) { return clamp_tensors(x, {}, max); }
+
+// nan_to_num: NaN and infinities replaced by numbers        dx = dy where x is finite
+struct NanToNumBackward : SelfNode {
+  static constexpr const char* kName = "NanToNumBackward0";
+  Grads backward(const Grads& dy) { return {keep_where(isfinite(x()), dy[0])}; }
+};
+static double largest(DType t) {
+  return t == DType::Float64    ? 1.7976931348623157e308
+         : t == DType::Float16  ? 65504.0
+         : t == DType::BFloat16 ? 3.3895313892515355e38
+                                : 3.4028234663852886e38;
+}
+static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, const std::optional<double>& posinf,
+                         const std::optional<double>& neginf) {
+  if (x.is_complex())
+    return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
+  double top = largest(x.dtype());
+  PointwiseOptions options = with_numbers(Rule::Same, nan.value_or(0), posinf.value_or(top), neginf.value_or(-top));
+  return from_self<NanToNumBackward>(unary("nan_to_num", Pointwise::NanToNum, x, options), x);
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("where", where, "condition, input, other", kExactOut | kAnyType,
+          "input where the condition holds, other elsewhere.");
+  ops.def("where", where_indices, "condition", kNoOut | kAnyType);
+  ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction);
+  ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.");
+  ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.");
+  ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.");
+  ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.");
+  // Tensors first: a 0-dim tensor would pass for a number, and lose its gradient.
+  ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary, "The input brought into [min, max].");
+  ops.def("clamp", clamp, "input, min=None, max=None", kUnary | kExactOut);
+  ops.alias("clip", "clamp");
+  ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary, "The input, or min where it is smaller.");
+  ops.def("clamp_min", clamp_min, "input, min", kUnary | kExactOut);
+  ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, "The input, or max where it is larger.");
+  ops.def("clamp_max", clamp_max, "input, max", kUnary | kExactOut);
+  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary | kExactOut,
+          "NaN and infinities replaced by numbers.");
+});
+
+}  // namespace rl::ops

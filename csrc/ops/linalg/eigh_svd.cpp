@@ -1,0 +1,236 @@
+// Eigenvalues and singular values.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "backend/backend.h"
+#include "ops/elementwise/pointwise.h"
+#include "ops/linalg/linalg.h"
+#include "ops/linalg/matmul.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+namespace {
+
+// (..., n, n) of x_j - x_i, ones on the diagonal.
+Tensor differences(const Tensor& x) {
+  int64_t n = x.sizes()[x.dim() - 1];
+  return add(sub(unsqueeze(x, -2), unsqueeze(x, -1)), identity(n, n, x.dtype(), x.device()));
+}
+Tensor skew(const Tensor& x) { return sub(x, mH(x)); }
+bool uses_upper(const char* name, const std::string& uplo) {
+  CHECK(uplo.size() == 1 && (uplo[0] == 'U' || uplo[0] == 'L' || uplo[0] == 'u' || uplo[0] == 'l'), Runtime, name,
+        ": Expected UPLO argument to be 'L' or 'U', but got ", uplo);
+  return uplo[0] == 'U' || uplo[0] == 'u';
+}
+Tensor or_zeros(const Tensor& dy, const Tensor& like) {
+  return dy.defined() ? dy : zeros(like.sizes(), like.dtype(), like.device());
+}
+
+}  // namespace
+
+// eigh: A = V diag(w) V^H        dA = V (diag(dw) + (V^H dV) / E) V^H, E_ij = w_j - w_i, nothing on the diagonal
+struct EighBackward : Node {
+  static constexpr const char* kName = "LinalgEighBackward0";
+  static constexpr bool kStacks = true;
+  static constexpr bool kUndefinedOk = true;
+  Saved eigenvalues, eigenvectors;
+  Grads backward(const Grads& dy) {
+    Tensor w = eigenvalues.unpack(*this), v = eigenvectors.unpack(*this), vh = mH(v);
+    Tensor dw = dy[0].defined() ? cast(dy[0], v.dtype()) : Tensor();
+    if (!dy[1].defined()) {
+      if (!dw.defined()) return {Tensor()};
+      return {matmul(scale_columns(v, dw), vh)};
+    }
+    Tensor k = matmul(vh, dy[1]);
+    int64_t n = rows(v);
+    Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), identity(n, n, v.dtype(), v.device()));
+    Tensor inner = div(mul(k, off), differences(w));
+    if (dw.defined()) inner = add(inner, diag_embed(dw));
+    return {matmul(matmul(v, inner), vh)};
+  }
+  FIELDS(eigenvalues, eigenvectors)
+};
+static std::tuple<Tensor, Tensor> eigh_of(const char* name, const Tensor& a, const std::string& uplo, bool vectors) {
+  check_square(name, a);
+  check_linalg_type(name, a);
+  bool upper = uses_upper(name, uplo), recorded = will_record({a});
+  Tensor v = column_copy(a), w = empty(IntSpan(a.sizes().data(), a.dim() - 1), to_real(a.dtype()), a.device());
+  Tensor info = empty(batch_of(a), DType::Int32, a.device());
+  if (!a.device().is_meta()) g_cpu->linalg->eigh(v.view(), w.view(), info.view(), upper, vectors || recorded);
+  check_info(name, info);
+  Tensor results[] = {w, v};
+  record_all<EighBackward>({results, 2}, {a}, [&](auto& n) {
+    n.eigenvalues = save_output(n, w, 0);
+    n.eigenvectors = save_output(n, v, 1);
+  });
+  return {w, v};
+}
+std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo) {
+  return eigh_of("linalg.eigh", a, uplo, true);
+}
+static Tensor eigvalsh(const Tensor& a, const std::string& uplo) {
+  return std::get<0>(eigh_of("linalg.eigvalsh", a, uplo, false));
+}
+
+// eig: A V = V diag(w), columns of V of length 1
+// dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re diag(V^H dV))) / conj(E)) V^H, E_ij = w_j - w_i
+struct EigBackward : Node {
+  static constexpr const char* kName = "LinalgEigBackward0";
+  static constexpr bool kStacks = true;
+  static constexpr bool kUndefinedOk = true;
+  Saved eigenvalues, eigenvectors;
+  Grads backward(const Grads& dy) {
+    Tensor w = eigenvalues.unpack(*this), v = eigenvectors.unpack(*this), vh = mH(v);
+    if (!dy[0].defined() && !dy[1].defined()) return {Tensor()};
+    if (!dy[1].defined()) return {solve(vh, scale_rows(vh, dy[0]))};
+    Tensor k = matmul(vh, dy[1]);
+    Tensor lengths = as_complex(real_of(diagonal_of(k)));
+    int64_t n = rows(v);
+    Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), identity(n, n, v.dtype(), v.device()));
+    Tensor inner = div(mul(sub(k, scale_columns(matmul(vh, v), lengths)), off), conj(differences(w)));
+    if (dy[0].defined()) inner = add(inner, diag_embed(dy[0]));
+    return {solve(vh, matmul(inner, vh))};
+  }
+  FIELDS(eigenvalues, eigenvectors)
+};
+static bool all_finite(const Tensor& a) {
+  bool finite = true;
+  Tensor t = contiguous(detach(a));
+  visit_compute(a.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || is_complex_v<T>) {
+      using R = decltype(std::abs(T()));
+      const R* p = static_cast<const R*>(t.data());
+      for (int64_t i = 0; i < t.numel() * static_cast<int64_t>(sizeof(T) / sizeof(R)); ++i)
+        finite = finite && std::isfinite(p[i]);
+    }
+  });
+  return finite;
+}
+static std::tuple<Tensor, Tensor> eig_of(const char* name, const Tensor& a, bool vectors) {
+  check_square(name, a);
+  check_linalg_type(name, a);
+  CHECK(a.device().is_meta() || all_finite(a), Runtime, "torch.", name,
+        ": input tensor should not contain infs or NaNs.");
+  DType complex = to_complex(a.dtype());
+  bool recorded = will_record({a});
+  Tensor w = empty(IntSpan(a.sizes().data(), a.dim() - 1), complex, a.device()),
+         v = column_major(a.sizes(), complex, a.device());
+  Tensor info = empty(batch_of(a), DType::Int32, a.device());
+  if (!a.device().is_meta()) {
+    View vectors_view = v.view();
+    g_cpu->linalg->eig(a.view(), w.view(), vectors || recorded ? &vectors_view : nullptr, info.view());
+  }
+  check_info(name, info);
+  Tensor results[] = {w, v};
+  record_all<EigBackward>({results, 2}, {a}, [&](auto& n) {
+    n.eigenvalues = save_output(n, w, 0);
+    n.eigenvectors = save_output(n, v, 1);
+  });
+  return {w, v};
+}
+static std::tuple<Tensor, Tensor> eig(const Tensor& a) { return eig_of("linalg.eig", a, true); }
+static Tensor eigvals(const Tensor& a) { return std::get<0>(eig_of("linalg.eigvals", a, false)); }
+
+// svd: A = U diag(s) V^H. With K = skew(U^H dU) / E, M = skew(V^H dV) / E, E_ij = s_j^2 - s_i^2:
+//   dA = U (K diag(s) + diag(s) M + diag(ds)) V^H + (I - U U^H) dU diag(1/s) V^H + U diag(1/s) dV^H (I - V V^H)
+// and, complex, diag(skew(U^H dU)) / (2 s) on the inner diagonal.
+struct SvdBackward : Node {
+  static constexpr const char* kName = "LinalgSvdBackward0";
+  static constexpr bool kStacks = true;
+  static constexpr bool kUndefinedOk = true;
+  Saved U, S, Vh;
+  Grads backward(const Grads& dy) {
+    Tensor u = U.unpack(*this), s = S.unpack(*this), vh = Vh.unpack(*this);
+    int64_t k = s.sizes()[s.dim() - 1], m = rows(u), n = cols(vh);
+    if (!dy[0].defined() && !dy[1].defined() && !dy[2].defined()) return {Tensor()};
+    u = narrow(u, -1, 0, k);
+    vh = narrow(vh, -2, 0, k);
+    Tensor sc = cast(s, u.dtype());
+    if (!dy[0].defined() && !dy[2].defined()) return {matmul(scale_columns(u, cast(dy[1], u.dtype())), vh)};
+    Tensor du = narrow(or_zeros(dy[0], U.unpack(*this)), -1, 0, k),
+           dvh = narrow(or_zeros(dy[2], Vh.unpack(*this)), -2, 0, k);
+    Tensor squares = mul(s, s), e = differences(squares);
+    Tensor ku = matmul(mH(u), du), kv = matmul(vh, mH(dvh)), su = skew(ku), sv = skew(kv);
+    Tensor inner = add(scale_columns(div(su, e), sc), scale_rows(div(sv, e), sc));
+    int64_t size = k;
+    Tensor off = sub(full({size, size}, Scalar(1), u.dtype(), u.device()), identity(size, size, u.dtype(), u.device()));
+    inner = mul(inner, off);
+    Tensor on_diagonal = dy[1].defined() ? cast(dy[1], u.dtype()) : Tensor();
+    if (u.is_complex()) {
+      Tensor turn = div(diagonal_of(su), mul(s, Scalar(2)));
+      on_diagonal = on_diagonal.defined() ? add(on_diagonal, turn) : turn;
+    }
+    if (on_diagonal.defined()) inner = add(inner, diag_embed(on_diagonal));
+    Tensor da = matmul(matmul(u, inner), vh);
+    if (m > k && dy[0].defined()) da = add(da, matmul(div(sub(du, matmul(u, ku)), unsqueeze(s, -2)), vh));
+    if (n > k && dy[2].defined()) da = add(da, matmul(u, div(sub(dvh, matmul(mH(kv), vh)), unsqueeze(s, -1))));
+    return {da};
+  }
+  FIELDS(U, S, Vh)
+};
+static std::tuple<Tensor, Tensor, Tensor> svd_of(const char* name, const Tensor& a, bool full, bool vectors,
+                                                 const std::optional<std::string>& driver) {
+  check_matrix(name, a);
+  check_linalg_type(name, a);
+  CHECK(!driver, Runtime, name, ": keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+  int64_t m = rows(a), n = cols(a), k = std::min(m, n);
+  bool compute = vectors || will_record({a});
+  Device device = a.device();
+  Tensor s = empty(with(batch_of(a), {k}), to_real(a.dtype()), device), info = empty(batch_of(a), DType::Int32, device);
+  Tensor u = column_major(with(batch_of(a), {m, full ? m : k}), a.dtype(), device),
+         vh = column_major(with(batch_of(a), {full ? n : k, n}), a.dtype(), device);
+  if (!device.is_meta()) {
+    View uv = u.view(), vv = vh.view();
+    g_cpu->linalg->svd(a.view(), compute ? &uv : nullptr, s.view(), compute ? &vv : nullptr, info.view(),
+                       SvdDriver::DivideAndConquer);
+    check_info(name, info);
+  }
+  Tensor results[] = {u, s, vh};
+  record_all<SvdBackward>({results, 3}, {a}, [&](auto& node) {
+    node.U = save_output(node, u, 0);
+    node.S = save_output(node, s, 1);
+    node.Vh = save_output(node, vh, 2);
+  });
+  return {u, s, vh};
+}
+std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& a, bool full_matrices, std::optional<std::string> driver) {
+  return svd_of("linalg.svd", a, full_matrices, true, driver);
+}
+static std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& a, bool full_matrices,
+                                                     const std::optional<std::string>& driver) {
+  return svd(a, full_matrices, driver);
+}
+static Tensor svdvals(const Tensor& a, const std::optional<std::string>& driver) {
+  return std::get<1>(svd_of("linalg.svdvals", a, false, false, driver));
+}
+static std::tuple<Tensor, Tensor, Tensor> old_svd(const Tensor& a, bool some, bool compute_uv) {
+  if (!compute_uv) {
+    check_matrix("svd", a, "input");
+    Tensor s = std::get<1>(svd_of("svd", a, false, false, std::nullopt));
+    return {zeros(with(batch_of(a), {rows(a), rows(a)}), a.dtype(), a.device()), s,
+            zeros(with(batch_of(a), {cols(a), cols(a)}), a.dtype(), a.device())};
+  }
+  auto [u, s, vh] = svd_of("svd", a, !some, true, std::nullopt);
+  return {u, s, mH(vh)};
+}
+
+static const Register registered([](Ops& ops) {
+  ops.def("linalg.eigh", eigh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut,
+          "Eigenvalues, ascending, and eigenvectors of Hermitian matrices.", "eigenvalues, eigenvectors");
+  ops.def("linalg.eigvalsh", eigvalsh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut,
+          "Eigenvalues of Hermitian matrices, ascending.");
+  ops.def("linalg.eig", eig, "input", kCastFull, "Eigenvalues and eigenvectors of square matrices.",
+          "eigenvalues, eigenvectors");
+  ops.def("linalg.eigvals", eigvals, "input", kCastFull, "Eigenvalues of square matrices.");
+  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", kCastFull | kExactOut | kFreeOut,
+          "U, S and Vh with A = U diag(S) Vh.", "U, S, Vh");
+  ops.def("linalg.svdvals", svdvals, "A, *, driver=None", kCastFull | kExactOut | kFreeOut,
+          "Singular values, descending.");
+  ops.def("svd", old_svd, "input, some=True, compute_uv=True", kMethod | kCastFull,
+          "U, S and V with A = U diag(S) V^H.", "U, S, V");
+});
+
+}  // namespace rl::ops

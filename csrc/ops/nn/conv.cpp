@@ -1,0 +1,522 @@
+#include "ops/nn/conv.h"
+
+#include <climits>
+
+#include "backend/backend.h"
+#include "ops/elementwise/scalar_cast.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+
+namespace rl::ops {
+
+// Note [Three maps]
+// A convolution y(x, w) is linear in both arguments. Its gradients dx(dy, w) and dw(dy, x) are linear in both of
+// theirs, and the derivative of any of the three is made of the other two. So these three ops serve every order of
+// derivative, and the transposed convolution is dx(dy, w) under another name.
+
+struct Geometry {
+  ConvShape shape;
+  Ints x, w, y;  // sizes of the input, the filters and the result
+
+  // For a stack of rows: all of them in the batch, or in the channels of the input or the result (of one group).
+  Geometry with_batches(int64_t rows) const {
+    Geometry g = *this;
+    g.shape.batch = checked_mul(g.shape.batch, rows);
+    g.x[0] = g.y[0] = g.shape.batch;
+    return g;
+  }
+  Geometry with_inputs(int64_t rows) const {
+    Geometry g = *this;
+    g.shape.in_channels = g.x[1] = g.w[1] = checked_mul(g.shape.in_channels, rows);
+    return g;
+  }
+  Geometry with_results(int64_t rows) const {
+    Geometry g = *this;
+    g.shape.out_channels = g.y[1] = g.w[0] = checked_mul(g.shape.out_channels, rows);
+    return g;
+  }
+};
+
+// (rows, ...) with the rows joined to dimension `dim` of the rest, and back.
+static Tensor joined(const Tensor& t, int64_t dim) {
+  Tensor moved = dim ? movedim(t, Ints{0}, Ints{dim}) : t;
+  Ints sizes(moved.sizes());
+  sizes[dim] *= sizes[dim + 1];
+  sizes.erase(dim + 1);
+  return reshape(moved, sizes);
+}
+static Tensor apart(const Tensor& t, int64_t dim, int64_t rows) {
+  Ints sizes(t.sizes());
+  sizes[dim] /= rows;
+  sizes.insert(dim, rows);
+  Tensor y = reshape(t, sizes);
+  return dim ? movedim(y, Ints{dim}, Ints{0}) : y;
+}
+
+static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
+                          bool channels_last = false);
+static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
+static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
+
+// The geometry with memory for the kernel, which `keep` holds on to.
+static ConvShape with_workspace(const Geometry& g, DType dtype, ConvPass pass, Tensor& keep) {
+  ConvShape shape = g.shape;
+  if (int64_t bytes = g_cpu->conv->workspace(shape, dtype, pass)) {
+    keep = empty(Ints{bytes}, DType::UInt8);
+    shape.workspace = keep.data();
+  }
+  return shape;
+}
+
+// Note [Filters of one tap]
+// Pictures with their channels last are rows of channels, and filters of one tap a matrix for them: y = x @ w^T. That
+// is one product, on the memory as it is.
+static bool one_tap(const Geometry& g) {
+  const ConvShape& s = g.shape;
+  bool plain = s.groups == 1 && s.taps() == 1;
+  for (int d = 0; d < 3; ++d) plain = plain && s.stride[d] == 1 && s.padding[d] == 0;
+  return plain;
+}
+static MemoryFormat last_of(const Tensor& t) {
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
+// A contiguous matrix, or memory seen as one.
+struct Matrix {
+  int64_t sizes[2], strides[2];
+  View view;
+  Matrix(const Tensor& t, int64_t rows, int64_t columns, bool turned = false)
+      : sizes{turned ? columns : rows, turned ? rows : columns},
+        strides{turned ? 1 : columns, turned ? columns : 1},
+        view{t.data(), sizes, strides, 2, t.dtype()} {}
+  Matrix(const Matrix&) = delete;
+};
+
+// Whether the kernel should work on pictures with their channels last as they lie, which `wanted` says that they do.
+static bool takes_last(const Geometry& g, const Tensor& x, const Tensor& w, ConvPass pass, bool wanted) {
+  return wanted && w.dim() >= 4 && x.device().is_cpu() && g_cpu->conv->takes_last(g.shape, x.dtype(), pass);
+}
+// Filters as they lie, if they lie in one of the two orders.
+static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
+  shape.channels_last = last;
+  shape.filters_last = last && channels_last(w);
+  return contiguous(w, shape.filters_last ? last_of(w) : MemoryFormat::Contiguous);
+}
+
+static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
+// A result whose every sum is over nothing (an empty batch, no places): the bias, or zeros.
+static Tensor without_sums(const Ints& sizes, const Tensor& like, const OptTensor& bias) {
+  if (!bias || checked_numel(sizes) == 0) return zeros(sizes, like.dtype(), like.device());
+  NoGrad raw;
+  Ints shape(sizes.size(), 1);
+  shape[1] = sizes[1];
+  return clone(expand(reshape(bias, shape), sizes), MemoryFormat::Contiguous);
+}
+static Tensor channel_sums(const Tensor& dy) {
+  Ints kept(dy.dim(), 1);
+  kept[1] = dy.sizes()[1];
+  return reshape(sum_to(dy, kept), Ints{dy.sizes()[1]});
+}
+static Tensor stacked_channel_sums(const Tensor& dy) {
+  Ints kept(dy.dim(), 1);
+  kept[0] = dy.sizes()[0], kept[2] = dy.sizes()[2];
+  return reshape(sum_to(dy, kept), Ints{kept[0], kept[2]});
+}
+
+// Note [Inputs without channels]
+// PyTorch's convolution of an input with no channels has no channels either, whatever number of filters and biases
+// there are; their gradients are zeros. (A transposed one cannot be asked for: its filters would have no rows.)
+static bool without_channels(const Geometry& g) { return g.y[1] != g.shape.out_channels; }
+
+// convolution: y = x * w + bias        dx = dx(dy, w), dw = dw(dy, x), dbias = sums of dy
+struct ConvolutionBackward : Node {
+  static constexpr const char* kName = "ConvolutionBackward0";
+  Saved input, weight;
+  Geometry geometry;
+  Grads backward(const Grads& dy) {
+    Grads d(3);
+    if (needs(0)) d[0] = conv_input(dy[0], conj(weight.unpack(*this)), geometry);
+    if (needs(1)) d[1] = conv_weight(dy[0], conj(input.unpack(*this)), geometry);
+    if (needs(2) && without_channels(geometry))
+      d[2] = zeros(Ints{geometry.shape.out_channels}, dy[0].dtype(), dy[0].device());
+    else if (needs(2)) d[2] = channel_sums(dy[0]);
+    return d;
+  }
+  Grads stacked(const Grads& dy) {
+    if ((needs(1) && geometry.shape.groups != 1) || without_channels(geometry)) return backward_by_rows(*this, dy);
+    int64_t rows = dy[0].sizes()[0];
+    Grads d(3);
+    if (needs(0))
+      d[0] = apart(conv_input(joined(dy[0], 0), conj(weight.unpack(*this)), geometry.with_batches(rows)), 0, rows);
+    if (needs(1))
+      d[1] = apart(conv_weight(joined(dy[0], 1), conj(input.unpack(*this)), geometry.with_results(rows)), 0, rows);
+    if (needs(2)) d[2] = stacked_channel_sums(dy[0]);
+    return d;
+  }
+  FIELDS(input, weight)
+};
+static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
+                          bool channels_last) {
+  const bool rows = channels_last && one_tap(g) && x.numel();
+  const bool last = !rows && takes_last(g, x, w, ConvPass::Forward, channels_last);
+  const bool sums = x.numel() && w.numel();
+  Tensor y = sums ? empty_ordered(g.y, x.dtype(), x.device(), rows || last) : without_sums(g.y, x, bias);
+  if (!sums) {
+  } else if (rows && !skipped(y)) {  // Note [Filters of one tap]
+    NoGrad raw;
+    const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = y.numel() / to;
+    Tensor a = contiguous(x, last_of(x)), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
+    Matrix out(y, count, to), in(a, count, from), filters(b, to, from, true), shift(c ? c : b, count, to);
+    shift.strides[0] = 0;
+    if (c) {
+      LoopScalar one;
+      write_compute(one, Scalar(1), x.dtype());
+      g_cpu->matmul->addmm(out.view, in.view, filters.view, {one, one, &shift.view});
+    } else {
+      g_cpu->matmul->matmul(out.view, in.view, filters.view);
+    }
+  } else if (!skipped(y)) {
+    NoGrad raw;
+    Tensor memory;
+    ConvShape shape = with_workspace(g, x.dtype(), ConvPass::Forward, memory);
+    Tensor a = contiguous(x, last ? last_of(x) : MemoryFormat::Contiguous), b = filters(w, last, shape),
+           c = bias ? contiguous(bias) : Tensor();
+    View shift = c ? c.view() : View();
+    g_cpu->conv->forward(shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
+  }
+  if (!rows && !last) y = ordered(std::move(y), channels_last);
+  return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
+    if (n.needs(1)) n.input = save(x);
+    if (n.needs(0)) n.weight = save(w);
+    n.geometry = g;
+  });
+}
+
+// its gradient by the input: dx = dx(dy, w)        d(dy) = y(g, w), dw = dw(dy, g)
+struct ConvolutionInputBackward : Node {
+  static constexpr const char* kName = "ConvolutionBackward0";
+  Saved input, weight;  // dy plays the input of a transposed convolution
+  Geometry geometry;
+  bool has_bias = false;
+  Grads backward(const Grads& dy) {
+    Grads d(3);
+    if (needs(0)) {
+      Tensor w = conj(weight.unpack(*this));
+      d[0] = conv_result(dy[0], w, OptTensor(), geometry, channels_last(dy[0]) || channels_last(w));
+    }
+    if (needs(1)) d[1] = conv_weight(conj(input.unpack(*this)), dy[0], geometry);
+    if (needs(2)) d[2] = channel_sums(dy[0]);
+    return d;
+  }
+  Grads stacked(const Grads& dy) {
+    if (needs(1) && geometry.shape.groups != 1) return backward_by_rows(*this, dy);
+    int64_t rows = dy[0].sizes()[0];
+    Grads d(3);
+    if (needs(0)) {
+      Tensor w = conj(weight.unpack(*this));
+      d[0] = apart(conv_result(joined(dy[0], 0), w, OptTensor(), geometry.with_batches(rows)), 0, rows);
+    }
+    if (needs(1))
+      d[1] = apart(conv_weight(conj(input.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
+    if (needs(2)) d[2] = stacked_channel_sums(dy[0]);
+    return d;
+  }
+  FIELDS(input, weight)
+};
+static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g,
+                                   bool channels_last) {
+  const bool rows = !bias && one_tap(g) && dy.numel() && ops::channels_last(dy);
+  const bool last = !rows && takes_last(g, dy, w, ConvPass::Input, channels_last || ops::channels_last(dy));
+  const bool sums = dy.numel() && w.numel();
+  Tensor dx = sums ? empty_ordered(g.x, dy.dtype(), dy.device(), rows || last) : without_sums(g.x, dy, bias);
+  if (!sums) {
+  } else if (rows && !skipped(dx)) {  // Note [Filters of one tap]
+    NoGrad raw;
+    const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;
+    Tensor a = contiguous(dy, last_of(dy)), b = contiguous(w);
+    Matrix out(dx, count, to), in(a, count, from), filters(b, from, to);
+    g_cpu->matmul->matmul(out.view, in.view, filters.view);
+  } else if (!skipped(dx)) {
+    NoGrad raw;
+    Tensor memory;
+    ConvShape shape = with_workspace(g, dy.dtype(), ConvPass::Input, memory);
+    Tensor a = contiguous(dy, last ? last_of(dy) : MemoryFormat::Contiguous), b = filters(w, last, shape),
+           c = bias ? contiguous(bias) : Tensor();
+    View shift = c ? c.view() : View();
+    g_cpu->conv->input(shape, dx.view(), a.view(), b.view(), c ? &shift : nullptr);
+  }
+  if (!rows && !last) dx = ordered(std::move(dx), channels_last);
+  return record<ConvolutionInputBackward>(dx, {dy, w, bias}, [&](auto& n) {
+    if (n.needs(1)) n.input = save(dy);
+    if (n.needs(0)) n.weight = save(w);
+    n.geometry = g;
+  });
+}
+static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g) {
+  return conv_input_with_bias(dy, w, OptTensor(), g, false);
+}
+
+// its gradient by the filters: dw = dw(dy, x)        d(dy) = y(x, g), dx = dx(dy, g)
+struct ConvolutionWeightBackward : Node {
+  static constexpr const char* kName = "ConvolutionBackwardBackward0";
+  Saved grad_output, input;
+  Geometry geometry;
+  Grads backward(const Grads& dy) {
+    Grads d(2);
+    if (needs(0)) d[0] = conv_result(conj(input.unpack(*this)), dy[0], OptTensor(), geometry);
+    if (needs(1)) d[1] = conv_input(conj(grad_output.unpack(*this)), dy[0], geometry);
+    return d;
+  }
+  Grads stacked(const Grads& dy) {
+    if (geometry.shape.groups != 1) return backward_by_rows(*this, dy);
+    int64_t rows = dy[0].sizes()[0];
+    Grads d(2);
+    if (needs(0)) {
+      Tensor x = conj(input.unpack(*this));
+      d[0] = apart(conv_result(x, joined(dy[0], 0), OptTensor(), geometry.with_results(rows)), 1, rows);
+    }
+    if (needs(1))
+      d[1] = apart(conv_input(conj(grad_output.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
+    return d;
+  }
+  FIELDS(grad_output, input)
+};
+static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) {
+  const bool sums = dy.numel() && x.numel();
+  Tensor dw = sums ? empty(g.w, dy.dtype(), dy.device()) : zeros(g.w, dy.dtype(), dy.device());
+  if (!sums) {
+  } else if (!skipped(dw) && one_tap(g) && dy.numel() && x.numel() && channels_last(dy) && channels_last(x)) {
+    NoGrad raw;  // Note [Filters of one tap]
+    const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = dy.numel() / to;
+    Tensor a = contiguous(dy, last_of(dy)), b = contiguous(x, last_of(x));
+    Matrix out(dw, to, from), up(a, count, to, true), in(b, count, from);
+    g_cpu->matmul->matmul(out.view, up.view, in.view);
+  } else if (!skipped(dw)) {
+    NoGrad raw;
+    Tensor memory;
+    ConvShape shape = with_workspace(g, dy.dtype(), ConvPass::Weight, memory);
+    shape.channels_last = takes_last(g, x, dw, ConvPass::Weight, channels_last(dy) || channels_last(x));
+    const MemoryFormat order = shape.channels_last ? last_of(x) : MemoryFormat::Contiguous;
+    Tensor a = contiguous(dy, order), b = contiguous(x, order);
+    g_cpu->conv->weight(shape, dw.view(), a.view(), b.view());
+  }
+  return record<ConvolutionWeightBackward>(dw, {dy, x}, [&](auto& n) {
+    if (n.needs(1)) n.grad_output = save(dy);
+    if (n.needs(0)) n.input = save(x);
+    n.geometry = g;
+  });
+}
+
+// Arguments
+
+// One value for each of n dimensions.
+static Ints each(IntSpan values, int64_t n, const char* name, const char* what) {
+  if (values.size() == 1) return Ints(n, values[0]);
+  CHECK(values.size() == n, Runtime, name, ": expected ", what, " to be a single integer value or a list of ", n,
+        " values to match the convolution dimensions, but got ", what, "=", to_text(values));
+  return Ints(values);
+}
+
+static void check_types(const Tensor& x, const Tensor& w, const OptTensor& bias) {
+  auto type_of = [](const Tensor& t) {
+    return text("torch.", t.device().is_cpu() ? "" : t.device().name(), t.device().is_cpu() ? "" : ".",
+                info(t.dtype()).legacy, "Tensor");
+  };
+  CHECK(x.dtype() == w.dtype() && x.device() == w.device(), Runtime, "Input type (", type_of(x), ") and weight type (",
+        type_of(w), ") should be the same");
+  if (bias)
+    CHECK(x.dtype() == bias.dtype() && x.device() == bias.device(), Runtime, "Input type (", type_of(x),
+          ") and bias type (", type_of(bias), ") should be the same");
+}
+
+static std::string by(IntSpan v) {  // 3 x 4
+  std::string s;
+  for (int64_t i = 0; i < v.size(); ++i) s += (i ? " x " : "") + to_text(v[i]);
+  return s;
+}
+
+enum class Pad : uint8_t { Given, Same };
+
+// Checks everything and fills the geometry of a convolution of x (batched) by w.
+static Geometry geometry_of(const char* name, const Tensor& x, const Tensor& w, const OptTensor& bias,
+                            const Ints& stride, const Ints& padding, const Ints& dilation, bool transposed,
+                            const Ints& output_padding, int64_t groups, Pad pad) {
+  int64_t n = x.dim() - 2;
+  for (int64_t v : padding) CHECK(v >= 0, Runtime, "negative padding is not supported");
+  for (int64_t v : output_padding) CHECK(v >= 0, Runtime, "negative output_padding is not supported");
+  for (int64_t v : stride) CHECK(v > 0, Runtime, "non-positive stride is not supported");
+  for (int64_t v : dilation) CHECK(v > 0, Runtime, "dilation should be greater than zero");
+  CHECK(groups > 0, Runtime, "non-positive groups is not supported");
+  CHECK(w.sizes()[0] >= groups, Runtime, "Given groups=", groups, ", expected weight to be at least ", groups,
+        " at dimension 0, but got weight of size ", to_text(w.sizes()), " instead");
+  CHECK(w.sizes()[0] % groups == 0, Runtime, "Given groups=", groups, ", expected weight to be divisible by ", groups,
+        " at dimension 0, but got weight of size ", to_text(w.sizes()), " instead");
+  int64_t in_channels = transposed ? w.sizes()[0] : checked_mul(w.sizes()[1], groups);
+  int64_t out_channels = transposed ? checked_mul(w.sizes()[1], groups) : w.sizes()[0];
+  CHECK(x.sizes()[1] == in_channels, Runtime, "Given ", transposed ? "transposed=1" : text("groups=", groups),
+        ", weight of size ", to_text(w.sizes()), ", expected input", to_text(x.sizes()), " to have ", in_channels,
+        " channels, but got ", x.sizes()[1], " channels instead");
+  if (bias)
+    CHECK(bias.dim() == 1 && bias.numel() == out_channels, Runtime, "Given ",
+          transposed ? "transposed=1" : "transposed=0", ", weight of size ", to_text(w.sizes()),
+          ", expected bias to be 1-dimensional with ", out_channels, " elements, but got bias of size ",
+          to_text(bias.sizes()), " instead");
+  Geometry g;
+  ConvShape& s = g.shape;
+  s = {x.sizes()[0],
+       groups,
+       transposed ? out_channels : in_channels,
+       transposed ? in_channels : out_channels,
+       {1, 1, 1},
+       {1, 1, 1},
+       {1, 1, 1},
+       {1, 1, 1},
+       {0, 0, 0},
+       {1, 1, 1},
+       false,
+       false,
+       nullptr};
+  Ints out(n), padded(n);
+  bool too_small = false;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t d = 3 - n + i, k = w.sizes()[i + 2], in = x.sizes()[i + 2];
+    CHECK(k > 0, Runtime, name, ": expected filters with a size of at least 1 in each dimension, got weight of size ",
+          to_text(w.sizes()));
+    int64_t reach = checked_mul(dilation[i], k - 1);
+    if (transposed) {
+      CHECK(output_padding[i] < stride[i] || output_padding[i] < dilation[i], Runtime,
+            "output padding must be smaller than either stride or dilation, but got output_padding=",
+            to_text(output_padding), ", stride=", to_text(stride), ", dilation=", to_text(dilation));
+      out[i] = checked_add(checked_add(checked_mul(in - 1, stride[i]), reach),
+                           checked_add(output_padding[i], 1) - checked_mul(2, padding[i]));
+      too_small = too_small || out[i] < 0 || in <= 0;
+    } else if (pad == Pad::Same) {
+      out[i] = in;
+    } else {
+      padded[i] = checked_add(in, checked_mul(2, padding[i]));
+      CHECK(
+          padded[i] > reach, Runtime, "Calculated padded input size per channel: (",
+          [&] {
+            Ints all(n);
+            for (int64_t j = 0; j < n; ++j) all[j] = x.sizes()[j + 2] + 2 * padding[j];
+            return by(all);
+          }(),
+          "). Kernel size: (",
+          [&] {
+            Ints all(n);
+            for (int64_t j = 0; j < n; ++j) all[j] = dilation[j] * (w.sizes()[j + 2] - 1) + 1;
+            return by(all);
+          }(),
+          "). Kernel size can't be greater than actual input size");
+      out[i] = (padded[i] - reach - 1) / stride[i] + 1;
+    }
+    s.kernel[d] = k;
+    s.stride[d] = stride[i];
+    s.dilation[d] = dilation[i];
+    s.padding[d] = pad == Pad::Same ? reach / 2 : padding[i];
+    s.in[d] = transposed ? out[i] : in;
+    s.out[d] = transposed ? in : out[i];
+  }
+  CHECK(!too_small, Runtime, "Given input size per channel: (", by(IntSpan(x.sizes().data() + 2, n)),
+        "). Calculated output size per channel: (", by(out), "). Output size is too small");
+  g.w = Ints(w.sizes());
+  Ints result{x.sizes()[0], in_channels ? out_channels : 0};  // Note [Inputs without channels]
+  for (int64_t v : out) result.push_back(v);
+  (transposed ? g.y : g.x) = Ints(x.sizes());
+  (transposed ? g.x : g.y) = result;
+  int64_t rows = checked_mul(s.in_channels / groups, checked_mul(s.kernel[0], checked_mul(s.kernel[1], s.kernel[2])));
+  CHECK(rows <= INT_MAX && s.in_channels <= INT_MAX && s.out_channels <= INT_MAX && checked_numel(result) >= 0 &&
+            s.out_plane() <= INT_MAX && s.in_plane() <= INT_MAX,
+        Runtime, name, ": the sizes are too large: input ", to_text(x.sizes()), ", weight ", to_text(w.sizes()));
+  return g;
+}
+
+static Tensor run(const char* name, int64_t n, const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                  IntSpan stride, IntSpan padding, IntSpan dilation, bool transposed, IntSpan output_padding,
+                  int64_t groups, Pad pad) {
+  CHECK(input.dim() == n + 1 || input.dim() == n + 2, Runtime, "Expected ", n + 1, "D (unbatched) or ", n + 2,
+        "D (batched) input to ", name, ", but got input of size: ", to_text(input.sizes()));
+  CHECK(weight.dim() == n + 2, Runtime, "Expected ", n + 2, "-dimensional weight for ", n + 2,
+        "-dimensional input, but got weight of size ", to_text(weight.sizes()), " instead");
+  check_types(input, weight, bias);
+  bool batched = input.dim() == n + 2;
+  Tensor x = batched ? input : unsqueeze(input, 0);
+  Geometry g = geometry_of(name, x, weight, bias, each(stride, n, name, "stride"), each(padding, n, name, "padding"),
+                           each(dilation, n, name, "dilation"), transposed,
+                           each(output_padding, n, name, "output_padding"), groups, pad);
+  const bool last = channels_last(x) || channels_last(weight);
+  Tensor y = transposed ? conv_input_with_bias(x, weight, bias, g, last) : conv_result(x, weight, bias, g, last);
+  return batched ? y : squeeze(y, 0);
+}
+
+template <int N> constexpr const char* kConvName = N == 1 ? "conv1d" : N == 2 ? "conv2d" : "conv3d";
+template <int N> constexpr const char* kTransposedName = N == 1   ? "conv_transpose1d"
+                                                         : N == 2 ? "conv_transpose2d"
+                                                                  : "conv_transpose3d";
+
+template <int N> static Tensor conv(const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                                    const Ints& stride, const Ints& padding, const Ints& dilation, int64_t groups) {
+  return run(kConvName<N>, N, input, weight, bias, stride, padding, dilation, false, Ints{0}, groups, Pad::Given);
+}
+template <int N> static Tensor conv_padded(const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                                           const Ints& stride, const std::string& padding, const Ints& dilation,
+                                           int64_t groups) {
+  CHECK(padding == "valid" || padding == "same", Runtime, "Invalid padding string: '", padding, "'");
+  if (padding == "same")
+    for (int64_t v : stride) CHECK(v == 1, Runtime, "padding='same' is not supported for strided convolutions");
+  return run(kConvName<N>, N, input, weight, bias, stride, Ints{0}, dilation, false, Ints{0}, groups,
+             padding == "same" ? Pad::Same : Pad::Given);
+}
+template <int N> static Tensor conv_transpose(const Tensor& input, const Tensor& weight, const OptTensor& bias,
+                                              const Ints& stride, const Ints& padding, const Ints& output_padding,
+                                              int64_t groups, const Ints& dilation) {
+  return run(kTransposedName<N>, N, input, weight, bias, stride, padding, dilation, true, output_padding, groups,
+             Pad::Given);
+}
+
+Tensor convolution(const Tensor& input, const Tensor& weight, const OptTensor& bias, IntSpan stride, IntSpan padding,
+                   IntSpan dilation, bool transposed, IntSpan output_padding, int64_t groups) {
+  CHECK(weight.dim() >= 3 && weight.dim() <= 5, Runtime, "convolution: expected a weight of 3 to 5 dimensions, got ",
+        to_text(weight.sizes()));
+  return run("convolution", weight.dim() - 2, input, weight, bias, stride, padding, dilation, transposed,
+             output_padding, groups, Pad::Given);
+}
+static Tensor convolution_op(const Tensor& input, const Tensor& weight, const OptTensor& bias, const Ints& stride,
+                             const Ints& padding, const Ints& dilation, bool transposed, const Ints& output_padding,
+                             int64_t groups) {
+  return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
+// conv_tbc: a conv1d of (time, batch, channels) by filters (width, channels, out)
+static Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t pad) {
+  CHECK(input.dim() == 3 && weight.dim() == 3 && bias.dim() == 1, Runtime,
+        "conv_tbc: expected input (time, batch, channels), weight (width, "
+        "channels, out) and bias (out), got ",
+        to_text(input.sizes()), ", ", to_text(weight.sizes()), " and ", to_text(bias.sizes()));
+  Tensor y =
+      conv<1>(permute(input, Ints{1, 2, 0}), permute(weight, Ints{2, 1, 0}), bias, Ints{1}, Ints{pad}, Ints{1}, 1);
+  return permute(y, Ints{2, 0, 1});
+}
+
+template <int N> static void define(Ops& ops) {
+  const char* args = "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
+  ops.def(kConvName<N>, conv<N>, args, kNoOut | kCastLow,
+          "A convolution of (N, C, ...) by filters (O, C / groups, ...). padding may be 'valid' or 'same'.");
+  ops.def(kConvName<N>, conv_padded<N>, "input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1",
+          kNoOut | kCastLow);
+  ops.def(kTransposedName<N>, conv_transpose<N>,
+          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut | kCastLow,
+          "A transposed convolution of (N, C, ...) by filters (C, O / groups, ...).");
+}
+
+static const Register registered([](Ops& ops) {
+  define<1>(ops);
+  define<2>(ops);
+  define<3>(ops);
+  ops.def("convolution", convolution_op,
+          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut | kCastLow,
+          "A convolution, plain or transposed, over one to three dimensions.");
+  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut | kCastLow,
+          "A conv1d of (time, batch, channels) by filters (width, channels, out).");
+});
+
+}  // namespace rl::ops
