@@ -1,4 +1,4 @@
-"""One record per op; tests/test_ops.py derives all generic tests from it.
+"""One record per op; tests/ops/test_ops.py derives all generic tests from it.
 
     OpSpec("exp", lambda: [Sample(randn(3, 4)), Sample(randn())], numpy=np.exp, inplace=True)
 
@@ -77,3 +77,40 @@ def to_numpy(x):
     if isinstance(x, tuple | list):
         return type(x)(to_numpy(v) for v in x)
     return x
+
+
+def tensors(result):
+    return [result] if isinstance(result, rl.Tensor) else [t for t in result if isinstance(t, rl.Tensor)]
+
+
+def differentiable(x):
+    return isinstance(x, rl.Tensor) and x.dtype in (rl.float64, rl.complex128)
+
+
+def parts(sample):
+    """(inputs to differentiate, function of them); lists of tensors count one by one."""
+    values = [sample.input, *sample.args]
+    at = []
+    for i, v in enumerate(values):
+        if differentiable(v):
+            at.append((i, None))
+        elif isinstance(v, list | tuple):
+            at += [(i, k) for k, item in enumerate(v) if differentiable(item)]
+
+    def get(i, k):
+        return values[i] if k is None else values[i][k]
+
+    def call(function):
+        def on(*inputs):
+            full = [list(v) if isinstance(v, list | tuple) else v for v in values]
+            for (i, k), x in zip(at, inputs):
+                if k is None:
+                    full[i] = x
+                else:
+                    full[i][k] = x
+            result = function(*full, **sample.kwargs)
+            return tuple(t for t in tensors(result) if differentiable(t))
+
+        return on
+
+    return [get(i, k).detach().clone().requires_grad_() for i, k in at], call

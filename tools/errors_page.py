@@ -1,5 +1,5 @@
 """Keeps docs/errors.md true: `python tools/errors_page.py` runs every program of the page under rushlight and writes down what
-it answers; `--torch` does the same for PyTorch. tests/test_errors.py compares without writing.
+it answers; `--torch` does the same for PyTorch. tests/structure/test_errors.py compares without writing.
 
 A section of the page is a heading, a ```python block (the program), a ```text block after "PyTorch:" and one after
 "rushlight:". A line `<!-- phrase: ... -->` names the words that both share where PyTorch's text is not the beginning of ours."""

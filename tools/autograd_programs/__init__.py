@@ -1,4 +1,4 @@
-"""Random programs of views, in-place writes and backward, for tools/fuzz_autograd.py and tests/test_autograd_programs.py.
+"""Random programs of views, in-place writes and backward, for tools/fuzz_autograd.py and tests/autograd/test_autograd_programs.py.
 
 A program is a list of steps (kind, name, mode, i, j, l, k): `name` is called under the grad mode `mode` with the tensors
 i, j and l of those made so far (modulo their number) and the number k, which chooses among its variants. A "view" or a

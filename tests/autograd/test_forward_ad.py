@@ -1,8 +1,8 @@
 """Forward mode, function modes, and the helpers of autograd.graph."""
 
 import pytest
+from opspec import parts
 from specs import ALL
-from test_ops import parts
 
 import rushlight as rl
 from rushlight.autograd import forward_ad as fwAD

@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-from opspec import to_numpy
+from opspec import parts, to_numpy
 from specs import ALL
 
 import rushlight as rl
-
-
-def tensors(result):
-    return [result] if isinstance(result, rl.Tensor) else [t for t in result if isinstance(t, rl.Tensor)]
 
 
 def assert_same(actual, expected, rtol):
@@ -23,39 +19,6 @@ def assert_same(actual, expected, rtol):
     assert actual.shape == expected.shape
     assert actual.dtype == expected.dtype
     np.testing.assert_allclose(actual, expected, rtol=rtol, atol=rtol)
-
-
-def differentiable(x):
-    return isinstance(x, rl.Tensor) and x.dtype in (rl.float64, rl.complex128)
-
-
-def parts(sample):
-    """(inputs to differentiate, function of them); lists of tensors count one by one."""
-    values = [sample.input, *sample.args]
-    at = []
-    for i, v in enumerate(values):
-        if differentiable(v):
-            at.append((i, None))
-        elif isinstance(v, list | tuple):
-            at += [(i, k) for k, item in enumerate(v) if differentiable(item)]
-
-    def get(i, k):
-        return values[i] if k is None else values[i][k]
-
-    def call(function):
-        def on(*inputs):
-            full = [list(v) if isinstance(v, list | tuple) else v for v in values]
-            for (i, k), x in zip(at, inputs):
-                if k is None:
-                    full[i] = x
-                else:
-                    full[i][k] = x
-            result = function(*full, **sample.kwargs)
-            return tuple(t for t in tensors(result) if differentiable(t))
-
-        return on
-
-    return [get(i, k).detach().clone().requires_grad_() for i, k in at], call
 
 
 @pytest.mark.parametrize("spec", ALL, ids=str)

@@ -9,7 +9,7 @@ import pytest
 import rushlight as rl
 
 _spec = importlib.util.spec_from_file_location(
-    "errors_page", pathlib.Path(__file__).parent.parent / "tools" / "errors_page.py"
+    "errors_page", pathlib.Path(__file__).resolve().parents[2] / "tools" / "errors_page.py"
 )
 errors_page = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(errors_page)

@@ -3,8 +3,8 @@
 from collections import Counter
 
 import pytest
+from opspec import parts
 from specs import ALL
-from test_ops import parts
 
 import rushlight as rl
 from rushlight.profiler import profile

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-PROGRAMS = pathlib.Path(__file__).parent / "programs"
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "programs"
 NAMES = ("cnn", "dcgan", "frozen", "gpt", "lstm", "mlp")
 SEEDS = ("cnn:seed=7", "dcgan:seed=7")  # corners are met by chance: not the luck of one
 DOUBLE = ("cnn:float64:sensitive", "dcgan:float64:sensitive")

@@ -1,8 +1,8 @@
 """vmap of every op gives what a loop over the samples gives: forward, through, and inside."""
 
 import pytest
+from opspec import parts
 from specs import ALL
-from test_ops import parts
 
 import rushlight as rl
 from rushlight.func import vmap

@@ -14,7 +14,7 @@ import pytest
 import rushlight as rl
 from rushlight import _C
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_every_public_op_has_a_documentation():

@@ -4,8 +4,8 @@ registration says that it has none."""
 from importlib import import_module
 
 import pytest
+from opspec import parts
 from specs import ALL
-from test_ops import parts
 
 import rushlight as rl
 from rushlight import _C

@@ -9,7 +9,7 @@ import pytest
 
 import rushlight as rl
 
-TOOLS = pathlib.Path(__file__).resolve().parent.parent / "tools"
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 pytestmark = pytest.mark.skipif(not (TOOLS / "autograd_programs").exists(), reason="needs the source tree")
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from doc_blocks import blocks, run_page, same
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(
     p.relative_to(ROOT).as_posix() for p in [*ROOT.glob("docs/*.md"), ROOT / "README.md"] if p.exists()
 )

@@ -15,7 +15,7 @@ import pytest
 
 import rushlight as rl
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(rl.__file__)))
 
