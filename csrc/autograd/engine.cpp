@@ -4,38 +4,17 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/engine_messages.h"
 #include "autograd/grad_mode.h"
+#include "autograd/gradient_sum.h"
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "autograd/profile.h"
 #include "autograd/record.h"
 #include "autograd/stack.h"
 #include "base/interrupt.h"
-#include "tensor/overlap.h"
 
 namespace rl {
-
-// The class of sparse tensors, once it is loaded: their entries stand beside them, so they are added by their class.
-PyTypeObject* g_sparse_type = nullptr;
-bool (*g_adds_itself)(PyTypeObject*) = nullptr;  // the same for classes with __torch_dispatch__
-PyTypeObject* g_function_node_type = nullptr;    // nodes of Functions, which get sparse gradients as they are
-static bool is_sparse(PyTypeObject* type) {
-  return type != g_tensor_type && g_sparse_type && PyType_IsSubtype(type, g_sparse_type);
-}
-static bool is_sparse(const Tensor& t) { return is_sparse(Py_TYPE(t.object())); }
-static bool adds_itself(const Tensor& t) {
-  PyTypeObject* type = Py_TYPE(t.object());
-  return type != g_tensor_type && (is_sparse(type) || g_adds_itself(type));
-}
-static Tensor tensor_of(PyObject* made) {
-  if (!made) throw Error(ErrorKind::Runtime, "");  // the Python exception is set
-  return Tensor::own(reinterpret_cast<TensorObject*>(made));
-}
-static Tensor densified(const Tensor& t) { return tensor_of(PyObject_CallMethod(t.object(), "to_dense", nullptr)); }
-static Tensor detached(const Tensor& t) { return tensor_of(PyObject_CallMethod(t.object(), "detach", nullptr)); }
-static Tensor add_by_class(const Tensor& a, const Tensor& b, bool in_place = false) {
-  return tensor_of(in_place ? PyNumber_InPlaceAdd(a.object(), b.object()) : PyNumber_Add(a.object(), b.object()));
-}
 
 void check_saved(Node& node);  // autograd/node.cpp
 
@@ -50,14 +29,7 @@ struct Later {
   bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
 };
 
-bool expandable(IntSpan small, IntSpan big) {
-  if (small.size() > big.size()) return false;
-  for (int64_t i = 1; i <= small.size(); ++i)
-    if (small[small.size() - i] != big[big.size() - i] && small[small.size() - i] != 1) return false;
-  return true;
-}
-
-// A place where a gradient is wanted by `inputs=`.
+// Where `inputs=` asks for a gradient.
 struct Capture {
   Node* node;
   uint32_t nr;
@@ -307,7 +279,7 @@ class Run {
       if (!n.type->undefined_ok)
         for (int64_t i = 0; i < dy.size(); ++i)
           if (!dy[i].defined()) dy[i] = zeros_for(n.results[i]);
-      if (n.released) fail(ErrorKind::Runtime, freed_message(n) + second_backward(n));
+      if (n.released) fail(ErrorKind::Runtime, freed_message(n) + advice_on_second_backward(n, ran_before_, order_));
       run_pre_hooks(n, dy);
       if (!call_.inputs.empty()) check_saved(n);  // also what the wanted inputs do not need
       if (g_sparse_type && !leaf && !PyObject_TypeCheck(reinterpret_cast<PyObject*>(&n), g_function_node_type))
@@ -398,9 +370,6 @@ class Run {
     }
   }
 
-  void check_nan(Node& n, const Grads& dx);
-  std::string second_backward(const Node& freed) const;
-
   static constexpr uint32_t kOpened = 1u << 31;
   const BackwardCall& call_;
   uint64_t id_;
@@ -417,53 +386,6 @@ class Run {
   std::vector<PyObject*> callbacks_;
   Tensors results_;
 };
-
-// What to do about a second backward through `freed`: it depends on how this run came there.
-[[gnu::cold]] std::string Run::second_backward(const Node& freed) const {
-  if (ran_before_)
-    return text("\n  backward() ran on this very result before. Call it once",
-                ", or pass retain_graph=True to the first call if it is meant to run again.");
-  // Calls recorded since the earlier backward that take a value from before it.
-  const Node *user = nullptr, *made = nullptr;
-  for (const Node* n : order_) {
-    if (n->sequence <= freed.done || n->type == &NodeTypeOf<AccumulateGrad>::type) continue;
-    for (const Edge& e : n->edges)
-      if (e.node && e.node->done && e.node->sequence <= freed.done && (!made || e.node->sequence > made->sequence))
-        user = n, made = e.node;
-  }
-  if (!user)
-    return "\n  Two results share this part of the graph. Call backward() once on their sum, (a + b).backward(), or "
-           "pass "
-           "retain_graph=True to the first of the two calls.";
-  std::string name = made->site.assigned();
-  std::string value = name.empty() ? "that value" : "`" + name + "`";
-  std::string s;
-  if (made->site == user->site) {
-    s = text("\n  it is used again by the next turn of the same line, ", user->site.describe(),
-             ": a state carried over ", "from one step to the next");
-    return s + text("\n  Cut it off between the steps: ",
-                    name.empty() ? "h = h.detach()" : name + " = " + name + ".detach()",
-                    name.find(',') == std::string::npos ? "" : " (each of them)",
-                    " after backward(), so that each step has a graph of its own.");
-  }
-  if (made->site) s += text("\n  ", value, " was computed before that backward, at ", made->site.describe());
-  if (user->site) s += text("\n  and is used again at ", user->site.describe());
-  return s + text("\n  Compute ", value,
-                  " anew for each backward; or detach() it where no gradient should go further; or ",
-                  "pass retain_graph=True to the first backward.");
-}
-
-void Run::check_nan(Node& n, const Grads& dx) {
-  for (int64_t i = 0; i < dx.size(); ++i)
-    if (dx[i].defined() && has_nan(dx[i])) {
-      std::string message = text("Function '", n.type->name, "' returned nan values in its ", i, "th output.");
-      if (n.site) message += text("\n  the forward call that made it: ", n.site.describe());
-      message +=
-          "\n  An infinite slope times zero is NaN. Keep the argument away from the edge, sqrt(x + 1e-12) or "
-          "x.clamp(min=1e-12), or take it out with where() before the call, not after.";
-      fail(ErrorKind::Runtime, message);
-    }
-}
 
 }  // namespace
 
@@ -514,76 +436,6 @@ void queue_callback(PyObject* f) {
 bool Node::needs(int64_t input) const {
   Node* to = input < edges.size() ? edges[input].node : nullptr;
   return to && (!t_run || t_run->needs(const_cast<Node*>(this), to));
-}
-
-// dL/dx arrives: the first gradient is kept as it is if nobody else holds it, later ones are added.
-Grads AccumulateGrad::backward(const Grads& dy) {
-  if (!dy[0].defined() || !variable.defined()) return {};
-  TensorObject* v = variable.get();
-  CHECK(!grad_fn_of(v), Runtime, "leaf variable has been moved into the graph interior");
-  if (!v->requires_grad) {  // it changed its mind
-    run_post_accumulate_hooks(variable);
-    return {};
-  }
-  {
-    GradientLock lock(adding);
-    add(dy[0]);
-  }
-  run_post_accumulate_hooks(variable);
-  return {};
-}
-
-void AccumulateGrad::add(Tensor g) {
-  TensorObject* v = variable.get();
-  if (v->grad && v->grad->lazy()) {
-    Tensor plain = g_engine_ops.resolved(Tensor::borrow(v->grad));
-    Py_SETREF(v->grad, reinterpret_cast<TensorObject*>(plain.release()));
-  }
-  if (adds_itself(g) || (v->grad && adds_itself(Tensor::borrow(v->grad)))) {
-    // In place, unless a dense gradient comes to a sparse one.
-    if (v->grad && !grad_enabled() && (!is_sparse(Tensor::borrow(v->grad)) || is_sparse(g)))
-      g = add_by_class(Tensor::borrow(v->grad), g, true);
-    else if (v->grad) g = add_by_class(Tensor::borrow(v->grad), g);
-    else if (!grad_enabled() && g_adds_itself(Py_TYPE(g.object()))) g = detached(g);
-    else if (!grad_enabled()) {
-      // Two references: the engine's and ours.
-      const int shared = Py_REFCNT(g.object()) > 2;
-      g = tensor_of(PyObject_CallMethod(g.object(), "_as_gradient", "i", shared));
-    }
-    TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(g.release()));
-    Py_XDECREF(old);
-  } else if (!v->grad) {
-    // Two references: the engine's and ours.
-    bool ours =
-        Py_REFCNT(g.object()) <= 2 && g.storage()->refs == 1 && Py_TYPE(g.object()) == g_tensor_type && !g->base;
-    // The gradient is going to be added to in place: no two of its elements may share one.
-    const bool dense = variable.is_contiguous() || non_overlapping_and_dense(variable.sizes(), variable.strides());
-    const bool same_layout = dense
-                                 ? g.strides() == variable.strides() || (g.is_contiguous() && variable.is_contiguous())
-                                 : g.is_contiguous();
-    if (!ours || !same_layout || grad_enabled()) {  // what has a history may be changed in place: never .grad itself
-      Tensor laid =
-          empty_strided(variable.sizes(), dense ? variable.strides() : IntSpan(contiguous_strides(variable.sizes())),
-                        g.dtype(), g.device());
-      if (grad_enabled()) g_engine_ops.assign(laid, g);
-      else g_engine_ops.copy(laid, g);
-      g = laid;
-    }
-    Py_XSETREF(v->grad, reinterpret_cast<TensorObject*>(g.release()));
-  } else if (!grad_enabled()) {
-    Tensor have = Tensor::borrow(v->grad);
-    check_inplace(have, true);  // also makes the addition uninterruptible
-    check_no_internal_overlap(have);
-    CHECK(expandable(g.sizes(), have.sizes()), Runtime, "output with shape ", to_text(have.sizes()),
-          " doesn't match the broadcast shape ", to_text(g.sizes()),
-          "\n  The .grad of a leaf was given another shape, and a gradient is to be added to it.");
-    g_engine_ops.add_inplace(have, g);
-    bump_version(have);
-  } else {
-    Tensor sum = g_engine_ops.add(Tensor::borrow(v->grad), g);
-    TensorObject* old = std::exchange(v->grad, reinterpret_cast<TensorObject*>(sum.release()));
-    Py_XDECREF(old);
-  }
 }
 
 }  // namespace rl

@@ -6,14 +6,13 @@
 
 #include "autograd/destination.h"
 #include "autograd/grad_mode.h"
+#include "autograd/gradient_sum.h"
 #include "autograd/history.h"
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
 
 namespace rl {
-
-extern bool (*g_adds_itself)(PyTypeObject*);  // the engine's: whether a class has a __torch_dispatch__
 
 thread_local GradMode t_grad_mode;
 thread_local SmallVector<SavedHooks, 2>* t_saved_hooks = nullptr;

@@ -1,5 +1,6 @@
 // backward(), grad(), and the switches of grad mode, as Python calls them.
 #include "autograd/engine.h"
+#include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -11,7 +12,6 @@
 
 namespace rl {
 
-extern PyTypeObject* g_sparse_type;  // the engine's
 namespace {
 
 std::string computed_at(const Tensor& t) {

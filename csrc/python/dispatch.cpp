@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
 #include "ops/registry.h"
 
 namespace rl {
 
-extern bool (*g_adds_itself)(PyTypeObject*);  // the engine's
 PyObject* g_disabled_torch_dispatch = nullptr;
 
 namespace {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/grad_mode.h"
+#include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
 #include "autograd/stack.h"
@@ -15,8 +16,6 @@
 #include "python/errors.h"
 
 namespace rl {
-
-extern PyTypeObject* g_function_node_type;  // the engine's
 
 namespace {
 

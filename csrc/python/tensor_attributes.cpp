@@ -1,4 +1,5 @@
 // Attributes of tensors: x.shape, x.grad, x.T.
+#include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
 #include "ops/ops.h"
@@ -11,8 +12,6 @@
 #include "tensor/cut.h"
 
 namespace rl {
-
-extern PyTypeObject* g_sparse_type;  // the engine's
 
 namespace {
 

@@ -43,7 +43,7 @@ def test_modules_are_named_and_nested():
     assert text[1].startswith("Net ") and text[2].startswith("  first: Block")
     assert text[3].startswith("    fc: Linear") and "weight 4×4, bias 4" in text[3]
     assert any(line.startswith("    0: Block") for line in text)
-    assert "return x + self.act(self.fc(x))" in text[3] and "test_graph_picture.py:" in text[3]
+    assert "return x + self.act(self.fc(x))" in text[3] and "test_graph_drawing.py:" in text[3]
     shown = words(picture.svg())
     for title in (
         "Net",
