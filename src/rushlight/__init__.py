@@ -18,7 +18,7 @@ else:
     _os.environ["OPENBLAS_NUM_THREADS"] = _blas_threads
 from ._C import *  # noqa: E402, F403  (dtypes, device, Size, Tensor ...)
 
-__version__ = "2.13.0+rushlight.0.1.0"
+from .version import __version__  # noqa: E402
 
 _C.ops["_set_library_path"](_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 # Every op that was registered without a namespace is a function of the package.

@@ -10,6 +10,7 @@ from rushlight._functorch.make_functional import make_functional as make_functio
 from rushlight._functorch.make_functional import make_functional_with_buffers as make_functional_with_buffers
 from rushlight._missing import teach as _teach
 from rushlight import func as _func
+from rushlight.version import __version__ as __version__
 
 
 def _deprecated(name, home="torch.func"):
@@ -33,5 +34,4 @@ grad, grad_and_value = _deprecated("grad"), _deprecated("grad_and_value")
 vjp, jvp = _deprecated("vjp"), _deprecated("jvp")
 jacrev, jacfwd, hessian = _deprecated("jacrev"), _deprecated("jacfwd"), _deprecated("hessian")
 functionalize = _deprecated("functionalize")
-__version__ = "2.13.0+rushlight.0.1.0"
 __getattr__ = _teach(__name__)
