@@ -9,6 +9,7 @@ from rushlight.nn import functional as F
 from ..ops.misc import Conv2dNormActivation, Permute
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
+from ._init import initialize, truncated
 
 __all__ = ["ConvNeXt"]
 
@@ -115,11 +116,7 @@ class ConvNeXt(nn.Module):
         last = block_setting[-1]
         width = last.out_channels if last.out_channels is not None else last.input_channels
         self.classifier = nn.Sequential(norm_layer(width), nn.Flatten(1), nn.Linear(width, num_classes))
-        for m in self.modules():
-            if isinstance(m, (nn.Conv2d, nn.Linear)):
-                nn.init.trunc_normal_(m.weight, std=0.02)
-                if m.bias is not None:
-                    nn.init.zeros_(m.bias)
+        initialize(self, conv=truncated(0.02), linear=truncated(0.02))
 
     def forward(self, x):
         return self.classifier(self.avgpool(self.features(x)))

@@ -9,6 +9,7 @@ from rushlight.nn import functional as F
 from rushlight.utils import checkpoint
 
 from ._api import entry
+from ._init import initialize
 
 __all__ = ["DenseNet"]
 
@@ -101,14 +102,7 @@ class DenseNet(nn.Module):
                 channels //= 2
         self.features.add_module("norm5", nn.BatchNorm2d(channels))
         self.classifier = nn.Linear(channels, num_classes)
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight)
-            elif isinstance(m, nn.BatchNorm2d):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
-            elif isinstance(m, nn.Linear):
-                nn.init.constant_(m.bias, 0)
+        initialize(self, conv=nn.init.kaiming_normal_, linear=lambda weight: weight)
 
     def _adapt_state_dict(self, state):
         """The trained files have an older spelling: norm.1 where it is norm1 now."""

@@ -10,6 +10,7 @@ from rushlight import nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
+from ._init import he_fan_out, initialize
 from ._utils import _make_divisible
 
 __all__ = ["EfficientNet"]
@@ -122,6 +123,11 @@ class FusedMBConv(_Block):
         super().__init__(cnf, layers, stochastic_depth_prob)
 
 
+def _uniform_by_rows(weight):
+    reach = 1.0 / math.sqrt(weight.shape[0])
+    return nn.init.uniform_(weight, -reach, reach)
+
+
 class EfficientNet(nn.Module):
     """Blocks of a table of rows."""
 
@@ -160,18 +166,7 @@ class EfficientNet(nn.Module):
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(out, num_classes))
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out")
-                if m.bias is not None:
-                    nn.init.zeros_(m.bias)
-            elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-                nn.init.ones_(m.weight)
-                nn.init.zeros_(m.bias)
-            elif isinstance(m, nn.Linear):
-                reach = 1.0 / math.sqrt(m.out_features)
-                nn.init.uniform_(m.weight, -reach, reach)
-                nn.init.zeros_(m.bias)
+        initialize(self, conv=he_fan_out, linear=_uniform_by_rows)
 
     def forward(self, x):
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))

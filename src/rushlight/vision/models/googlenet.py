@@ -9,6 +9,7 @@ from rushlight.jit import is_scripting
 from rushlight.nn import functional as F
 
 from ._api import entry
+from ._init import truncated
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "_GoogLeNetOutputs"]
 
@@ -50,7 +51,7 @@ class BasicConv2d(nn.Module):
         return F.relu(self.bn(self.conv(x)), inplace=True)
 
 
-def initialize(model, name, wanted, std):
+def init_inception(model, name, wanted, std):
     """Draws the weights, as `init_weights` says; a layer may have a `stddev` of its own."""
     if wanted is None:
         warnings.warn(
@@ -62,12 +63,9 @@ def initialize(model, name, wanted, std):
         )
     elif not wanted:
         return
-    for m in model.modules():
-        if isinstance(m, (nn.Conv2d, nn.Linear)):
-            nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", std)), a=-2, b=2)
-        elif isinstance(m, nn.BatchNorm2d):
-            nn.init.constant_(m.weight, 1)
-            nn.init.constant_(m.bias, 0)
+    for layer in model.modules():
+        if isinstance(layer, (nn.Conv2d, nn.Linear)):
+            truncated(getattr(layer, "stddev", std))(layer.weight)
 
 
 class Inception(nn.Module):
@@ -140,7 +138,7 @@ class GoogLeNet(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.dropout = nn.Dropout(p=dropout)
         self.fc = nn.Linear(1024, num_classes)
-        initialize(self, "GoogleNet", init_weights, 0.01)
+        init_inception(self, "GoogleNet", init_weights, 0.01)
 
     def forward(self, x):
         if self.transform_input:

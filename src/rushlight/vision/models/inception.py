@@ -8,7 +8,7 @@ from rushlight.jit import is_scripting
 from rushlight.nn import functional as F
 
 from ._api import entry
-from .googlenet import BasicConv2d, imagenet_to_unit, initialize
+from .googlenet import BasicConv2d, imagenet_to_unit, init_inception
 
 __all__ = ["Inception3", "InceptionOutputs", "_InceptionOutputs"]
 
@@ -185,7 +185,7 @@ class Inception3(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.dropout = nn.Dropout(p=dropout)
         self.fc = nn.Linear(2048, num_classes)
-        initialize(self, "inception_v3", init_weights, 0.1)
+        init_inception(self, "inception_v3", init_weights, 0.1)
 
     def forward(self, x):
         if self.transform_input:

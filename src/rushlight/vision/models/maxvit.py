@@ -13,6 +13,7 @@ from rushlight.nn import functional as F
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
+from ._init import initialize, normal
 
 __all__ = ["MaxVit"]
 
@@ -389,14 +390,7 @@ class MaxVit(nn.Module):
             nn.Tanh(),
             nn.Linear(width, num_classes, bias=False),
         )
-        for m in self.modules():
-            if isinstance(m, (nn.Conv2d, nn.Linear)):
-                nn.init.normal_(m.weight, std=0.02)
-                if m.bias is not None:
-                    nn.init.zeros_(m.bias)
-            elif isinstance(m, nn.BatchNorm2d):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
+        initialize(self, conv=normal(0.02), linear=normal(0.02))
 
     def forward(self, x):
         x = self.stem(x)

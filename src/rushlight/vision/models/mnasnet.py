@@ -1,8 +1,11 @@
 """MNASNet (Tan et al., 2018)."""
 
+from functools import partial
+
 from rushlight import nn
 
 from ._api import entry
+from ._init import he_fan_out, initialize
 
 __all__ = ["MNASNet"]
 
@@ -89,15 +92,8 @@ class MNASNet(nn.Module):
         ]
         self.layers = nn.Sequential(*layers)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes))
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-            elif isinstance(m, nn.BatchNorm2d):
-                nn.init.ones_(m.weight)
-                nn.init.zeros_(m.bias)
-            elif isinstance(m, nn.Linear):
-                nn.init.kaiming_uniform_(m.weight, mode="fan_out", nonlinearity="sigmoid")
-                nn.init.zeros_(m.bias)
+        sigmoid = partial(nn.init.kaiming_uniform_, mode="fan_out", nonlinearity="sigmoid")
+        initialize(self, conv=he_fan_out, linear=sigmoid)
 
     def forward(self, x):
         return self.classifier(self.layers(x).mean([2, 3]))

@@ -7,6 +7,7 @@ from rushlight import nn
 
 from ..ops.misc import Conv2dNormActivation
 from ._api import entry
+from ._init import he_fan_out, initialize, normal
 from ._utils import _make_divisible
 
 __all__ = ["MobileNetV2"]
@@ -20,21 +21,6 @@ _SETTING = [
     (6, 160, 3, 2),
     (6, 320, 1, 1),
 ]
-
-
-def initialize(model):
-    """The initial values of MobileNets."""
-    for m in model.modules():
-        if isinstance(m, nn.Conv2d):
-            nn.init.kaiming_normal_(m.weight, mode="fan_out")
-            if m.bias is not None:
-                nn.init.zeros_(m.bias)
-        elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-            nn.init.ones_(m.weight)
-            nn.init.zeros_(m.bias)
-        elif isinstance(m, nn.Linear):
-            nn.init.normal_(m.weight, 0, 0.01)
-            nn.init.zeros_(m.bias)
 
 
 class InvertedResidual(nn.Module):
@@ -98,7 +84,7 @@ class MobileNetV2(nn.Module):
         features.append(conv(channels, self.last_channel, kernel_size=1))
         self.features = nn.Sequential(*features)
         self.classifier = nn.Sequential(nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes))
-        initialize(self)
+        initialize(self, conv=he_fan_out, linear=normal(0.01))
 
     def forward(self, x):
         x = nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1))

@@ -8,8 +8,8 @@ from rushlight import nn
 from ..ops.misc import Conv2dNormActivation
 from ..ops.misc import SqueezeExcitation as SElayer
 from ._api import entry
+from ._init import he_fan_out, initialize, normal
 from ._utils import _make_divisible
-from .mobilenetv2 import initialize
 
 __all__ = ["MobileNetV3"]
 
@@ -121,7 +121,7 @@ class MobileNetV3(nn.Module):
             nn.Dropout(p=dropout, inplace=True),
             nn.Linear(last_channel, num_classes),
         )
-        initialize(self)
+        initialize(self, conv=he_fan_out, linear=normal(0.01))
 
     def forward(self, x):
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))

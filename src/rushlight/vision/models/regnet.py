@@ -8,6 +8,7 @@ from rushlight import nn
 
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._api import entry
+from ._init import he_fan_out_of_all_groups, initialize, normal
 from ._utils import _make_divisible
 
 __all__ = ["RegNet"]
@@ -174,16 +175,8 @@ class RegNet(nn.Module):
         self.trunk_output = nn.Sequential(OrderedDict(stages))
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(in_features=width, out_features=num_classes)
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                fan_out = m.kernel_size[0] * m.kernel_size[1] * m.out_channels
-                nn.init.normal_(m.weight, mean=0.0, std=math.sqrt(2.0 / fan_out))
-            elif isinstance(m, nn.BatchNorm2d):
-                nn.init.ones_(m.weight)
-                nn.init.zeros_(m.bias)
-            elif isinstance(m, nn.Linear):
-                nn.init.normal_(m.weight, mean=0.0, std=0.01)
-                nn.init.zeros_(m.bias)
+        initialize(self, conv=he_fan_out_of_all_groups, bias=None)
+        initialize(self.fc, linear=normal(0.01))
 
     def forward(self, x):
         x = self.avgpool(self.trunk_output(self.stem(x)))

@@ -4,6 +4,7 @@ import rushlight as rl
 from rushlight import nn
 
 from ._api import entry
+from ._init import he_fan_out, initialize
 
 __all__ = ["BasicBlock", "Bottleneck", "ResNet"]
 
@@ -130,12 +131,7 @@ class ResNet(nn.Module):
         self._initialize(zero_init_residual)
 
     def _initialize(self, zero_init_residual):
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
-            elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):
-                nn.init.constant_(m.weight, 1)
-                nn.init.constant_(m.bias, 0)
+        initialize(self, conv=he_fan_out)
         if not zero_init_residual:
             return
         for m in self.modules():  # every block begins as the identity

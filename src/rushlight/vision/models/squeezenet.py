@@ -4,6 +4,7 @@ import rushlight as rl
 from rushlight import nn
 
 from ._api import entry
+from ._init import initialize, normal
 
 __all__ = ["SqueezeNet"]
 
@@ -63,14 +64,8 @@ class SqueezeNet(nn.Module):
         self.classifier = nn.Sequential(
             nn.Dropout(p=dropout), last, nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((1, 1))
         )
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                if m is last:
-                    nn.init.normal_(m.weight, mean=0.0, std=0.01)
-                else:
-                    nn.init.kaiming_uniform_(m.weight)
-                if m.bias is not None:
-                    nn.init.constant_(m.bias, 0)
+        initialize(self.features, conv=nn.init.kaiming_uniform_)
+        initialize(self.classifier, conv=normal(0.01))
 
     def forward(self, x):
         return rl.flatten(self.classifier(self.features(x)), 1)

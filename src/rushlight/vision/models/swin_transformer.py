@@ -10,6 +10,7 @@ from rushlight.nn import functional as F
 from ..ops.misc import MLP, Permute
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
+from ._init import initialize, normal, truncated
 
 __all__ = ["SwinTransformer"]
 
@@ -257,11 +258,7 @@ class SwinTransformerBlock(nn.Module):
         self.mlp = MLP(
             dim, [int(dim * mlp_ratio), dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
         )
-        for m in self.mlp.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.xavier_uniform_(m.weight)
-                if m.bias is not None:
-                    nn.init.normal_(m.bias, std=1e-6)
+        initialize(self.mlp, linear=nn.init.xavier_uniform_, bias=normal(1e-6))
 
     def forward(self, x):
         x = x + self.stochastic_depth(self.attn(self.norm1(x)))
@@ -332,11 +329,7 @@ class SwinTransformer(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.flatten = nn.Flatten(1)
         self.head = nn.Linear(width, num_classes)
-        for m in self.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.trunc_normal_(m.weight, std=0.02)
-                if m.bias is not None:
-                    nn.init.zeros_(m.bias)
+        initialize(self, linear=truncated(0.02))
 
     def forward(self, x):
         x = self.permute(self.norm(self.features(x)))

@@ -4,7 +4,7 @@ import rushlight as rl
 from rushlight import nn
 
 from ._api import entry
-from ._init import init_fan_out
+from ._init import he_fan_out, initialize, normal
 
 __all__ = ["VGG"]
 
@@ -48,7 +48,7 @@ class VGG(nn.Module):
             nn.Linear(4096, num_classes),
         )
         if init_weights:
-            init_fan_out(self, linear_std=0.01)
+            initialize(self, conv=he_fan_out, linear=normal(0.01))
 
     def forward(self, x):
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))

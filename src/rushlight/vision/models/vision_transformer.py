@@ -10,6 +10,7 @@ from rushlight import nn
 
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import entry
+from ._init import initialize, normal
 
 __all__ = ["VisionTransformer"]
 
@@ -31,11 +32,7 @@ class MLPBlock(MLP):
 
     def __init__(self, in_dim, mlp_dim, dropout):
         super().__init__(in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
-        for m in self.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.xavier_uniform_(m.weight)
-                if m.bias is not None:
-                    nn.init.normal_(m.bias, std=1e-6)
+        initialize(self, linear=nn.init.xavier_uniform_, bias=normal(1e-6))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
         # Files of the first version call the layers linear_1 and linear_2.

@@ -1,10 +1,12 @@
 """Feature pyramids (Lin et al., 2016)."""
 
 from collections import OrderedDict
+from functools import partial
 
 from rushlight import nn
 from rushlight.nn import functional as F
 
+from ..models._init import initialize
 from .misc import Conv2dNormActivation
 
 
@@ -58,11 +60,7 @@ class FeaturePyramidNetwork(nn.Module):
                     out_channels, out_channels, kernel_size=3, **{**options, "padding": None}
                 )
             )
-        for m in self.modules():
-            if isinstance(m, nn.Conv2d):
-                nn.init.kaiming_uniform_(m.weight, a=1)
-                if m.bias is not None:
-                    nn.init.constant_(m.bias, 0)
+        initialize(self, conv=partial(nn.init.kaiming_uniform_, a=1))
         if extra_blocks is not None and not isinstance(extra_blocks, ExtraFPNBlock):
             raise TypeError(f"extra_blocks should be of type ExtraFPNBlock not {type(extra_blocks)}")
         self.extra_blocks = extra_blocks

@@ -6,6 +6,7 @@ from rushlight.nn import functional as F
 from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
+from .._init import he_fan_out, initialize
 from ..mobilenetv3 import mobilenet_v3_large
 from ..resnet import resnet50
 from .anchor_utils import AnchorGenerator
@@ -133,11 +134,7 @@ class FastRCNNConvFCHead(nn.Sequential):
             blocks += [nn.Linear(features, out), nn.ReLU(inplace=True)]
             features = out
         super().__init__(*blocks)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
+        initialize(self, conv=he_fan_out)
 
 
 class FastRCNNPredictor(nn.Module):

@@ -5,7 +5,7 @@ from rushlight.nn import functional as F
 
 from ...ops import MultiScaleRoIAlign
 from .._api import entry
-from .._init import init_fan_out
+from .._init import he_fan_out, initialize
 from .faster_rcnn import FasterRCNN, resnet50_pyramid, without_eps
 
 __all__ = ["KeypointRCNN"]
@@ -56,7 +56,7 @@ class KeypointRCNNHeads(nn.Sequential):
             parts += [nn.Conv2d(in_channels, out_channels, 3, stride=1, padding=1), nn.ReLU(inplace=True)]
             in_channels = out_channels
         super().__init__(*parts)
-        init_fan_out(self)
+        initialize(self, conv=he_fan_out)
 
 
 class KeypointRCNNPredictor(nn.Module):
@@ -66,7 +66,7 @@ class KeypointRCNNPredictor(nn.Module):
         super().__init__()
         self.out_channels, self.up_scale = num_keypoints, 2
         self.kps_score_lowres = nn.ConvTranspose2d(in_channels, num_keypoints, 4, stride=2, padding=1)
-        init_fan_out(self)
+        initialize(self, conv=he_fan_out)
 
     def forward(self, x):
         return F.interpolate(

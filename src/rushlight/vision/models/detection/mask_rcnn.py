@@ -7,7 +7,7 @@ from rushlight import nn
 from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
-from .._init import init_fan_out
+from .._init import he_fan_out, initialize
 from .faster_rcnn import FasterRCNN, resnet50_pyramid, resnet50_v2_parts, without_eps
 
 __all__ = ["MaskRCNN"]
@@ -59,7 +59,7 @@ class MaskRCNNHeads(nn.Sequential):
             )
             width = out
         super().__init__(*blocks)
-        init_fan_out(self)
+        initialize(self, conv=he_fan_out)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:

@@ -6,6 +6,7 @@ from rushlight.nn import functional as F
 
 from ...ops import boxes as box_ops
 from ...ops.misc import Conv2dNormActivation
+from .._init import initialize, normal
 from ._boxes import BalancedPositiveNegativeSampler, BoxCoder, Matcher
 from .anchor_utils import AnchorGenerator as AnchorGenerator
 
@@ -24,11 +25,7 @@ class RPNHead(nn.Module):
         self.conv = nn.Sequential(*convs)
         self.cls_logits = nn.Conv2d(in_channels, num_anchors, kernel_size=1, stride=1)
         self.bbox_pred = nn.Conv2d(in_channels, num_anchors * 4, kernel_size=1, stride=1)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.normal_(layer.weight, std=0.01)
-                if layer.bias is not None:
-                    nn.init.constant_(layer.bias, 0)
+        initialize(self, conv=normal(0.01))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:

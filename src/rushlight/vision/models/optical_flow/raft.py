@@ -11,7 +11,7 @@ from rushlight.nn.modules.instancenorm import InstanceNorm2d
 
 from ...ops.misc import Conv2dNormActivation
 from .._api import entry
-from .._init import init_fan_out
+from .._init import he_fan_out, initialize
 from ._utils import grid_sample, make_coords_grid, upsample_flow
 
 __all__ = ["RAFT"]
@@ -97,7 +97,7 @@ class FeatureEncoder(nn.Module):
             second = block(after, after, norm_layer=norm_layer)
             setattr(self, f"layer{i}", nn.Sequential(first, second))
         self.conv = nn.Conv2d(widths[-1], self.output_dim, 1)
-        init_fan_out(self, conv_bias=False)
+        initialize(self, conv=he_fan_out, bias=None)
         self.downsample_factor = 2 ** sum(stride == 2 for stride in strides)
 
     def forward(self, x):

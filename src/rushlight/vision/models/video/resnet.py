@@ -3,7 +3,7 @@
 from rushlight import nn
 
 from .._api import entry
-from .._init import init_fan_out
+from .._init import he_fan_out, initialize, normal
 
 __all__ = ["VideoResNet"]
 
@@ -141,7 +141,7 @@ class VideoResNet(nn.Module):
             setattr(self, f"layer{i + 1}", stage)
         self.avgpool = nn.AdaptiveAvgPool3d(1)
         self.fc = nn.Linear(512 * block.expansion, num_classes)
-        init_fan_out(self, linear_std=0.01)
+        initialize(self, conv=he_fan_out, linear=normal(0.01))
         if zero_init_residual:  # each block starts as the identity
             for residual in (m for m in self.modules() if isinstance(m, Bottleneck)):
                 nn.init.zeros_(residual.conv3[1].weight)

@@ -7,6 +7,7 @@ from rushlight import fx, nn
 from rushlight.nn import functional as F
 
 from .._api import entry
+from .._init import initialize, truncated
 from ..swin_transformer import PatchMerging, SwinTransformerBlock
 
 __all__ = ["SwinTransformer3d"]
@@ -232,11 +233,7 @@ class SwinTransformer3d(nn.Module):
         self.norm = norm_layer(self.num_features)
         self.avgpool = nn.AdaptiveAvgPool3d(1)
         self.head = nn.Linear(self.num_features, num_classes)
-        for m in self.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.trunc_normal_(m.weight, std=0.02)
-                if m.bias is not None:
-                    nn.init.zeros_(m.bias)
+        initialize(self, linear=truncated(0.02))
 
     def forward(self, x):
         x = self.norm(self.features(self.pos_drop(self.patch_embed(x))))
