@@ -142,17 +142,16 @@ def _overridable(function, spread=False, out=False):
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
 
     def run(args, kwargs):
-        if not out or "out" not in kwargs:
-            return function(*args, **kwargs)
-        target = kwargs.pop("out")
+        target = kwargs.pop("out", None) if out else None
         result = function(*args, **kwargs)
-        return result if target is None else _C.ops["_write_out"](wrapper.__name__, target, result, out == "exact")
+        if target is None:
+            return result
+        return _C.ops["_write_out"](wrapper.__name__, target, result, out == "exact")
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if kwargs:
-            if not _SPELLINGS.keys().isdisjoint(kwargs):
-                kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
+        if kwargs and not _SPELLINGS.keys().isdisjoint(kwargs):
+            kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
         if spread and len(args) == 2 and type(args[1]) in (list, tuple) and not isinstance(args[0], Tensor):
             args = (args[0], *args[1])
         if _modes and _function_mode() is not None:
