@@ -16,6 +16,17 @@ namespace rl {
 namespace detail {
 Cache cache;
 }
+int64_t physical_bytes() {
+  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  int64_t bytes = pages > 0 && page > 0 ? pages * page : int64_t{4} << 30;
+  if (FILE* file = std::fopen("/sys/fs/cgroup/memory.max", "re")) {
+    long long quota;
+    if (std::fscanf(file, "%lld", &quota) == 1 && quota > 0 && quota < bytes) bytes = quota;
+    std::fclose(file);
+  }
+  return bytes;
+}
+
 namespace {
 
 using namespace detail;
@@ -33,17 +44,6 @@ constexpr int64_t kSlackBytes = int64_t{128} << 20;
 
 int64_t high_water = 0;  // of live bytes, never reset
 void (*reclaim_hook)() = nullptr;
-
-int64_t physical_bytes() {
-  int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  int64_t bytes = pages > 0 && page > 0 ? pages * page : int64_t{4} << 30;
-  if (FILE* file = std::fopen("/sys/fs/cgroup/memory.max", "re")) {
-    long long quota;
-    if (std::fscanf(file, "%lld", &quota) == 1 && quota > 0 && quota < bytes) bytes = quota;
-    std::fclose(file);
-  }
-  return bytes;
-}
 
 const bool cache_limit_is_set = [] {
   int64_t quarter = physical_bytes() / 4, most = int64_t{4} << 30;

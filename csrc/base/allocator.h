@@ -108,6 +108,8 @@ void set_cache_limit(int64_t bytes);
 int64_t cache_limit();
 void empty_cache();  // gives every cached block back to the system
 
+int64_t physical_bytes();  // of the machine, or of the control group that this process may use
+
 // Called once before an allocation fails, to free what can be freed (the Python layer collects garbage cycles).
 void set_reclaim_hook(void (*hook)());
 

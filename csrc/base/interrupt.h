@@ -29,6 +29,9 @@ class Interruptible {
 // that is all of its loop, which was never begun, is left by an exception.
 bool loop_stopped();
 
+// The same for loops over elements one by one, which ask at every 65,536th.
+inline bool stops_at(int64_t step) { return step && (step & 0xffff) == 0 && loop_stopped(); }
+
 // asked(token): whether to stop, called by the thread that runs the loop. The token is that of LongWork::begin, which
 // released the interpreter lock; null: it is held.
 void set_interrupt_hook(bool (*asked)(void* token));

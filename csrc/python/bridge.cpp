@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/interrupt.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -139,18 +140,14 @@ void release_buffer(Storage* s) {
 // The elements of one row of the commonest types, without a tensor for each.
 template <class T, class Make> PyObject* list_row(const Tensor& t, int64_t offset, Make make) {
   const int64_t n = t.sizes()[t.dim() - 1], step = t.strides()[t.dim() - 1];
-  PyObject* list = PyList_New(n);
-  if (!list) python_error();
+  Owned list(PyList_New(n));
   const T* p = t.data<T>() + (offset - t->offset);
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n && !stops_at(i); ++i) {
     PyObject* element = make(p[i * step]);
-    if (!element) {
-      Py_DECREF(list);
-      python_error();
-    }
-    PyList_SET_ITEM(list, i, element);
+    if (!element) python_error();
+    PyList_SET_ITEM(list.p, i, element);
   }
-  return list;
+  return Py_NewRef(list.p);
 }
 
 PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
@@ -165,11 +162,10 @@ PyObject* list_at(const Tensor& t, int64_t dim, int64_t offset) {
     Tensor one = alias(t, {}, {}, offset);
     return scalar_object(item(one));
   }
-  PyObject* list = PyList_New(t.sizes()[dim]);
-  if (!list) python_error();
-  for (int64_t i = 0; i < t.sizes()[dim]; ++i)
-    PyList_SET_ITEM(list, i, list_at(t, dim + 1, offset + i * t.strides()[dim]));
-  return list;
+  Owned list(PyList_New(t.sizes()[dim]));
+  for (int64_t i = 0; i < t.sizes()[dim] && !stops_at(i); ++i)
+    PyList_SET_ITEM(list.p, i, list_at(t, dim + 1, offset + i * t.strides()[dim]));
+  return Py_NewRef(list.p);
 }
 
 // Null and an error of Python's where there is no NumPy, or no array of `o`.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/interrupt.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
@@ -123,7 +124,7 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
   if (s.sizes.size() == depth) s.sizes.push_back(n);
   CHECK(s.sizes[depth] == n, Value, "expected sequence of length ", s.sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n && !stops_at(i); ++i) {
     Owned item(item_of(fast.p, i));
     CHECK(item.p != o, Type, "new(): self-referential lists are incompatible");
     survey(item.p, depth + 1, s);
@@ -207,7 +208,7 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
   int64_t n = PySequence_Fast_GET_SIZE(fast.p);
   CHECK(n == sizes[depth], Value, "expected sequence of length ", sizes[depth], " at dim ", depth, " (got ", n, ")",
         kRagged);
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n && !stops_at(i); ++i) {
     Owned item(item_of(fast.p, i));
     fill(item.p, depth + 1, sizes, strides, data + i * strides[depth] * itemsize(dtype), dtype);
   }

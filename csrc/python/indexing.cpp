@@ -2,6 +2,7 @@
 
 #include "autograd/module_scope.h"
 #include "autograd/profile.h"
+#include "base/interrupt.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/elementwise/scalar_cast.h"
 #include "ops/index/gather.h"
@@ -340,6 +341,7 @@ PyObject* tensor_getitem(PyObject* self, PyObject* index) {
       if (PyObject* result = dispatching() ? dispatch_method("__getitem__", args, 2) : nullptr) return result;
     }
     Profiled timed("aten::__getitem__", ProfileKind::Op, nullptr, module_scope());
+    Interruptible new_result;
     Tensor y = get(Tensor::borrow(self), index);
     note_result(y.object(), "__getitem__", &self, 1);
     return y.release();

@@ -166,8 +166,8 @@ PyObject* node_dir(PyObject* s, PyObject*) {
 PyObject* hook_dict(PyObject* s, bool pre) {
   NodeHooks& h = hooks_of(*cast(s));
   PyObject*& d = pre ? h.pre : h.post;
-  if (!d) d = PyDict_New();
-  return Py_NewRef(d);
+  if (!d) d = PyODict_New();  // a kind of dict that handles can refer to weakly
+  return Py_XNewRef(d);
 }
 PyObject* post_hooks(PyObject* s, PyObject*) { return hook_dict(s, false); }
 PyObject* pre_hooks(PyObject* s, PyObject*) { return hook_dict(s, true); }

@@ -25,6 +25,8 @@ namespace {
 
 void write_out(const OpDef& def, PyObject* out, PyObject* result) {
   CHECK(is_tensor(out), Type, def.name, "(): argument 'out' must be Tensor, not ", type_name(out));
+  CHECK(is_tensor(result), Type, def.name, "(): only a tensor can be written to out=, and the result is ",
+        type_name(result));
   const bool fresh = Py_REFCNT(result) == 1;  // not an argument that the op gave back
   Tensor to = Tensor::borrow(out), from = Tensor::borrow(result);
   CHECK(!to->inference || t_grad_mode.inference, Runtime,

@@ -72,6 +72,10 @@ int set_hooks(PyObject* s, PyObject* v, void*) {
     if (cast(s)->extra) Py_CLEAR(cast(s)->extra->hooks);
     return 0;
   }
+  if (!PyDict_Check(v)) {
+    PyErr_Format(PyExc_TypeError, "_backward_hooks must be a dict of hooks or None, not %s", Py_TYPE(v)->tp_name);
+    return -1;
+  }
   Py_XSETREF(extra_of(cast(s)).hooks, Py_NewRef(v));
   return 0;
 }

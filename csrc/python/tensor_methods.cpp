@@ -136,6 +136,7 @@ PyObject* m_as_subclass(PyObject* s, PyObject* type) {
 // tensor.register_hook: the dict of hooks is shared with the node that receives the gradient.
 PyObject* m_add_hook_dict(PyObject* s, PyObject* dict) {
   return guarded([&]() -> PyObject* {
+    CHECK(PyDict_Check(dict), Type, "hooks must be a dict, not ", Py_TYPE(dict)->tp_name);
     CHECK(cast(s)->wants_grad(), Runtime, "cannot register a hook on a tensor that doesn't require gradient");
     Py_XSETREF(extra_of(cast(s)).hooks, Py_NewRef(dict));
     if (Node* fn = grad_fn_of(cast(s))) hooks_of(*fn).tensor_hooks.push_back({cast(s)->output_nr, Py_NewRef(dict)});
@@ -143,8 +144,11 @@ PyObject* m_add_hook_dict(PyObject* s, PyObject* dict) {
   });
 }
 PyObject* m_add_post_accumulate(PyObject* s, PyObject* dict) {
-  Py_XSETREF(extra_of(cast(s)).post_accumulate_hooks, Py_NewRef(dict));
-  Py_RETURN_NONE;
+  return guarded([&]() -> PyObject* {
+    CHECK(PyDict_Check(dict), Type, "hooks must be a dict, not ", Py_TYPE(dict)->tp_name);
+    Py_XSETREF(extra_of(cast(s)).post_accumulate_hooks, Py_NewRef(dict));
+    return Py_NewRef(Py_None);
+  });
 }
 PyObject* get_post_accumulate(PyObject* s, PyObject*) {
   TensorExtra* e = cast(s)->extra;

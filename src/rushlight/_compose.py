@@ -141,30 +141,31 @@ def _overridable(function, spread=False, out=False):
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
 
+    def run(args, kwargs):
+        target = kwargs.pop("out", None) if out else None
+        result = function(*args, **kwargs)
+        if target is None:
+            return result
+        return _C.ops["_write_out"](wrapper.__name__, target, result, out == "exact")
+
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if kwargs:
-            if out and "out" in kwargs:
-                target = kwargs.pop("out")
-                result = wrapper(*args, **kwargs)
-                if target is None:
-                    return result
-                return _C.ops["_write_out"](wrapper.__name__, target, result, out == "exact")
-            if not _SPELLINGS.keys().isdisjoint(kwargs):
-                kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
+        if kwargs and not _SPELLINGS.keys().isdisjoint(kwargs):
+            kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
         if spread and len(args) == 2 and type(args[1]) in (list, tuple) and not isinstance(args[0], Tensor):
             args = (args[0], *args[1])
         if _modes and _function_mode() is not None:
             return _ask(wrapper, args, kwargs)
         for a in args:
             if plain.get(type(a), True) and _overrides(a):
-                return _call_override(wrapper, args, kwargs)
+                return run(args, kwargs) if _override_state() else _ask(wrapper, args, kwargs)
         if kwargs:
             if "axis" in kwargs or "keepdims" in kwargs:
                 kwargs = _own_spelling(function, kwargs)
             for a in kwargs.values():
                 if plain.get(type(a), True) and _overrides(a):
-                    return _call_override(wrapper, args, kwargs)
+                    return run(args, kwargs) if _override_state() else _ask(wrapper, args, kwargs)
+            return run(args, kwargs)
         return function(*args, **kwargs)
 
     return wrapper
@@ -199,12 +200,6 @@ def _own_spelling(function, kwargs):
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     other = {"axis": "dim", "keepdims": "keepdim"}
     return {other[k] if k not in known and other.get(k) in known else k: v for k, v in kwargs.items()}
-
-
-def _call_override(function, args, kwargs):
-    if _override_state() != 0:
-        return function.__wrapped__(*args, **kwargs)
-    return _ask(function, args, kwargs)
 
 
 def _in_place(function):

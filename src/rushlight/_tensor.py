@@ -1,6 +1,7 @@
 """What Tensor can do beside the ops: backward, hooks, conversions, copies, pickling."""
 
 import functools
+from collections import OrderedDict
 
 from . import _C
 from ._C import Tensor
@@ -58,7 +59,7 @@ def register_hook(self, hook):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     hooks = self._backward_hooks
     if hooks is None:
-        hooks = {}
+        hooks = OrderedDict()
         self._add_hook_dict(hooks)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
@@ -76,7 +77,7 @@ def register_post_accumulate_grad_hook(self, hook):
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     hooks = self._get_post_accumulate_hooks()
     if hooks is None:
-        hooks = {}
+        hooks = OrderedDict()
         self._set_post_accumulate_hooks(hooks)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook

@@ -193,3 +193,32 @@ def test_a_million_ops():
     y.backward()
     assert x.grad.item() == 1
     del y
+
+
+def test_a_handle_keeps_no_hook_alive():
+    class Big:
+        pass
+
+    w, big = rl.ones(2, requires_grad=True), Big()
+    t, seen = w * 2, weakref.ref(big)
+    handles = [
+        t.register_hook(lambda g, big=big: g),
+        w.register_hook(lambda g, big=big: g * 2),
+        w.register_post_accumulate_grad_hook(lambda p, big=big: None),
+        t.grad_fn.register_hook(lambda dx, dy, big=big: None),
+        t.grad_fn.register_prehook(lambda dy, big=big: None),
+    ]
+    t.sum().backward()
+    assert w.grad.tolist() == [4, 4] and all(h.hooks_dict_ref() for h in handles)
+    del w, t, big
+    gc.collect()
+    assert seen() is None and [h.hooks_dict_ref() for h in handles] == [None] * 5
+    for handle in handles:
+        handle.remove()
+
+
+def test_hooks_are_a_dict():
+    w = rl.ones(2, requires_grad=True)
+    for call in (lambda: w._add_hook_dict(3), lambda: w._set_post_accumulate_hooks(3), lambda: setattr(w, "_backward_hooks", 3)):  # fmt: skip
+        with pytest.raises(TypeError, match="must be a dict"):
+            call()

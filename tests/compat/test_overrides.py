@@ -310,3 +310,26 @@ def test_operators_of_classes_that_refuse_each_other():
             operate()
     with pytest.raises(TypeError, match="no implementation found"):
         rl.add(a, b)
+
+
+def test_out_of_composed_ops_reaches_who_takes_over():
+    seen = []
+
+    class Plain:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append((function, sorted(kwargs)))
+            return 3
+
+    class Kind(rl.Tensor):
+        pass
+
+    x, at, out = rl.ones(3), rl.tensor([0]), rl.zeros(1)
+    assert rl.take_along_dim(Plain(), at, out=out) == 3
+    assert rl.take_along_dim(x, at, out=Plain()) == 3
+    assert seen == [(rl.take_along_dim, ["out"])] * 2
+    assert type(rl.take_along_dim(x.as_subclass(Kind), at, out=out)) is Kind and out.item() == 1
+    with pytest.raises(TypeError, match="only a tensor can be written to out="):
+        rl._C.ops["_write_out"]("name", out, 1.0, False)
+    with pytest.raises(TypeError, match="only a tensor can be written to out="):
+        rl._C.ops["_write_out"]("name", (out,), (1,), True)

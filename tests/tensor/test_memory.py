@@ -116,3 +116,31 @@ def test_garbage_cycles_are_collected_before_failing():
         assert rl.zeros(2 * MB).numel() == 2 * MB
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rl.zeros(1).expand(2**40).split(1),
+        lambda: rl.zeros(1).expand(2**40).unbind(),
+        lambda: list(rl.empty(2**31, 0)),
+        lambda: rl.nn.LSTM(1, 1, num_layers=2**31),
+        lambda: rl.nn.TransformerEncoder(rl.nn.TransformerEncoderLayer(4, 2, 4), 2**31),
+        lambda: rl.nn.TransformerDecoder(rl.nn.TransformerDecoderLayer(4, 2, 4, device="meta"), 2**31),
+        lambda: rl.nn.Transformer(4, 2, 2**31, 1, 4),
+    ],
+)
+def test_more_parts_than_memory_holds_are_refused_at_once(call):
+    before = memory.allocated()
+    with pytest.raises(RuntimeError, match="can't allocate memory: (num_layers|split|unbind)"):
+        call()
+    assert memory.allocated() - before < MB
+
+
+def test_layers_are_counted_as_by_range():
+    layer = rl.nn.TransformerEncoderLayer(4, 2, 4)
+    assert len(rl.nn.TransformerEncoder(layer, 0).layers) == 0
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        rl.nn.TransformerEncoder(layer, 2.0)
+    with pytest.raises(TypeError, match="is not a Module subclass"):
+        rl.nn.TransformerEncoder(rl.ones(2), 2**31)

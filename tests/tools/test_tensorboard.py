@@ -141,3 +141,10 @@ def test_meshes(tmp_path):
     assert len(found) == 3 and all(event.step == 2 for event in found.values())
     numbers = {len(event.tensor_proto.float_val): event.tensor_proto.float_val for event in found.values()}
     assert np.allclose(numbers[6], triangles.flatten().tolist())
+
+
+def test_histograms_of_bfloat16(tmp_path):
+    with SummaryWriter(str(tmp_path)) as writer:
+        writer.add_histogram("h", rl.tensor([1.0, 2.0, 2.0], dtype=rl.bfloat16))
+    value = read(tmp_path).Histograms("h")[0].histogram_value
+    assert (value.num, value.sum, value.max) == (3, 5, 2)

@@ -105,8 +105,7 @@ def targets(rl):
             "use_deterministic_algorithms", "install_as_torch", "uninstall_as_torch", "set_printoptions", "set_default_tensor_type",
             "set_num_interop_threads", "inference_mode", "set_rng_state", "Tensor.share_memory_", "from_file", "set_flush_denormal",
             "set_warn_always", "set_deterministic_debug_mode", "Tensor._make_subclass", "autograd.set_site_recording",
-            "autograd.set_grad_enabled",
-            "nn.TransformerEncoder", "nn.TransformerDecoder"}  # fmt: skip  # as many copies of a layer as asked for
+            "autograd.set_grad_enabled"}  # fmt: skip
     return {
         n: f
         for n, f in sorted(found.items())

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/random/fill.h"
@@ -49,7 +50,7 @@ template <class Bits, class T, class F> void fill_from_bits(const View& out, Gen
   cpu::fill_in_order(out, [&](void* memory, int64_t n) {
     T* data = static_cast<T*>(memory);
     alignas(64) Bits bits[kBlock];
-    for (int64_t from = 0; from < n; from += kBlock) {
+    for (int64_t from = 0; from < n && !stops_at(from); from += kBlock) {
       int64_t count = n - from < kBlock ? n - from : kBlock;
       draw(generator, bits, count);
       for (int64_t i = 0; i < count; ++i) data[from + i] = f(bits[i]);
@@ -71,7 +72,7 @@ template <class T, class F> void fill_from_uniform(const View& out, Generator& g
     std::unique_ptr<uint64_t, FreeScratch> many;
     if (!small) many = scratch<uint64_t>(n < kChunk ? n : kChunk);
     uint64_t* bits = small ? few : many.get();
-    for (int64_t from = 0; from < n; from += kChunk) {
+    for (int64_t from = 0; from < n && !stops_at(from); from += kChunk) {
       int64_t count = n - from < kChunk ? n - from : kChunk;
       draw(generator, bits, count);
       parallel_for(0, count, kCostlyGrain, [&](int64_t first, int64_t last) {
@@ -121,7 +122,7 @@ template <class T> void normal_blocks(T* data, int64_t n, double mean, double st
   using C = compute_t<T>;
   C m = static_cast<C>(mean), s = static_cast<C>(std), last[16];
   if constexpr (std::is_same_v<T, C>) {
-    for (int64_t from = 0; from < n; from += kChunk) {
+    for (int64_t from = 0; from < n && !stops_at(from); from += kChunk) {
       int64_t count = n - from < kChunk ? n - from : kChunk;
       draw_units(generator, data + from, count);
       box_muller(data + from, count / 16, m, s);
@@ -129,7 +130,7 @@ template <class T> void normal_blocks(T* data, int64_t n, double mean, double st
   } else {
     int64_t whole = n / 16 * 16;
     auto memory = scratch<C>(whole < kChunk ? whole : kChunk);
-    for (int64_t from = 0; from < whole; from += kChunk) {
+    for (int64_t from = 0; from < whole && !stops_at(from); from += kChunk) {
       int64_t count = whole - from < kChunk ? whole - from : kChunk;
       draw_units(generator, memory.get(), count);
       box_muller(memory.get(), count / 16, m, s);
@@ -178,7 +179,7 @@ void normal(const View& out, double mean, double std, Generator& generator) {
       }
     }
     cpu::fill_in_order(out, [&](void* data, int64_t count) {
-      for (int64_t i = 0; i < count; ++i)
+      for (int64_t i = 0; i < count && !stops_at(i); ++i)
         static_cast<T*>(data)[i] = to_element<T>(__builtin_fma(generator.normal(), std, mean));
     });
   });
@@ -188,7 +189,7 @@ void log_normal(const View& out, double mean, double std, Generator& generator) 
   visit_floating(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     cpu::fill_in_order(out, [&](void* data, int64_t n) {
-      for (int64_t i = 0; i < n; ++i)
+      for (int64_t i = 0; i < n && !stops_at(i); ++i)
         static_cast<T*>(data)[i] = to_element<T>(std::exp(__builtin_fma(generator.normal(), std, mean)));
     });
   });
@@ -325,7 +326,7 @@ void dropout(const View& out, const View& mask, const View& x, double keep, doub
     using C = compute_t<T>;
     const C factor = static_cast<C>(scale);
     alignas(64) uint64_t bits[kBlock];
-    for (int64_t from = 0; from < n; from += kBlock) {
+    for (int64_t from = 0; from < n && !stops_at(from); from += kBlock) {
       int64_t count = n - from < kBlock ? n - from : kBlock;
       draw(generator, bits, count);
       T* __restrict to = out.as<T>() + from;

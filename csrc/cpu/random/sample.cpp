@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "cpu/random/fill.h"
 
 namespace rl::cpu {
@@ -32,7 +33,7 @@ template <class T, class P> void bernoulli_pair(const View& out, const View& p, 
   for_each_run(address_order(out, &p), [&](int64_t at, int64_t at_p, int64_t n, int64_t stride, int64_t stride_p) {
     T* to = out.as<T>() + at;
     const P* from = p.as<P>() + at_p;
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n && !stops_at(i); ++i) {
       compute_t<P> probability = from[i * stride_p];
       CHECK(probability >= 0 && probability <= 1, Runtime, "bernoulli: expected probabilities in [0, 1], got ",
             static_cast<double>(probability));
@@ -199,7 +200,7 @@ void bernoulli_each(const View& out, const View& p, Generator& generator) {
 void permutation(const View& out, Generator& generator, FunctionRef<void(int32_t*, int64_t, int64_t)> draw_below) {
   // Below this size a number takes one draw, from it on two, and the shuffle runs the other way.
   constexpr int64_t kFewElements = std::numeric_limits<uint32_t>::max() / 20;
-  constexpr int64_t kDraws = 1024;
+  constexpr int64_t kDraws = 1024, kFilled = 1 << 16;
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T> || std::is_same_v<T, complex32> || std::is_same_v<T, bool>) {
@@ -208,15 +209,16 @@ void permutation(const View& out, Generator& generator, FunctionRef<void(int32_t
       fill_in_order(out, [&](void* memory, int64_t n) {
         T* data = static_cast<T*>(memory);
         if (n < kFewElements) {
-          for (int64_t i = 0; i < n; ++i) data[i] = to_element<T>(i);
+          for (int64_t from = 0; from < n && !stops_at(from); from += kFilled)
+            for (int64_t i = from; i < std::min(n, from + kFilled); ++i) data[i] = to_element<T>(i);
           int32_t ahead[kDraws];
-          for (int64_t from = 0; from < n - 1; from += kDraws) {
+          for (int64_t from = 0; from < n - 1 && !stops_at(from); from += kDraws) {
             const int64_t count = std::min(kDraws, n - 1 - from);
             draw_below(ahead, count, n - from);
             for (int64_t k = 0; k < count; ++k) std::swap(data[from + k], data[from + k + ahead[k]]);
           }
         } else {
-          for (int64_t i = 0; i < n; ++i) {
+          for (int64_t i = 0; i < n && !stops_at(i); ++i) {
             auto j = static_cast<int64_t>(generator.random64() % static_cast<uint64_t>(i + 1));
             data[i] = data[j];
             data[j] = to_element<T>(i);
@@ -258,7 +260,7 @@ void multinomial(const View& out, const View& weights, Generator& generator) {
       const C whole = divided ? sum : C(1);
       cumulative[categories - 1] = whole;
       int64_t* to = out.as<int64_t>() + row * out.strides[0];
-      for (int64_t i = 0; i < samples; ++i) {
+      for (int64_t i = 0; i < samples && !stops_at(i); ++i) {
         double u = generator.uniform();
         // The first category whose cumulative weight reaches u, compared in double.
         int64_t low = 0, high = categories;
@@ -279,7 +281,7 @@ void poisson(const View& out, const View& rate, Generator& generator) {
     using T = typename decltype(tag)::type;
     const T* from = rate.as<T>();
     T* to = out.as<T>();
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n && !stops_at(i); ++i) {
       double r = static_cast<compute_t<T>>(from[i]);
       CHECK(r >= 0, Runtime, "invalid Poisson rate, expected rate to be non-negative");
       double count = r == 0          ? 0
@@ -296,7 +298,7 @@ void binomial(const View& out, const View& count, const View& probability, Gener
   visit_floating(out.dtype, "binomial", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
-    for (int64_t i = 0; i < n; ++i)
+    for (int64_t i = 0; i < n && !stops_at(i); ++i)
       out.as<T>()[i] = T(sample_binomial<C>(count.as<T>()[i], probability.as<T>()[i], generator));
   });
 }
@@ -307,12 +309,12 @@ void gamma(const View& out, const View& alpha, Generator& generator) {
     using T = typename decltype(tag)::type;
     const T* from = alpha.as<T>();
     if (out.dtype == DType::Float64) {
-      for (int64_t i = 0; i < n; ++i)
+      for (int64_t i = 0; i < n && !stops_at(i); ++i)
         out.as<double>()[i] = at_least_smallest_normal(
             sample_gamma<double>(static_cast<double>(static_cast<compute_t<T>>(from[i])), generator));
     } else {
       using C = compute_t<T>;
-      for (int64_t i = 0; i < n; ++i)
+      for (int64_t i = 0; i < n && !stops_at(i); ++i)
         out.as<T>()[i] = T(at_least_smallest_normal(static_cast<C>(sample_gamma<C>(from[i], generator))));
     }
   });

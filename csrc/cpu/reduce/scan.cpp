@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "cpu/isa.h"
 #include "cpu/loops/rows.h"
 #include "cpu/reduce/kernels.h"
@@ -82,10 +83,9 @@ struct LogPlus {
   }
 };
 
-template <class Op, class T>
-[[gnu::always_inline]] inline void scan_row(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
-  using A = typename total_type<T>::type;
-  A total = Op::template empty<A>();
+// y = the running totals of x from `total` on, which becomes the last one.
+template <class Op, class T, class A>
+[[gnu::always_inline]] inline void scan_part(const T* x, int64_t xs, T* y, int64_t ys, int64_t n, A& total) {
   int64_t i = 0;
   if constexpr (__is_same(Op, Plus) && __is_same(A, double)) {
     // Four at a time: the chain of additions is the limit, and this makes it a quarter as long.
@@ -105,6 +105,20 @@ template <class Op, class T>
     total = Op::join(total, static_cast<A>(x[i * xs]));
     y[i * ys] = static_cast<T>(total);
   }
+}
+template <class Op, class T>
+[[gnu::always_inline]] inline void scan_row(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
+  using A = typename total_type<T>::type;
+  A total = Op::template empty<A>();
+  scan_part<Op>(x, xs, y, ys, n, total);
+}
+// In parts, after each of which Ctrl-C is noticed.
+template <class Op, class T> void scan_long_row(const T* x, int64_t xs, T* y, int64_t ys, int64_t n) {
+  constexpr int64_t kPart = int64_t{1} << 18;
+  using A = typename total_type<T>::type;
+  A total = Op::template empty<A>();
+  for (int64_t i = 0; i < n && !stops_at(i); i += kPart)
+    scan_part<Op>(x + i * xs, xs, y + i * ys, ys, std::min(kPart, n - i), total);
 }
 
 // Few columns: their totals stay in registers.
@@ -150,7 +164,7 @@ void scan_columns(const T* x, int64_t xs, T* y, int64_t ys, int64_t n, int64_t w
       return visit_few(width, [&](auto w) { scan_few_columns<Op, w()>(x, xs, y, ys, n); });
   alignas(64) A total[kColumns];
   for (int64_t j = 0; j < width; ++j) total[j] = Op::template empty<A>();
-  for (int64_t r = 0; r < n; ++r) {
+  for (int64_t r = 0; r < n && !stops_at(r); ++r) {
     const T* p = x + r * xs;
     T* q = y + r * ys;
     if (xstep == 1 && ystep == 1) {
@@ -190,7 +204,7 @@ template <class Op, class T> void scan_of(const View& out, const View& in, int d
           });
         });
     rows.each(kScanWork / (n * cost),
-              [&](const int64_t* at) { scan_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n); });
+              [&](const int64_t* at) { scan_long_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n); });
   }
 }
 
@@ -210,7 +224,7 @@ template <bool largest, class T> struct Extremum {
 template <bool largest, class T> void extremum_row(const T* x, T* v, int64_t* p, int64_t n) {
   constexpr int64_t kFilled = 32;
   Extremum<largest, T> so_far{static_cast<compute_t<T>>(x[0])};
-  for (int64_t i = 0; i < n; i += kFilled) {
+  for (int64_t i = 0; i < n && !stops_at(i); i += kFilled) {
     const int64_t m = std::min(kFilled, n - i);
     if (m == kFilled) {
       int some = 0;
@@ -245,7 +259,7 @@ template <bool largest, class T> void extremum_of(const View& values, const View
     if (jumps && rows.apart[0] == 1 && rows.apart[1] == 1 && rows.apart[2] == 1)
       return extremum_row<largest>(x, v, p, n);
     Extremum<largest, T> so_far{static_cast<C>(x[0])};
-    for (int64_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n && !stops_at(i); ++i) {
       const C c = static_cast<C>(x[i * rows.apart[0]]);
       const bool take = so_far.takes(c);
       if (jumps) {

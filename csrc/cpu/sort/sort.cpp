@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "cpu/isa.h"
 #include "cpu/loops/rows.h"
 #include "cpu/simd/vec.h"
@@ -245,7 +246,7 @@ void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip,
   int64_t room = 2 * k + 64, held = 0;
   uint64_t bar = ~uint64_t(0);
   Item block[kStep];
-  for (int64_t i = 0; i < n; i += kStep) {
+  for (int64_t i = 0; i < n && !stops_at(i); i += kStep) {
     int64_t m = std::min(kStep, n - i);
     load_items<Item>(x, stride, i, m, flip, block);
     for (int64_t j = 0; j < m; ++j) {

@@ -1,6 +1,7 @@
 // New tensors of random numbers: rand, randn, randint, randperm, normal, and their *_like forms.
 #include "autograd/grad_mode.h"
 #include "backend/backend.h"
+#include "base/interrupt.h"
 #include "ops/copy/factory.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
@@ -123,7 +124,9 @@ static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Ty
     default: break;
   }
   CHECK(n <= most, Runtime, "randperm: n cannot be greater than ", most, " for ", info(y.dtype()).name, ", got ", n);
+  const bool interruptible = t_interruptible && !out.defined();
   check_inplace(y);
+  t_interruptible = interruptible;
   if (!y.device().is_meta() && n > 0)
     backend(y.device()).random->permutation(y.view(), generator_or_default(generator));
   bump_version(y);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backend/backend.h"
+#include "base/interrupt.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
 #include "ops/registry.h"
@@ -47,9 +48,11 @@ template <class N> Tensor fill_in_place(const char* name, const Tensor& self, Fi
   struct Call {
     const Tensor& self;
     Fill& fill;
-  } call{self, fill};
+    bool interruptible;
+  } call{self, fill, t_interruptible && Py_REFCNT(self.object()) == 1};  // a factory's: nobody sees it half filled
   auto compute = [](void* context) {
-    auto& [self, fill] = *static_cast<Call*>(context);
+    auto& [self, fill, interruptible] = *static_cast<Call*>(context);
+    t_interruptible = interruptible;
     Tensor y = take_destination(self.sizes(), self.dtype(), will_record({self}));
     if (!y.device().is_meta() && y.numel()) fill(y.view(), *backend(y.device()).random);
     return record<N>(y, {self});

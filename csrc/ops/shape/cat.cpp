@@ -1,4 +1,5 @@
 #include "backend/backend.h"
+#include "base/allocator.h"
 #include "ops/copy/cast.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
@@ -162,6 +163,13 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
   return record<StackBackward>(y, Inputs(tensors), [&](auto& n) { n.dim = d; });
 }
 
+// Refused before the first one is made: so many tensors need more than all the memory there is.
+static void check_part_count(const char* op, int64_t count) {
+  const auto bytes = static_cast<int64_t>(sizeof(TensorObject));
+  CHECK(count <= physical_bytes() / bytes, OutOfMemory, "DefaultCPUAllocator: can't allocate memory: ", op, " makes ",
+        count, " tensors of at least ", bytes, " bytes each, more than this machine has memory for");
+}
+
 // split: consecutive parts of a dimension, as views        dx = the parts of dy, joined
 struct SplitBackward : Node {
   static constexpr const char* kName = "SplitWithSizesBackward0";
@@ -203,6 +211,7 @@ Tensors split(const Tensor& input, int64_t split_size, int64_t dim) {
   int64_t d = wrap_dim(dim, input.dim()), n = input.sizes()[d];
   CHECK(split_size > 0 || n == 0, Runtime,
         "split_size can only be 0 if dimension size is 0, but got dimension size of ", n);
+  check_part_count("split()", split_size ? n / split_size : 0);
   Ints sizes;
   int64_t rest = n;
   do {
@@ -229,6 +238,7 @@ Tensors unbind(const Tensor& input, int64_t dim) {
   CHECK(input.dim() > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
   int64_t d = wrap_dim(dim, input.dim());
   Ints sizes(input.sizes()), strides(input.strides());
+  check_part_count("unbind()", sizes[d]);
   sizes.erase(d);
   strides.erase(d);
   Tensors slices;

@@ -206,8 +206,7 @@ def take_along_dim(input, indices, dim=None):
     if indices.dtype != _C.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
-        flat, at = input.reshape(-1), indices.reshape(-1)
-        return flat.gather(0, _ops["where"](at < 0, at + flat.numel(), at))
+        return input.reshape(-1).gather(0, indices.reshape(-1))
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "

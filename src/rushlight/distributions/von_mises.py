@@ -108,7 +108,7 @@ class VonMises(Distribution):
         """Best and Fisher (1979), all elements in step until each has been accepted."""
         r = self._proposal_r
         narrow = self._concentration > _NORMAL_ABOVE
-        sampled = waiting = (rl.isfinite(r) & ~narrow).expand(x.shape)
+        sampled = waiting = (rl.isfinite(r) & (self._concentration > 0) & ~narrow).expand(x.shape)
         # What the envelope cannot sample: a normal distribution, or NaN where there is no distribution.
         x = rl.where(narrow, self._concentration.rsqrt(), math.nan).expand(x.shape)
         if bool(narrow.any()):

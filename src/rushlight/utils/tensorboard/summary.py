@@ -14,7 +14,10 @@ def to_numpy(x):
     """A tensor, an array, a number or a list of them as an array."""
     if isinstance(x, (list, tuple)):
         return np.array([to_numpy(item) for item in x])
-    return x.detach().numpy() if isinstance(x, rl.Tensor) else np.asarray(x)
+    if not isinstance(x, rl.Tensor):
+        return np.asarray(x)
+    x = x.detach()
+    return (x.float() if x.dtype == rl.bfloat16 else x).numpy()  # NumPy has no bfloat16
 
 
 def scalar(name, value, new_style=False, double_precision=False):
