@@ -50,6 +50,6 @@ def run_backward(roots, grads, retain, create_graph, inputs, accumulate, rows=-1
     if accumulate:
         return found
     return tuple(
-        t._with(g) if isinstance(t, SparseTensor) and g is not None else g
+        t._gradient(g) if isinstance(t, SparseTensor) and g is not None else g
         for t, g in zip(inputs, found, strict=True)
     )
