@@ -354,9 +354,7 @@ def norm(input, p=2, dim=None, keepdim=False, dtype=None, **kwargs):
             "of the input: call .to_dense() first"
         )
     if dtype is not None and p not in (None, 2, "fro"):
-        raise RuntimeError(
-            "norm_sparse currently does not support 'dtype' argument: convert with .to(dtype)"
-        )
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument: convert with .to(dtype)")
     if dtype is not None:
         raise ValueError(
             "dtype argument is not supported in frobenius norm of sparse tensors: convert with .to(dtype)"
