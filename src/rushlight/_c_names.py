@@ -53,6 +53,24 @@ for _name in [
     globals()[_name] = _no
 
 
+def _debug_only_display_vmap_fallback_warnings(enabled):
+    """Whether functions that vmap runs sample by sample, for want of a rule, say so."""
+    from rushlight._vmap_rules._apply import fallback
+
+    fallback.warns = bool(enabled)
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled():
+    from rushlight._vmap_rules._apply import fallback
+
+    return fallback.warns
+
+
+def _infer_size(a, b):
+    """The sizes that two shapes are broadcast to."""
+    return rl.broadcast_shapes(a, b)
+
+
 def _get_mkldnn_enabled():
     return rl.backends.mkldnn.enabled
 

@@ -33,6 +33,7 @@ HOMES = {
     "_amp_update_scale_": "amp._scale_ops",
     "_assert": "_rare",
     "_assert_async": "_rare",
+    "_assert_tensor_metadata": "_rare",
     "_check": "_rare",
     "_check_index": "_rare",
     "_check_is_size": "_rare",

@@ -38,7 +38,7 @@ _inductor.runtime:
 _inductor.runtime.cache_dir_utils: cache_dir
 _inductor.utils: fresh_inductor_cache
 _logging: set_logs=_missing.nothing
-_prims_common:
+_prims_common: corresponding_complex_dtype=_rare.corresponding_complex_dtype corresponding_real_dtype=_rare.corresponding_real_dtype
 _subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedFakeTensorException!
 _subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never unset_fake_temporarily=_missing.block
 _subclasses.functional_tensor: FunctionalTensor mb_unwrap_functional_tensor
