@@ -41,6 +41,7 @@ for _name in [
     "_jit_set_texpr_fuser_enabled",
     "_jit_set_bailout_depth",
     "_jit_nvfuser_enabled",
+    "_jit_set_emit_hooks",
     "_jit_texpr_fuser_enabled",
     "_get_cudnn_enabled",
     "_set_math_sdp_allow_fp16_bf16_reduction",
@@ -66,9 +67,28 @@ def _debug_only_are_vmap_fallback_warnings_enabled():
     return fallback.warns
 
 
+def _get_autograd_fallback_mode():
+    from rushlight import library
+
+    return library._fallback_mode
+
+
+def _set_autograd_fallback_mode(mode):
+    """What happens in a backward through an operator that has no formula of its own: "nothing", "warn" or "error"."""
+    from rushlight import library
+
+    if mode not in ("nothing", "warn", "error"):
+        raise RuntimeError(f"Invalid AutogradFallbackMode: {mode}")
+    library._fallback_mode = mode
+
+
 def _infer_size(a, b):
     """The sizes that two shapes are broadcast to."""
     return rl.broadcast_shapes(a, b)
+
+
+def _jit_get_emit_hooks():
+    return None, None
 
 
 def _get_mkldnn_enabled():

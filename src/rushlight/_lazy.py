@@ -48,6 +48,7 @@ HOMES = {
     "_empty_affine_quantized": "_quantized._make",
     "_empty_per_channel_affine_quantized": "_quantized._make",
     "_functional_assert_async": "_rare",
+    "_fused_sdp_choice": "nn._functional.scaled_dot_product",
     "_fw_primal_copy": "autograd._dual_copies",
     "_make_dual_copy": "autograd._dual_copies",
     "_make_per_channel_quantized_tensor": "_quantized._make",
