@@ -194,7 +194,13 @@ class CustomOpDef:
     def _recorded(self, args, kwargs):
         given, named = self._bound(args, kwargs)
         through = self._through and self._backward is None
-        if not through and not self._strict and self._backward is None and rl.is_grad_enabled() and _asks(given):
+        if (
+            not through
+            and not self._strict
+            and self._backward is None
+            and rl.is_grad_enabled()
+            and _asks(given)
+        ):
             return _rules.without_formula(self, args, kwargs, _fallback_mode)
         if not rl.is_grad_enabled() or through or self._schema.is_mutable or not _asks(given):
             with contextlib.nullcontext() if through else rl.no_grad():

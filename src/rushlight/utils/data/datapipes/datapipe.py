@@ -1,7 +1,6 @@
 """The base classes of data pipes, and how further ones become methods of them."""
 
 import functools
-
 from typing import TypeVar
 
 from rushlight.utils.data.dataset import Dataset, IterableDataset
