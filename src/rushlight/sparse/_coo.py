@@ -293,6 +293,10 @@ class SparseTensor(Tensor):
         return self._resizing("_sparse_mask_projection").projection(self, mask, accumulate_matches)
 
     def resize_as_sparse_(self, the_template):
+        if self.layout is not rl.sparse_coo:
+            from rushlight.sparse import _compressed_resize
+
+            return _compressed_resize.resize_as(self, the_template)
         return self._resizing("resize_as_sparse_").resize_as(self, the_template)
 
     def sparse_resize_(self, size, sparse_dim, dense_dim):

@@ -256,6 +256,19 @@ def resize_as_(a, the_template, *, memory_format=None):
     return a.resize_(tuple(the_template.shape))
 
 
+@handles("resize_")
+def resize_(a, *size, memory_format=None):
+    if a.layout is rl.sparse_coo:
+        raise NotImplementedError(
+            "Could not run 'aten::resize_' with arguments from the 'SparseCPU' backend: write sparse_resize_(size, "
+            "sparse_dim, dense_dim)"
+        )
+    from rushlight.sparse import _compressed_resize
+
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return _compressed_resize.resize(a, size)
+
+
 @handles("zeros", "empty")
 def zeros(*size, **kwargs):
     """What zeros(..., out=sparse) and empty write: all dimensions sparse, and no entries."""
@@ -376,11 +389,21 @@ def zeros_like(a, *, dtype=None, layout=None, memory_format=None, **kwargs):
     return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
 
 
-@handles("ones_like", "rand_like", "randn_like", "full_like")
-def filled_like(a, *args, **kwargs):
-    raise NotImplementedError(
-        "a tensor of coordinates filled like another is dense: write torch.ones(x.shape)"
-    )
+def _filled_like(name):
+    """Compressed tensors keep their places; of coordinates there may be several at one."""
+
+    def apply(a, *args, **kwargs):
+        if a.layout is rl.sparse_coo:
+            raise NotImplementedError(
+                "a tensor of coordinates filled like another is dense: write torch.ones(x.shape)"
+            )
+        return a._with(getattr(rl, name)(a._entries, *args, **kwargs))
+
+    return apply
+
+
+for _name in ("ones_like", "rand_like", "randn_like", "full_like"):
+    HANDLERS[_name] = _filled_like(_name)
 
 
 @handles("empty_like")
