@@ -38,8 +38,21 @@ Tensor view_as_real(const Tensor& x);
 Tensor view_as_complex(const Tensor& x);
 }  // namespace ops
 
+// Of tensors without memory, whose class answers.
+static bool wrapper_has_nan(const Tensor& t) {
+  PyObject* where = PyObject_CallMethod(reinterpret_cast<PyObject*>(t.get()), "isnan", nullptr);
+  PyObject* any = where ? PyObject_CallMethod(where, "_is_any_true", nullptr) : nullptr;
+  Py_XDECREF(where);
+  const int found = any ? PyObject_IsTrue(any) : -1;
+  Py_XDECREF(any);
+  if (found < 0) python_error();
+  return found;
+}
+
 bool has_nan(const Tensor& t) {
   bool found = false;
+  if (t.device().is_meta()) return false;
+  if (dispatches(Py_TYPE(t.get()))) return wrapper_has_nan(t);
   visit_compute(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_floating_v<T> || is_complex_v<T>) {

@@ -48,8 +48,8 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
         " and ", to_text(to.device()), "!");
   if (!(to.sizes() == from.sizes())) {
     // Those made of a range.
-    if (def.name == "arange" || def.name == "fftfreq" ||
-        def.name == "rfftfreq") {  // whose length may be a matter of rounding
+    if (def.name == "arange" || def.name == "fft.fftfreq" ||
+        def.name == "fft.rfftfreq") {  // whose length may be a matter of rounding
       if (to.numel() != 0 &&
           PyErr_WarnFormat(PyExc_UserWarning, 1,
                            "The number of elements in the out tensor of shape %s is %lld which does not match the "

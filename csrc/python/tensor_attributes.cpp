@@ -169,7 +169,8 @@ int change_requires_grad(PyObject* s, PyObject* v, bool from_method) {
            where);
     }
     CHECK(!on || is_differentiable(t->dtype), Runtime,
-          "only Tensors of floating point and complex dtype can require gradients");
+          from_method ? "only Tensors of floating point dtype can require gradients (or complex ones)"
+                      : "only Tensors of floating point and complex dtype can require gradients");
     CHECK(!on || !t->inference || t_grad_mode.inference, Runtime,
           "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
     if (t->requires_grad && !on) note_cut(t, CutKind::Frozen, "requires_grad_");

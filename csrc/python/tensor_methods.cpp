@@ -89,7 +89,7 @@ PyObject* m_is_contiguous(PyObject* s, PyObject* format) {
   CHECK(!format || format == Py_None || memory_format_from(format, &f), Type,
         "is_contiguous(): argument 'memory_format' must be torch.memory_format, not ", Py_TYPE(format)->tp_name);
   TensorObject* t = cast(s);
-  if (f == MemoryFormat::Contiguous) return PyBool_FromLong(t->contiguous);
+  if (f == MemoryFormat::Contiguous || f == MemoryFormat::Preserve) return PyBool_FromLong(t->contiguous);
   bool rank = t->ndim == (f == MemoryFormat::ChannelsLast ? 4 : 5);
   return PyBool_FromLong(rank && is_channels_last({t->sizes, t->ndim}, {t->strides(), t->ndim}));
 }

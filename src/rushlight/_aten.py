@@ -11,6 +11,14 @@ def _to_copy(
     return input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True)
 
 
+def _sparse_compressed_tensor_with_dims(
+    nnz, dense_dim, size, blocksize, index_dtype, *, dtype=None, layout=None, device=None, pin_memory=None
+):
+    from .sparse._compressed_resize import with_dims
+
+    return with_dims(nnz, dense_dim, size, blocksize, index_dtype, dtype=dtype, layout=layout)
+
+
 def _unsafe_view(input, size):
     return input.view(size)
 
@@ -122,11 +130,7 @@ def _assert_scalar(value, message):
         raise RuntimeError(message)
 
 
-def _assert_tensor_metadata(input, size=None, stride=None, dtype=None, *, device=None, layout=None):
-    if dtype is not None and input.dtype != dtype:
-        raise RuntimeError(f"Tensor dtype mismatch! Expected {dtype}, got {input.dtype}")
-    if size is not None and tuple(size) != tuple(input.shape):
-        raise RuntimeError(f"Tensor sizes mismatch! Expected {tuple(size)}, got {tuple(input.shape)}")
+from ._rare import _assert_tensor_metadata  # noqa: E402, F401
 
 
 def sym_size(input, dim=None):

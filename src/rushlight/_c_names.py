@@ -41,6 +41,7 @@ for _name in [
     "_jit_set_texpr_fuser_enabled",
     "_jit_set_bailout_depth",
     "_jit_nvfuser_enabled",
+    "_jit_set_emit_hooks",
     "_jit_texpr_fuser_enabled",
     "_get_cudnn_enabled",
     "_set_math_sdp_allow_fp16_bf16_reduction",
@@ -51,6 +52,43 @@ for _name in [
     "_has_torch_function_mode",
 ]:
     globals()[_name] = _no
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled):
+    """Whether functions that vmap runs sample by sample, for want of a rule, say so."""
+    from rushlight._vmap_rules._apply import fallback
+
+    fallback.warns = bool(enabled)
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled():
+    from rushlight._vmap_rules._apply import fallback
+
+    return fallback.warns
+
+
+def _get_autograd_fallback_mode():
+    from rushlight import library
+
+    return library._fallback_mode
+
+
+def _set_autograd_fallback_mode(mode):
+    """What happens in a backward through an operator that has no formula of its own: "nothing", "warn" or "error"."""
+    from rushlight import library
+
+    if mode not in ("nothing", "warn", "error"):
+        raise RuntimeError(f"Invalid AutogradFallbackMode: {mode}")
+    library._fallback_mode = mode
+
+
+def _infer_size(a, b):
+    """The sizes that two shapes are broadcast to."""
+    return rl.broadcast_shapes(a, b)
+
+
+def _jit_get_emit_hooks():
+    return None, None
 
 
 def _get_mkldnn_enabled():

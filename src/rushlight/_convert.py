@@ -284,12 +284,23 @@ for _name, _doc, _parameters in (
     ("_to_dense", "The elements of a sparse tensor as a dense one.", "($self, dtype=None, masked_grad=None)"),
     ("_sparse_mask_projection", "A sparse tensor with values only where the mask has entries.",
      "($self, mask, accumulate_matches=False)"),
-    ("resize_as_sparse_", "The sizes of another sparse tensor, in place.", "($self, the_template)"),
     ("sparse_resize_", "Other sizes for a sparse tensor, in place.", "($self, size, sparse_dim, dense_dim)"),
     ("sparse_resize_and_clear_", "Other sizes for a sparse tensor without its entries, in place.",
      "($self, size, sparse_dim, dense_dim)"),
 ):  # fmt: skip
     _sparse_only(_name, _doc, _parameters)
+
+
+@method
+def resize_as_sparse_(self, the_template):
+    """The sizes of another sparse tensor, in place."""
+    if the_template.layout not in (_C.strided, _C.sparse_coo):
+        raise RuntimeError(
+            "resize_as_sparse_compressed_: self  expected sparse compressed tensor layout but got Strided"
+        )
+    from ._quantized._tensor import no_kernel
+
+    raise no_kernel("resize_as_sparse_", "CPU", "the tensor is not sparse: .to_sparse() makes one that is")
 
 
 @method

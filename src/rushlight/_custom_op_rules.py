@@ -175,6 +175,40 @@ def _refuse(op, count):
     return (None,) * (count + 1)
 
 
+def without_formula(op, args, kwargs, mode):
+    """An operator declared with a schema, and without a backward. Its function is seen by autograd as it is; unless the
+    mode is "nothing", a backward through the results says that nobody has thought of their gradient."""
+    result = op._run(*args, **kwargs)
+    if mode == "nothing":
+        return result
+    results = result if isinstance(result, (list, tuple)) else (result,)
+    marked = [_marked(op, r, args) if isinstance(r, rl.Tensor) else r for r in results]
+    return type(result)(marked) if isinstance(result, (list, tuple)) else marked[0]
+
+
+def _marked(op, result, args):
+    if result.requires_grad:
+        result.register_hook(lambda grad: _refuse(op, 0) and None)
+        return result
+    if not (result.is_floating_point() or result.is_complex()) or any(result is a for a in args):
+        return result
+    asking = [t for t in _tensors(flat(args)) if t.requires_grad]
+    return _Unknown.apply(op, result, *asking)
+
+
+class _Unknown(rl.autograd.Function):
+    """The end of the graph at a result whose gradient is not known."""
+
+    @staticmethod
+    def forward(ctx, op, result, *inputs):
+        ctx.op, ctx.count = op, len(inputs) + 1
+        return result.view_as(result)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return _refuse(ctx.op, ctx.count)
+
+
 def apply(op, args, named):
     """The operator, recorded."""
     call = Call(args, named)

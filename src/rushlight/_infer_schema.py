@@ -6,10 +6,11 @@ import types
 import typing
 
 import rushlight as rl
+from rushlight.types import Number
 
 _WORDS = {
     rl.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", rl.dtype: "ScalarType",
-    rl.device: "Device", rl.types.Number: "Scalar",
+    rl.device: "Device", Number: "Scalar",
 }  # fmt: skip
 
 

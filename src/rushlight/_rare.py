@@ -95,6 +95,29 @@ def _assert(condition, message):
         raise AssertionError(message)
 
 
+def corresponding_complex_dtype(dtype):
+    """The complex type whose parts have a real type (torch._prims_common)."""
+    return dtype.to_complex()
+
+
+def corresponding_real_dtype(dtype):
+    """The type of the parts of a complex one (torch._prims_common)."""
+    return dtype.to_real()
+
+
+def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
+    """Raises where a tensor has other metadata than those given."""
+    for name, own, wanted in (
+        ("sizes", tuple(a.shape), None if size is None else tuple(size)),
+        ("strides", None if stride is None else a.stride(), None if stride is None else tuple(stride)),
+        ("dtype", a.dtype, dtype),
+        ("device", a.device, None if device is None else rl.device(device)),
+        ("layout", a.layout, layout),
+    ):
+        if wanted is not None and own != wanted:
+            raise RuntimeError(f"Tensor {name} mismatch! Expected: {wanted}, Got: {own}")
+
+
 def _check_with(error_type, cond, message=None):
     """Raises an error of the type if the condition is false; message() makes its text."""
     if not isinstance(cond, bool):

@@ -18,7 +18,6 @@ _C._distributed_rpc: _is_current_rpc_agent_set=_missing.never
 _C._functorch: _add_batch_dim=_functorch._c._add_batch_dim _remove_batch_dim=_functorch._c._remove_batch_dim _unwrap_batched=_functorch._c._unwrap_batched _vmap_increment_nesting=_functorch._c._vmap_increment_nesting _vmap_decrement_nesting=_functorch._c._vmap_decrement_nesting _is_vmap_fallback_enabled=_functorch._c._is_vmap_fallback_enabled _set_vmap_fallback_enabled=_functorch._c._set_vmap_fallback_enabled current_level=_functorch._c.current_level get_unwrapped=_functorch._c.get_unwrapped is_batchedtensor=_functorch._c.is_batchedtensor is_functionaltensor=_functorch._c.is_functionaltensor is_functorch_wrapped_tensor=_functorch._c.is_functorch_wrapped_tensor is_gradtrackingtensor=_functorch._c.is_gradtrackingtensor is_legacy_batchedtensor=_functorch._c.is_legacy_batchedtensor maybe_current_level=_functorch._c.maybe_current_level maybe_get_bdim=_functorch._c.maybe_get_bdim maybe_get_level=_functorch._c.maybe_get_level peek_interpreter_stack=_functorch._c.peek_interpreter_stack reshape_dim_into=_functorch._c.reshape_dim_into reshape_dim_outof=_functorch._c.reshape_dim_outof TransformType=_functorch._c.TransformType
 _dynamo._trace_wrapped_higher_order_op: TransformGetItemToIndex
 _dynamo.exc: TorchDynamoException! BackendCompilerFailed! FailOnRecompileLimitHit! InternalTorchDynamoError! InvalidBackend! RecompileError! ResetRequired! TorchRuntimeError! UncapturedHigherOrderOpError! Unsupported! UserError! TensorifyScalarRestartAnalysis!
-_dynamo.testing: CompileCounter CompileCounterWithBackend
 _dynamo.variables:
 _dynamo.variables.builder: wrap_fx_proxy
 _dynamo.variables.constant: ConstantVariable
@@ -38,11 +37,8 @@ _inductor.runtime:
 _inductor.runtime.cache_dir_utils: cache_dir
 _inductor.utils: fresh_inductor_cache
 _logging: set_logs=_missing.nothing
-_prims_common:
-_subclasses: FakeTensor FakeTensorMode DynamicOutputShapeException! UnsupportedFakeTensorException!
-_subclasses.fake_tensor: FakeTensor FakeTensorMode is_fake=_missing.never unset_fake_temporarily=_missing.block
+_prims_common: corresponding_complex_dtype=_rare.corresponding_complex_dtype corresponding_real_dtype=_rare.corresponding_real_dtype
 _subclasses.functional_tensor: FunctionalTensor mb_unwrap_functional_tensor
-_subclasses.meta_utils: MetaConverter
 _vmap_internals: vmap=_vmap_call.vmap _vmap=_vmap_call.vmap
 _weights_only_unpickler:
 ao.quantization.fake_quantize: FakeQuantize=ao.quantization.FakeQuantize FakeQuantizeBase=ao.quantization.FakeQuantizeBase default_fake_quant=ao.quantization.default_fake_quant disable_fake_quant=ao.quantization.disable_fake_quant disable_observer=ao.quantization.disable_observer enable_fake_quant=ao.quantization.enable_fake_quant enable_observer=ao.quantization.enable_observer

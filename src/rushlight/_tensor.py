@@ -157,8 +157,16 @@ def record_stream(self, stream):
 
 @method
 def __repr__(self, *, tensor_contents=None):
+    import sys
+
     from ._tensor_str import tensor_str
 
+    below = sys.modules.get("rushlight._dispatch")
+    if below is not None and below.state.modes:  # the text is no part of the program that a mode watches
+        from .utils._python_dispatch import _disable_current_modes
+
+        with _disable_current_modes():
+            return tensor_str(self)
     return tensor_str(self)
 
 

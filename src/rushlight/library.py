@@ -37,6 +37,9 @@ def _split(name):
     return space, short.split(".")[0].split("(")[0]
 
 
+_fallback_mode = "warn"  # torch._C._set_autograd_fallback_mode
+
+
 class CustomOpDef:
     """An operator made from a function: call it, or torch.ops.<namespace>.<name>."""
 
@@ -191,6 +194,14 @@ class CustomOpDef:
     def _recorded(self, args, kwargs):
         given, named = self._bound(args, kwargs)
         through = self._through and self._backward is None
+        if (
+            not through
+            and not self._strict
+            and self._backward is None
+            and rl.is_grad_enabled()
+            and _asks(given)
+        ):
+            return _rules.without_formula(self, args, kwargs, _fallback_mode)
         if not rl.is_grad_enabled() or through or self._schema.is_mutable or not _asks(given):
             with contextlib.nullcontext() if through else rl.no_grad():
                 return self._run(*args, **kwargs)
@@ -441,6 +452,15 @@ class Library:
                 f"{ns} is a reserved namespace. Please try creating a library with another name."
             )
         self.ns, self.kind, self.dispatch_key, self._names = ns, kind, dispatch_key, []
+
+    @property
+    def m(self):
+        """What holds the operators: `del library.m` takes them back."""
+        return self
+
+    @m.deleter
+    def m(self):
+        self._destroy()
 
     def define(self, schema, alias_analysis="", *, tags=()):
         """Declares `name(arguments) -> results`; the name."""

@@ -447,8 +447,7 @@ def namespace(name):
     """The operators of a namespace, made when first asked for: programs register their own in it."""
     if name not in _spaces:
         _spaces[name] = Namespace(name)
-        globals()[name] = _spaces[name]
-    return _spaces[name]
+    return globals().setdefault(name, _spaces[name])
 
 
 def load_library(path):

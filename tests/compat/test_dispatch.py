@@ -184,7 +184,7 @@ def test_nobody_handles():
             return NotImplemented
 
     x = torch.ones(2).as_subclass(Declines)
-    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten.neg.default'"):
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch._ops.aten.neg.default'"):
         torch.neg(x)
 
 

@@ -119,7 +119,7 @@ def test_an_operator_runs_below_autograd():
     assert torch.equal(x.grad, torch.full((3,), 5.0))
 
 
-def test_library_functions_for_the_cpu_have_no_gradient_of_their_own():
+def test_library_functions_for_the_cpu_have_the_gradient_of_their_ops_and_a_warning():
     with torch.library._scoped_library("below2", "FRAGMENT") as lib:
         lib.define("twice(Tensor x) -> Tensor")
         lib.impl("twice", lambda x: x * 2, "CPU")
@@ -128,9 +128,36 @@ def test_library_functions_for_the_cpu_have_no_gradient_of_their_own():
         x = torch.ones(2, requires_grad=True)
         with pytest.warns(UserWarning, match="autograd kernel was not registered"):
             torch.ops.below2.twice(x).sum().backward()
-        assert x.grad is None
+        assert x.grad.tolist() == [2.0, 2.0]
         torch.ops.below2.thrice(x).sum().backward()
-        assert x.grad.tolist() == [3.0, 3.0]
+        assert x.grad.tolist() == [5.0, 5.0]
+
+
+def test_results_from_outside_of_the_graph_end_it():
+    with torch.library._scoped_library("below3", "FRAGMENT") as lib:
+        lib.define("copied(Tensor x) -> Tensor")
+        lib.impl("copied", lambda x: torch.tensor(x.tolist()), "CPU")
+        x = torch.ones(2, requires_grad=True)
+        with pytest.warns(UserWarning, match="autograd kernel was not registered"):
+            torch.ops.below3.copied(x).sum().backward()
+        assert x.grad is None
+        before = torch._C._get_autograd_fallback_mode()
+        torch._C._set_autograd_fallback_mode("nothing")
+        try:
+            assert not torch.ops.below3.copied(x).requires_grad
+        finally:
+            torch._C._set_autograd_fallback_mode(before)
+
+
+def test_a_library_takes_back_its_operators():
+    lib = torch.library.Library("below4", "FRAGMENT")
+    lib.define("same(Tensor x) -> Tensor")
+    assert hasattr(torch.ops.below4, "same")
+    del lib.m
+    assert not hasattr(torch.ops.below4, "same")
+    for _ in range(2):
+        del torch.ops.below4
+        assert hasattr(torch.ops, "below4")
 
 
 def test_gradients_of_lists_and_of_arguments_by_name():

@@ -73,3 +73,14 @@ def test_maps():
     pipe = SequenceWrapper([1, 2, 3])
     assert pipe.map(lambda x: x * 2)[1] == 4 and list(pipe.batch(2)) == [[1, 2], [3]]
     assert pipe.concat(pipe)[4] == 2 and pipe.zip(pipe)[0] == (1, 1) and len(pipe.concat(pipe)) == 6
+
+
+def test_pipes_are_generic():
+    from rushlight.utils.data import MapDataPipe
+
+    class Numbers(IterDataPipe[int]):
+        def __iter__(self):
+            return iter(range(3))
+
+    assert list(Numbers().map(str)) == ["0", "1", "2"]
+    assert MapDataPipe[int] is not None

@@ -558,3 +558,13 @@ def test_function_rules_take_lists():
         rl.vmap(lambda x: Wrong.apply(x, [x, y]))(x)
     with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
         rl.vmap(lambda x: Add.apply(x, ys=[y]))(x)
+
+
+def test_what_runs_sample_by_sample_can_say_so():
+    assert not rl._C._debug_only_are_vmap_fallback_warnings_enabled()
+    rl._C._debug_only_display_vmap_fallback_warnings(True)
+    try:
+        with pytest.warns(UserWarning, match="There is a performance drop"):
+            vmap(rl.trace)(rl.ones(2, 3, 3))
+    finally:
+        rl._C._debug_only_display_vmap_fallback_warnings(False)

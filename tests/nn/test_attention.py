@@ -168,3 +168,24 @@ def test_scores_of_half_types_are_not_rounded(dtype, causal):
     assert ours.dtype == dtype
     exact = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=causal)
     assert ((ours.double() - exact).abs() <= 9 * rl.finfo(dtype).eps).all()
+
+
+@pytest.mark.parametrize("rows, columns", [(4, 4), (3, 5)])
+def test_causal_biases(rows, columns):
+    from rushlight.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
+
+    q, k = rl.randn(1, 2, rows, 8), rl.randn(1, 2, columns, 8)
+    for make, variant, shift in (
+        (causal_upper_left, CausalVariant.UPPER_LEFT, 0),
+        (causal_lower_right, CausalVariant.LOWER_RIGHT, columns - rows),
+    ):
+        bias, mask = make(rows, columns), rl.ones(rows, columns, dtype=rl.bool).tril(shift)
+        assert isinstance(bias, CausalBias) and bias.variant is variant
+        assert type(bias._materialize()) is rl.Tensor and rl.equal(bias._materialize(), mask)
+        expected = F.scaled_dot_product_attention(q, k, k, mask)
+        assert rl.allclose(F.scaled_dot_product_attention(q, k, k, bias), expected, atol=1e-6)
+        assert rl.allclose(F.scaled_dot_product_attention(q, k, k, attn_mask=bias), expected, atol=1e-6)
+        with pytest.raises(ValueError, match="CausalBias should not be used with causal=True"):
+            F.scaled_dot_product_attention(q, k, k, bias, is_causal=True)
+    with pytest.warns(UserWarning, match="will produce NaNs"):
+        causal_lower_right(5, 3)

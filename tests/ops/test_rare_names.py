@@ -259,3 +259,56 @@ def test_functions_under_the_names_that_pytorch_gives_them():
         assert getattr(rl._C._nn, function.__name__) is function
         assert pickle.loads(pickle.dumps(function)) is function
     assert F.threshold.__name__ == "_threshold" and F._threshold is F.threshold
+
+
+def test_products_of_packed_weights():
+    a, w = rl.randn(3, 32), rl.randint(-128, 128, (5, 32), dtype=rl.int8)
+    scales = rl.rand(5)
+    expected = a @ (w.float() * scales.unsqueeze(1)).t()
+    assert rl.allclose(rl._weight_int8pack_mm(a, w, scales), expected, rtol=1e-4, atol=1e-3)
+    q = rl.randint(0, 16, (5, 64), dtype=rl.int32)
+    packed = rl._convert_weight_to_int4pack_for_cpu(q, 2)
+    assert packed.dtype is rl.uint8 and packed.shape == (5, 32)
+    groups = rl.rand(2, 5, 2)
+    scale, zero = (groups[..., i].t().repeat_interleave(32, 1) for i in (0, 1))
+    b = rl.randn(3, 64)
+    expected = b @ ((q - 8) * scale + zero).t()
+    assert rl.allclose(rl._weight_int4pack_mm_for_cpu(b, packed, 32, groups), expected, rtol=1e-4, atol=1e-3)
+    for call in (
+        lambda: rl._weight_int8pack_mm(a, w.int(), scales),
+        lambda: rl._weight_int8pack_mm(a, w, scales[:2]),
+        lambda: rl._convert_weight_to_int4pack_for_cpu(q.long(), 2),
+        lambda: rl._weight_int4pack_mm_for_cpu(b, packed, 48, groups),
+        lambda: rl._weight_int4pack_mm_for_cpu(b, packed, 32, groups[:1]),
+    ):
+        with pytest.raises(RuntimeError, match="pack"):
+            call()
+
+
+def test_transforms_warn_where_a_window_is_left_out():
+    x = rl.randn(64)
+    window = rl.ones(16)
+    before = rl.is_warn_always_enabled()
+    rl.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="A window was not provided"):
+            pieces = x.stft(16, return_complex=True)
+        with pytest.warns(UserWarning, match="A window was not provided"):
+            rl.istft(pieces, 16)
+    finally:
+        rl.set_warn_always(before)
+    with pytest.warns(UserWarning, match="signal is shorter than the length parameter"):
+        assert rl.istft(pieces, 16, window=window, length=200).shape == (200,)
+
+
+def test_metadata_is_asserted():
+    x = rl.ones(2, 3)
+    rl._assert_tensor_metadata(x, [2, 3], [3, 1], rl.float32, device="cpu", layout=rl.strided)
+    for wrong in ({"size": [3]}, {"stride": [1, 1]}, {"dtype": rl.int32}, {"device": "meta"}):
+        with pytest.raises(RuntimeError, match="mismatch"):
+            rl._assert_tensor_metadata(x, **wrong)
+
+
+def test_contiguous_in_any_format():
+    assert rl.ones(2, 3).is_contiguous(memory_format=rl.preserve_format)
+    assert not rl.ones(2, 3).t().is_contiguous(memory_format=rl.preserve_format)

@@ -110,3 +110,11 @@ def test_weights_of_torchscript_archives(tmp_path, how):
     with pytest.raises(RuntimeError, match="TorchScript archives.*jit.load"):
         rl.load(path)
     assert list(rl.load(path, weights_only=False).state_dict()) == list(net.state_dict())
+
+
+def test_load_knows_what_jit_save_wrote(tmp_path):
+    file = tmp_path / "module.pt"
+    rl.jit.save(rl.jit.script(rl.nn.Linear(3, 4)), file)
+    with pytest.raises(RuntimeError, match="Cannot use ``weights_only=True`` with TorchScript archives"):
+        rl.load(file)
+    assert rl.load(file, weights_only=False)(rl.ones(2, 3)).shape == (2, 4)

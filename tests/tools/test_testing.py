@@ -143,3 +143,9 @@ def test_make_tensor_arguments():
         warnings.simplefilter("error")
         values = make(50, dtype=rl.uint8, device="cpu", low=-5, high=3)
     assert set(values.tolist()) <= {0, 1, 2}
+
+
+def test_ranges_outside_of_a_type():
+    for dtype, low, high in ((rl.uint8, -2, -1), (rl.int8, 200, 300), (rl.float16, 1e6, 2e6)):
+        with pytest.raises(ValueError, match="has no number of"):
+            ours.make_tensor(2, dtype=dtype, device="cpu", low=low, high=high)

@@ -157,7 +157,7 @@ def below(overload, args, kwargs):
         state.outer.pop()
         _set_grad(grad)
     raise TypeError(
-        f"Multiple dispatch failed for 'torch.ops.{overload}'; all __torch_dispatch__ handlers returned "
+        f"Multiple dispatch failed for 'torch._ops.{overload}'; all __torch_dispatch__ handlers returned "
         "NotImplemented:\n\n" + "\n".join(asked)
     )
 

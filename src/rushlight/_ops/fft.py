@@ -5,6 +5,7 @@ from .._compose import op
 from ._takes import takes
 
 _ops = _C.ops
+_warn_once = _ops["_warn_once"]
 Tensor = _C.Tensor
 
 
@@ -111,6 +112,11 @@ def stft(
     if not 0 < length <= n_fft:
         raise RuntimeError(f"stft: expected 0 < win_length <= n_fft, but got win_length={length}")
     real_dtype = _ops["real"](x).dtype if x.is_complex() else x.dtype
+    if window is None:
+        _warn_once(
+            "A window was not provided. A rectangular window is applied, which leaks between frequencies; give one like "
+            "torch.hann_window(n_fft), or say window=torch.ones(n_fft) for the rectangular one."
+        )
     w = _padded_window("stft", window, length, n_fft, real_dtype, x.device)
     frames = x.unfold(-1, n_fft, hop) * w  # (batch, pieces, n_fft)
     onesided = not frames.is_complex() if onesided is None else onesided
@@ -177,6 +183,11 @@ def istft(
         raise RuntimeError("Cannot have onesided output if window is complex")
     if return_complex and onesided:
         raise RuntimeError("istft: cannot have onesided output if window or input is complex")
+    if window is None:
+        _warn_once(
+            "A window was not provided. A rectangular window is applied: give the one that stft had, or say "
+            "window=torch.ones(n_fft) if it had none."
+        )
     x = input if input.dim() == 3 else input.unsqueeze(0)
     w = _padded_window("istft", window, win, n_fft, _ops["real"](x).dtype, x.device)
     x = x.transpose(1, 2)  # (batch, pieces, frequencies)
@@ -206,6 +217,14 @@ def istft(
         raise RuntimeError("window overlap add min: 1. Some places are covered by zeros of the window only")
     signal = signal / weight
     if length is not None and signal.shape[-1] < length:
+        import warnings
+
+        warnings.warn(
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
+            "Please check your center and hop_length settings.",
+            UserWarning,
+            stacklevel=3,
+        )
         rest = _ops["zeros"](
             signal.shape[0], length - signal.shape[-1], dtype=signal.dtype, device=signal.device
         )

@@ -230,3 +230,57 @@ def _int_mm(self, mat2):
             f"self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}"
         )
     return _matmul(self.to(_C.int32), mat2.to(_C.int32))
+
+
+@op
+@takes("self", "mat2", "scales")
+def _weight_int8pack_mm(self, mat2, scales):
+    """self times the transpose of a weight of int8, whose row n stands for mat2[n] * scales[n]."""
+    if mat2.dtype != _C.int8 or mat2.dim() != 2 or self.dim() != 2 or self.shape[1] != mat2.shape[1]:
+        raise RuntimeError(
+            f"_weight_int8pack_mm : expect A to be 2D tensor and B of int8 and as many columns, got {tuple(self.shape)} and "
+            f"{tuple(mat2.shape)} of {mat2.dtype}"
+        )
+    if scales.numel() != mat2.shape[0]:
+        raise RuntimeError(
+            f"_weight_int8pack_mm : expect scales to be 1d tensor with size {mat2.shape[0]}, got {tuple(scales.shape)}"
+        )
+    return _matmul(self, mat2.to(self.dtype).t()) * scales.to(self.dtype)
+
+
+@op
+@takes("self")
+def _convert_weight_to_int4pack_for_cpu(self, innerKTiles):
+    """A weight of numbers from 0 to 15, two in a byte: the even columns in the upper four bits."""
+    if self.dim() != 2 or self.dtype != _C.int32 or self.shape[1] % 2:
+        raise RuntimeError(
+            "_convert_weight_to_int4pack_for_cpu : expect weight to be int32 of two dimensions, with an even number of "
+            f"columns, got {tuple(self.shape)} of {self.dtype}"
+        )
+    if innerKTiles not in (2, 4, 8):
+        raise RuntimeError("_convert_weight_to_int4pack_for_cpu: innerKTiles need to be 2, 4, or 8")
+    return (self[:, ::2] << 4 | self[:, 1::2]).to(_C.uint8)
+
+
+@op
+@takes("self", "mat2")
+def _weight_int4pack_mm_for_cpu(self, mat2, qGroupSize, qScaleAndZeros):
+    """self times the transpose of a weight of four bits: in each group of columns (q - 8) * scale + zero."""
+    n, k = mat2.shape[0], mat2.shape[1] * 2
+    if self.dim() != 2 or self.shape[1] != k or mat2.dtype != _C.uint8:
+        raise RuntimeError(
+            f"_weight_int4pack_mm_for_cpu : expect A of {k} columns and B of uint8, got {tuple(self.shape)} and {mat2.dtype}"
+        )
+    if qGroupSize not in (32, 64, 128, 256) or k % qGroupSize:
+        raise RuntimeError(
+            f"_weight_int4pack_mm_for_cpu: expect qGroupSize to be 32, 64, 128 or 256 and to divide {k}, got {qGroupSize}"
+        )
+    if tuple(qScaleAndZeros.shape) != (k // qGroupSize, n, 2):
+        raise RuntimeError(
+            f"_weight_int4pack_mm_for_cpu: expect qScaleAndZeros to be 3d tensor with sizes [{k // qGroupSize}, {n}, 2], got "
+            f"{list(qScaleAndZeros.shape)}"
+        )
+    numbers = _ops["stack"]([mat2 >> 4, mat2 & 15], 2).reshape(n, k // qGroupSize, qGroupSize)
+    scale, zero = (qScaleAndZeros[..., i].t().unsqueeze(2).to(_C.float32) for i in (0, 1))
+    weight = ((numbers.to(_C.float32) - 8) * scale + zero).reshape(n, k)
+    return _matmul(self.to(_C.float32), weight.t()).to(self.dtype)

@@ -202,7 +202,7 @@ def _add_relu(input, other, *, alpha=1):
     return _ops["add"](input, other, alpha=alpha).relu()
 
 
-@op(method=True)
+@op(method=True, out=True)
 def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
     """relu or gelu of addmm."""
     out = _ops["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)

@@ -124,9 +124,9 @@ def _wrapped(result, level):
 
 
 class fallback:
-    """Whether functions without a rule may run sample by sample (torch._C._functorch switches it)."""
+    """Whether functions without a rule may run sample by sample (torch._C._functorch switches it), and warn."""
 
-    enabled = True
+    enabled, warns = True, False
 
 
 def per_sample(func, args, kwargs, level):
@@ -134,6 +134,15 @@ def per_sample(func, args, kwargs, level):
     if not fallback.enabled:
         raise RuntimeError(
             f"Fallback disabled: vmap has no rule for {_name(func)}, which runs sample by sample"
+        )
+    if fallback.warns:
+        import warnings
+
+        warnings.warn(
+            f"There is a performance drop because we have not yet implemented the batching rule for aten::{_name(func)}: "
+            "it runs sample by sample.",
+            UserWarning,
+            stacklevel=3,
         )
     leaves, spec = tree_flatten((args, kwargs))
     runs = []

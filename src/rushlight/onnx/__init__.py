@@ -2,7 +2,11 @@
 
 import enum
 
+import rushlight as rl
 from rushlight._missing import explain, teach as _teach
+
+producer_name = "pytorch"
+producer_version = rl.__version__
 
 
 def is_in_onnx_export():

@@ -20,6 +20,7 @@ from rushlight.serialization._options import get_default_mmap_options as get_def
 from rushlight.serialization._options import set_crc32_options as set_crc32_options
 from rushlight.serialization._options import set_default_load_endianness as set_default_load_endianness
 from rushlight.serialization._options import set_default_mmap_options as set_default_mmap_options
+from rushlight.serialization._options import _local as _serialization_tls  # noqa: F401
 from rushlight.serialization._options import skip_data as skip_data
 from rushlight.serialization._plain import get_layout as _get_layout  # noqa: F401
 from rushlight.serialization._save import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL

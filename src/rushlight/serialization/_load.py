@@ -93,7 +93,7 @@ def _load_file(f, reader, name, use_mmap):
             from rushlight.serialization import _arrays
 
             return _arrays.load_npz(archive, reader)
-        return _load_zip(archive, reader, _map_file(f) if use_mmap else None)
+        return _load_zip(archive, reader, _map_file(f) if use_mmap else None, name)
     start = f.tell()
     head = f.read(262)
     f.seek(start)
@@ -125,19 +125,32 @@ def _load_file(f, reader, name, use_mmap):
 
 
 def _load_script(f, archive, reader, name):
-    if reader.weights_only:
-        raise RuntimeError(
-            f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: {name} is one. "
-            "Read its weights with torch.jit.load(...).state_dict(), which runs nothing either"
-        )
+    _refuse_script(reader, name)
     from rushlight.jit import _archive
 
     return _archive.read(archive, reader)
 
 
-def _load_zip(archive, reader, mapped):
-    persistent = storages_of(archive, reader, mapped)
-    return reader.unpickle(archive.read("data.pkl"), 0, persistent)[0]
+def _refuse_script(reader, name):
+    if reader.weights_only:
+        raise RuntimeError(
+            f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: {name} is one. "
+            "Read it with torch.jit.load(...), which runs nothing either, or its weights with "
+            "torch.jit.load(...).state_dict()"
+        )
+
+
+def _load_zip(archive, reader, mapped, name):
+    data = archive.read("data.pkl")
+    scripted = b"rushlight.jit" in data[:64]  # what jit.save begins with
+    if scripted:
+        _refuse_script(reader, name)
+    found = reader.unpickle(data, 0, storages_of(archive, reader, mapped))[0]
+    if scripted and isinstance(found, dict) and "rushlight.jit" in found:
+        from rushlight.jit._module import scripted as as_script
+
+        return as_script(found["module"])
+    return found
 
 
 def storages_of(archive, reader, mapped=None, folder="data"):

@@ -83,19 +83,24 @@ def maps_shared():
 
 class skip_data:
     """Within the block, save() writes zeros for the bytes of storages, to be filled in later, and load() leaves
-    storages unread: their contents are undefined.
+    storages unread: their contents are undefined. With materialize_fake_tensors a FakeTensor is saved as a tensor.
     """
 
     def __init__(self, materialize_fake_tensors=False):
         self.materialize_fake_tensors = materialize_fake_tensors
 
     def __enter__(self):
-        self.before = skips_data()
-        _local.skips_data = True
+        self.before = skips_data(), materializes()
+        _local.skip_data, _local.materialize_fake_tensors = True, self.materialize_fake_tensors
 
     def __exit__(self, *exc):
-        _local.skips_data = self.before
+        _local.skip_data, _local.materialize_fake_tensors = self.before
 
 
 def skips_data():
-    return getattr(_local, "skips_data", False)
+    return getattr(_local, "skip_data", False)
+
+
+def materializes():
+    """Whether tensors of a FakeTensorMode are saved as real ones of their geometry."""
+    return getattr(_local, "materialize_fake_tensors", False)

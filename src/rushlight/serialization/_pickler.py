@@ -11,6 +11,7 @@ from collections import OrderedDict
 
 import rushlight as rl
 from rushlight import _utils
+from rushlight.serialization import _options
 from rushlight.serialization._storage import storage_name, tensor_over_storage
 from rushlight.storage import TypedStorage
 
@@ -113,7 +114,21 @@ class _TensorPickling:
 
         return storage_types()[f"{module}.{name}"]
 
+    def _materialized(self, t):
+        """A tensor of zeros for one without memory; those that share a storage do so again."""
+        memory = t.elem.untyped_storage()
+        kept = self.__dict__.setdefault("_memories", {})
+        if memory._cdata not in kept:
+            kept[memory._cdata] = (rl.empty(memory.nbytes(), dtype=rl.uint8), memory)
+        whole = kept[memory._cdata][0].view(t.dtype)
+        made = whole.as_strided(tuple(t.shape), t.stride(), t.storage_offset())
+        if isinstance(t, rl.nn.Parameter):
+            return rl.nn.Parameter(made, t.requires_grad)
+        return made.requires_grad_(t.requires_grad and t.is_leaf)
+
     def _tensor(self, t):
+        if _options.materializes() and hasattr(t, "fake_mode"):
+            t = self._materialized(t)
         if isinstance(t, rl.nn.Parameter):
             attributes = {k: v for k, v in getattr(t, "__dict__", {}).items()}
             function = "_rebuild_parameter_with_state" if attributes else "_rebuild_parameter"

@@ -42,7 +42,8 @@ def _end(root, grad):
 
 def run_backward(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):
     """The engine's call, with the entries in place of the sparse tensors they belong to."""
-    ends = [_end(t, g) for t, g in zip(roots, grads or (None,) * len(roots), strict=True)]
+    with rl.enable_grad():
+        ends = [_end(t, g) for t, g in zip(roots, grads or (None,) * len(roots), strict=True)]
     wanted = tuple(_entries(t) for t in inputs)
     found = rl._C.ops["_run_backward"](
         tuple(t for t, _ in ends), tuple(g for _, g in ends), retain, create_graph, wanted, accumulate, rows
@@ -50,6 +51,6 @@ def run_backward(roots, grads, retain, create_graph, inputs, accumulate, rows=-1
     if accumulate:
         return found
     return tuple(
-        t._with(g) if isinstance(t, SparseTensor) and g is not None else g
+        t._gradient(g) if isinstance(t, SparseTensor) and g is not None else g
         for t, g in zip(inputs, found, strict=True)
     )

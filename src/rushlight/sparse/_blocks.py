@@ -114,8 +114,8 @@ class SparseBlockTensor(SparseCompressedTensor):
         if name.endswith("_") and name[:-1] in _OF_VALUES:
             mine = args[0]
             return _functions.written(mine, getattr(rl.Tensor, name[:-1])(*args, **kwargs))
-        if name == "copy_":
-            return _functions.copy_(*args)
+        if name in ("copy_", "resize_"):
+            return _functions.HANDLERS[name](*args, **kwargs)
         if name == "_run_backward":
             return _functions.run_backward(*args)
         if name in ("ones_like", "rand_like", "randn_like", "full_like"):

@@ -65,7 +65,8 @@ class SparseTensor(Tensor):
         if kwargs and isinstance(kwargs.get("out"), SparseTensor):
             given = dict(kwargs)
             out = given.pop("out")
-            return _functions.written(out, handler(*args, **given)) if handler else out
+            if handler is not None:
+                return _functions.written(out, handler(*args, **given))
         if handler is None:
             raise NotImplementedError(
                 f"{name} is not implemented for sparse tensors (torch.sparse_coo): call .to_dense() first"
@@ -100,7 +101,7 @@ class SparseTensor(Tensor):
         added = self._entries.grad
         if added is not None:
             own, self._entries.grad = self.__dict__.get("_own_grad"), None
-            self._own_grad = self._with(added) if own is None else own + self._with(added)
+            self._own_grad = self._gradient(added) if own is None else own + self._gradient(added)
         return self.__dict__.get("_own_grad")
 
     @grad.setter
@@ -125,13 +126,28 @@ class SparseTensor(Tensor):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
 
         def of_entries(grad):
-            changed = hook(None if grad is None else self._with(grad))
+            changed = hook(None if grad is None else self._gradient(grad))
             if changed is None:
                 return None
             dense = changed.to_dense() if isinstance(changed, SparseTensor) else changed
             return self._picked(dense)
 
         return self._entries.register_hook(of_entries)
+
+    def _gradient(self, entries):
+        """The gradient by this tensor, given that by each entry. Entries at one index are summands of the same element:
+        each of them has that element's derivative, which the gradient holds once.
+        """
+        if self._coalesced or self._nnz() <= 1:
+            return self._with(entries)
+        if self.sparse_dim() == 0:
+            return make(self._places[:, :1], entries[:1], self.shape, False)
+        keys, inverse = rl.unique(self._keys(), return_inverse=True)
+        if keys.numel() == self._nnz():
+            return self._with(entries)
+        first = rl.empty(keys.numel(), dtype=rl.int64)
+        first[inverse] = rl.arange(self._nnz())
+        return make(self._places[:, first], entries[first], self.shape, False)
 
     def _picked(self, dense):
         """The elements of a dense tensor at the places of the entries."""
@@ -277,6 +293,10 @@ class SparseTensor(Tensor):
         return self._resizing("_sparse_mask_projection").projection(self, mask, accumulate_matches)
 
     def resize_as_sparse_(self, the_template):
+        if self.layout is not rl.sparse_coo:
+            from rushlight.sparse import _compressed_resize
+
+            return _compressed_resize.resize_as(self, the_template)
         return self._resizing("resize_as_sparse_").resize_as(self, the_template)
 
     def sparse_resize_(self, size, sparse_dim, dense_dim):
@@ -441,12 +461,26 @@ def sparse_coo_tensor(
     size = _checked_size(indices, values, size)
     if requires_grad:
         values = values.detach().requires_grad_()
+    else:  # geometry of its own: whoever gave the values may resize them
+        values = values.view_as(values) if values.requires_grad else values.detach()
+    indices = indices.detach()
     tensor = make(indices, values, size, nnz < 2 if is_coalesced is None else bool(is_coalesced))
     if check:
         _check_places(indices, size)
+        _check_distinct(tensor, is_coalesced)
     else:  # as PyTorch does not look now, but before they are used
         tensor._unchecked = True
     return tensor
+
+
+def _check_distinct(tensor, is_coalesced):
+    if is_coalesced and tensor._nnz() > 1:
+        keys = tensor._keys()
+        if not bool((keys[1:] > keys[:-1]).all()):
+            raise RuntimeError(
+                "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor: they must be in order, "
+                "each place named once"
+            )
 
 
 def _is_size(value):
@@ -492,7 +526,8 @@ def to_sparse(dense, sparse_dim=None):
         filled = filled.any(-1)
     where = filled.nonzero()
     if sparse_dim == 0:
-        return make(rl.empty((0, 1), dtype=rl.int64), dense.unsqueeze(0), dense.shape, True)
+        nnz = int(bool(filled.any())) if dense.dim() == 0 else 1
+        return make(rl.empty((0, nnz), dtype=rl.int64), dense.unsqueeze(0)[:nnz], dense.shape, True)
     places = where.t().contiguous()
     return make(places, dense[tuple(places)], dense.shape, True)
 

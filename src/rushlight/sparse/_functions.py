@@ -40,6 +40,8 @@ def add(a, b, *, alpha=1):
                 f"add: expected sizes of 'self' and 'other' to match, but {a.shape} != {b.shape}"
             )
         dtype = rl.promote_types(a.dtype, b.dtype)
+        if a.sparse_dim() != b.sparse_dim():
+            return _add_of_other_density(a, b * alpha, dtype)
         parts = [a._entries.to(dtype), (b._entries * alpha).to(dtype)]
         # As in PyTorch, a sum with an uncoalesced tensor is left uncoalesced: entries in order are merged (unless they
         # are expanded), others stand one behind the other until somebody coalesces them.
@@ -63,6 +65,17 @@ def add(a, b, *, alpha=1):
             f"size {tuple(b.shape)} (FYI: op requires that there be no broadcasting)"
         )
     return a.index_put(tuple(b._places), (alpha * b._entries).to(a.dtype), accumulate=True)
+
+
+def _add_of_other_density(a, b, dtype):
+    """A sum where one of the tensors has no entries: as dense as the other is."""
+    for none, other in ((b, a), (a, b)):
+        if none._nnz() == 0:
+            return other.to(dtype).clone()
+    raise RuntimeError(
+        f"add: expected 'self' and 'other' to have same density, but 'self' has {a.sparse_dim()} sparse dimensions while "
+        f"'other' has {b.sparse_dim()} sparse dimensions; x.to_dense().to_sparse(n) makes n of them sparse"
+    )
 
 
 @handles("__radd_op__")
@@ -92,6 +105,8 @@ def written(out, result):
     if not rl.can_cast(result.dtype, out.dtype):
         kinds = (x._entries._type_name()[len("torch.") : -len("Tensor")] for x in (result, out))
         raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*kinds))
+    if out.shape != result.shape and out.layout is result.layout is rl.sparse_coo:
+        out.sparse_resize_and_clear_(result.shape, result.sparse_dim(), result.dense_dim())
     return _become(out, result.to(out.dtype))
 
 
@@ -144,6 +159,9 @@ def mul(a, b):
         a, b = b, a
     if is_sparse(b) and b.dim() == 0:
         b = b.to_dense()
+        if a.dim() == 0:  # of two numbers neither has the say about the type
+            b = b.to(rl.promote_types(a.dtype, b.dtype))
+            a = a.to(b.dtype)
     if is_sparse(b):
         if a.shape == b.shape and a.sparse_dim() == b.sparse_dim() > 0:
             return _met(a, b)
@@ -229,6 +247,36 @@ def neg_(a):
     return _become(a, a._with(-a._entries))
 
 
+@handles("resize_as_")
+def resize_as_(a, the_template, *, memory_format=None):
+    if memory_format is not None:
+        raise RuntimeError("Unsupported memory format for sparse tensor resize: " + str(memory_format))
+    if is_sparse(a):
+        return a.resize_as_sparse_(the_template)
+    return a.resize_(tuple(the_template.shape))
+
+
+@handles("resize_")
+def resize_(a, *size, memory_format=None):
+    if a.layout is rl.sparse_coo:
+        raise NotImplementedError(
+            "Could not run 'aten::resize_' with arguments from the 'SparseCPU' backend: write sparse_resize_(size, "
+            "sparse_dim, dense_dim)"
+        )
+    from rushlight.sparse import _compressed_resize
+
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return _compressed_resize.resize(a, size)
+
+
+@handles("zeros", "empty")
+def zeros(*size, **kwargs):
+    """What zeros(..., out=sparse) and empty write: all dimensions sparse, and no entries."""
+    size = kwargs.pop("size", size)
+    size = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    return rl.sparse_coo_tensor(tuple(size), dtype=kwargs.get("dtype"))
+
+
 @handles("zero_")
 def zero_(a):
     return _become(a, zeros_like(a))
@@ -288,7 +336,11 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     _check_sparse("sum", input)
     if dim is None or dim == ():
         return input._entries.sum(dtype=dtype)
-    dims = {wrapped(d, input.dim()) for d in ([dim] if isinstance(dim, int) else dim)}
+    given = [wrapped(d, input.dim()) for d in ([dim] if isinstance(dim, int) else dim)]
+    dims = set(given)
+    if len(dims) < len(given):
+        twice = next(d for d in given if given.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
     if keepdim:
         return input.to_dense().sum(tuple(dims), keepdim=True, dtype=dtype).to_sparse()
     kept = [d for d in range(input.sparse_dim()) if d not in dims]
@@ -314,6 +366,8 @@ def norm(input, p=2, dim=None, keepdim=False, dtype=None, **kwargs):
             "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all dimensions "
             "of the input: call .to_dense() first"
         )
+    if dtype is not None and p not in (None, 2, "fro"):
+        raise RuntimeError("norm_sparse currently does not support 'dtype' argument: convert with .to(dtype)")
     if dtype is not None:
         raise ValueError(
             "dtype argument is not supported in frobenius norm of sparse tensors: convert with .to(dtype)"
@@ -335,11 +389,21 @@ def zeros_like(a, *, dtype=None, layout=None, memory_format=None, **kwargs):
     return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
 
 
-@handles("ones_like", "rand_like", "randn_like", "full_like")
-def filled_like(a, *args, **kwargs):
-    raise NotImplementedError(
-        "a tensor of coordinates filled like another is dense: write torch.ones(x.shape)"
-    )
+def _filled_like(name):
+    """Compressed tensors keep their places; of coordinates there may be several at one."""
+
+    def apply(a, *args, **kwargs):
+        if a.layout is rl.sparse_coo:
+            raise NotImplementedError(
+                "a tensor of coordinates filled like another is dense: write torch.ones(x.shape)"
+            )
+        return a._with(getattr(rl, name)(a._entries, *args, **kwargs))
+
+    return apply
+
+
+for _name in ("ones_like", "rand_like", "randn_like", "full_like"):
+    HANDLERS[_name] = _filled_like(_name)
 
 
 @handles("empty_like")
@@ -359,8 +423,7 @@ def copy_(a, b, non_blocking=False):
         return _copy_compressed(a, b)
     if not is_sparse(b) or not is_sparse(a):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented!")
-    if a.shape != b.shape:
-        b = b.to_dense().expand(tuple(a.shape)).to_sparse()
+    a.resize_as_sparse_(b)  # which refuses what would lose entries
     return _become(a, b.to(a.dtype).clone())
 
 
@@ -495,9 +558,23 @@ def to_sparse(a, *args, **kwargs):
 
 def new(a, *args, device=None):
     """A tensor of coordinates: of indices and values, or by sizes without entries."""
-    if args and isinstance(args[0], rl.Tensor):
+    if device is not None and rl.device(device).type != "cpu":
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {rl.device(device).type} was passed"
+        )
+    if len(args) > 1 and isinstance(args[0], rl.Tensor):
         return rl.sparse_coo_tensor(*args, dtype=a.dtype)
     size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args
+    if isinstance(size, list):
+        raise TypeError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a "
+            "strided tensor and convert it to sparse via to_sparse."
+        )
+    if not isinstance(size, tuple) or not all(isinstance(n, int) for n in size):
+        raise TypeError(
+            "new() received an invalid combination of arguments - got "
+            f"({', '.join(type(x).__name__ for x in args)}), but expected sizes, or indices and values"
+        )
     return rl.sparse_coo_tensor(tuple(size) or (0,), dtype=a.dtype)
 
 

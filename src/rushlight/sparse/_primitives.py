@@ -51,7 +51,8 @@ def _broadcast(input, size):
     size, more = tuple(size), len(size) - input.dim()
     if more < 0 or any(n != m and m != 1 for n, m in zip(size[more:], input.shape, strict=True)):
         raise RuntimeError(
-            f"The expanded size {size} does not fit the sizes of the sparse tensor {tuple(input.shape)}"
+            f"The input of sizes {tuple(input.shape)} does not broadcast over the requested shape {size}: a dimension of "
+            "one index can be repeated, and further ones can come in front"
         )
     sparse_dim = input.sparse_dim() + more
     values = input._entries.expand(input._nnz(), *size[sparse_dim:])

@@ -32,7 +32,16 @@ def _checked(a, b):
         )
 
 
-@handles("mm", "spmm", "mv", "matmul", "__matmul__")
+@handles("mv")
+def mv(a, vec):
+    if a.dim() != 2 or vec.dim() != 1:
+        raise RuntimeError(
+            f"mv: two tensor dim should be 2 and 1, but got SparseTensor Dim: {a.dim()} Tensor Dim: {vec.dim()}"
+        )
+    return mm(a, vec)
+
+
+@handles("mm", "spmm", "matmul", "__matmul__")
 def mm(a, b, reduce="sum"):
     """The product of two matrices (or a matrix and a vector), dense unless both are sparse.
 

@@ -1,5 +1,7 @@
 """Sparse tensors turned, put together, cut, and read at places."""
 
+import builtins
+
 import rushlight as rl
 from rushlight.sparse._compressed import SparseCompressedTensor, SparseCscTensor, SparseCsrTensor, _assemble
 from rushlight.sparse._coo import make, without_overrides
@@ -39,9 +41,10 @@ def permute(a, *given, dims=None):
         )
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"permute(sparse_coo): duplicate dims are not allowed, got {dims}")
-    if sorted(dims) != list(range(a.dim())) or any(d >= sparse for d in dims[:sparse]):
+    if any(d >= sparse for d in dims[:sparse]):
         raise RuntimeError(
-            f"permute: {dims} is no order of {a.dim()} dimensions of which the first {sparse} are sparse"
+            "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed. Got the order "
+            f"{dims} of {a.dim()} dimensions, of which the first {sparse} are sparse"
         )
     places = a._places[rl.tensor(dims[:sparse], dtype=rl.int64)]
     entries = a._entries.permute(0, *(d - sparse + 1 for d in dims[sparse:]))
@@ -111,8 +114,6 @@ def cat(tensors, dim=0):
     if not all(is_sparse(x) for x in tensors):
         raise RuntimeError("cat: sparse and dense tensors cannot be put together; call .to_dense() first")
     dim, at, places = _dim(dim, tensors[0].dim()), 0, []
-    if dim >= tensors[0].sparse_dim():
-        raise NotImplementedError("cat of sparse tensors along a dense dimension: call .to_dense() first")
     first = tensors[0]
     for i, x in enumerate(tensors):
         if (x.sparse_dim(), x.dense_dim()) != (first.sparse_dim(), first.dense_dim()):
@@ -125,6 +126,8 @@ def cat(tensors, dim=0):
                 f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), but "
                 f"found shape: {list(x.shape)} at position {i}."
             )
+    if dim >= first.sparse_dim():
+        return _cat_dense(tensors, dim)
     for x in tensors:
         moved = x._places.clone()
         moved[dim] += at
@@ -133,6 +136,19 @@ def cat(tensors, dim=0):
     size = list(tensors[0].shape)
     size[dim] = at
     return make(rl.cat(places, 1), rl.cat([x._entries for x in tensors]), size)
+
+
+def _cat_dense(tensors, dim):
+    """Along a dense dimension: each tensor's entries, with zeros where the others' are."""
+    size, at, parts = list(tensors[0].shape), 0, []
+    along, size[dim] = dim - tensors[0].sparse_dim() + 1, builtins.sum(x.size(dim) for x in tensors)
+    for x in tensors:
+        shape = list(x._entries.shape)
+        before, after = shape.copy(), shape.copy()
+        before[along], after[along] = at, size[dim] - at - x.size(dim)
+        at += x.size(dim)
+        parts.append(rl.cat([x._entries.new_zeros(before), x._entries, x._entries.new_zeros(after)], along))
+    return make(rl.cat([x._places for x in tensors], 1), rl.cat(parts), size)
 
 
 @handles("stack")
@@ -209,7 +225,7 @@ def sparse_mask(a, mask):
             return _masked_parts(a, mask)
         return mask._with(a[tuple(mask._places)])
     # Entries of `a` at the places of the mask, 0 where there are none.
-    own, wanted = a.to_sparse()._summed(), mask.to_sparse()._summed()
+    own, wanted = a.to_sparse()._summed(), mask.to_sparse()
     if own._nnz() == 0:
         found = own._entries.new_zeros((wanted._nnz(), *own._entries.shape[1:]))
     else:
@@ -241,10 +257,16 @@ def setitem(a, index, value):
 @handles("narrow_copy")
 def narrow_copy(a, dim, start, length):
     """Part of a dimension."""
-    dim = _dim(dim, a.dim())
-    start = range(a.size(dim) + 1)[int(start)] if start >= 0 else a.size(dim) + int(start)
-    if start < 0 or length < 0 or start + length > a.size(dim):
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({a.size(dim)}).")
+    if not -a.dim() <= dim < a.dim():
+        raise RuntimeError(f"Dimension {dim} out of range. Expecting 0 <= dim < {a.dim()}.")
+    dim %= a.dim()
+    start, n = int(start), a.size(dim)
+    start += n * (start < 0)
+    if start < 0 or length < 0 or start + length > n:
+        raise RuntimeError(
+            f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {n}), got start "
+            f"({start}) + length ({length}); it exceeds dimension size ({n})."
+        )
     size = [*a.shape[:dim], length, *a.shape[dim + 1 :]]
     if dim >= a.sparse_dim():
         return make(

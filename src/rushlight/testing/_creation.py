@@ -50,6 +50,10 @@ def _range(low, high, dtype, kind):
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     least, greatest = _limits(dtype, kind)
+    if low > greatest or high < least or (kind in ("bool", "unsigned") and high <= least):
+        raise ValueError(
+            f"the range from {low} to {high} has no number of {dtype}: they lie between {least} and {greatest}"
+        )
     if kind != "float" and greatest < (1 << 63) - 1:
         greatest += 1  # high is exclusive
     low, high = min(max(low, least), greatest), min(max(high, least), greatest)

@@ -103,3 +103,12 @@ def scaled_dot_product_attention(
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
     return (weights @ value).to(given)
+
+
+def _fused_sdp_choice(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
+):
+    """Which of nn.attention.SDPBackend PyTorch would take: 1, the fused kernel, where ours is fused too, or 0."""
+    plain = not (query.is_nested or key.is_nested or value.is_nested) and query.dim() == 4
+    mask_graph = attn_mask is not None and attn_mask.requires_grad
+    return int(plain and dropout_p == 0 and query.is_floating_point() and not mask_graph)

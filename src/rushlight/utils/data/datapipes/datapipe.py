@@ -1,8 +1,11 @@
 """The base classes of data pipes, and how further ones become methods of them."""
 
 import functools
+from typing import TypeVar
 
 from rushlight.utils.data.dataset import Dataset, IterableDataset
+
+_T_co = TypeVar("_T_co", covariant=True)
 
 
 class _Chained:
@@ -38,7 +41,7 @@ class _Chained:
     __str__ = __repr__
 
 
-class IterDataPipe(_Chained, IterableDataset):
+class IterDataPipe(_Chained, IterableDataset[_T_co]):
     """A stream of samples: subclasses define `__iter__`. Made of another pipe, it reads that one."""
 
     functions: dict = {}
@@ -67,11 +70,11 @@ class IterDataPipe(_Chained, IterableDataset):
         """Called by pipes that keep a state when they are read anew."""
 
 
-class DFIterDataPipe(IterDataPipe):
+class DFIterDataPipe(IterDataPipe[_T_co]):
     """A stream of data frames."""
 
 
-class MapDataPipe(_Chained, Dataset):
+class MapDataPipe(_Chained, Dataset[_T_co]):
     """A map from keys to samples: subclasses define `__getitem__` and usually `__len__`."""
 
     functions: dict = {}

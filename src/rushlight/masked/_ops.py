@@ -5,6 +5,7 @@ ordinary ops. A row without any element left gives the identity (sum 0, amax -in
 (mean, var).
 """
 
+import functools
 import math
 
 import rushlight as rl
@@ -15,6 +16,24 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
     "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
+
+
+def _with_own_mask(function):
+    """Masked tensors bring their masks along."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if not any(hasattr(x, "_masked_mask") for x in (*args, *kwargs.values())):
+            return function(*args, **kwargs)
+        given = dict(zip(function.__code__.co_varnames, args, strict=False)) | kwargs
+        for name, mask in (("input", "mask"), ("input", "input_mask"), ("other", "other_mask")):
+            x = given.get(name)
+            if hasattr(x, "_masked_mask") and mask in function.__kwdefaults__:
+                own, more = x.get_mask(), given.get(mask)
+                given[name], given[mask] = x.get_data(), own if more is None else own & more
+        return function(**given)
+
+    return wrapper
 
 
 def _is_integral(dtype):
@@ -61,12 +80,14 @@ def _dims(dim, ndim):
     return tuple(sorted(found)) if ndim else ()
 
 
+@_with_own_mask
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the elements that the mask keeps."""
     x = input.to(_wide(input.dtype, dtype))
     return _filled(x, mask, 0).sum(_dims(dim, x.dim()), keepdim=bool(keepdim), dtype=x.dtype)
 
 
+@_with_own_mask
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product of the elements that the mask keeps."""
     x = _filled(input.to(_wide(input.dtype, dtype)), mask, 1)
@@ -75,34 +96,40 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return x
 
 
+@_with_own_mask
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Running sums along a dimension over the elements that the mask keeps."""
     return _filled(input.to(_wide(input.dtype, dtype)), mask, 0).cumsum(dim)
 
 
+@_with_own_mask
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Running products along a dimension over the elements that the mask keeps."""
     return _filled(input.to(_wide(input.dtype, dtype)), mask, 1).cumprod(dim)
 
 
+@_with_own_mask
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The maximum of the elements that the mask keeps."""
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _lowest(x.dtype)).amax(_dims(dim, x.dim()), bool(keepdim))
 
 
+@_with_own_mask
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The minimum of the elements that the mask keeps."""
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _highest(x.dtype)).amin(_dims(dim, x.dim()), bool(keepdim))
 
 
+@_with_own_mask
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The place of the maximum of the elements that the mask keeps."""
     x = _filled(input, mask, _lowest(input.dtype))
     return x.argmax(dim, bool(keepdim)).to(dtype or input.dtype)
 
 
+@_with_own_mask
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The place of the minimum of the elements that the mask keeps."""
     x = _filled(input, mask, _highest(input.dtype))
@@ -114,6 +141,7 @@ def _count(x, mask, dims, keepdim):
     return _filled(ones, mask, 0).sum(dims, keepdim=keepdim)
 
 
+@_with_own_mask
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The mean of the elements that the mask keeps."""
     dtype = dtype or input.dtype
@@ -128,6 +156,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return sum(input, dims, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, mask, dims, keepdim)
 
 
+@_with_own_mask
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The lower median of the elements that the mask keeps."""
     x = input.to(dtype or input.dtype)
@@ -140,6 +169,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     return _filled(x, mask, math.nan).nanmedian(dim, keepdim).values
 
 
+@_with_own_mask
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log(sum(exp(input))) over the elements that the mask keeps."""
     x = input.to(dtype or input.dtype)
@@ -147,6 +177,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return y.to(x.dtype)
 
 
+@_with_own_mask
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """log(exp(input) + exp(other)), masked-out elements counting as log(0)."""
     dtype = dtype or input.dtype
@@ -154,6 +185,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     return rl.logaddexp(x, _filled(other.to(dtype), other_mask, -math.inf)).to(dtype)
 
 
+@_with_own_mask
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The norm of the elements that the mask keeps."""
     x = input.to(dtype or input.dtype)
@@ -163,6 +195,7 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rl.linalg.vector_norm(x, ord, _dims(dim, x.dim()), bool(keepdim), dtype=dtype)
 
 
+@_with_own_mask
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """The elements that the mask keeps over their norm along dim, at least eps; 0 elsewhere."""
     x = input.to(dtype or input.dtype)
@@ -189,28 +222,33 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root):
     return v.sqrt() if root else v
 
 
+@_with_own_mask
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """The variance of the elements that the mask keeps."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root=False)
 
 
+@_with_own_mask
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """The standard deviation of the elements that the mask keeps."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root=True)
 
 
+@_with_own_mask
 def softmax(input, dim, *, dtype=None, mask=None):
     """softmax along a dimension over the elements that the mask keeps; 0 elsewhere."""
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _lowest(x.dtype)).softmax(dim)
 
 
+@_with_own_mask
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """log_softmax along a dimension over the elements that the mask keeps; -inf elsewhere."""
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _lowest(x.dtype)).log_softmax(dim)
 
 
+@_with_own_mask
 def softmin(input, dim, *, dtype=None, mask=None):
     """softmax of -input along a dimension over the elements that the mask keeps; 0 elsewhere."""
     x = input.to(dtype or input.dtype)

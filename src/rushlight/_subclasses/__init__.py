@@ -1,0 +1,13 @@
+"""torch._subclasses: tensors that have a shape, a type and a device, and no memory."""
+
+# ruff: noqa: F401
+from rushlight._missing import teach as _teach
+from rushlight._subclasses.fake_tensor import (
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedFakeTensorException,
+)
+
+__all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]
+__getattr__ = _teach(__name__)
